@@ -15,7 +15,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// event is something about a counter.
+// event is an event of a counter.
 type (
 	event   interface{ event() }
 	added   struct{ Text text }
@@ -27,7 +27,7 @@ func (claimed) event() {}
 
 type text string
 
-// MarshalText writes what a replay gives, which is not always what was said.
+// MarshalText drops a trailing space, so that the stored text differs from the one in memory.
 func (t text) MarshalText() ([]byte, error) { return []byte(strings.TrimSuffix(string(t), " ")), nil }
 
 type counter struct {
@@ -60,7 +60,7 @@ func newRoot(log aggregate.Log) *aggregate.Root[event, *counter] {
 	}
 }
 
-// What is applied is what a replay gives, and of two who append only one does.
+// TestRoot checks that an append applies the events as they were stored, and that of two concurrent appends one fails.
 func TestRoot(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	mine, other := newRoot(log), newRoot(log)
@@ -68,31 +68,31 @@ func TestRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := other.Append(ctx, added{Text: "lost"}); !errors.Is(err, eventlog.ErrConflict) {
-		t.Errorf("an append that does not build on the last commit: %v", err)
+		t.Errorf("Append behind the last commit = %v, want ErrConflict", err)
 	}
 	if len(other.State.texts) > 0 {
-		t.Errorf("what was not stored was applied: %q", other.State.texts)
+		t.Errorf("state after a failed append has texts %q, want none", other.State.texts)
 	}
 	if err := other.Refresh(ctx, "mine"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(mine.State.texts, other.State.texts); diff != "" || other.Seq != mine.Seq {
-		t.Errorf("the state is not that of a replay: %s", diff)
+		t.Errorf("refreshed state differs from the writer's: %s", diff)
 	}
 	if err := other.Append(ctx, claimed{By: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := mine.Refresh(ctx, "mine"); !errors.Is(err, aggregate.ErrLost) || !strings.Contains(err.Error(), "other") {
-		t.Errorf("a claim of another: %v", err)
+		t.Errorf("Refresh after another process claimed the object = %v, want ErrLost with its name", err)
 	}
 }
 
-// What is recorded is decided on at once, and stored later in its order, or not at all.
+// TestRecord checks that recorded events are visible at once and stored in order, or not at all.
 func TestRecord(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	r := newRoot(log)
 	var want []string
-	for i := range 5 { // each of them takes more than half of a commit
+	for i := range 5 { // each event fills more than half of a commit
 		want = append(want, fmt.Sprint(i, strings.Repeat("x", 300<<10)))
 		if err := r.Record(r.Time(), added{Text: text(want[i])}); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(again.State.texts, want) || again.Seq != r.Seq {
-		t.Errorf("%d texts came back, to commit %d of %d", len(again.State.texts), again.Seq, r.Seq)
+		t.Errorf("read %d texts up to commit %d, want all up to %d", len(again.State.texts), again.Seq, r.Seq)
 	}
 	if err := r.Record(r.Time(), added{Text: "late"}); err != nil {
 		t.Fatal(err)
@@ -115,23 +115,23 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
-		t.Errorf("stored over another's commit: %v", err)
+		t.Errorf("Store after another process's commit = %v, want ErrConflict", err)
 	}
 	if err := r.Reload(ctx, new(counter)); err != nil || !cmp.Equal(r.State.texts, append(want, "first")) {
-		t.Errorf("after a reload: %d texts, %v", len(r.State.texts), err)
+		t.Errorf("after Reload: %d texts, error %v", len(r.State.texts), err)
 	}
 }
 
-// Of what does not all fit into the log nothing is stored.
+// TestTooLarge checks that an append with one event that is too large stores none of its events.
 func TestTooLarge(t *testing.T) {
 	r := newRoot(logtest.Open(t))
 	err := r.Append(t.Context(), added{Text: "small"}, added{Text: text(strings.Repeat("x", 1<<20))})
 	if !errors.Is(err, eventlog.ErrTooLarge) || r.Seq != 0 || len(r.State.texts) > 0 {
-		t.Errorf("at commit %d with %d texts: %v", r.Seq, len(r.State.texts), err)
+		t.Errorf("Append left commit %d and %d texts with error %v, want none and ErrTooLarge", r.Seq, len(r.State.texts), err)
 	}
 }
 
-// An object with an unknown event stops; the others continue.
+// TestUnreadable checks that an unknown event stops its object, while other objects continue.
 func TestUnreadable(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) }, func(*counter) bool { return true })
@@ -146,7 +146,7 @@ func TestUnreadable(t *testing.T) {
 	}
 	var unreadable *aggregate.UnreadableError
 	if err := r.Read(ctx); !errors.As(err, &unreadable) || !errors.Is(err, eventlog.ErrUnknownType) || unreadable.Last != receipt.Seq {
-		t.Errorf("%v", err)
+		t.Errorf("Read = %v, want an UnreadableError for the unknown event", err)
 	}
 	r.Seq = receipt.Seq
 	if err := r.Append(ctx, added{Text: "behind it"}); err != nil {
@@ -172,16 +172,16 @@ func TestUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if refused != 2 {
-		t.Errorf("%d commits were refused, want the unknown one and the one behind it", refused)
+		t.Errorf("Apply failed for %d commits, want the unknown one and the one behind it", refused)
 	}
 	view.Read(r.Name.ID, func(e *aggregate.Entry[*counter]) {
 		if e == nil || !errors.Is(e.Err, eventlog.ErrUnknownType) || !cmp.Equal(e.State.texts, []string{"known"}) || e.Seq != r.Seq || e.State.folded != 1 {
-			t.Errorf("%+v", e)
+			t.Errorf("entry of the unreadable object = %+v", e)
 		}
 	})
 	view.Read(other.Name.ID, func(e *aggregate.Entry[*counter]) {
 		if e == nil || e.Err != nil || !cmp.Equal(e.State.texts, []string{"another"}) {
-			t.Errorf("%+v", e)
+			t.Errorf("entry of the other object = %+v", e)
 		}
 	})
 	if diff := cmp.Diff([]string{"fleet/one", "fleet/two"}, view.IDs()); diff != "" {
@@ -189,7 +189,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestWhereWhileObjectsAreForgotten: an object that is forgotten meanwhile is asked about or left out, and never asked about when it is gone.
+// TestWhereWhileObjectsAreForgotten checks that Where never passes a missing entry to its condition while objects are
+// forgotten concurrently.
 func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 	log := logtest.Open(t)
 	var records []eventlog.Record
@@ -216,7 +217,7 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 	is := func(e *aggregate.Entry[*counter]) bool { return len(e.State.texts) > 0 && e.State.texts[0] != "b" }
 	fill()
 	if got := view.Where(is); !slices.Equal(got, []string{"a", "c"}) {
-		t.Errorf("found %v", got)
+		t.Errorf("Where = %v, want a and c", got)
 	}
 	done := make(chan struct{})
 	go func() {

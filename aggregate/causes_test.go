@@ -14,7 +14,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// linked relates texts of the form "name" or "name<cause,cause".
+// linked returns the links of a text of the form "name" or "name<cause,cause".
 func linked(_ *counter, e event) aggregate.Links {
 	a, ok := e.(added)
 	if !ok {
@@ -28,7 +28,7 @@ func linked(_ *counter, e event) aggregate.Links {
 	return l
 }
 
-// chained lists the texts in the log, each with that of its cause.
+// chained lists the texts in the log, each with the text of its cause.
 func chained(t *testing.T, log aggregate.Log) []string {
 	t.Helper()
 	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: kind, ID: "fleet/one"}, 0)
@@ -43,7 +43,7 @@ func chained(t *testing.T, log aggregate.Log) []string {
 			texts[stored.ID] = fmt.Sprintf("%s@%d", name, r.Seq)
 			out = append(out, texts[stored.ID]+" "+texts[stored.Causation])
 			if stored.Causation != "" && texts[stored.Causation] == "" {
-				t.Errorf("%s follows from %s, which is not before it", texts[stored.ID], stored.Causation)
+				t.Errorf("%s has the cause %s, which is not before it in the log", texts[stored.ID], stored.Causation)
 			}
 		})
 		if err != nil {
@@ -59,8 +59,8 @@ func newLinked(log aggregate.Log) *aggregate.Root[event, *counter] {
 	return r
 }
 
-// The cause of an event is the latest of those that it may follow from: in the same commit, in one before it, or in one that
-// another process stored. A commit that was refused is no cause.
+// TestCauses checks that the cause of an event is the latest event that it may follow from: in the same commit, in an
+// earlier one, or in one that another process stored. Events of a rejected commit are never causes.
 func TestCauses(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	one, two := newLinked(log), newLinked(log)
@@ -74,7 +74,7 @@ func TestCauses(t *testing.T) {
 		}
 	}
 	if err := one.Append(ctx, added{Text: "a"}); !errors.Is(err, eventlog.ErrConflict) {
-		t.Fatalf("it does not build on the last commit: %v", err)
+		t.Fatalf("Append behind the last commit = %v, want ErrConflict", err)
 	}
 	for _, err := range []error{one.Read(ctx), one.Append(ctx, added{Text: "e<c"}, added{Text: "f<a"}, added{Text: "a"}, added{Text: "g<a"})} {
 		if err != nil {
@@ -87,7 +87,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// A decision that is split over several commits refers to the commits that its parts are in.
+// TestCausesOfASplitDecision checks the causes within a decision that is stored as several commits.
 func TestCausesOfASplitDecision(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	r := newLinked(log)
@@ -103,7 +103,8 @@ func TestCausesOfASplitDecision(t *testing.T) {
 	}
 }
 
-// What no later event follows from is forgotten: an object that lives for years has many such events.
+// TestCausesThatEnd checks that a cause is forgotten once no later event can follow from it: a long-lived object has
+// many such events.
 func TestCausesThatEnd(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	ends := func(s *counter, e event) aggregate.Links {
@@ -128,7 +129,8 @@ func TestCausesThatEnd(t *testing.T) {
 	}
 }
 
-// A state that comes from a view does not have the causes; the log has them. After a reload they are those of the log alone.
+// TestCausesOfAStateFromAView checks that causes are read from the log if the state comes from a view, which does not
+// have them, and again after a reload.
 func TestCausesOfAStateFromAView(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	first := newLinked(log)
@@ -153,7 +155,8 @@ func TestCausesOfAStateFromAView(t *testing.T) {
 	}
 }
 
-// What cannot be read could be a later cause than those before it, which are not guessed then; an append does not fail for it.
+// TestCausesBehindAnUnreadableEvent checks that an event has no cause if an unreadable event may be a later one, and
+// that the append succeeds.
 func TestCausesBehindAnUnreadableEvent(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	first := newLinked(log)
@@ -172,9 +175,9 @@ func TestCausesBehindAnUnreadableEvent(t *testing.T) {
 	}
 	records, err := log.Read(ctx, first.Name, receipt.Seq)
 	if err != nil || len(records) != 1 {
-		t.Fatalf("%d records, %v", len(records), err)
+		t.Fatalf("read %d records with error %v, want 1", len(records), err)
 	}
 	if events, err := records[0].Events(); err != nil || events[0].Causation != "" {
-		t.Errorf("%+v, %v", events, err)
+		t.Errorf("events = %+v, error %v, want no cause", events, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// The events of a domain, and the state that they are folded into.
+// lampEvent is an event of a lamp, and lamp the state that its events are folded into.
 type (
 	lampEvent interface{ lampEvent() }
 	switched  struct {
@@ -41,7 +41,8 @@ func (l *lamp) Apply(e lampEvent, _ time.Time) {
 	}
 }
 
-// A process claims an object before it acts on it. The process that had claimed it before learns of it when it reads or appends.
+// ExampleRoot shows how a process claims an object before it acts on it. The previous owner notices when it next reads
+// or appends.
 func ExampleRoot() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "log-")

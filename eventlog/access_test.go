@@ -22,7 +22,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// nobodys are requests that no user of the example may make: each would change or remove what is in the log, or read past it.
+// nobodys lists requests that no user of the example may make: each would change or delete commits, or read outside the
+// log.
 var nobodys = []string{
 	"$JS.API.STREAM.DELETE.SCUTE", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.MSG.DELETE.SCUTE", "$JS.API.STREAM.RESTORE.SCUTE",
 	"$JS.API.STREAM.SNAPSHOT.SCUTE", "$JS.API.STREAM.LEADER.STEPDOWN.SCUTE", "$JS.API.STREAM.PEER.REMOVE.SCUTE", "$JS.API.STREAM.CREATE.OTHER",
@@ -30,7 +31,7 @@ var nobodys = []string{
 	"$JS.API.META.LEADER.STEPDOWN", "$JS.API.ACCOUNT.PURGE.G", "_INBOX.other", "other",
 }
 
-// TestUsersOfTheExample: the users of docs/examples/nats can do what they are for, and nothing else.
+// TestUsersOfTheExample checks that each user of docs/examples/nats has the permissions of its role, and no others.
 func TestUsersOfTheExample(t *testing.T) {
 	dir := t.TempDir()
 	certs := makeCertificates(t, dir, "scute-daemon", "scute-operator", "scute-archivist", "scute-auditor", "siem")
@@ -54,16 +55,16 @@ func TestUsersOfTheExample(t *testing.T) {
 	auditor := connectTest(t, as("scute-auditor"))
 	for name, l := range map[string]*eventlog.Log{"daemon": daemon, "operator": operator, "auditor": auditor} {
 		if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 2 {
-			t.Errorf("%s reads %v, %v", name, records, err)
+			t.Errorf("%s: Read = %v, error %v, want 2 commits", name, records, err)
 		}
 		seen := 0
 		if err := l.Scan(t.Context(), func(eventlog.Record) error { seen++; return nil }); err != nil || seen != 2 {
-			t.Errorf("%s scans %d commits, %v", name, seen, err)
+			t.Errorf("%s: Scan returned %d commits, error %v, want 2", name, seen, err)
 		}
 	}
 	for len(warnings) > 0 {
 		if w := <-warnings; strings.Contains(w, "permissions violation") {
-			t.Errorf("a user asks for what it may not do, and needs not: %s", w)
+			t.Errorf("a user requested something that it is not permitted and does not need: %s", w)
 		}
 	}
 	_, err = auditor.Append(t.Context(), commit(moveOf("a"), "3", 2, 1))
@@ -88,12 +89,12 @@ func TestUsersOfTheExample(t *testing.T) {
 		refused(t, name, append(more[:len(more):len(more)], nobodys...), o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
 	}
 	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
-		t.Errorf("the log ends at %d, %v", head, err)
+		t.Errorf("Head = %d, error %v, want 2", head, err)
 	}
 	connectTest(t, archivist)
 }
 
-// lines are what a logger writes, one at a time.
+// lines receives each line that a logger writes.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -101,7 +102,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestArchivistRestores: the archivist of the example makes a log from a backup, on a server that has none.
+// TestArchivistRestores checks that the archivist of the example can restore a backup to a server without a log.
 func TestArchivistRestores(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "archive")
 	l := openTest(t, embedded.Options{Dir: t.TempDir()})
@@ -119,14 +120,15 @@ func TestArchivistRestores(t *testing.T) {
 		t.Fatal(err)
 	}
 	if head, err := connectTest(t, o).Head(t.Context()); err != nil || head != 1 {
-		t.Errorf("the log ends at %d, %v", head, err)
+		t.Errorf("Head = %d, error %v, want 1", head, err)
 	}
 }
 
-// writersOnly are what an auditor may not do; all but the first, what an operator may not.
+// writersOnly lists requests that an auditor may not make. An operator may make only the first of them.
 var writersOnly = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
 
-// consumed reads the stream by a durable consumer, as the guide does. It may deliver nothing into the log.
+// consumed reads the stream with a durable consumer, as the guide does, and checks that a consumer cannot deliver into
+// the log.
 func consumed(t *testing.T, o eventlog.ExternalOptions, commits int) {
 	t.Helper()
 	nc, err := nats.Connect(o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
@@ -141,7 +143,7 @@ func consumed(t *testing.T, o eventlog.ExternalOptions, commits int) {
 	into := []byte(`{"stream_name":"SCUTE","config":{"name":"siem","durable_name":"siem","deliver_subject":"scute.log.move.a","ack_policy":"none"}}`)
 	reply, err := nc.RequestWithContext(t.Context(), "$JS.API.CONSUMER.CREATE.SCUTE.siem", into)
 	if err != nil || !strings.Contains(string(reply.Data), "cycle") {
-		t.Errorf("a consumer that delivers into the log: %s, %v", reply.Data, err)
+		t.Errorf("creating a consumer that delivers into the log = %s, error %v, want an error about a cycle", reply.Data, err)
 	}
 	consumer, err := js.CreateOrUpdateConsumer(t.Context(), eventlog.DefaultStream, jetstream.ConsumerConfig{Durable: "siem", AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
@@ -158,11 +160,11 @@ func consumed(t *testing.T, o eventlog.ExternalOptions, commits int) {
 		}
 	}
 	if commits != 0 || batch.Error() != nil {
-		t.Errorf("%d commits were not delivered: %v", commits, batch.Error())
+		t.Errorf("%d commits were not delivered, error %v", commits, batch.Error())
 	}
 }
 
-// exampleServer runs the example's server, with its files in a folder.
+// exampleServer runs the example's server with its files in dir.
 func exampleServer(t *testing.T, dir string) *server.Server {
 	t.Helper()
 	example, err := os.ReadFile("../docs/examples/nats/nats.conf")
@@ -182,7 +184,7 @@ func exampleServer(t *testing.T, dir string) *server.Server {
 	return logtest.Serve(t, o)
 }
 
-// refused holds that the server refuses each request of a user.
+// refused checks that the server refuses each request of a user.
 func refused(t *testing.T, user string, subjects []string, url string, as ...nats.Option) {
 	t.Helper()
 	violations := make(chan error, len(subjects))
@@ -200,10 +202,10 @@ func refused(t *testing.T, user string, subjects []string, url string, as ...nat
 		select {
 		case err := <-violations:
 			if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
-				t.Errorf("%s by %s: %v", subject, user, err)
+				t.Errorf("request %s by %s: got %v, want a permission violation", subject, user, err)
 			}
 		case <-ctx.Done():
-			t.Fatalf("%s by %s is not refused", subject, user)
+			t.Fatalf("request %s by %s was not refused", subject, user)
 		}
 	}
 }

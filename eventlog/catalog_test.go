@@ -32,7 +32,7 @@ func (v2 startedV2) v3() started   { return started{v2.Names} }
 func (started) isTestFact() {}
 func (ended) isTestFact()   {}
 
-// testCatalog knows "started" at version 3: version 1 had one cluster, version 2 a list called names.
+// testCatalog defines "started" at version 3: version 1 had one cluster, version 2 a list called names.
 func testCatalog() *Catalog[testFact] {
 	return NewCatalog[testFact](KindMove,
 		Define[testFact, started]("started", 3),
@@ -64,23 +64,23 @@ func TestCatalog(t *testing.T) {
 		"dev.scute.move.ended.v1": false,
 	} {
 		if _, err := c.Decode(Event{Type: typ, Data: json.RawMessage(`{}`)}); errors.Is(err, ErrUnknownType) != unknown || !unknown && err != nil {
-			t.Errorf("%q: %v", typ, err)
+			t.Errorf("Decode(%q) = %v", typ, err)
 		}
 	}
 	if _, err := c.Decode(Event{ID: "e1", Type: "dev.scute.move.started.v3", Data: json.RawMessage(`{"clusters":7}`)}); err == nil || errors.Is(err, ErrUnknownType) {
-		t.Errorf("broken data: %v", err)
+		t.Errorf("Decode of invalid data = %v, want an error other than ErrUnknownType", err)
 	}
-	// A field that this program does not know has a meaning for the one that wrote it.
+	// An unknown field may change the meaning of the event.
 	newer := Event{ID: "e1", Type: "dev.scute.move.started.v3", Data: json.RawMessage(`{"clusters":["a"],"only":{"if":"safe"}}`)}
 	if _, err := c.Decode(newer); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), `unknown field "only"`) {
-		t.Errorf("a field of a newer program: %v", err)
+		t.Errorf("Decode of an unknown field = %v, want ErrUnknownType", err)
 	}
 	newer = Event{ID: "e1", Type: "dev.scute.move.started.v1", Data: json.RawMessage(`{"cluster":"a","only":{"if":"safe"}}`)}
 	if _, err := c.Decode(newer); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), `unknown field "only"`) {
-		t.Errorf("a field of a newer program in an older version: %v", err)
+		t.Errorf("Decode of an unknown field in an older version = %v, want ErrUnknownType", err)
 	}
 	if _, err := c.Encode(nil); !errors.Is(err, ErrUnknownType) {
-		t.Errorf("nil: %v", err)
+		t.Errorf("Encode(nil) = %v, want ErrUnknownType", err)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestCatalogRefusesContradictions(t *testing.T) {
 		func() {
 			defer func() {
 				if got, _ := recover().(string); !strings.Contains(got, want) {
-					t.Errorf("got %q, want %q", got, want)
+					t.Errorf("NewCatalog panicked with %q, want %q", got, want)
 				}
 			}()
 			NewCatalog(KindMove, facts...)
@@ -104,7 +104,7 @@ func TestCatalogRefusesContradictions(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error, and nothing of its commit is applied; what can be read comes in its order, with its times.
+// TestFold checks that Fold applies events in order with their times, and none of a commit that it cannot decode.
 func TestFold(t *testing.T) {
 	c, at := testCatalog(), time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	stored := func(types ...string) Record {
@@ -136,17 +136,18 @@ func TestFold(t *testing.T) {
 	}
 	got = nil
 	if err := c.Fold(stored("dev.scute.move.started.v3", "dev.scute.move.ended.v9"), take); err == nil || len(got) > 0 {
-		t.Errorf("error %v, applied %v", err, got)
+		t.Errorf("Fold of an unknown event: error %v, applied %v, want an error and no events", err, got)
 	}
 }
 
-// The same facts of the same actor on the same state are the same commit; whatever differs, it is another.
+// TestIDFor checks that commits have the same ID only if their actor, aggregate, expected sequence and events are
+// equal.
 func TestIDFor(t *testing.T) {
 	one := Commit{Aggregate: Aggregate{Kind: KindMove, ID: "a"}, Expected: 3, Events: []Event{{Type: "x", Data: json.RawMessage(`1`)}}}
 	same := one
 	same.Events = append([]Event(nil), one.Events...)
 	if one.IDFor("me") != same.IDFor("me") {
-		t.Error("the same commit has another ID")
+		t.Error("IDFor differs for equal commits")
 	}
 	seen := map[string]bool{one.IDFor("me"): true, one.IDFor("you"): true}
 	for _, change := range []func(*Commit){
@@ -162,6 +163,6 @@ func TestIDFor(t *testing.T) {
 		seen[other.IDFor("me")] = true
 	}
 	if len(seen) != 7 {
-		t.Errorf("%d of 7 commits have a unique ID", len(seen))
+		t.Errorf("got %d unique IDs, want 7", len(seen))
 	}
 }

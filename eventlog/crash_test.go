@@ -15,15 +15,15 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// crashWriters is how many goroutines of the child append at once, each to its own aggregate.
+// crashWriters is the number of goroutines of the child that append concurrently, each to its own aggregate.
 const crashWriters = 4
 
-// playAppender appends to the log in os.Args[1] until it is killed. Every line it prints is
+// playAppender appends to the log in os.Args[1] until it is killed. It prints these lines:
 //
 //	try AGGREGATE ID EXPECTED    before an append
 //	ack AGGREGATE ID SEQ         after it
 //
-// It begins with the commits that its predecessor had tried and not seen acknowledged, given as further arguments.
+// It first appends the commits in the remaining arguments, which its predecessor tried without an acknowledgement.
 func playAppender() {
 	ctx := context.Background()
 	l, err := embedded.Open(ctx, embedded.Options{Dir: os.Args[1]})
@@ -72,9 +72,9 @@ func playAppender() {
 	select {}
 }
 
-// TestKillLosesNothing kills a process that appends, hundreds of times, and checks after each that what it had seen
-// acknowledged is in the log, where it was, once. On a slow machine it stops at 100 kills after 40 seconds; SCUTE_KILLS
-// sets the number of kills, however long they take.
+// TestKillLosesNothing kills an appending process hundreds of times, and checks that each acknowledged commit is stored
+// exactly once, at the acknowledged sequence. On a slow machine it stops at 100 kills after 40 seconds; SCUTE_KILLS
+// sets the number of kills, without a time limit.
 func TestKillLosesNothing(t *testing.T) {
 	kills, atLeast := 200, 100
 	if s := os.Getenv("SCUTE_KILLS"); s != "" {
@@ -90,7 +90,7 @@ func TestKillLosesNothing(t *testing.T) {
 	for kill := 0; kill < kills && (kill < atLeast || time.Since(begin) < 40*time.Second); kill++ {
 		done++
 		c := startChild(t, "append", append([]string{dir}, pending...)...)
-		// Some are killed while they start, most in the middle of their appends.
+		// Every tenth child is killed while it starts, the others during their appends.
 		after := rand.IntN(40)
 		if kill%10 == 0 {
 			go func() {
@@ -113,13 +113,13 @@ func TestKillLosesNothing(t *testing.T) {
 				f := strings.Fields(rest)
 				seq, _ := strconv.ParseUint(f[2], 10, 64)
 				if have, ok := acked[idOf(rest)]; ok && have != seq {
-					t.Fatalf("kill %d: %s acknowledged at %d and at %d", kill, idOf(rest), have, seq)
+					t.Fatalf("kill %d: %s was acknowledged at %d and at %d", kill, idOf(rest), have, seq)
 				}
 				acked[idOf(rest)] = seq
 				delete(tried, idOf(rest))
 				acks++
 			default:
-				t.Fatalf("kill %d: the child said %q", kill, c.lines.Text())
+				t.Fatalf("kill %d: unexpected line %q from the child", kill, c.lines.Text())
 			}
 			if acks > after {
 				_ = c.cmd.Process.Kill()
@@ -136,13 +136,13 @@ func TestKillLosesNothing(t *testing.T) {
 		}
 	}
 	verifyCrash(t, dir, acked)
-	t.Logf("%d kills, %d commits acknowledged, none missing or doubled; %d commits were being appended at a kill and were settled by appending them again", done, len(acked), settled)
+	t.Logf("%d kills, %d commits acknowledged, none missing or duplicated; %d commits without acknowledgement", done, len(acked), settled)
 }
 
-// idOf cuts "aggregate id number" to "aggregate id".
+// idOf returns "aggregate id" of "aggregate id number".
 func idOf(s string) string { return s[:strings.LastIndexByte(s, ' ')] }
 
-// verifyCrash compares the log with what was acknowledged.
+// verifyCrash checks that each acknowledged commit is in the log, once.
 func verifyCrash(t *testing.T, dir string, acked map[string]uint64) {
 	t.Helper()
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})

@@ -13,8 +13,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestDeniedRequest: what the server denies ends at once with the permission that is missing, says it in no other place, and says nothing of
-// requests that it grants later.
+// TestDeniedRequest checks that a denied request fails at once with the missing permission, without further log output,
+// and that requests succeed again once the permission is granted.
 func TestDeniedRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nats.conf")
 	grant := func(user string) *server.Options {
@@ -49,7 +49,7 @@ func TestDeniedRequest(t *testing.T) {
 	_, err = l.Replay(t.Context(), 0, func(eventlog.Record) error { return nil })
 	wantErr(t, err, eventlog.ErrPermission, `publish to "$JS.API.CONSUMER.CREATE.SCUTE.`)
 	if len(warnings) > 0 {
-		t.Errorf("told beside the error: %s", <-warnings)
+		t.Errorf("log output for a denied request: %s", <-warnings)
 	}
 
 	reload := func(user string) {
@@ -62,10 +62,10 @@ func TestDeniedRequest(t *testing.T) {
 	}
 	reload(`publish: [` + reads + `"scute.log.>"]`)
 	mustAppend(t, l, second)
-	// A commit that was stored is found, though its user may not append any more.
+	// A stored commit is found even if its user may no longer append.
 	reload(`publish: [` + reads + `]`)
 	if r, err := l.Append(t.Context(), second); err != nil || !r.AlreadyStored {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("append of a stored commit = %+v, error %v, want AlreadyStored", r, err)
 	}
 	reload(`publish: ["$JS.API.STREAM.INFO.>"]`)
 	_, err = l.Append(t.Context(), commit(moveOf("a"), "3", 2, 1))

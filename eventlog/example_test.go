@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// Two writers decide about one aggregate. The second decision is based on a state that is no longer the newest, so its append fails and stores
-// nothing. The writer must read the aggregate and decide again.
+// Example shows two writers of one aggregate. The second decision is based on an outdated state, so its append fails
+// and stores nothing. The writer must read the aggregate and decide again.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "log-")

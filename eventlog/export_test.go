@@ -6,8 +6,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What package eventlog_test needs of this one. Its tests cannot be in this package: they import package embedded, which imports
-// this one.
+// These constants are for package eventlog_test, which is separate because its tests import package embedded, and
+// embedded imports eventlog.
 const (
 	IdentityBytes  = identityBytes
 	IdentityKey    = identityKey
@@ -16,22 +16,22 @@ const (
 	Reserved       = reserved
 )
 
-// StreamConfig is how a writer creates a stream.
+// StreamConfig returns the configuration of a stream that a writer creates.
 func StreamConfig(name string) jetstream.StreamConfig { return streamSpec{name: name}.config() }
 
-// JetStream reaches the server of a log beside it.
+// JetStream returns the JetStream client of a log.
 func (l *Log) JetStream() jetstream.JetStream { return l.js }
 
-// Stream is the stream of a log.
+// Stream returns the stream of a log.
 func (l *Log) Stream() jetstream.Stream { return l.stream }
 
-// Of reads another stream of the same server as if it were the log.
+// Of returns a log that reads another stream of the same server.
 func (l *Log) Of(stream jetstream.Stream) *Log {
 	info := stream.CachedInfo()
 	return &Log{nc: l.nc, js: l.js, logger: discardIfNil(nil), spec: streamSpec{name: info.Config.Name}, stream: stream, created: info.Created}
 }
 
-// DeliverFrom is one delivery, which is not tried again.
+// DeliverFrom delivers once, without retries.
 func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
 	r := &reading{cursor: *cursor, until: until, fn: fn}
 	err := l.deliverFrom(ctx, r)

@@ -36,7 +36,7 @@ func TestConnectWithTLSAndCredentials(t *testing.T) {
 	l := connectTest(t, o)
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 2))
 	if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 1 {
-		t.Errorf("%v, %v", records, err)
+		t.Errorf("Read = %v, error %v, want 1 commit", records, err)
 	}
 	for name, spoil := range map[string]func(*eventlog.ExternalOptions){
 		"without credentials":        func(o *eventlog.ExternalOptions) { o.CredsFile = "" },
@@ -48,7 +48,7 @@ func TestConnectWithTLSAndCredentials(t *testing.T) {
 		spoil(&bad)
 		_, err := eventlog.Connect(t.Context(), bad)
 		if err == nil {
-			t.Errorf("%s: connected", name)
+			t.Errorf("%s: Connect succeeded", name)
 			continue
 		}
 		wantErr(t, err, eventlog.ErrUnavailable, srv.ClientURL())
@@ -60,7 +60,7 @@ func TestConnectToNobody(t *testing.T) {
 	wantErr(t, err, eventlog.ErrUnavailable, "127.0.0.1:1")
 }
 
-// TestShown: messages name the server, and nobody's credentials.
+// TestShown checks that messages contain the server's address without credentials.
 func TestShown(t *testing.T) {
 	for url, want := range map[string]string{
 		"tls://nats:4222":                            "tls://nats:4222",
@@ -69,7 +69,7 @@ func TestShown(t *testing.T) {
 		"secret@nats:4222,b":                         "nats:4222,b",
 	} {
 		if got := eventlog.Shown(url); got != want {
-			t.Errorf("%s is shown as %s, want %s", url, got, want)
+			t.Errorf("Shown(%s) = %s, want %s", url, got, want)
 		}
 	}
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: "nats://secret@127.0.0.1:1"})
@@ -78,7 +78,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestReplicated runs a cluster of three servers, where conflicts are told in other ways, and takes the leader away.
+// TestReplicated checks conflicts, which a cluster of three servers reports in other ways, and appends after the leader
+// stops.
 func TestReplicated(t *testing.T) {
 	servers, urls := logtest.Cluster(t)
 	ctx := within(t, 2*time.Minute)
@@ -106,11 +107,11 @@ func TestReplicated(t *testing.T) {
 	}
 	records, err := l.Read(ctx, a, 0)
 	if err != nil || len(records) != 2 || records[1].Seq != r.Seq {
-		t.Errorf("%d commits, %v", len(records), err)
+		t.Errorf("Read returned %d commits, error %v, want 2", len(records), err)
 	}
 }
 
-// connectEventually waits until a new cluster has elected its leaders.
+// connectEventually connects once a new cluster has elected its leaders.
 func connectEventually(t *testing.T, o eventlog.ExternalOptions) *eventlog.Log {
 	t.Helper()
 	ctx := within(t, time.Minute)
@@ -133,7 +134,7 @@ type certificates struct {
 	client eventlog.TLSFiles
 }
 
-// makeCertificates makes an authority and what it signed for both sides: for a server, a client, and some that have a name.
+// makeCertificates creates a CA, and the certificates that it signs for a server, a client, and each of the names.
 func makeCertificates(t *testing.T, dir string, names ...string) certificates {
 	t.Helper()
 	key := func() *ecdsa.PrivateKey {
@@ -193,7 +194,7 @@ type operator struct {
 	system   string
 }
 
-// makeAccount makes an operator, a system account and an account with JetStream, and a user's credentials file.
+// makeAccount creates an operator, a system account, an account with JetStream, and a user's credentials file.
 func makeAccount(t *testing.T, dir string) (operator, string) {
 	t.Helper()
 	pair := func(create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {

@@ -34,12 +34,12 @@ func TestFullLogRefusesAndForgetsNothing(t *testing.T) {
 	}
 	records, err := l.Read(t.Context(), a, 0)
 	if err != nil || uint64(len(records)) != last || last < 10 {
-		t.Fatalf("%d of %d commits are left: %v", len(records), last, err)
+		t.Fatalf("Read returned %d of %d commits, error %v", len(records), last, err)
 	}
-	// A full log still tells the truth about what is stored, and about who was first.
+	// A full log still recognizes stored commits and conflicts.
 	stored := commit(a, fmt.Sprint(last-1), last-1, 10)
 	if r, err := l.Append(t.Context(), stored); err != nil || r != (eventlog.Receipt{Seq: last, AlreadyStored: true}) {
-		t.Errorf("a stored commit again: %+v, %v", r, err)
+		t.Errorf("append of a stored commit = %+v, error %v, want AlreadyStored", r, err)
 	}
 	_, err = l.Append(t.Context(), commit(a, "late", 1, 1))
 	wantErr(t, err, eventlog.ErrConflict)
@@ -51,7 +51,7 @@ func TestFullLogRefusesAndForgetsNothing(t *testing.T) {
 	wantErr(t, err, eventlog.ErrConfig, "limit of 1024")
 	l = openTest(t, embedded.Options{Dir: dir, MaxBytes: 1 << 20})
 	if r, err := l.Append(t.Context(), refused); err != nil || r != (eventlog.Receipt{Seq: last + 1}) {
-		t.Errorf("after the limit was raised: %+v, %v", r, err)
+		t.Errorf("Append after the limit was raised = %+v, error %v", r, err)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestCommitBeyondOneMessage(t *testing.T) {
 	_, err := l.Append(t.Context(), c)
 	wantErr(t, err, eventlog.ErrTooLarge, "limit is 1048576", "split it")
 	if head, err := l.Head(t.Context()); head != 0 || err != nil {
-		t.Errorf("head is %d, %v", head, err)
+		t.Errorf("Head = %d, error %v, want 0", head, err)
 	}
 }
 
@@ -72,10 +72,10 @@ func TestSecondProcessOnTheFolder(t *testing.T) {
 	_, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	wantErr(t, err, eventlog.ErrLocked, fmt.Sprintf("held by process %d;", c.cmd.Process.Pid))
 	c.kill()
-	openTest(t, embedded.Options{Dir: dir}) // the kernel freed the lock
+	openTest(t, embedded.Options{Dir: dir}) // the kernel released the lock
 }
 
-// TestServerKilledAndBack: followers and appenders outlast the server.
+// TestServerKilledAndBack checks that followers and appends continue after the server is killed and restarted.
 func TestServerKilledAndBack(t *testing.T) {
 	dir := t.TempDir()
 	c, url := serveChild(t, dir, "127.0.0.1:0")
@@ -106,7 +106,7 @@ func TestServerKilledAndBack(t *testing.T) {
 			select {
 			case seq = <-arrived:
 			case <-ctx.Done():
-				t.Fatalf("followed up to %d, not to %d", seq, last)
+				t.Fatalf("followed up to commit %d, want %d", seq, last)
 			}
 		}
 	}
@@ -119,8 +119,8 @@ func TestServerKilledAndBack(t *testing.T) {
 	}
 }
 
-// TestServerStandsStill stops the server's process, as a disk that hangs would: an append ends at its deadline, and the
-// same commit again settles it.
+// TestServerStandsStill stops the server's process, which simulates a disk that hangs. An append fails at its deadline,
+// and appending the same commit again determines whether it was stored.
 func TestServerStandsStill(t *testing.T) {
 	c, url := serveChild(t, t.TempDir(), "127.0.0.1:0")
 	l := connectTest(t, eventlog.ExternalOptions{URL: url})
@@ -129,25 +129,25 @@ func TestServerStandsStill(t *testing.T) {
 	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// The signal was sent; wait until the process has stopped.
+	// The signal is asynchronous: wait until the process has stopped.
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatalf("the server is not stopped: %v, %v", status, err)
+		t.Fatalf("the server is not stopped: status %v, error %v", status, err)
 	}
 	stuck, quickest := commit(a, "stuck", 1, 1), time.Hour
-	for tries := 0; tries < 10 && quickest >= eventlog.PublishTimeout; tries++ { // a busy machine is slower now and then, and not each time
+	for tries := 0; tries < 10 && quickest >= eventlog.PublishTimeout; tries++ { // a busy machine exceeds the deadline sometimes, not ten times
 		ctx, start := within(t, 300*time.Millisecond), time.Now()
 		_, err := l.Append(ctx, stuck)
 		wantErr(t, err, eventlog.ErrUnavailable, "append the same commit again")
 		quickest = min(quickest, time.Since(start))
 		if _, err := l.Head(ctx); !errors.Is(err, eventlog.ErrUnavailable) {
-			t.Errorf("head: %v", err)
+			t.Errorf("Head of a stopped server = %v, want ErrUnavailable", err)
 		}
 	}
 	if quickest >= eventlog.PublishTimeout {
-		t.Errorf("an append takes %s beyond its deadline", quickest)
+		t.Errorf("Append returned after %s, beyond its deadline", quickest)
 	}
-	// Without a deadline an append waits, tries again, and learns that its first try is stored.
+	// Without a deadline, Append waits, retries, and finds that its first attempt was stored.
 	again := make(chan error)
 	go func() {
 		r, err := l.Append(t.Context(), stuck)
@@ -165,7 +165,7 @@ func TestServerStandsStill(t *testing.T) {
 	}
 	records, err := l.Read(t.Context(), a, 0)
 	if err != nil || len(records) != 2 {
-		t.Errorf("%d commits: %v", len(records), err)
+		t.Errorf("Read returned %d commits, error %v, want 2", len(records), err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestStreamDeletedUnderUs(t *testing.T) {
 	_, err = l.Read(ctx, a, 0)
 	wantErr(t, err, eventlog.ErrMissing)
 
-	// One of the same name is not the same log.
+	// A new stream with the same name is not the same log.
 	if _, err := l.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.DefaultStream)); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestStreamDeletedUnderUs(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// And a restart does not begin a new history in silence.
+	// A restart must not silently begin a new history.
 	_, err = embedded.Open(ctx, embedded.Options{Dir: dir})
 	wantErr(t, err, eventlog.ErrMissing, "backup")
 }
@@ -212,8 +212,8 @@ func TestCommitLostInTheMiddle(t *testing.T) {
 	for n := range uint64(5) {
 		mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n), n, 1))
 	}
-	// What the configuration forbids can still be done by someone who changes the configuration first. The server
-	// refuses to drop DenyDelete, so a stream without it simulates one that lost a message.
+	// A user can change the configuration and then delete messages. The server does not allow DenyDelete to be removed,
+	// so a stream without it simulates one that lost a message.
 	ctx := within(t, time.Minute)
 	config := eventlog.StreamConfig("OTHER")
 	config.Subjects, config.DenyDelete = []string{"other.*.*"}, false
@@ -236,15 +236,16 @@ func TestCommitLostInTheMiddle(t *testing.T) {
 	wantErr(t, err, eventlog.ErrGap)
 	_, err = other.At(ctx, 3)
 	wantErr(t, err, eventlog.ErrGap)
-	// A delivery checks by itself, too.
+	// A delivery detects the gap without Head.
 	cursor := uint64(0)
 	err = other.DeliverFrom(ctx, &cursor, 5, func(eventlog.Record) error { return nil })
-	wantErr(t, err, eventlog.ErrUnavailable, "skipped from 2 to 4") // which is tried again, to learn whose fault it was
+	wantErr(t, err, eventlog.ErrUnavailable, "skipped from 2 to 4") // unavailable first: a retry determines whether the gap is real
 	err = other.DeliverFrom(ctx, &cursor, 5, func(eventlog.Record) error { return nil })
 	wantErr(t, err, eventlog.ErrGap, "after 2 comes 4")
 }
 
-// TestDamagedTail damages the newest block file in several ways. Each start must refuse, or hold everything.
+// TestDamagedTail damages the newest block file in several ways. Each start must fail, or each read must report the
+// gap.
 func TestDamagedTail(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, block string){
 		"truncated by one byte":    func(t *testing.T, block string) { truncate(t, block, 1) },
@@ -275,23 +276,23 @@ func TestDamagedTail(t *testing.T) {
 				}
 				l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 				if err == nil {
-					// The server trusted its index. The reader must then get an error.
+					// The server trusted its index, so the reader must return an error.
 					defer l.Close()
 					if _, rerr := l.Read(t.Context(), moveOf("a"), 0); !errors.Is(rerr, eventlog.ErrGap) {
-						t.Errorf("read: %v", rerr)
+						t.Errorf("Read = %v, want ErrGap", rerr)
 					}
 					_, err = l.Replay(within(t, time.Minute), 0, func(eventlog.Record) error { return nil })
 				}
 				t.Log(err)
 				if !errors.Is(err, eventlog.ErrGap) && !errors.Is(err, eventlog.ErrMissing) {
-					t.Errorf("20 commits were acknowledged, some are damaged, and the answer is %v", err)
+					t.Errorf("open or read of a damaged log = %v, want ErrGap or ErrMissing", err)
 				}
 			})
 		}
 	}
 }
 
-// TestAnotherLogInThePlace: a log of the same length in the place of the folder's own is refused, with both names.
+// TestAnotherLogInThePlace checks that Open refuses another log of the same length in its folder, with the IDs of both.
 func TestAnotherLogInThePlace(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	var ids []string
@@ -324,7 +325,7 @@ func truncate(t *testing.T, path string, by int64) {
 	}
 }
 
-// flip alters one byte, counted from the end if at is negative.
+// flip changes one byte; a negative at counts from the end.
 func flip(t *testing.T, path string, at int) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -344,12 +345,13 @@ func glob(t *testing.T, dir, name string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", eventlog.DefaultStream, "msgs", name))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("found %v for %s: %v", found, name, err)
+		t.Fatalf("found %v for %s, error %v", found, name, err)
 	}
 	return found[0]
 }
 
-// TestPoisonedMessageStopsNobody: a message that someone publishes by hand is delivered, and belongs to no aggregate.
+// TestPoisonedMessageStopsNobody checks that a message that was published by hand is delivered, and belongs to no
+// aggregate.
 func TestPoisonedMessageStopsNobody(t *testing.T) {
 	l := openTest(t, embedded.Options{})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
@@ -364,12 +366,12 @@ func TestPoisonedMessageStopsNobody(t *testing.T) {
 		if _, err := r.Events(); err != nil {
 			bad++
 			if len(r.Types()) != 0 || r.CommitID != "" {
-				t.Errorf("%d: types %v, commit %q", r.Seq, r.Types(), r.CommitID)
+				t.Errorf("message %d has types %v and commit ID %q, want none", r.Seq, r.Types(), r.CommitID)
 			}
 		}
 		return nil
 	})
 	if head != 5 || bad != 3 || err != nil {
-		t.Errorf("head %d, %d bad, %v", head, bad, err)
+		t.Errorf("Replay = %d with %d invalid messages, error %v, want 5 with 3", head, bad, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// A process killed while the server creates the stream leaves a description without a checksum. (The kill test met it
-// about once in a thousand kills.)
+// TestDeathWhileTheStreamIsMade checks that a log opens after its process was killed while the server created the
+// stream, which leaves a description without a checksum. (The kill test had this about once in a thousand kills.)
 func TestDeathWhileTheStreamIsMade(t *testing.T) {
 	dir := t.TempDir()
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
@@ -34,7 +34,7 @@ func TestDeathWhileTheStreamIsMade(t *testing.T) {
 			t.Fatalf("start %d: %v", n+1, err)
 		}
 		if head, err := l.Head(t.Context()); err != nil || head != n {
-			t.Fatalf("start %d: the log ends at %d (%v), want %d", n+1, head, err, n)
+			t.Fatalf("start %d: Head = %d, error %v, want %d", n+1, head, err, n)
 		}
 		if _, err := l.Append(t.Context(), commit(moveOf("a"), string(rune('a'+n)), n, 1)); err != nil {
 			t.Fatal(err)
@@ -63,15 +63,15 @@ func TestDataIsNeverTakenForHalfMade(t *testing.T) {
 	}
 	if l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir}); err == nil {
 		_ = l.Close()
-		t.Error("a log whose stream the server passes over was opened")
+		t.Error("Open succeeded for a log whose stream the server skipped")
 	}
 	if blocks, err := filepath.Glob(filepath.Join(folder, "msgs", "*.blk")); err != nil || len(blocks) == 0 {
-		t.Errorf("the data is gone (%v)", err)
+		t.Errorf("the data was removed (error %v)", err)
 	}
 }
 
-// TestDeathWhileTheStreamIsChanged: the server passes over a stream whose description was changed and whose checksum was not. What
-// is damaged is left alone.
+// TestDeathWhileTheStreamIsChanged checks that a log opens after a kill between the changes of a stream's description
+// and of its checksum, although the server skips such a stream. A damaged stream is not changed.
 func TestDeathWhileTheStreamIsChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		sumLater bool
@@ -95,7 +95,7 @@ func TestDeathWhileTheStreamIsChanged(t *testing.T) {
 			}
 			changed := strings.Replace(string(text), `"max_bytes":1048576`, `"max_bytes":2097152`, 1)
 			if changed == string(text) {
-				t.Fatalf("the description is another one: %s", text)
+				t.Fatalf("the description has an unexpected form: %s", text)
 			}
 			if err := os.WriteFile(meta, []byte(changed), 0o600); err != nil {
 				t.Fatal(err)
@@ -108,14 +108,14 @@ func TestDeathWhileTheStreamIsChanged(t *testing.T) {
 			}
 			l, err = embedded.Open(t.Context(), embedded.Options{Dir: dir})
 			if !errors.Is(err, c.want) {
-				t.Fatalf("%v, want %v", err, c.want)
+				t.Fatalf("Open = %v, want %v", err, c.want)
 			}
 			if err != nil {
 				return
 			}
 			defer l.Close()
 			if s, err := l.Stats(t.Context()); err != nil || s.Commits != 1 || s.MaxBytes != 2<<20 {
-				t.Errorf("%+v, %v", s, err)
+				t.Errorf("Stats = %+v, error %v, want 1 commit and the changed limit", s, err)
 			}
 		})
 	}

@@ -19,14 +19,15 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestFrozenStore: a write that fails freezes the embedded server until it is started again. The log reports this with
-// the cause, and can be opened again once the disk accepts writes. A limit on the size of a file simulates a full disk.
+// TestFrozenStore checks that Health reports a store that a failed write froze, with the cause, and that the log can be
+// opened again once the disk accepts writes. A limit on the file size simulates a full disk.
 func TestFrozenStore(t *testing.T) {
 	if file := flag.Lookup("test.testlogfile"); file != nil && file.Value.String() != "" {
-		// go test keeps a list there of what all tests open: it would meet the limit. Another process keeps none.
+		// go test writes the files that tests open to a list, which would reach the limit. A separate process has no
+		// such list.
 		out, err := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$").CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
-			t.Errorf("%v\n%s", err, out)
+			t.Errorf("child process: %v\n%s", err, out)
 		}
 		return
 	}
@@ -62,11 +63,11 @@ func TestFrozenStore(t *testing.T) {
 	}
 	wantErr(t, err, eventlog.ErrFrozen, "write error", dir, "open the log again")
 	if err := l.Thawed(); err == nil {
-		t.Error("the disk is full, and said to take writes")
+		t.Error("Thawed = nil while the disk is full")
 	}
 	limit(before)
 	if err := l.Health(t.Context()); !errors.Is(err, eventlog.ErrFrozen) {
-		t.Errorf("a store with a disk that has space again is frozen still, but Health is %v", err)
+		t.Errorf("Health = %v after the disk has space again, want ErrFrozen until the log is opened again", err)
 	}
 	if err := l.Thawed(); err != nil {
 		t.Error(err)
@@ -80,11 +81,11 @@ func TestFrozenStore(t *testing.T) {
 		t.Error(err)
 	}
 	if r, err := l.Append(t.Context(), large(last, last)); err != nil || r.Seq != last+1 {
-		t.Errorf("after the log was opened again: %+v, %v; acknowledged were %d", r, err, last)
+		t.Errorf("Append after reopening = %+v, error %v, want the commit after %d", r, err, last)
 	}
 }
 
-// TestReserve: a log that is nearly full begins nothing new, and takes what belongs to what has begun.
+// TestReserve checks that a nearly full log rejects new aggregates, and accepts commits of existing ones.
 func TestReserve(t *testing.T) {
 	const limit = 256 << 10
 	l := openTest(t, embedded.Options{MaxBytes: limit})
@@ -98,23 +99,25 @@ func TestReserve(t *testing.T) {
 	wantErr(t, err, eventlog.ErrFull, "anything new", "raise its limit")
 	stats, err := l.Stats(t.Context())
 	if err != nil || stats.AcceptsNew() || limit-stats.Bytes < limit/eventlog.Reserved/2 {
-		t.Errorf("%+v: accepts new %t; %v", stats, stats.AcceptsNew(), err)
+		t.Errorf("Stats = %+v, AcceptsNew %t, error %v", stats, stats.AcceptsNew(), err)
 	}
 	if r, err := l.Append(t.Context(), first); err != nil || !r.AlreadyStored {
-		t.Errorf("what was stored before: %+v, %v", r, err)
+		t.Errorf("append of a stored commit = %+v, error %v, want AlreadyStored", r, err)
 	}
 	mustAppend(t, l, commit(moveOf("begun"), "second", begun, 1))
 	mustAppend(t, l, commit(eventlog.Aggregate{Kind: eventlog.KindDaemon, ID: "log"}, "first", 0, 1))
 }
 
-// TestSmallPayloadIsRefused: a server that would refuse scute's larger commits is refused at once.
+// TestSmallPayloadIsRefused checks that Connect fails if the server's message limit is too small for scute's larger
+// commits.
 func TestSmallPayloadIsRefused(t *testing.T) {
 	srv := logtest.Serve(t, &server.Options{MaxPayload: 256 << 10})
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true})
 	wantErr(t, err, eventlog.ErrConfig, "max_payload", "must be 1048576 or more")
 }
 
-// TestConfigurationIsCheckedAgain: a stream that is altered while the log is open is noticed.
+// TestConfigurationIsCheckedAgain checks that Health reports a stream whose configuration changed while the log is
+// open.
 func TestConfigurationIsCheckedAgain(t *testing.T) {
 	srv := logtest.Serve(t, &server.Options{})
 	l := connectTest(t, eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true})
@@ -122,7 +125,7 @@ func TestConfigurationIsCheckedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := l.Warnings(); len(w) != 1 {
-		t.Errorf("the warnings of one server are %q", w)
+		t.Errorf("Warnings = %q, want one for a single server", w)
 	}
 	config := l.Stream().CachedInfo().Config
 	config.MaxAge = time.Hour

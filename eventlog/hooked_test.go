@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hooked is a server whose client tells of each request before it is made.
+// hooked is a JetStream client that calls before ahead of each request.
 type hooked struct {
 	jetstream.JetStream
 	before func(what string)
@@ -33,7 +33,7 @@ func (h hooked) DeleteStream(ctx context.Context, name string) error {
 	return h.JetStream.DeleteStream(ctx, name)
 }
 
-// RestoreHooked is RestoreExternal.
+// RestoreHooked restores as RestoreExternal does, and calls before ahead of each request.
 func RestoreHooked(ctx context.Context, o ExternalOptions, r Restored, before func(what string)) error {
 	nc, err := nats.Connect(o.URL)
 	if err != nil {

@@ -7,29 +7,29 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// TestLogHasAnIdentity: it is made with the stream, it stays, and it is another one for another log.
+// TestLogHasAnIdentity checks that a log's ID is created with the stream, never changes, and differs between logs.
 func TestLogHasAnIdentity(t *testing.T) {
 	dir := t.TempDir()
 	first := openTest(t, embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})
 	id := first.ID()
 	if len(id) != 2*eventlog.IdentityBytes {
-		t.Errorf("the ID is %q", id)
+		t.Errorf("ID = %q", id)
 	}
 	if reader := connectTest(t, eventlog.ExternalOptions{URL: first.URL()}); reader.ID() != id {
-		t.Errorf("a reader sees %q, the writer %q", reader.ID(), id)
+		t.Errorf("ID of a reader = %q, of the writer %q", reader.ID(), id)
 	}
 	if other := openTest(t, embedded.Options{}); other.ID() == id {
-		t.Error("two logs have one ID")
+		t.Error("two logs have the same ID")
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if again := openTest(t, embedded.Options{Dir: dir, MaxBytes: 2 << 20}); again.ID() != id {
-		t.Errorf("opened again, and resized, the ID is %q, not %q", again.ID(), id)
+		t.Errorf("ID after reopening with another size = %q, want %q", again.ID(), id)
 	}
 }
 
-// TestOlderLogGetsAnIdentity: a reader derives the ID that the first writer writes.
+// TestOlderLogGetsAnIdentity checks that a reader derives the ID that the first writer stores.
 func TestOlderLogGetsAnIdentity(t *testing.T) {
 	host := emptyHost(t)
 	config := eventlog.StreamConfig(eventlog.DefaultStream)
@@ -47,13 +47,13 @@ func TestOlderLogGetsAnIdentity(t *testing.T) {
 	}
 	reader := connectTest(t, eventlog.ExternalOptions{URL: host.URL()})
 	if got := metadata()[eventlog.IdentityKey]; got != "" {
-		t.Errorf("a reader wrote the ID %q", got)
+		t.Errorf("a reader stored the ID %q", got)
 	}
 	writer := connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true})
 	if got := metadata(); got[eventlog.IdentityKey] != writer.ID() || got["team"] != "a" {
-		t.Errorf("the metadata is %v, the writer's ID %q", got, writer.ID())
+		t.Errorf("metadata = %v, want the writer's ID %q and the existing entry", got, writer.ID())
 	}
 	if reader.ID() != writer.ID() {
-		t.Errorf("the reader's ID is %q, the writer's %q", reader.ID(), writer.ID())
+		t.Errorf("ID of the reader = %q, of the writer %q", reader.ID(), writer.ID())
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestLateHead: a leader that does not know the end of the log yet is asked again; one that never does has lost commits.
+// TestLateHead checks that reaches asks a leader again that does not know the end of the log yet, and reports lost
+// commits if the end never appears.
 func TestLateHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -22,24 +23,24 @@ func TestLateHead(t *testing.T) {
 			return jetstream.StreamState{LastSeq: 7}, nil
 		}
 		if state, err := reaches(t.Context(), ask, 7, headPatience); err != nil || state.LastSeq != 7 {
-			t.Errorf("%+v, %v", state, err)
+			t.Errorf("reaches = %+v, error %v, want sequence 7", state, err)
 		}
 		_, err := reaches(t.Context(), ask, 8, headPatience)
 		if !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "ends at 7, but 8") {
 			t.Error(err)
 		}
 		if took := time.Since(start); took < headPatience {
-			t.Errorf("given up after %s", took)
+			t.Errorf("reaches failed after %s, want at least headPatience", took)
 		}
 	})
 }
 
-// TestDerivedIdentity: two writers that open an older stream at the same time give it one ID.
+// TestDerivedIdentity checks that two writers that open an older stream concurrently derive the same ID.
 func TestDerivedIdentity(t *testing.T) {
 	created := time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
 	info := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "SCUTE"}, Created: created}
 	other := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "SCUTE"}, Created: created.Add(1)}
 	if a, b := identity(info), identity(info); a != b || a == identity(other) {
-		t.Errorf("%q, %q and %q of another stream", a, b, identity(other))
+		t.Errorf("identity = %q and %q, and %q for another stream", a, b, identity(other))
 	}
 }

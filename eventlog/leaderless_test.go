@@ -10,8 +10,9 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestWithoutALeader: of three servers one is left. After some seconds it answers for a stream in the place of a leader, with what it has itself, which may
-// be behind. That is not the log: nobody may take it for what was acknowledged, and the log continues when another server is back.
+// TestWithoutALeader stops two of three servers. After some seconds the remaining server answers for the stream without
+// a leader, with its own state, which may be outdated. The log must report itself as unavailable, and continue when a
+// second server is back.
 func TestWithoutALeader(t *testing.T) {
 	t.Parallel()
 	servers, urls := logtest.Cluster(t)
@@ -33,7 +34,7 @@ func TestWithoutALeader(t *testing.T) {
 	_, head := l.Head(ctx)
 	for what, err := range map[string]error{"health": l.Health(ctx), "head": head, "open": opened} {
 		if !errors.Is(err, eventlog.ErrUnavailable) {
-			t.Errorf("%s: %v, want %v", what, err, eventlog.ErrUnavailable)
+			t.Errorf("%s = %v, want %v", what, err, eventlog.ErrUnavailable)
 		}
 	}
 	servers[1].Restart(t)
@@ -43,6 +44,6 @@ func TestWithoutALeader(t *testing.T) {
 		ends = at
 		return errors.Join(err, l.Health(ctx))
 	}); err != nil || ends != last {
-		t.Errorf("the log ends at %d, want %d (%v)", ends, last, err)
+		t.Errorf("Head = %d, want %d (error %v)", ends, last, err)
 	}
 }

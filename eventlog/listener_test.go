@@ -22,7 +22,7 @@ const (
 	operatorToken = "a token of operators, long enough"
 )
 
-// guarded opens an embedded log that listens for who has a token.
+// guarded opens an embedded log that listens for clients with a token.
 func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
 	t.Helper()
 	access := &embedded.Access{}
@@ -36,7 +36,8 @@ func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
 	return log, access
 }
 
-// TestListener: with the token of a role its holder can do what the role is for, and nothing else. Without a token nobody can do anything.
+// TestListener checks that a token has the permissions of its role, and no others, and that clients without a valid
+// token are denied.
 func TestListener(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
@@ -45,14 +46,14 @@ func TestListener(t *testing.T) {
 	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken})
 	for name, l := range map[string]*eventlog.Log{"operator": operator, "reader": reader} {
 		if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 2 {
-			t.Errorf("%s reads %v, %v", name, records, err)
+			t.Errorf("%s: Read = %v, error %v, want 2 commits", name, records, err)
 		}
 		seen := 0
 		if _, err := l.Replay(t.Context(), 0, func(eventlog.Record) error { seen++; return nil }); err != nil || seen != 2 {
-			t.Errorf("%s replays %d commits, %v", name, seen, err)
+			t.Errorf("%s: Replay returned %d commits, error %v, want 2", name, seen, err)
 		}
 		if stats, err := l.Stats(t.Context()); err != nil || stats.Commits != 2 {
-			t.Errorf("%s sees %+v, %v", name, stats, err)
+			t.Errorf("%s: Stats = %+v, error %v, want 2 commits", name, stats, err)
 		}
 	}
 	more := append(slices.Clone(nobodys), "$JS.ACK.SCUTE.siem.1.1.1.1.0", "_SCUTE.other")
@@ -64,11 +65,11 @@ func TestListener(t *testing.T) {
 		wantErr(t, err, eventlog.ErrUnavailable, "Authorization Violation")
 	}
 	if head, err := log.Head(t.Context()); err != nil || head != 2 {
-		t.Errorf("the log ends at %d, %v", head, err)
+		t.Errorf("Head = %d, error %v, want 2", head, err)
 	}
 }
 
-// TestReaderListens: a reader is told nothing but the answers to its own requests.
+// TestReaderListens checks that a reader can subscribe only to the responses to its own requests.
 func TestReaderListens(t *testing.T) {
 	log, _ := guarded(t)
 	for _, subject := range []string{">", "scute.log.>", "$JS.>", "$JS.EVENT.ADVISORY.>", "_SCUTE.>"} {
@@ -81,13 +82,13 @@ func TestReaderListens(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-violations; !errors.Is(err, nats.ErrPermissionViolation) {
-			t.Errorf("%s: %v", subject, err)
+			t.Errorf("subscription to %s: got %v, want a permission violation", subject, err)
 		}
 		nc.Close()
 	}
 }
 
-// raw is a connection of somebody who has a token and does with it what scute does not.
+// raw returns a connection with a token, for requests that scute itself does not make.
 func raw(t *testing.T, log *eventlog.Log, token string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(log.URL(), nats.Token(token))
@@ -98,8 +99,8 @@ func raw(t *testing.T, log *eventlog.Log, token string) *nats.Conn {
 	return nc
 }
 
-// TestAnswersOfTheServer: the server sends an answer to the subject that a request names, with its own rights. By that a reader can neither
-// append nor delete, and an operator cannot delete.
+// TestAnswersOfTheServer checks that a reader cannot append or delete, and an operator cannot delete, by naming a reply
+// subject: the server publishes its replies with its own permissions.
 func TestAnswersOfTheServer(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
@@ -109,11 +110,12 @@ func TestAnswersOfTheServer(t *testing.T) {
 		mustAppend(t, log, commit(moveOf("a"), token, uint64(i+1), 1)) //nolint:gosec // 0 or 1
 	}
 	if n := len(replayed(t, log, 0)); n != 3 {
-		t.Errorf("the log has %d commits", n)
+		t.Errorf("the log has %d commits, want 3", n)
 	}
 }
 
-// misdirect has the server send answers into the log, and to where it takes requests. One with a status and no data is a request to delete the stream.
+// misdirect requests replies into the log, and to subjects of the server's API. A reply with a status and no data would
+// be a request to delete the stream.
 func misdirect(t *testing.T, nc *nats.Conn, consumer string) {
 	t.Helper()
 	for _, answer := range []string{"scute.log.move.b", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.DELETE.SCUTE"} {
@@ -126,13 +128,13 @@ func misdirect(t *testing.T, nc *nats.Conn, consumer string) {
 			}
 		}
 	}
-	// The server answers one after the other.
+	// The server replies in order, so this reply comes last.
 	if _, err := nc.RequestWithContext(t.Context(), "$JS.API.STREAM.INFO.SCUTE", nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// pulled makes a consumer as scute does, and gives its name.
+// pulled creates a consumer as scute does, and returns its name.
 func pulled(t *testing.T, nc *nats.Conn, stream string) string {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -150,8 +152,9 @@ func pulled(t *testing.T, nc *nats.Conn, stream string) string {
 	return c.CachedInfo().Name
 }
 
-// TestConsumersOfRoles: a role gets a consumer that reads and is forgotten. It gets none that could deliver into the log, none that
-// stays, and not that of somebody else; and there is an end to how many.
+// TestConsumersOfRoles checks that a role can only create consumers that read and expire. It cannot create one that
+// delivers into the log or is durable, nor change the consumer of another client, and the number of consumers is
+// limited.
 func TestConsumersOfRoles(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
@@ -172,11 +175,11 @@ func TestConsumersOfRoles(t *testing.T) {
 		`,"metadata":{"a":"b"}`, `,"filter_subject":"scute.log.move.a"`,
 	} {
 		if answer := ask("x", config); !strings.Contains(answer, `"error"`) {
-			t.Errorf("%s: %s", config, answer)
+			t.Errorf("creating a consumer with %s = %s, want an error", config, answer)
 		}
 	}
 	if answer := ask(name, `,"headers_only":true`); !strings.Contains(answer, `"error"`) {
-		t.Errorf("the consumer of somebody else is changed: %s", answer)
+		t.Errorf("update of another client's consumer = %s, want an error", answer)
 	}
 	made, answer := 0, ""
 	for ; made < 2000; made++ {
@@ -185,14 +188,14 @@ func TestConsumersOfRoles(t *testing.T) {
 		}
 	}
 	if made > 900 || !strings.Contains(answer, "nobody gets another one") {
-		t.Errorf("after %d consumers: %s", made, answer)
+		t.Errorf("after %d consumers: %s, want an error about the limit", made, answer)
 	}
 	if n := len(replayed(t, log, 0)); n != 1 {
-		t.Errorf("the log has %d commits", n)
+		t.Errorf("the log has %d commits, want 1", n)
 	}
 }
 
-// TestRotation: tokens change while commits are made and followed. Nobody misses a commit, and none is refused or doubled.
+// TestRotation checks that no commit is missed, rejected or duplicated while tokens change.
 func TestRotation(t *testing.T) {
 	log, access := guarded(t)
 	var reading, operating atomic.Pointer[string]
@@ -230,11 +233,11 @@ func TestRotation(t *testing.T) {
 	}
 	seen := <-followed
 	if last != commits || len(seen) != commits {
-		t.Fatalf("%d commits were made, %d were followed", last, len(seen))
+		t.Fatalf("appended %d commits and followed %d", last, len(seen))
 	}
 	for i, seq := range seen {
 		if seq != uint64(i)+1 {
-			t.Fatalf("after %d comes %d", i, seq)
+			t.Fatalf("followed %d and then %d", i, seq)
 		}
 	}
 	for _, before := range []string{readerToken, operatorToken} {
@@ -246,7 +249,7 @@ func TestRotation(t *testing.T) {
 	wantErr(t, err, eventlog.ErrDenied)
 }
 
-// TestRotationClosesOnlyItsOwn: a connection with another token than the one that changed stays.
+// TestRotationClosesOnlyItsOwn checks that changing a token closes only the connections with that token.
 func TestRotationClosesOnlyItsOwn(t *testing.T) {
 	log, access := guarded(t)
 	closed := make(chan string, 4)
@@ -260,14 +263,14 @@ func TestRotationClosesOnlyItsOwn(t *testing.T) {
 	access.Set(embedded.Operator, operatorToken) // no change
 	access.Set(embedded.Reader, "another token of the readers")
 	if name := <-closed; name != "reader" {
-		t.Errorf("the connection of the %s is closed first", name)
+		t.Errorf("the connection of the %s was closed first, want the reader's", name)
 	}
 	if head, err := log.Head(t.Context()); err != nil || head != 0 {
-		t.Errorf("the log's own connection: %d, %v", head, err)
+		t.Errorf("Head on the log's own connection = %d, error %v", head, err)
 	}
 	select {
 	case name := <-closed:
-		t.Errorf("the connection of the %s is closed", name)
+		t.Errorf("the connection of the %s was closed", name)
 	default:
 	}
 }

@@ -32,7 +32,7 @@ func openTest(t *testing.T, o embedded.Options) *eventlog.Log {
 
 func moveOf(id string) eventlog.Aggregate { return eventlog.Aggregate{Kind: eventlog.KindMove, ID: id} }
 
-// commit is a commit of n events on an aggregate.
+// commit returns a commit of n events on an aggregate.
 func commit(a eventlog.Aggregate, id string, expected uint64, n int) eventlog.Commit {
 	c := eventlog.Commit{Aggregate: a, ID: id, Expected: expected}
 	for i := range n {
@@ -60,20 +60,20 @@ func TestAppendReadFollow(t *testing.T) {
 	one := commit(a, "start", 0, 1)
 	one.Events[0].Causation, one.Events[0].Correlation = "request 7 \"é\" 100%", "c"
 	if r, err := l.Append(t.Context(), one); err != nil || r != (eventlog.Receipt{Seq: 1}) {
-		t.Fatalf("first append: %+v, %v", r, err)
+		t.Fatalf("first append = %+v, error %v", r, err)
 	}
 	if r, err := l.Append(t.Context(), one); err != nil || r != (eventlog.Receipt{Seq: 1, AlreadyStored: true}) {
-		t.Fatalf("the same again: %+v, %v", r, err)
+		t.Fatalf("same append again = %+v, error %v, want AlreadyStored", r, err)
 	}
 	if _, err := l.Append(t.Context(), commit(a, "other", 0, 1)); !errors.Is(err, eventlog.ErrConflict) {
-		t.Fatalf("stale append: %v", err)
+		t.Fatalf("append behind the last commit = %v, want ErrConflict", err)
 	}
 	if _, err := l.Append(t.Context(), commit(a, "other", 7, 1)); !errors.Is(err, eventlog.ErrConflict) {
-		t.Fatalf("append with a sequence that was never: %v", err)
+		t.Fatalf("append with a future sequence = %v, want ErrConflict", err)
 	}
-	// The same commit id on another aggregate is another commit.
+	// A commit ID may be reused on another aggregate.
 	if r, err := l.Append(t.Context(), commit(b, "start", 0, 1)); err != nil || r != (eventlog.Receipt{Seq: 2}) {
-		t.Fatalf("other aggregate: %+v, %v", r, err)
+		t.Fatalf("append to another aggregate = %+v, error %v", r, err)
 	}
 	mustAppend(t, l, commit(a, "several", 1, 3))
 
@@ -98,7 +98,7 @@ func TestAppendReadFollow(t *testing.T) {
 		t.Error(diff, err)
 	}
 	if records, err = l.Read(t.Context(), a, 3); len(records) != 0 || err != nil {
-		t.Errorf("after the last: %v, %v", records, err)
+		t.Errorf("Read after the last commit = %v, error %v, want none", records, err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestAppendReadFollow(t *testing.T) {
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("follow ended with %v", err)
+		t.Errorf("Follow = %v, want context.Canceled", err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestListenAddressIsTaken(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `listen address "nowhere"`) {
 		t.Error(err)
 	}
-	openTest(t, embedded.Options{Dir: dir}) // neither left a lock behind
+	openTest(t, embedded.Options{Dir: dir}) // neither attempt left a lock behind
 }
 
 func TestCloseEndsFollowers(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// childEnv makes the test binary another process that can be killed: its value is the part to play.
+// childEnv is the variable that makes the test binary run as a child process; its value is the child's role.
 const childEnv = "SCUTE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func startChild(t *testing.T, part string, args ...string) *child {
 	return c
 }
 
-// kill is kill -9. It returns when the process is gone; what it wrote before can still be read.
+// kill sends SIGKILL and waits until the process has ended. Its earlier output can still be read.
 func (c *child) kill() {
 	_ = c.cmd.Process.Signal(syscall.SIGKILL)
 	_ = c.cmd.Process.Signal(syscall.SIGCONT)
@@ -103,7 +103,7 @@ func connectTest(t *testing.T, o eventlog.ExternalOptions) *eventlog.Log {
 	return l
 }
 
-// wantErr checks an error's kind and that it says what is needed.
+// wantErr checks the kind of an error, and that its message contains the strings.
 func wantErr(t *testing.T, err, kind error, says ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -111,12 +111,12 @@ func wantErr(t *testing.T, err, kind error, says ...string) {
 	}
 	for _, s := range says {
 		if !strings.Contains(err.Error(), s) {
-			t.Errorf("%q does not say %q", err, s)
+			t.Errorf("error %q does not contain %q", err, s)
 		}
 	}
 }
 
-// within gives up on a test that hangs.
+// within returns a context that ends a test that hangs.
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -124,7 +124,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// persist tries again while the log cannot be reached, on a machine that is busy with other things.
+// persist retries while the log is unavailable, which happens on a busy machine.
 func persist(ctx context.Context, try func() error) error {
 	for {
 		if err := try(); !errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
@@ -133,12 +133,12 @@ func persist(ctx context.Context, try func() error) error {
 	}
 }
 
-// sequences are those of the commits that a replay gives, and what they are called.
+// replayed replays the log after a sequence, checks that no sequence is missing, and returns a line for each commit.
 func replayed(t *testing.T, l *eventlog.Log, after uint64) (out []string) {
 	t.Helper()
 	if _, err := l.Replay(t.Context(), after, func(r eventlog.Record) error {
 		if want := after + uint64(len(out)) + 1; r.Seq != want {
-			t.Errorf("commit %d comes at %d", r.Seq, want)
+			t.Errorf("commit %d was delivered at position %d", r.Seq, want)
 		}
 		out = append(out, fmt.Sprintf("%d %s %s", r.Seq, r.Aggregate, r.CommitID))
 		return nil

@@ -15,14 +15,15 @@ import (
 	"scute.dev/eventlog"
 )
 
-// TestReadersMemoryIsBounded: a reader that is slower than the server holds a bounded number of bytes, not of messages,
-// and nothing is delivered twice. The server is another process: its buffers are not the reader's. The log has more than seven times
-// what a reader asks for, and a reader that asked for a number of messages would hold all of it.
+// TestReadersMemoryIsBounded checks that a reader that is slower than the server buffers a bounded number of bytes,
+// rather than of messages, and receives nothing twice. The server runs in another process, so that its buffers are not
+// counted. The log is more than seven times as large as one request of a reader; a reader that requested a number of
+// messages would buffer all of it.
 func TestReadersMemoryIsBounded(t *testing.T) {
 	_, url := serveChild(t, t.TempDir(), "127.0.0.1:0")
 	var said bytes.Buffer
 	l := connectTest(t, eventlog.ExternalOptions{URL: url, Logger: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	const n, size = 120, 500 << 10 // the client drops what comes above 64 MiB
+	const n, size = 120, 500 << 10 // the client drops messages above 64 MiB
 	for i := range n {
 		c := commit(moveOf(fmt.Sprint(i)), "c", 0, 1)
 		c.Events[0].Data = fmt.Appendf(nil, "%q", strings.Repeat("a", size))
@@ -37,21 +38,23 @@ func TestReadersMemoryIsBounded(t *testing.T) {
 		peak = max(peak, held())
 		return err
 	}); err != nil || seen != n {
-		t.Fatalf("%d of %d: %v", seen, n, err)
+		t.Fatalf("replayed %d of %d commits, error %v", seen, n, err)
 	}
-	t.Logf("%d MiB held, %d before", peak>>20, before>>20)
+	t.Logf("%d MiB in use, %d before", peak>>20, before>>20)
 	if limit := before + 3*eventlog.PullBytes; peak > limit {
-		t.Errorf("%d MiB held, %d before; want at most %d", peak>>20, before>>20, limit>>20)
+		t.Errorf("%d MiB in use, %d before; want at most %d", peak>>20, before>>20, limit>>20)
 	}
-	// A server that says nothing for two seconds, as on a busy machine, is asked again, and that is all that may go wrong.
+	// A busy machine may miss heartbeats for two seconds, after which the reader asks again. No other warning is
+	// expected.
 	for line := range strings.Lines(said.String()) {
 		if !strings.Contains(line, jetstream.ErrNoHeartbeat.Error()) {
-			t.Errorf("the log warned: %s", line)
+			t.Errorf("unexpected warning: %s", line)
 		}
 	}
 }
 
-// held is what the live objects of this process take, in bytes. The second collection frees what died during the first.
+// held returns the size of the live objects of this process in bytes. The second collection frees objects that became
+// unreachable during the first.
 func held() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -60,7 +63,8 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-// sentWhatWasAskedFor returns when the server has sent all that the readers of the log have asked for, or all that there is.
+// sentWhatWasAskedFor waits until the server has sent all that the readers of the log have requested, or all that it
+// has.
 func sentWhatWasAskedFor(ctx context.Context, l *eventlog.Log) error {
 	for open := true; open; {
 		open = false

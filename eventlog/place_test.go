@@ -9,8 +9,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// The server acknowledges what it writes to files that have been removed: such a commit is refused, and nothing is taken for
-// recorded.
+// TestFilesRemovedUnderTheLog checks that appends fail after the log's files were removed, although the server still
+// acknowledges what it writes to them.
 func TestFilesRemovedUnderTheLog(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
 		"all of them":  os.RemoveAll,

@@ -11,8 +11,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestPurge: a server lets a user purge the stream who may do so. What is lost is an alarm for who has the log open and for who opens it, and
-// nothing of it begins a second time.
+// TestPurge checks that after a permitted user purged the stream, an open log and newly opened ones report ErrGap, and
+// no history begins again.
 func TestPurge(t *testing.T) {
 	for name, options := range map[string][]jetstream.StreamPurgeOpt{
 		"all": nil, "an aggregate": {jetstream.WithPurgeSubject(moveOf("a").Subject())}, "all but the last": {jetstream.WithPurgeKeep(1)},

@@ -18,7 +18,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// backedUp is a backup of a log with so many commits.
+// backedUp backs up a log of the given number of commits, and returns what restores the backup.
 func backedUp(t *testing.T, commits int) (r func(check func(context.Context, *eventlog.Log) error) eventlog.Restored) {
 	t.Helper()
 	folder := t.TempDir()
@@ -39,7 +39,8 @@ func backedUp(t *testing.T, commits int) (r func(check func(context.Context, *ev
 	}
 }
 
-// TestRestoreLeavesALogInUse: a log that was empty when the restore looked, and has a commit since, is not replaced, and takes others.
+// TestRestoreLeavesALogInUse checks that a restore does not replace a log that received a commit after the restore
+// found it empty, and that this log accepts further commits.
 func TestRestoreLeavesALogInUse(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	used := connectTest(t, o)
@@ -47,7 +48,7 @@ func TestRestoreLeavesALogInUse(t *testing.T) {
 	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
 		if what == "update SCUTE" {
 			if head, err := used.Head(t.Context()); err != nil || head > 0 {
-				return // the log is opened again
+				return // the log accepts appends again
 			}
 			mustAppend(t, used, commit(a, "1", 0, 1))
 		}
@@ -59,7 +60,8 @@ func TestRestoreLeavesALogInUse(t *testing.T) {
 	}
 }
 
-// TestRestoreThatMayNotDelete leaves the empty log of a daemon as it was.
+// TestRestoreThatMayNotDelete checks that a restore without the permission to delete leaves a daemon's empty log
+// usable.
 func TestRestoreThatMayNotDelete(t *testing.T) {
 	users := []*server.User{
 		{Username: "all", Password: "x"},
@@ -74,7 +76,8 @@ func TestRestoreThatMayNotDelete(t *testing.T) {
 	mustAppend(t, used, commit(moveOf("a"), "1", 0, 1))
 }
 
-// TestRestoreThatEndsInTheMiddle, after it has shut a log that has a commit by then: it opens the log again. If it is killed, the next one does.
+// TestRestoreThatEndsInTheMiddle interrupts a restore after it closed a log that has received a commit. The restore
+// opens the log again; if it was killed, the next restore does.
 func TestRestoreThatEndsInTheMiddle(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
@@ -107,7 +110,8 @@ func TestRestoreThatEndsInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestRestoreShutsWhatItReplaces: from when it was seen to be empty, the log that is replaced acknowledges nothing.
+// TestRestoreShutsWhatItReplaces checks that a log acknowledges no commit between the check that it is empty and its
+// replacement.
 func TestRestoreShutsWhatItReplaces(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	used := connectTest(t, o)
@@ -115,7 +119,7 @@ func TestRestoreShutsWhatItReplaces(t *testing.T) {
 		if what == "delete SCUTE" {
 			_, err := used.JetStream().Publish(t.Context(), "scute.log.move.late", nil)
 			if err == nil {
-				t.Error("a commit is acknowledged by a log that is being deleted")
+				t.Error("a log that is being deleted acknowledged a commit")
 			}
 		}
 	})
@@ -124,14 +128,15 @@ func TestRestoreShutsWhatItReplaces(t *testing.T) {
 	}
 }
 
-// TestTwoRestores: while one restore checks what it has made, another one begins. The first one does not make a log of what the other one has made.
+// TestTwoRestores starts a second restore while the first one checks its copy. The first must not turn the second one's
+// copy into a log.
 func TestTwoRestores(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL()}
 	shorter, refused := backedUp(t, 1), errors.New("it is not whole")
 	r := backedUp(t, 2)(func(ctx context.Context, _ *eventlog.Log) error {
 		other := eventlog.RestoreExternal(ctx, o, shorter(func(context.Context, *eventlog.Log) error { return refused }))
 		if !errors.Is(other, refused) {
-			t.Errorf("the other restore: %v", other)
+			t.Errorf("the other restore = %v", other)
 		}
 		return nil
 	})
@@ -140,8 +145,8 @@ func TestTwoRestores(t *testing.T) {
 	wantErr(t, err, eventlog.ErrConfig, "restore")
 }
 
-// TestRestoreThatIsReplacedAtItsEnd: another restore replaces what this one has checked, between its last look and the request that ends it. Nothing can
-// refuse this request, but it does not say that it has ended well.
+// TestRestoreThatIsReplacedAtItsEnd replaces a restored stream between its last check and the request that completes
+// the restore. Nothing can prevent this request, but the restore must fail.
 func TestRestoreThatIsReplacedAtItsEnd(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL()}
 	shorter, refused := backedUp(t, 1), errors.New("it is not whole")
@@ -149,15 +154,15 @@ func TestRestoreThatIsReplacedAtItsEnd(t *testing.T) {
 		if what == "update SCUTE" {
 			other := eventlog.RestoreExternal(t.Context(), o, shorter(func(context.Context, *eventlog.Log) error { return refused }))
 			if !errors.Is(other, refused) {
-				t.Errorf("the other restore: %v", other)
+				t.Errorf("the other restore = %v", other)
 			}
 		}
 	})
 	wantErr(t, err, eventlog.ErrExists, "delete that stream")
 }
 
-// TestRestoreThatADaemonReplaces: a daemon makes its log in the place of what was restored, at the same moment. The restore does not call it one that
-// nobody needs.
+// TestRestoreThatADaemonReplaces lets a daemon replace the restored stream with its own log just before the restore
+// completes. The error must not describe that log as unneeded.
 func TestRestoreThatADaemonReplaces(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	nc, err := nats.Connect(o.URL)

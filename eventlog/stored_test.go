@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestStored holds the message of a commit to the forms that logs have it in: all of them are read, and the newest is still
-// written. The files are never changed. Up to the first form an event had an epoch, which nothing followed from.
+// TestStored checks that stored commits are read in all forms that logs contain, and written in the newest one. The
+// files must never be changed. In the first form an event had an epoch, which is ignored.
 func TestStored(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 500_000_000, time.UTC)
 	event := Event{Type: "dev.scute.move.requested.v1", Time: at, Actor: "user/jo,hn", Causation: "c/0", Correlation: "fleet/prod", Data: json.RawMessage(`{"a":1}`)}
@@ -40,20 +40,20 @@ func TestStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(stored), text(m)); diff != "" && form == "+2" {
-				t.Errorf("%s is written in another form than logs have it (-was +is):\n%s", name, diff)
+				t.Errorf("%s is not encoded in the stored form (-stored +encoded):\n%s", name, diff)
 			}
 			read, err := decode(message(t, stored))
 			if err != nil {
-				t.Fatalf("%s%s: %v", name, form, err)
+				t.Fatalf("decode of %s%s: %v", name, form, err)
 			}
 			if diff := cmp.Diff(c.Events, read); diff != "" {
-				t.Errorf("%s%s is read as something else (-was +is):\n%s", name, form, diff)
+				t.Errorf("%s%s decodes to other events (-want +got):\n%s", name, form, diff)
 			}
 		}
 	}
 }
 
-// text is a message for people: subject, headers in their order, data.
+// text returns a message as text: subject, headers in alphabetical order, data.
 func text(m *nats.Msg) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, m.Subject)
@@ -68,7 +68,7 @@ func message(t *testing.T, stored []byte) (nats.Header, []byte) {
 	t.Helper()
 	head, data, ok := bytes.Cut(stored, []byte("\n\n"))
 	if !ok {
-		t.Fatal("a message has an empty line before its data")
+		t.Fatal("the message has no empty line before its data")
 	}
 	h := make(nats.Header)
 	for _, line := range strings.Split(string(head), "\n")[1:] {

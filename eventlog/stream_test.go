@@ -13,7 +13,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestWrongConfigurationIsNamed makes the stream with one field wrong at a time, on a real server.
+// TestWrongConfigurationIsNamed creates streams with one wrong field each, on a real server.
 func TestWrongConfigurationIsNamed(t *testing.T) {
 	host := emptyHost(t)
 	ctx := within(t, time.Minute)
@@ -62,7 +62,7 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 			config := eventlog.StreamConfig(field)
 			spoil(&config)
 			if _, err := host.JetStream().CreateStream(ctx, config); err != nil {
-				t.Fatalf("the server does not even allow it: %v", err)
+				t.Fatalf("the server does not accept the stream: %v", err)
 			}
 			defer deleteStream(t, host.JetStream(), field)
 			for _, create := range []bool{false, true} {
@@ -96,7 +96,7 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 	})
 }
 
-// TestNoPlaceForTheStream: what the server lacks is named, with what to do.
+// TestNoPlaceForTheStream checks that errors name what the server lacks, and what to do.
 func TestNoPlaceForTheStream(t *testing.T) {
 	srv := logtest.Serve(t, &server.Options{})
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true, Replicas: 3})
@@ -108,11 +108,12 @@ func TestNoPlaceForTheStream(t *testing.T) {
 	wantErr(t, err, eventlog.ErrUnavailable, "MaxBytes is 2199023255552", "max_file", "lower the limit")
 }
 
-// emptyHost is a server without a stream for the log's subjects.
+// emptyHost returns a log on a server without a stream for the log's subjects.
 func emptyHost(t *testing.T) *eventlog.Log {
 	t.Helper()
 	host := openTest(t, embedded.Options{Stream: "HOST", Listen: "127.0.0.1:0"})
-	// The server removes its folder of streams when the last one goes, and a stream made at that moment fails: keep one.
+	// The server removes its folder of streams with the last stream, and a stream created at that moment fails. KEEP
+	// avoids this.
 	if _, err := host.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Subjects: []string{"keep"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,14 +128,15 @@ func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 	}
 }
 
-// TestTwoLogsInOneAccount: the subjects of all logs are the same, so that an account of NATS has room for one.
+// TestTwoLogsInOneAccount checks that a NATS account has room for one log only, because all logs have the same
+// subjects.
 func TestTwoLogsInOneAccount(t *testing.T) {
 	host := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: host.URL(), Stream: "ANOTHER", Create: true})
 	wantErr(t, err, eventlog.ErrConfig, "ANOTHER", "another stream", "its own account")
 }
 
-// TestReaderChangesNothing: only a writer creates and resizes the stream.
+// TestReaderChangesNothing checks that only a writer creates and resizes the stream.
 func TestReaderChangesNothing(t *testing.T) {
 	host := emptyHost(t)
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: host.URL()})
@@ -142,10 +144,10 @@ func TestReaderChangesNothing(t *testing.T) {
 	connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 1 << 20})
 	reader := connectTest(t, eventlog.ExternalOptions{URL: host.URL(), MaxBytes: 2 << 20})
 	if s, err := reader.Stats(t.Context()); err != nil || s.MaxBytes != 1<<20 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Stats = %+v, error %v, want MaxBytes 1 MiB", s, err)
 	}
 	connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 2 << 20})
 	if s, err := reader.Stats(t.Context()); err != nil || s.MaxBytes != 2<<20 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Stats = %+v, error %v, want MaxBytes 2 MiB", s, err)
 	}
 }

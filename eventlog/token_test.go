@@ -8,7 +8,7 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// A log with a token accepts only clients that know it.
+// TestToken checks that a log with a token accepts only clients with this token.
 func TestToken(t *testing.T) {
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Token: "open sesame"})
 	if err != nil {
@@ -26,7 +26,7 @@ func TestToken(t *testing.T) {
 	for _, token := range []string{"", "open barley"} {
 		stranger, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: token})
 		if !errors.Is(err, eventlog.ErrUnavailable) {
-			t.Errorf("with the token %q: %v", token, err)
+			t.Errorf("Connect with token %q = %v, want ErrUnavailable", token, err)
 			if err == nil {
 				stranger.Close()
 			}

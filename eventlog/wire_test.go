@@ -18,7 +18,7 @@ func TestSubjectIsInjectiveAndReversible(t *testing.T) {
 		{KindRemediation, "ü > *"}: "scute.log.remediation._c3_bc_20_3e_20_2a",
 	} {
 		if got := a.Subject(); got != want {
-			t.Errorf("%v: %s, want %s", a, got, want)
+			t.Errorf("subject of %v = %s, want %s", a, got, want)
 		}
 	}
 	for _, bad := range []string{
@@ -26,7 +26,7 @@ func TestSubjectIsInjectiveAndReversible(t *testing.T) {
 		"scute.log.move.a_2", "scute.log.move.a_2F", "scute.log.move.a_41", "scute.log.move.a b", "scute.log.move._ff", "scute.log..a",
 	} {
 		if a, err := parseSubject(bad); err == nil {
-			t.Errorf("%q was parsed as %v", bad, a)
+			t.Errorf("parseSubject(%q) = %v, want an error", bad, a)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,18 +36,18 @@ func TestSubjectIsInjectiveAndReversible(t *testing.T) {
 		}
 		got, err := parseSubject(a.Subject())
 		if err != nil || got != a {
-			t.Fatalf("%q came back as %q: %v", a, got, err)
+			t.Fatalf("parseSubject of the subject of %q = %q, error %v", a, got, err)
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		s := "scute.log.move." + rapid.StringMatching(`[a-f0-9_.\-]{1,12}`).Draw(t, "escaped")
 		if a, err := parseSubject(s); err == nil && a.Subject() != s {
-			t.Fatalf("%q was parsed as %q, whose subject is %q", s, a, a.Subject())
+			t.Fatalf("parseSubject(%q) = %q, whose subject is %q", s, a, a.Subject())
 		}
 	})
 }
 
-// TestCommitComesBack: whatever is put into a commit comes out of its message, through the bytes of the real protocol.
+// TestCommitComesBack checks that a commit is unchanged after encoding, the wire format of NATS, and decoding.
 func TestCommitComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
@@ -68,7 +68,7 @@ func TestCommitComesBack(t *testing.T) {
 		}
 		m, err := c.encode()
 		if err != nil {
-			t.Skip(err) // an id that is not UTF-8
+			t.Skip(err) // an ID that is not UTF-8
 		}
 		h, err := nats.DecodeHeadersMsg(headerBytes(t, m.Header))
 		if err != nil {
@@ -88,19 +88,19 @@ func TestCommitComesBack(t *testing.T) {
 			t.Fatal(diff)
 		}
 		if diff := cmp.Diff(types, r.Types()); diff != "" || r.CommitID != c.ID || r.Aggregate != c.Aggregate {
-			t.Fatalf("%s %q %v", diff, r.CommitID, r.Aggregate)
+			t.Fatalf("record differs: types %s, commit ID %q, aggregate %v", diff, r.CommitID, r.Aggregate)
 		}
 	})
 }
 
-// headerBytes is a header as it goes over the wire.
+// headerBytes returns a header in wire format.
 func headerBytes(t *rapid.T, h nats.Header) []byte {
 	out := []byte("NATS/1.0\r\n")
 	for k, vs := range h {
 		for _, v := range vs {
 			for i := range len(v) {
 				if v[i] < ' ' || v[i] > '~' {
-					t.Fatalf("header %s holds byte %#x", k, v[i])
+					t.Fatalf("header %s has byte %#x", k, v[i])
 				}
 			}
 			out = append(out, (k + ": " + v + "\r\n")...)
@@ -127,7 +127,7 @@ func TestCommitIsRefusedBeforeItIsSent(t *testing.T) {
 		c.Events = append([]Event(nil), good.Events...)
 		spoil(&c)
 		if _, err := c.encode(); err == nil {
-			t.Errorf("%s: encoded", name)
+			t.Errorf("%s: encode succeeded", name)
 		}
 	}
 	if _, err := good.encode(); err != nil {
@@ -135,9 +135,9 @@ func TestCommitIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// TestTypesAreBounded: what a header lists is bounded in all, and not only each part of it.
+// TestTypesAreBounded checks that the number of types in a header is limited in total, and not only for each entry.
 func TestTypesAreBounded(t *testing.T) {
 	if got := unpackTypes(strings.Repeat("a*1048576,", 4)); len(got) > maxBatch {
-		t.Errorf("%d types", len(got))
+		t.Errorf("got %d types, want at most maxBatch", len(got))
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// TestWritersMakeOneHistory: however many writers there are, every commit follows the one it was decided on.
+// TestWritersMakeOneHistory checks that with concurrent writers, every commit follows the commit that it was decided
+// on.
 func TestWritersMakeOneHistory(t *testing.T) {
 	host := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
 	logs := []*eventlog.Log{host}
@@ -28,7 +29,8 @@ func TestWritersMakeOneHistory(t *testing.T) {
 	oneHistory(t, logs, 50)
 }
 
-// oneHistory lets writers append to a few aggregates through several handles of one log; checks is how many such runs.
+// oneHistory appends with concurrent writers to a few aggregates through several handles of one log; checks is the
+// number of repetitions.
 func oneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
 	before := flag.Lookup("rapid.checks").Value.String()
 	defer func() { _ = flag.Set("rapid.checks", before) }()
@@ -70,7 +72,7 @@ func oneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
 	})
 }
 
-// writeOne decides and appends until it was first.
+// writeOne decides and appends again until it has no conflict.
 func writeOne(ctx context.Context, l *eventlog.Log, a eventlog.Aggregate, id string) error {
 	for {
 		records, err := l.Read(ctx, a, 0)
@@ -90,7 +92,7 @@ func writeOne(ctx context.Context, l *eventlog.Log, a eventlog.Aggregate, id str
 		if err != nil {
 			return err
 		}
-		// What was acknowledged is read at once, and the same commit again is stored already.
+		// An acknowledged commit is visible at once: appending it again returns AlreadyStored.
 		if again, err := l.Append(ctx, c); err != nil || !again.AlreadyStored || again.Seq != r.Seq {
 			return fmt.Errorf("%s: stored at %d, then %+v, %w", id, r.Seq, again, err)
 		}
@@ -98,7 +100,7 @@ func writeOne(ctx context.Context, l *eventlog.Log, a eventlog.Aggregate, id str
 	}
 }
 
-// checkChain checks that each commit was decided on the one before it, and counts them.
+// checkChain checks that each commit was decided on its predecessor, and returns the number of commits.
 func checkChain(t *rapid.T, l *eventlog.Log, a eventlog.Aggregate) int {
 	records, err := l.Read(context.Background(), a, 0)
 	if err != nil {
@@ -116,7 +118,7 @@ func checkChain(t *rapid.T, l *eventlog.Log, a eventlog.Aggregate) int {
 			t.Fatal(err)
 		}
 		if data.Follows != last || seen[r.CommitID] {
-			t.Fatalf("commit %s at %d was decided on %d, but is stored after %d (twice: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
+			t.Fatalf("commit %s at %d was decided on %d, but follows %d (duplicate: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
 		}
 		seen[r.CommitID] = true
 		last = r.Seq

@@ -34,7 +34,7 @@ func appendOne(t *testing.T, l *eventlog.Log, id string) {
 	}
 }
 
-// alarms are what a publisher told.
+// alarms are the alarms of a publisher.
 type alarms struct {
 	mu   sync.Mutex
 	told []string
@@ -61,7 +61,7 @@ func publisher(t *testing.T, dir string, l *eventlog.Log, k seal.Key, places ...
 	return &Publisher{Log: l, Sealer: s, Key: public, Dir: dir, Places: places, Alarm: a.tell}, a
 }
 
-// witness checks each checkpoint as C2SP tlog-witness says, with the library alone.
+// witness checks each checkpoint as specified by C2SP tlog-witness, with only its library.
 type witness struct {
 	key  seal.PublicKey
 	size uint64
@@ -105,8 +105,8 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.size, w.last = c.Size, c
 }
 
-// TestPublish publishes to all places, continues after a restart, and gets past a witness that is down and one that knows more than
-// this process.
+// TestPublish checks that checkpoints are published to all places, also after a restart, and that publishing succeeds
+// after a witness was unavailable or knew a later checkpoint.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	l := logtest.OpenIn(t, filepath.Join(dir, "log"))
@@ -144,20 +144,20 @@ func TestPublish(t *testing.T) {
 		}
 		c, err := seal.OpenCheckpoint([]byte(found.Data[CheckpointField]), public)
 		if err != nil || c.Size != want || found.Data[sequenceField] != fmt.Sprint(want) || found.Data[logField] != l.ID() || found.Labels[Label] != LabelCheckpoint {
-			t.Errorf("the ConfigMap has %v, %v", found.Data, err)
+			t.Errorf("data of the ConfigMap = %v, error %v", found.Data, err)
 		}
 		all, err := os.ReadFile(filepath.Join(dir, "kept", checkpointsFile))
 		if notes := seal.SplitNotes(all); err != nil || len(notes) != int(want) { //nolint:gosec // small
-			t.Errorf("the folder has %d checkpoints, %v", len(notes), err)
+			t.Errorf("the folder has %d checkpoints, error %v", len(notes), err)
 		}
 		if tree, err := seal.ReadTree(filepath.Join(dir, "kept")); err != nil || tree.Size() != want {
-			t.Errorf("the folder has no hashes up to %d: %v", want, err)
+			t.Errorf("the folder lacks hashes up to %d: %v", want, err)
 		}
 		if w.last != c {
-			t.Errorf("the witness has %v, want %v", w.last, c)
+			t.Errorf("checkpoint of the witness = %v, want %v", w.last, c)
 		}
 		if len(told.told) > 0 {
-			t.Errorf("it told %q", told.told)
+			t.Errorf("unexpected alarms %q", told.told)
 		}
 		if err := p.Sealer.Close(); err != nil {
 			t.Error(err)
@@ -165,8 +165,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestNeverOverAnother replaces the log by another one with the same ID in all but name: what was published stays, and each
-// place's alarm says why.
+// TestNeverOverAnother checks that the checkpoints of another log are not replaced, and that each place raises an alarm
+// with the reason.
 func TestNeverOverAnother(t *testing.T) {
 	k, err := seal.NewKey()
 	if err != nil {
@@ -193,10 +193,10 @@ func TestNeverOverAnother(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		p, told := published("b", n)
 		if len(told.told) != 2 || !strings.HasPrefix(told.told[0], "true") || !strings.Contains(told.told[0], "another log") || !strings.Contains(told.told[0], "scutectl audit verify") {
-			t.Errorf("it told %q", told.told)
+			t.Errorf("alarms = %q", told.told)
 		}
 		if s := p.States()["ConfigMap audit"]; !s.Violated || !errors.Is(s.Err, errInconsistent) {
-			t.Errorf("the state is %v", s)
+			t.Errorf("state = %v, want Violated", s)
 		}
 	}
 	after, err := clients.CoreV1().ConfigMaps("s").Get(t.Context(), "audit", metav1.GetOptions{})
@@ -205,7 +205,7 @@ func TestNeverOverAnother(t *testing.T) {
 	}
 }
 
-// overtaken is a place to which another process publishes before it is asked for the first time.
+// overtaken is a place to which another process publishes before its first read.
 type overtaken struct {
 	Place
 	by func()
@@ -219,8 +219,8 @@ func (o *overtaken) Last(ctx context.Context) ([]byte, error) {
 	return o.Place.Last(ctx)
 }
 
-// TestOvertaken: the process that took over publishes more than the one before it has just sealed. That is no loss of commits, and nobody
-// is told of one.
+// TestOvertaken checks that no alarm is raised if a process that took over has published later checkpoints: no commits
+// are lost.
 func TestOvertaken(t *testing.T) {
 	k, err := seal.NewKey()
 	if err != nil {
@@ -250,19 +250,19 @@ func TestOvertaken(t *testing.T) {
 	appendOne(t, l, "a")
 	before.Publish(t.Context())
 	if len(told.told)+len(nexts.told) > 0 {
-		t.Errorf("it told %q, and the other one %q", told.told, nexts.told)
+		t.Errorf("alarms = %q, and of the other process %q", told.told, nexts.told)
 	}
 	for name, s := range before.States() {
 		if s.Violated || s.Err != nil || name != "ConfigMap audit" && s.Size != 3 {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: state %+v", name, s)
 		}
 	}
 	if w.size != 3 {
-		t.Errorf("the witness has %d commits", w.size)
+		t.Errorf("the witness has %d commits, want 3", w.size)
 	}
 }
 
-// TestPermitted holds a checkpoint against those of trees that went back, or have another commit.
+// TestPermitted compares a checkpoint with those of trees that lost commits or have other commits.
 func TestPermitted(t *testing.T) {
 	k, err := seal.NewKey()
 	if err != nil {
@@ -313,12 +313,12 @@ func TestPermitted(t *testing.T) {
 		case c.want == "same" && same && err == nil, c.want == "" && !same && err == nil:
 		case c.want != "" && errors.Is(err, errInconsistent) && strings.Contains(err.Error(), c.want):
 		default:
-			t.Errorf("%s: got %t, %v", c.name, same, err)
+			t.Errorf("%s: permitted = %t, error %v", c.name, same, err)
 		}
 	}
 }
 
-// TestSecretKey makes a key once.
+// TestSecretKey checks that a key is created only once.
 func TestSecretKey(t *testing.T) {
 	secrets := fake.NewClientset().CoreV1().Secrets("s")
 	first, err := SecretKey(t.Context(), secrets, "key")
@@ -334,12 +334,12 @@ func TestSecretKey(t *testing.T) {
 		t.Error("the second start has another key")
 	}
 	if found, err := secrets.Get(context.Background(), "key", metav1.GetOptions{}); err != nil || found.Immutable == nil || !*found.Immutable {
-		t.Errorf("the Secret may be changed: %v", err)
+		t.Errorf("the Secret is not immutable, error %v", err)
 	}
 	if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Data: map[string][]byte{keyField: []byte("hunter2")}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := SecretKey(t.Context(), secrets, "bad"); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("error = %v, want one without the content", err)
 	}
 }

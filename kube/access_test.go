@@ -37,7 +37,7 @@ func TestRulesGrantOnlyWhatTheySay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.rules.Grant(c.verb, c.of, c.namespace); got != c.want {
-				t.Errorf("%v, want %v", got, c.want)
+				t.Errorf("Grant = %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -19,17 +19,18 @@ func TestField(t *testing.T) {
 		`.status.conditions[?(@.type!="Failed")].status`: "True", `.metadata.labels.a\.b/c`: "d",
 	} {
 		if got, err := kube.Field(o, path); err != nil || got != want {
-			t.Errorf("%s: %q, %v", path, got, err)
+			t.Errorf("Field(%s) = %q, error %v", path, got, err)
 		}
 	}
 	for _, path := range []string{".status[", `.status.conditions[?(@.type==)]`} {
 		if got, err := kube.Field(o, path); err == nil {
-			t.Errorf("%s: %q", path, got)
+			t.Errorf("Field(%s) = %q, want an error", path, got)
 		}
 	}
 }
 
-// TestFieldMultiplies: a path that finds more than the object has is refused. It is of somebody else, who would fill the memory.
+// TestFieldMultiplies checks that paths are rejected that find more than the object has: a tenant's path could fill the
+// memory.
 func TestFieldMultiplies(t *testing.T) {
 	deep := map[string]any{}
 	for at, depth := deep, 0; depth < 40; depth++ {
@@ -40,7 +41,7 @@ func TestFieldMultiplies(t *testing.T) {
 		strings.Repeat("..a", 80), "..a", "..[*]", ".a..a", "['a','a']", ".a[0,0]", ".a}{.a", "}{range .a[*]}x{end", ".list[?(@..a==1)]", ".list[?(@['a','a']==1)]",
 	} {
 		if got, err := kube.Field(deep, path); err == nil {
-			t.Errorf("%s: %d bytes", path, len(got))
+			t.Errorf("Field(%s) returned %d bytes, want an error", path, len(got))
 		}
 	}
 }

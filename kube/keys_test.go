@@ -17,7 +17,7 @@ import (
 	"scute.dev/kube"
 )
 
-// number of so many bits, which need not be one of a key: nobody computes with it.
+// number returns a number with the given number of bits. It need not be one of a valid key, which is never used.
 func number(bits int) *big.Int {
 	n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1)) //nolint:gosec // positive
 	return n.SetBit(n, 0, 1)
@@ -30,7 +30,7 @@ func encode(kind string, der []byte, err error) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// privateKey is a private key in the form of PKCS #1, and in that of PKCS #8.
+// privateKey returns a private key in the forms of PKCS #1 and PKCS #8.
 func privateKey(n, prime *big.Int) (pkcs1, pkcs8 []byte) {
 	type pair struct{ P, D, C *big.Int }
 	der, err := asn1.Marshal(struct {
@@ -58,8 +58,8 @@ func certificate(t *testing.T, key any) []byte {
 	return encode("CERTIFICATE", der, err)
 }
 
-// TestAffordable: to parse a private key of 65536 bits takes minutes of a processor, and to check a signature by a key of a million too.
-// A Secret has room for more.
+// TestAffordable checks that very large keys are rejected. Parsing a private key of 65536 bits, or verifying a
+// signature with a key of a million bits, takes minutes of processor time, and a Secret has room for larger ones.
 func TestAffordable(t *testing.T) {
 	signer, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestAffordable(t *testing.T) {
 		"levels without an end":     {encode("X", []byte(strings.Repeat("\x30\x80", 1000)), nil), ""},
 	} {
 		if err := kube.Affordable(c.data); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+			t.Errorf("%s: Affordable = %v, want %q", name, err, c.says)
 		}
 	}
 	inKubeconfig := base64.StdEncoding.EncodeToString
@@ -93,7 +93,7 @@ func TestAffordable(t *testing.T) {
 		`user "u"`:    strings.Replace(plain, "{token: s3cr3t-t0ken}", "{client-certificate-data: "+inKubeconfig(usual)+", client-key-data: "+inKubeconfig(large)+"}", 1),
 	} {
 		if _, err := kube.ParseKubeconfig([]byte(text)); !errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), of+": a key has 65536 bits") {
-			t.Errorf("%s: %v", of, err)
+			t.Errorf("%s: ParseKubeconfig = %v, want ErrKubeconfig about the key", of, err)
 		}
 	}
 }

@@ -24,11 +24,12 @@ func TestParseKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.Host != "https://target.example:6443" || config.BearerToken != "s3cr3t-t0ken" || string(config.CAData) != "CA" {
-		t.Errorf("host %s", config.Host)
+		t.Errorf("host = %s", config.Host)
 	}
 }
 
-// What would run a program or read a file here, or cannot be used, is refused; and no error quotes the content.
+// TestParseKubeconfigRefuses checks that a kubeconfig is rejected that would run a program, read a local file, or
+// cannot be used, with an error that does not quote it.
 func TestParseKubeconfigRefuses(t *testing.T) {
 	with := func(old, by string) string {
 		if !strings.Contains(plain, old) {
@@ -60,10 +61,10 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config, err := kube.ParseKubeconfig([]byte(c.text))
 			if err == nil {
-				t.Fatalf("accepted: %s", config.Host)
+				t.Fatalf("accepted with host %s", config.Host)
 			}
 			if !errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want it to say %q", err, c.says)
+				t.Errorf("error = %v, want ErrKubeconfig with %q", err, c.says)
 			}
 			for _, secret := range []string{"s3cr3t", key} {
 				if strings.Contains(err.Error(), secret) {
@@ -74,7 +75,8 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 	}
 }
 
-// TestProtected: keys of clusters are sent only over connections that nobody else can read.
+// TestProtected checks that only encrypted and verified connections are accepted, because they transfer keys of
+// clusters.
 func TestProtected(t *testing.T) {
 	for server, says := range map[string]string{
 		`server: "https://x", certificate-authority-data: Q0E=`: "",
@@ -87,10 +89,10 @@ func TestProtected(t *testing.T) {
 		text := strings.Replace(plain, `server: "https://target.example:6443", certificate-authority-data: Q0E=`, server, 1)
 		config, err := kube.ParseKubeconfig([]byte(text))
 		if err != nil {
-			t.Fatalf("%s: %v", server, err)
+			t.Fatalf("ParseKubeconfig with %s = %v", server, err)
 		}
 		if err := kube.Protected(config); (err == nil) != (says == "") || err != nil && (!errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), says)) {
-			t.Errorf("%s: %v, want it to say %q", server, err, says)
+			t.Errorf("Protected with %s = %v, want %q", server, err, says)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// TestLargePages: of what is too large for a page fewer are asked for at once, of all others as many as before. No object is left out or given
-// twice, and one that is larger than a page by itself is no error.
+// TestLargePages checks that List uses smaller pages for large objects only, returns each object once and in order, and
+// accepts an object that is larger than a page.
 func TestLargePages(t *testing.T) {
 	large, many := strings.Repeat("x", 1<<20), strings.Repeat(`"f":{},`, 150_000)
 	object := func(i int) string {
@@ -64,20 +64,20 @@ func TestLargePages(t *testing.T) {
 	read := 0
 	err = cluster.List(t.Context(), kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}, "fleet", func(u *unstructured.Unstructured) error {
 		if want := fmt.Sprintf("c%d", read); u.GetName() != want {
-			t.Fatalf("%s, want %s", u.GetName(), want)
+			t.Fatalf("got object %s, want %s", u.GetName(), want)
 		}
 		read++
 		return nil
 	})
 	if err != nil || read != all {
-		t.Errorf("%d of %d objects were read: %v", read, all, err)
+		t.Errorf("read %d of %d objects, error %v", read, all, err)
 	}
 	if asked > 50 {
-		t.Errorf("%d pages were asked for", asked)
+		t.Errorf("%d pages were requested, want at most 50", asked)
 	}
 }
 
-// TestEndlessPages: an API server that says without end that there is one more, and that each page is too large, is not asked without end.
+// TestEndlessPages checks that List stops if an API server always announces another page.
 func TestEndlessPages(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -92,11 +92,11 @@ func TestEndlessPages(t *testing.T) {
 	}
 	err = cluster.List(t.Context(), kube.Namespaces(), "", func(*unstructured.Unstructured) error { return nil })
 	if !errors.Is(err, guard.ErrTooLarge) || !strings.HasPrefix(err.Error(), "target: list namespaces: ") || asked != 2000 {
-		t.Errorf("after %d pages: %v", asked, err)
+		t.Errorf("after %d pages: %v, want ErrTooLarge", asked, err)
 	}
 }
 
-// TestPagesWithoutRoom: a page for which there was no room is asked for with fewer objects, until it is one.
+// TestPagesWithoutRoom checks that a page without room is requested with fewer objects, down to one.
 func TestPagesWithoutRoom(t *testing.T) {
 	var limits []int64
 	err := kube.Pages("list", func(o metav1.ListOptions) (string, error) {
@@ -104,6 +104,6 @@ func TestPagesWithoutRoom(t *testing.T) {
 		return "", fmt.Errorf("reading: %w", guard.ErrNoRoom)
 	})
 	if !errors.Is(err, guard.ErrNoRoom) || !slices.Equal(limits, []int64{500, 50, 5, 1}) {
-		t.Errorf("%v, %v", err, limits)
+		t.Errorf("Pages = %v with limits %v", err, limits)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestWithoutValues: the message names each field that is wrong, and quotes none.
+// TestWithoutValues checks that the message names each invalid field and quotes no values.
 func TestWithoutValues(t *testing.T) {
 	spec := field.NewPath("spec")
 	err := error(apierrors.NewInvalid(schema.GroupKind{Group: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig"}, "a", field.ErrorList{
@@ -21,11 +21,11 @@ func TestWithoutValues(t *testing.T) {
 	clean := withoutValues(err)
 	want := `KubeadmConfig "a" is invalid: spec.users[0].passwd: Invalid value; spec.format: Unsupported value; spec.name: Required value: every user has one`
 	if clean.Error() != want || !apierrors.IsInvalid(clean) {
-		t.Errorf("%v\nwant %s", clean, want)
+		t.Errorf("withoutValues = %v\nwant %s", clean, want)
 	}
 	for _, other := range []error{errors.New("x"), apierrors.NewConflict(schema.GroupResource{}, "a", fmt.Errorf("y"))} {
 		if got := withoutValues(other); !errors.Is(got, other) || got.Error() != other.Error() {
-			t.Errorf("%v became %v", other, got)
+			t.Errorf("withoutValues(%v) = %v, want it unchanged", other, got)
 		}
 	}
 }

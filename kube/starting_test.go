@@ -23,12 +23,12 @@ const (
 	found        = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`
 )
 
-// TestDeniedByAStartingServer: a denial counts when the API server is ready.
+// TestDeniedByAStartingServer checks that a denial is final only once the API server is ready.
 func TestDeniedByAStartingServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		denial string
-		readyz []int // its answers in turn, the last one again and again
-		grants int   // after how many denials it grants; -1 is never
+		readyz []int // responses in order; the last one is repeated
+		grants int   // number of denials before it grants; -1 is never
 		fails  bool
 		asked  []string
 	}{
@@ -71,16 +71,16 @@ func TestDeniedByAStartingServer(t *testing.T) {
 			}
 			_, err = cluster.Get(t.Context(), kube.Namespaces(), "", "a")
 			if c.fails != (err != nil) || c.fails && !apierrors.IsForbidden(err) {
-				t.Errorf("error %v", err)
+				t.Errorf("Get = %v", err)
 			}
 			if !slices.Equal(asked, c.asked) {
-				t.Errorf("asked %v, want %v", asked, c.asked)
+				t.Errorf("requests = %v, want %v", asked, c.asked)
 			}
 		})
 	}
 }
 
-// TestDenialOfAServerThatDoesNotTell: an operator may have taken away that everybody may ask whether it is ready.
+// TestDenialOfAServerThatDoesNotTell checks that a denial is final if readiness may not be requested.
 func TestDenialOfAServerThatDoesNotTell(t *testing.T) {
 	gets := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +97,7 @@ func TestDenialOfAServerThatDoesNotTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = cluster.Get(t.Context(), kube.Namespaces(), "", "a"); !kube.Unpermitted(err) || gets != 1 {
-		t.Errorf("asked %d times: %v", gets, err)
+		t.Errorf("%d requests, error %v, want one denied request", gets, err)
 	}
 }
 
@@ -110,7 +110,7 @@ func count(list []string, of string) (n int) {
 	return n
 }
 
-// TestDeniedWriteIsSentWhole: what is sent again has its body.
+// TestDeniedWriteIsSentWhole checks that a repeated request has its body.
 func TestDeniedWriteIsSentWhole(t *testing.T) {
 	var bodies [][]byte
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -141,13 +141,13 @@ func TestDeniedWriteIsSentWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(bodies) != 2 || len(bodies[0]) == 0 || !bytes.Equal(bodies[0], bodies[1]) {
-		t.Errorf("bodies %q", bodies)
+		t.Errorf("bodies = %q, want two equal ones", bodies)
 	}
 }
 
-// TestKindsOfAStartingServer: the kinds of its definitions are served a moment after it answers.
+// TestKindsOfAStartingServer checks that Movable waits until a starting API server serves the kinds of its definitions.
 func TestKindsOfAStartingServer(t *testing.T) {
-	starting := 3 // answers that it gives before it is ready
+	starting := 3 // responses before it is ready
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
@@ -176,6 +176,6 @@ func TestKindsOfAStartingServer(t *testing.T) {
 	}
 	movable, unserved, err := cluster.Movable(t.Context())
 	if err != nil || len(unserved) > 0 || !slices.ContainsFunc(movable, func(t kube.Type) bool { return t.Kind == "Cluster" }) {
-		t.Errorf("movable %v, unserved %v, %v", movable, unserved, err)
+		t.Errorf("movable %v, unserved %v, error %v", movable, unserved, err)
 	}
 }

@@ -46,7 +46,7 @@ func TestAssess(t *testing.T) {
 		got := mover.Assess(c.source, c.target)
 		message, next := got.Explain(mover.Spec{Namespace: "fleet", Name: "go"})
 		if got.Verdict != c.want || !strings.Contains(message+because(got.Because), c.names) || next == "" {
-			t.Errorf("%s: %s (%q, next %q), want %s", c.name, got.Verdict, message, next, c.want)
+			t.Errorf("%s: verdict %s (message %q, next %q), want %s", c.name, got.Verdict, message, next, c.want)
 		}
 	}
 }
@@ -59,17 +59,18 @@ func because(list []mover.Wait) string {
 	return s.String()
 }
 
-// A log may be lost again while a move whose log was lost is resolved: the third log has to know whose marks to look for.
+// TestStatusNamesTheLogOfTheMarks checks that the status names the log in the annotations. A log may be lost again
+// while a move whose log was lost is resolved, and the third log must know which annotations to look for.
 func TestStatusNamesTheLogOfTheMarks(t *testing.T) {
 	var s mover.State
 	s.Apply(mover.Requested{Home: mover.Home{Log: "second"}}, time.Time{})
 	s.Apply(mover.LogLost{Log: "first"}, time.Time{})
 	s.Apply(mover.Resolved{Way: mover.Back}, time.Time{})
 	if got := mover.Status(&s).LogID; got != "first" {
-		t.Errorf("status.logID is %q, and the marks name log \"first\"", got)
+		t.Errorf("status.logID = %q, want \"first\", which the annotations name", got)
 	}
 	s.Apply(mover.TraceMissing{}, time.Time{})
 	if got := mover.Status(&s).LogID; got != "second" {
-		t.Errorf("status.logID is %q after the move began again in log \"second\"", got)
+		t.Errorf("status.logID = %q after the move started again, want \"second\"", got)
 	}
 }

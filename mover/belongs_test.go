@@ -48,8 +48,8 @@ func labelledWorld(t *rapid.T) []object.Observed {
 	return world
 }
 
-// TestWhatBelongsMoves: an object with the label of a Cluster that moves goes with it, whatever its kind, or there is an error about it,
-// whose remedy is not met already. What stays on both sides only describes.
+// TestWhatBelongsMoves checks that an object with the label of a selected Cluster moves, whatever its kind, or has an
+// error with a remedy that is not already applied. Objects that stay have a warning only.
 func TestWhatBelongsMoves(t *testing.T) {
 	moved, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +64,7 @@ func TestWhatBelongsMoves(t *testing.T) {
 			wrong := slices.IndexFunc(m.Findings, func(f mover.Finding) bool { return f.Severity == mover.Error && f.Field == o.Ref.String() })
 			switch {
 			case at < 0 && wrong < 0:
-				t.Fatalf("%s belongs to Cluster %s, is left, and no error says so", o.Ref, o.ClusterName)
+				t.Fatalf("%s belongs to Cluster %s but is left without an error", o.Ref, o.ClusterName)
 			case at < 0:
 				refused++
 			case o.Ref.Kind == "Machine" || o.Ref.Kind == "DevMachine" || o.Ref.Kind == "BareMetalHost":
@@ -73,23 +73,24 @@ func TestWhatBelongsMoves(t *testing.T) {
 				}
 			}
 			if wrong >= 0 && o.Movable && !slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref == o.Ref && w.Why == inCircle }) {
-				t.Fatalf("%s is labelled to move and is refused: %+v", o.Ref, m.Findings[wrong])
+				t.Fatalf("%s has the label to move but is refused: %+v", o.Ref, m.Findings[wrong])
 			}
 		}
 		for _, f := range m.Findings {
 			if slices.ContainsFunc(m.Stays, func(s mover.Finding) bool { return s.Field == f.Field }) {
-				t.Fatalf("%s has an error and a warning that it stays", f.Field)
+				t.Fatalf("%s has both an error and a warning that it stays", f.Field)
 			}
 		}
 	})
 	if moved == 0 || refused == 0 {
-		t.Errorf("%d moved, %d were refused: the worlds do not get there", moved, refused)
+		t.Errorf("%d moved, %d were refused, want both: the worlds are not varied enough", moved, refused)
 	}
 }
 
 const inCircle = "it is in or below a circle of objects that own each other"
 
-// TestTimeToAcknowledge: the definition of a kind gives its objects their time, and the Move's own time for the kind goes before it.
+// TestTimeToAcknowledge checks that a kind's definition sets its timeout for acknowledgements, and that the timeout in
+// the Move's spec takes precedence.
 func TestTimeToAcknowledge(t *testing.T) {
 	slow := object.Ref{Group: "example.com", Kind: "Slow", Namespace: "fleet", Name: "s"}
 	for name, c := range map[string]struct {
@@ -127,11 +128,11 @@ func TestTimeToAcknowledge(t *testing.T) {
 			pending := mover.AcksSeen{Pending: []mover.Wait{{Ref: slow, Why: "it is slow"}}}
 			now = began.Add(time.Duration(c.limit*minute) - time.Second)
 			if decide(pending); s.Phase != mover.PhaseAwaitingAcks {
-				t.Errorf("%s a second before its time is over", s.Phase)
+				t.Errorf("phase a second before the timeout = %s, want AwaitingAcks", s.Phase)
 			}
 			now = began.Add(time.Duration(c.limit*minute) + time.Second)
 			if decide(pending); s.Phase != mover.PhaseRollingBack {
-				t.Errorf("%s a second after its time is over", s.Phase)
+				t.Errorf("phase a second after the timeout = %s, want RollingBack", s.Phase)
 			}
 		})
 	}

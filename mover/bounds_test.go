@@ -13,8 +13,8 @@ import (
 	"scute.dev/pause"
 )
 
-// TestManyRoots: the events of a move of 10,000 clusters fit into the log, and a list that a death cut in two is taken
-// again, whole.
+// TestManyRoots checks that the events of a move of 10,000 clusters fit into the log, and that a list that was partly
+// stored before a crash is recorded again completely.
 func TestManyRoots(t *testing.T) {
 	var roots []pause.Root
 	for i := range 10_000 {
@@ -23,7 +23,7 @@ func TestManyRoots(t *testing.T) {
 	}
 	catalog := mover.NewCatalog()
 	s := &mover.State{Phase: mover.PhasePausing}
-	for _, cut := range []int{1, 3, 0} { // events that are stored before the process dies; 0 is all
+	for _, cut := range []int{1, 3, 0} { // number of events stored before a crash; 0 is all
 		events, err := mover.Decide(s, mover.BaselineSeen{Roots: roots}, time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestManyRoots(t *testing.T) {
 		for i, e := range events {
 			stored, err := catalog.Encode(e)
 			if err != nil || len(stored.Data) > 512<<10 {
-				t.Fatalf("event %d has %d bytes (%v)", i, len(stored.Data), err)
+				t.Fatalf("event %d has %d bytes (error %v)", i, len(stored.Data), err)
 			}
 			if cut > 0 && i >= cut {
 				break
@@ -43,11 +43,11 @@ func TestManyRoots(t *testing.T) {
 		}
 	}
 	if len(s.Roots) != len(roots) || s.Roots[0] != roots[0] || s.Roots[9_999] != roots[9_999] {
-		t.Errorf("%d roots", len(s.Roots))
+		t.Errorf("got %d roots, want all", len(s.Roots))
 	}
 }
 
-// TestTooManyNames: what no event can hold is refused before anything is changed.
+// TestTooManyNames checks that a selection too large for one event is refused before anything is changed.
 func TestTooManyNames(t *testing.T) {
 	names := make([]string, 3000)
 	for i := range names {
@@ -59,12 +59,11 @@ func TestTooManyNames(t *testing.T) {
 	}
 	refused, ok := events[0].(mover.Refused)
 	if !ok || refused.Findings[0].Field != "spec.selection" {
-		t.Errorf("%+v", events)
+		t.Errorf("events = %+v, want Refused with spec.selection", events)
 	}
 }
 
-// TestFinishedMovesAreSmall: of the objects that a finished move did not move, only those that its status shows are
-// retained.
+// TestFinishedMovesAreSmall checks that a finished move keeps only those of its left objects that the status shows.
 func TestFinishedMovesAreSmall(t *testing.T) {
 	left := make([]mover.Wait, 500)
 	s := &mover.State{}
@@ -72,11 +71,12 @@ func TestFinishedMovesAreSmall(t *testing.T) {
 		s.Apply(e, time.Unix(1, 0))
 	}
 	if len(s.Left) != 50 || cap(s.Left) > 64 || len(mover.Status(s).NotMoved) != 50 {
-		t.Errorf("%d entries are retained, %d shown", len(s.Left), len(mover.Status(s).NotMoved))
+		t.Errorf("%d entries are kept and %d shown, want 50", len(s.Left), len(mover.Status(s).NotMoved))
 	}
 }
 
-// TestClustersOfASelectionOfAll: a spec does not name them, so the status does.
+// TestClustersOfASelectionOfAll checks that the status names the Clusters of a selection of all, because the spec does
+// not.
 func TestClustersOfASelectionOfAll(t *testing.T) {
 	names := make([]string, 1500)
 	for i := range names {
@@ -88,12 +88,13 @@ func TestClustersOfASelectionOfAll(t *testing.T) {
 			s.Apply(e, time.Unix(1, 0))
 		}
 		if got := mover.SelectedByAll(s); len(got) != want || want > 0 && got[want-1] != names[want-1] {
-			t.Errorf("all: %t: %d names are shown", all, len(got))
+			t.Errorf("SelectedByAll with all=%t returned %d names", all, len(got))
 		}
 	}
 }
 
-// TestOwnersVersion: an owner reference travels in the version of the owner, not in one that is no longer served.
+// TestOwnersVersion checks that an owner reference is copied with the owner's current version, rather than with one
+// that is no longer served.
 func TestOwnersVersion(t *testing.T) {
 	cluster := object.Observed{Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, UID: "a", Version: "v1beta2", Cluster: &object.ClusterFacts{}}
 	machine := object.Observed{
@@ -102,6 +103,6 @@ func TestOwnersVersion(t *testing.T) {
 	}
 	m := mover.Select([]object.Observed{cluster, machine}, mover.Selection{Namespace: "fleet", All: true})
 	if got := m.Objects[1].Within[0].Version; got != "v1beta2" {
-		t.Errorf("version %s", got)
+		t.Errorf("owner version = %s, want v1beta2", got)
 	}
 }

@@ -17,14 +17,15 @@ import (
 	"scute.dev/mover"
 )
 
-// TestSelect works out selections in small worlds. A world has a line for each object:
+// TestSelect computes selections in small worlds. A world has a line for each object:
 //
 //	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [consumer=Kind/name] [move]
 //	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
 //	[replicas=1] [controlplane=Kind/name] [initialized] [{spec: ...}]
 //
-// "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level. "collect" answers with what
-// the garbage collector removes once the selection has moved; workloads are of kinds that do not move.
+// "gone:Kind/name" is an owner that does not exist. The output has a line for each object that moves, by level.
+// "collect" prints what the garbage collector removes once the selection has moved; workloads are of kinds that do not
+// move.
 func TestSelect(t *testing.T) {
 	datadriven.Walk(t, "testdata/graph", func(t *testing.T, path string) {
 		var world []object.Observed
@@ -125,7 +126,7 @@ func observed(t testing.TB, f []string) object.Observed {
 	return o
 }
 
-// named are the references of an object with a content.
+// named returns the references of an object with the given content.
 func named(t failer, r object.Ref, content string) []object.Reference {
 	t.Helper()
 	return whole(t, r, content).References
@@ -136,7 +137,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// whole is an object with a content, which is YAML.
+// whole returns an object with the given YAML content.
 func whole(t failer, r object.Ref, content string) object.Observed {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -161,7 +162,8 @@ func collected(lost []mover.Lost) string {
 	return b.String()
 }
 
-// TestCollectedIsWhatTheGarbageCollectorRemoves compares with a garbage collector that removes whatever has owners of which none is there.
+// TestCollectedIsWhatTheGarbageCollectorRemoves compares Collected with a simulated garbage collector, which removes
+// each object with owners if none of them exists.
 func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
 	collect := func(there map[types.UID]object.Observed) {
 		for again := true; again; {
@@ -213,13 +215,13 @@ func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
 		for _, l := range mover.Collected(members, seen) {
 			for _, r := range append(l.Below, l.Ref) {
 				if _, ok := there[types.UID(r.Name)]; ok {
-					t.Fatalf("%s stays", r)
+					t.Fatalf("%s is reported as collected but stays", r)
 				}
 				got++
 			}
 		}
 		if got != want {
-			t.Fatalf("%d objects, want %d", got, want)
+			t.Fatalf("Collected returned %d objects, want %d", got, want)
 		}
 	})
 }
@@ -261,7 +263,7 @@ func answer(m mover.Members) string {
 	return b.String()
 }
 
-// remedies are those for what is left, by object.
+// remedies lists the remedies for objects that are left, by object.
 func remedies(m mover.Members) string {
 	var b strings.Builder
 	for _, f := range slices.Concat(m.Findings, m.Stays) {
@@ -273,7 +275,7 @@ func remedies(m mover.Members) string {
 	return b.String()
 }
 
-// TestSelectProperties draws worlds with any owners whatever, circles and all.
+// TestSelectProperties checks Select on worlds with arbitrary owners, including cycles.
 func TestSelectProperties(t *testing.T) {
 	kinds := []string{"Cluster", "Machine", "MachineSet", "Secret", "DevMachine", "ClusterClass", "DevMachineTemplate", "Identity"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -316,7 +318,7 @@ func TestSelectProperties(t *testing.T) {
 		m := mover.Select(world, sel)
 		again := mover.Select(rapid.Permutation(world).Draw(t, "order"), sel)
 		if a, b := answer(m), answer(again); a != b {
-			t.Fatalf("another order of the same world gives another answer:\n%s\n%s", a, b)
+			t.Fatalf("Select depends on the order of its input:\n%s\n%s", a, b)
 		}
 		level := make(map[object.Ref]int)
 		for _, o := range m.Objects {
@@ -326,7 +328,7 @@ func TestSelectProperties(t *testing.T) {
 		for _, w := range m.Left {
 			left[w.Ref] = true
 			if w.Why == "" {
-				t.Fatalf("%s is left for no reason", w.Ref)
+				t.Fatalf("%s is left without a reason", w.Ref)
 			}
 		}
 		for _, o := range m.Objects {
@@ -339,17 +341,17 @@ func TestSelectProperties(t *testing.T) {
 					t.Fatalf("%s moves with an owner that does not move: %s", o.Ref, owner.Ref)
 				}
 				if at >= o.Level {
-					t.Fatalf("%s (level %d) does not come after its owner %s (level %d)", o.Ref, o.Level, owner.Ref, at)
+					t.Fatalf("%s (level %d) is not after its owner %s (level %d)", o.Ref, o.Level, owner.Ref, at)
 				}
 			}
 			if o.Ref.Kind == "Cluster" && (o.Keep != "" || o.Ref.Namespace != "fleet" || !sel.All && o.Ref.Name != "a" && o.Ref.Name != "c") {
-				t.Fatalf("%s moves; stays too: %q", o.Ref, o.Keep)
+				t.Fatalf("unexpected move of %s, kept because %q", o.Ref, o.Keep)
 			}
 		}
 		for i, o := range mover.Levels(items(m)) {
 			for _, item := range o {
 				if item.Level != i {
-					t.Fatalf("%s of level %d is at %d", item.Ref, item.Level, i)
+					t.Fatalf("%s of level %d is at level %d", item.Ref, item.Level, i)
 				}
 			}
 		}

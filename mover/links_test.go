@@ -7,13 +7,14 @@ import (
 	"scute.dev/mover"
 )
 
-// chain takes the events of a move in, and says what is wrong with their causes.
+// chain follows the causes of a move's events.
 type chain struct {
 	causes aggregate.Causes
 	n      int
 }
 
-// take takes one event in, decided on the state s. It follows from an earlier one unless it is a root.
+// take adds an event that was decided on the state s. It returns an error text unless the event has a cause or is a
+// root.
 func (c *chain) take(s *mover.State, e mover.Event) (wrong string) {
 	links := mover.Links(s, e)
 	switch of := c.causes.Of(links); {
@@ -27,7 +28,7 @@ func (c *chain) take(s *mover.State, e mover.Event) (wrong string) {
 	return wrong
 }
 
-// root says that an event follows from no other: a person asked for it, a process took over, or another log was seen.
+// root reports whether an event has no cause: a user requested it, another process took over, or another log was found.
 func root(s *mover.State, e mover.Event) bool {
 	switch e.(type) {
 	case mover.Requested, mover.LogLost, mover.TargetAbandoned, mover.AbortRequested:

@@ -27,7 +27,7 @@ import (
 	"scute.dev/pause"
 )
 
-// oneOfEach is every fact there is, filled.
+// oneOfEach returns one event of each type, with all fields set.
 func oneOfEach() []mover.Event {
 	r := object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: "a-1"}
 	wide := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "Identity", Name: "global"}
@@ -90,22 +90,23 @@ func TestCatalog(t *testing.T) {
 		}
 		got, err := catalog.Decode(ev)
 		if err != nil {
-			t.Errorf("%T: %v", e, err)
+			t.Errorf("Decode of %T: %v", e, err)
 		}
 		if diff := cmp.Diff(e, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%T comes back different: %s", e, diff)
+			t.Errorf("%T differs after decoding: %s", e, diff)
 		}
 		if seen[ev.Type] {
-			t.Errorf("%s is the name of two events", ev.Type)
+			t.Errorf("two events have the type %s", ev.Type)
 		}
 		seen[ev.Type] = true
 		if v := reflect.ValueOf(e); v.IsZero() && v.NumField() > 0 {
-			t.Errorf("%T is not filled in this test", e)
+			t.Errorf("oneOfEach has no values for %T", e)
 		}
 	}
 }
 
-// Apply and Explain take any fact in any state: what the log holds has happened.
+// TestApplyIsTotal checks that Apply and the functions of a state accept any event in any state: events of the log have
+// already happened.
 func TestApplyIsTotal(t *testing.T) {
 	for _, first := range oneOfEach() {
 		for _, second := range oneOfEach() {
@@ -119,7 +120,7 @@ func TestApplyIsTotal(t *testing.T) {
 	}
 }
 
-// What is secret, in every form in which it could leak: as it is, in base64, as a hash.
+// secretMaterial returns secrets that must not leak in any form.
 func secretMaterial() []string {
 	return []string{
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAtopsecretkeymaterial0123456789\n-----END RSA PRIVATE KEY-----",
@@ -130,8 +131,8 @@ func secretMaterial() []string {
 	}
 }
 
-// TestNoSecretInTheLog records a whole move of objects that hold secrets, with the errors of servers that quote them,
-// and looks for them in the bytes of the log's files.
+// TestNoSecretInTheLog records a complete move of objects with secrets, and errors that quote them, and searches the
+// log's files for these secrets as text, in base64 and as hashes.
 func TestNoSecretInTheLog(t *testing.T) {
 	secrets := secretMaterial()
 	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -242,20 +243,20 @@ func TestNoSecretInTheLog(t *testing.T) {
 	}
 	stored := read(t, dir)
 	if !bytes.Contains(stored, []byte("a-kubeconfig")) {
-		t.Fatal("the move is not in the files: nothing was looked at")
+		t.Fatal("the move is not in the files, so nothing was checked")
 	}
 	for _, s := range secrets {
 		quoted, _ := json.Marshal(s)
 		sum := sha256.Sum256([]byte(s))
 		for _, form := range []string{s, strings.Trim(string(quoted), `"`), b64(s), hex.EncodeToString(sum[:])} {
 			if bytes.Contains(stored, []byte(form)) {
-				t.Errorf("the log holds %q", form)
+				t.Errorf("the log contains %q", form)
 			}
 		}
 	}
 	for _, part := range []string{"topsecretkeymaterial", "s3cr3t-bearer-token", "PRIVATE KEY"} {
 		if bytes.Contains(stored, []byte(part)) {
-			t.Errorf("the log holds %q", part)
+			t.Errorf("the log contains %q", part)
 		}
 	}
 }
@@ -277,7 +278,8 @@ func read(t *testing.T, dir string) []byte {
 	return all
 }
 
-// Whatever the size of a move and the length of its names, no fact comes near the log's limit of 1 MiB.
+// TestEventsAreBounded checks that no event comes near the log's limit of 1 MiB, whatever the size of a move and the
+// length of its names.
 func TestEventsAreBounded(t *testing.T) {
 	const n, limit = 5000, 700 << 10
 	long := strings.Repeat("x", 240)
@@ -315,10 +317,10 @@ func TestEventsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(ev.Data) > limit {
-				t.Errorf("%T takes %d bytes", e, len(ev.Data))
+				t.Errorf("%T has %d bytes", e, len(ev.Data))
 			}
 			if refused, ok := e.(mover.Refused); ok && (refused.Findings[0].Field != "the last one" || !strings.Contains(refused.Findings[len(refused.Findings)-1].Message, "more")) {
-				t.Errorf("the error is not named first, or the rest not counted: %+v", refused.Findings[0])
+				t.Errorf("want the error first and the omitted findings counted, got %+v", refused.Findings[0])
 			}
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"scute.dev/mover"
 )
 
-// named is a field of one object that names another one.
+// namedBy is a reference from one object to another.
 type namedBy struct{ by, what object.Ref }
 
-// sharingWorld draws two Clusters of a namespace and one of another one, which own and name the same objects in the ways that
-// providers have.
+// sharingWorld draws two Clusters in one namespace and one in another, whose objects own and reference shared objects
+// as those of providers do.
 func sharingWorld(t *rapid.T) (world []object.Observed, names []namedBy) {
 	contents := make(map[object.Ref][]string)
 	add := func(kind, namespace, name, cluster string, owners ...object.Ref) object.Ref {
@@ -108,8 +108,8 @@ func formsOf(r object.Ref) []string {
 	}
 }
 
-// TestWhatIsSharedIsKept: whatever Clusters share, after a move of one of them the others have all that they had, and it has all that it
-// needs; or the preflight says so.
+// TestWhatIsSharedIsKept checks that after a move of one Cluster, the other Clusters still have all objects that they
+// share with it, and the moved one has all that it needs, unless the preflight reports it.
 func TestWhatIsSharedIsKept(t *testing.T) {
 	outcomes := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,7 +124,7 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 			copied[o.Ref], leaves[o.Ref] = true, o.Keep == ""
 			whole[o.Ref] = o.Keep == "it belongs to the whole management cluster"
 		}
-		// What only such an object names is copied, and takes nothing along from other namespaces.
+		// An object that only such an object references is copied, without its own references to other namespaces.
 		for range m.Objects {
 			for _, o := range m.Objects {
 				for by := range whole {
@@ -143,17 +143,17 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 		shared := func(r object.Ref) bool { return r.Kind != "DevVPC" && !strings.HasPrefix(r.Name, "infra-") }
 		for _, n := range names {
 			if !leaves[n.by] && leaves[n.what] && (shared(n.what) || ofStaying(n.by)) && !said(n.what) {
-				t.Fatalf("%s stays and names %s, which leaves:\n%s", n.by, n.what, answer(m))
+				t.Fatalf("%s stays and references %s, which leaves:\n%s", n.by, n.what, answer(m))
 			}
 			if copied[n.by] && !whole[n.by] && !copied[n.what] && !said(n.what) {
-				t.Fatalf("%s moves and names %s, which does not:\n%s", n.by, n.what, answer(m))
+				t.Fatalf("%s moves and references %s, which does not:\n%s", n.by, n.what, answer(m))
 			}
 			outcomes[fmt.Sprintf("named by what %s: %s, %v", where(copied[n.by], leaves[n.by]), where(copied[n.what], leaves[n.what]), said(n.what))]++
 		}
 		for _, o := range world {
 			for _, owner := range o.Owners {
 				if leaves[o.Ref] && ofStaying(owner.Ref) && shared(o.Ref) {
-					t.Fatalf("%s leaves, and %s, which stays, owns it:\n%s", o.Ref, owner.Ref, answer(m))
+					t.Fatalf("%s leaves, and its owner %s stays:\n%s", o.Ref, owner.Ref, answer(m))
 				}
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"scute.dev/pause"
 )
 
-// TestAnyStory plays moves in which everything may happen that can: steps succeed, fail, see a part, differ; operators
-// abort, processes die between two commits and are replaced, time passes. It holds to what no story may break.
+// TestAnyStory plays random moves: steps succeed, fail, or see only some objects; users abort, processes crash between
+// two commits and are replaced, and time passes. It checks invariants that must hold in each of them.
 func TestAnyStory(t *testing.T) {
 	ends := make(map[mover.Phase]int)
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,12 +37,12 @@ func TestAnyStory(t *testing.T) {
 			again.Apply(r.event, r.at)
 		}
 		if diff := cmp.Diff(p.state, again); diff != "" {
-			t.Fatalf("a replay gives another state: %s", diff)
+			t.Fatalf("replayed state differs: %s", diff)
 		}
 	})
 	for _, end := range []mover.Phase{mover.PhaseSucceeded, mover.PhaseRolledBack, mover.PhaseFailed} {
 		if ends[end] == 0 {
-			t.Errorf("no story ended %s: the player does not get there (%v)", end, ends)
+			t.Errorf("no move ended %s, so the moves are not varied enough (%v)", end, ends)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (p *player) invariants() {
 	}
 }
 
-// turn is one thing that happens.
+// turn plays one random event.
 func (p *player) turn() {
 	t := p.t
 	p.now = p.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, 20 * time.Second, 6 * time.Minute}).Draw(t, "after"))
@@ -128,7 +128,8 @@ func (p *player) turn() {
 	p.decide(p.outcome(step))
 }
 
-// decide asks twice and expects one answer; it may store only the first of several facts, as a death does.
+// decide calls Decide twice and checks that the results are equal; it may store only some of the events, as a crash
+// does.
 func (p *player) decide(o mover.Outcome) int {
 	before := p.state
 	events, err := mover.Decide(&p.state, o, p.now)
@@ -151,7 +152,7 @@ func (p *player) decide(o mover.Outcome) int {
 		}
 	}
 	if len(events) > 1 && rapid.IntRange(0, 9).Draw(p.t, "dies") == 0 {
-		// The last fact is the one that counts; a failure is small and never split from its rollback.
+		// A failure is small, and never separated from its rollback.
 		if _, failed := events[len(events)-2].(mover.Failed); !failed {
 			events = events[:rapid.IntRange(0, len(events)-1).Draw(p.t, "stored")]
 		}
@@ -174,7 +175,7 @@ func (p *player) item(i int) mover.Item {
 	return out
 }
 
-// some draws a part of the objects that match, at least one; all says whether it was all of them.
+// some draws at least one of the objects that match; all reports whether it drew all of them.
 func (p *player) some(match func(mover.Item) bool) (part []mover.Item, all bool) {
 	for i := range p.objects {
 		if item := p.item(i); match(item) {

@@ -22,8 +22,9 @@ func record(t *testing.T, meta, parts string) *unstructured.Unstructured {
 	return parse(t, fmt.Sprintf(aRecord, meta, parts))
 }
 
-// The controllers of both sides write to a record while its Cluster is paused. That is no change of what moves, until a set comes
-// or goes.
+// TestARecordIsComparedByItsSets checks that a ClusterResourceSetBinding is compared by its sets. The controllers of
+// both sides write to it while its Cluster is paused, which must not count as a change unless a set is added or
+// removed.
 func TestARecordIsComparedByItsSets(t *testing.T) {
 	for name, c := range map[string]struct {
 		want, have   string
@@ -40,19 +41,19 @@ func TestARecordIsComparedByItsSets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want, have := record(t, "", c.want), record(t, ", ownerReferences: [{apiVersion: v1, kind: X, name: x, uid: u}]", c.have)
 			if field, same := mover.Contains(want, have); same != c.same {
-				t.Errorf("contains: %t, %s", same, field)
+				t.Errorf("Contains = %t, field %s", same, field)
 			}
 			a, errA := mover.ContentHash(want)
 			b, errB := mover.ContentHash(have)
 			if errA != nil || errB != nil || (a == b) != c.equals {
-				t.Errorf("hashes %s and %s, %v, %v", a, b, errA, errB)
+				t.Errorf("hashes %s and %s, errors %v and %v", a, b, errA, errB)
 			}
 		})
 	}
 	other := record(t, "", cni)
 	other.Object["spec"].(map[string]any)["clusterName"] = "b"
 	if field, same := mover.Contains(record(t, "", cni), other); same || field != ".spec.clusterName" {
-		t.Errorf("a record of another Cluster: %t, %s", same, field)
+		t.Errorf("Contains for a record of another Cluster = %t, field %s", same, field)
 	}
 }
 
@@ -60,9 +61,9 @@ func TestMergedRecord(t *testing.T) {
 	parts, missing := mover.MergedRecord(record(t, "", cni+","+csi), record(t, "", cniHere))
 	want := record(t, "", cniHere+","+csi).Object["spec"].(map[string]any)["bindings"]
 	if diff := cmp.Diff(want, any(parts)); diff != "" || !missing {
-		t.Errorf("missing %t, parts (-want +got):\n%s", missing, diff)
+		t.Errorf("MergedRecord: missing %t, parts (-want +got):\n%s", missing, diff)
 	}
 	if _, missing := mover.MergedRecord(record(t, "", cni), record(t, "", csi+","+cniHere)); missing {
-		t.Error("what is there is missing")
+		t.Error("MergedRecord reports a part as missing that exists")
 	}
 }

@@ -75,18 +75,18 @@ metadata:
 spec: {clusterName: a, version: v1.36.0}
 `)
 	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-		t.Errorf("rewritten (-want +got):\n%s", diff)
+		t.Errorf("Rewrite (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(untouched.Object, source.Object); diff != "" {
-		t.Errorf("the source object was changed: %s", diff)
+		t.Errorf("Rewrite changed the source object: %s", diff)
 	}
 	for _, missing := range []map[object.Ref]types.UID{nil, {owner.Ref: ""}} {
 		if _, err := mover.Rewrite(source, item, map[string]string{object.MoveAnnotation: "fleet/go/2"}, missing); err == nil || !strings.Contains(err.Error(), "MachineSet") {
-			t.Errorf("with owners %v: error %v does not name the owner", missing, err)
+			t.Errorf("Rewrite with owners %v = %v, want an error with the owner", missing, err)
 		}
 	}
 	if field, ok := mover.Contains(want, got); !ok {
-		t.Errorf("a copy does not contain what the plan creates: %s", field)
+		t.Errorf("Contains = false for field %s, want true", field)
 	}
 }
 
@@ -98,11 +98,11 @@ func TestRewriteOwnerOfTheCoreGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if refs := got.GetOwnerReferences(); len(refs) != 1 || refs[0].APIVersion != "v1" || refs[0].Kind != "ConfigMap" {
-		t.Errorf("owners %+v", refs)
+		t.Errorf("owners = %+v, want the ConfigMap", refs)
 	}
 }
 
-// The hash is of what travels: it does not change with what each server adds, nor with scute's own marks.
+// TestContentHash checks that the hash covers what is copied: not what each server adds, nor scute's own annotations.
 func TestContentHash(t *testing.T) {
 	source := parse(t, aMachine)
 	hash := func(u *unstructured.Unstructured) string {
@@ -118,7 +118,7 @@ func TestContentHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if hash(source) != hash(copied) {
-		t.Error("a copy has another hash than its source")
+		t.Error("hash of the copy differs from that of its source")
 	}
 	for _, change := range []func(*unstructured.Unstructured){
 		func(u *unstructured.Unstructured) {
@@ -132,7 +132,7 @@ func TestContentHash(t *testing.T) {
 		changed := source.DeepCopy()
 		change(changed)
 		if hash(changed) == hash(source) {
-			t.Errorf("the hash does not see the change: %v", changed.Object)
+			t.Errorf("hash did not change for %v", changed.Object)
 		}
 	}
 	for kind, want := range map[string]bool{
@@ -183,19 +183,19 @@ func TestContains(t *testing.T) {
 				t.Errorf("got %q, %t, want %q", field, ok, c.field)
 			}
 			if diff := cmp.Diff(before.Object, want.Object); diff != "" {
-				t.Errorf("it changed what it compares: %s", diff)
+				t.Errorf("Contains changed its argument: %s", diff)
 			}
 		})
 	}
-	// Decoded as an integer on one side and as a number on the other.
+	// The number is decoded as an integer on one side and as a float on the other.
 	want := &unstructured.Unstructured{Object: map[string]any{"n": int64(3)}}
 	have := &unstructured.Unstructured{Object: map[string]any{"n": float64(3)}}
 	if field, ok := mover.Contains(want, have); !ok {
-		t.Errorf("3 is not 3: %s", field)
+		t.Errorf("Contains = false for field %s, want true for equal numbers", field)
 	}
 }
 
-// Whatever an object holds: its copy contains it, it contains itself, and both have one hash.
+// TestRewriteProperty checks, for any object, that a copy contains itself and has the same hash as its source.
 func TestRewriteProperty(t *testing.T) {
 	text := rapid.StringMatching(`[a-z]{0,4}`)
 	var value func(depth int) *rapid.Generator[any]
@@ -221,12 +221,12 @@ func TestRewriteProperty(t *testing.T) {
 			t.Fatal(err)
 		}
 		if field, ok := mover.Contains(copied, copied); !ok {
-			t.Fatalf("it does not contain itself: %s", field)
+			t.Fatalf("the copy does not contain itself: %s", field)
 		}
 		a, errA := mover.ContentHash(u)
 		b, errB := mover.ContentHash(copied)
 		if errA != nil || errB != nil || a != b {
-			t.Fatalf("hashes %s, %s (%v, %v)", a, b, errA, errB)
+			t.Fatalf("hashes %s and %s (errors %v and %v)", a, b, errA, errB)
 		}
 	})
 }

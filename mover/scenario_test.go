@@ -18,10 +18,10 @@ import (
 	"scute.dev/pause"
 )
 
-// TestScenarios plays moves as scripts: each command is an outcome (or an event by somebody else), its output the
-// events that were decided, the phase of the move then, and the step that it calls for. Rewrite with -rewrite.
+// TestScenarios plays moves as scripts. Each command is an outcome, or an event of another client. Its output has the
+// events that were decided, the resulting phase, and the next step. Rewrite with -rewrite.
 //
-// "after=1m" lets time pass before; "stored=2" stores only the first two facts, as when the process dies after the
+// "after=1m" advances the clock first; "stored=2" stores only the first two events, as if the process crashed after the
 // first of several commits.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/move", func(t *testing.T, path string) {
@@ -105,12 +105,12 @@ func (s *story) decide(t *testing.T, d *datadriven.TestData, b *strings.Builder)
 	}
 }
 
-// store folds events in, and proves that the state is the fold of the log and nothing more.
+// store applies events, and checks that the state is nothing but the fold of the log.
 func (s *story) store(b *strings.Builder, events ...mover.Event) {
 	for _, e := range events {
 		bullet(b, "%s", telling(e))
 		if wrong := s.links.take(&s.state, e); wrong != "" {
-			bullet(b, "%s", wrong) // the output of the script differs then
+			bullet(b, "%s", wrong) // this makes the script's output differ
 		}
 		s.log = append(s.log, recorded{e, s.now})
 		s.state.Apply(e, s.now)
@@ -124,7 +124,7 @@ func (s *story) store(b *strings.Builder, events ...mover.Event) {
 	}
 }
 
-// reach tells a new move up to the moment at which it calls for a step, without a word: one cluster, all goes well.
+// reach plays a new move of one cluster, without output or failures, until its next step is the given one.
 func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 	t.Helper()
 	*s = story{start: s.now, now: s.now}
@@ -174,7 +174,7 @@ func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// stepWord is the step that a state calls for as one word: "take-the-baseline".
+// stepWord returns the next step of a state as one word: "take-the-baseline".
 func stepWord(s *mover.State) string { return strings.ReplaceAll(string(mover.Next(s)), " ", "-") }
 
 func (s *story) status() string {
@@ -353,7 +353,7 @@ func item(t testing.TB, f []string) mover.Item {
 	return out
 }
 
-// telling says an event in one line.
+// telling describes an event in one line.
 func telling(e mover.Event) string {
 	name := strings.TrimPrefix(fmt.Sprintf("%T", e), "mover.")
 	switch e := e.(type) {

@@ -12,7 +12,8 @@ import (
 	"scute.dev/mover"
 )
 
-// fleet is a world of Clusters of one ClusterClass with some Machines each, and a selection of the first half of them.
+// fleet returns Clusters of one ClusterClass with some Machines each, and a selection of the first half of the
+// Clusters.
 func fleet(clusters, machines int) ([]object.Observed, mover.Selection) {
 	core := func(kind, name, uid string) object.Observed {
 		return object.Observed{Ref: object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}, UID: types.UID(uid), Version: "v1beta2"}
@@ -36,14 +37,15 @@ func fleet(clusters, machines int) ([]object.Observed, mover.Selection) {
 	return world, sel
 }
 
-// TestSelectByNameCostsNoMore: a selection that names half of the Clusters takes about as long as one of all of them,
-// however many there are. It took 11 times as long when names were looked up in a list.
+// TestSelectByNameCostsNoMore checks that a selection of half of the Clusters by name takes about as long as one of all
+// Clusters. A search in a list of names took 11 times as long.
 func TestSelectByNameCostsNoMore(t *testing.T) {
 	world, named := fleet(20_000, 0)
 	costsNoMore(t, world, mover.Selection{Namespace: "fleet", All: true}, world, named)
 }
 
-// TestSelectByClassCostsNoMore: whether others use a ClusterClass is asked for each of its Clusters, and takes no look at all of them.
+// TestSelectByClassCostsNoMore checks that the search for other users of a ClusterClass does not visit all Clusters for
+// each Cluster.
 func TestSelectByClassCostsNoMore(t *testing.T) {
 	world, named := fleet(5_000, 0)
 	classless := slices.Clone(world)
@@ -55,8 +57,8 @@ func TestSelectByClassCostsNoMore(t *testing.T) {
 	costsNoMore(t, classless, named, world, named)
 }
 
-// costsNoMore compares how long two selections take. They are measured in turn, each by its fastest call: what else a machine does
-// makes some calls slower, and none faster.
+// costsNoMore compares the durations of two selections. They are measured in turn, each by its fastest call: other load
+// on the machine makes some calls slower, and none faster.
 func costsNoMore(t *testing.T, plainWorld []object.Observed, plain mover.Selection, world []object.Observed, sel mover.Selection) {
 	t.Helper()
 	took := func(world []object.Observed, sel mover.Selection) time.Duration {
@@ -68,20 +70,20 @@ func costsNoMore(t *testing.T, plainWorld []object.Observed, plain mover.Selecti
 	for tries := 0; tries < 3 || tries < 20 && other > 5*usual; tries++ {
 		usual, other = min(usual, took(plainWorld, plain)), min(other, took(world, sel))
 	}
-	t.Logf("it takes %s, and %s for comparison", other, usual)
+	t.Logf("Select took %s, and %s for comparison", other, usual)
 	if other > 5*usual {
-		t.Errorf("it takes %s, and %s for comparison", other, usual)
+		t.Errorf("Select took %s, and %s for comparison", other, usual)
 	}
 }
 
-// BenchmarkSelect is one look of a move of half of the Clusters of a namespace.
+// BenchmarkSelect measures one selection of half of the Clusters of a namespace.
 func BenchmarkSelect(b *testing.B) {
 	for _, clusters := range []int{250, 1000, 2000} {
 		world, sel := fleet(clusters, 20)
 		b.Run(fmt.Sprintf("%d of %d clusters", clusters/2, clusters), func(b *testing.B) {
 			for b.Loop() {
 				if m := mover.Select(world, sel); len(m.Objects) < clusters/2*21 {
-					b.Fatalf("%d members", len(m.Objects))
+					b.Fatalf("Select returned %d members", len(m.Objects))
 				}
 			}
 		})

@@ -9,13 +9,12 @@ import (
 	"scute.dev/mover"
 )
 
-// TestStored holds what is in the logs of users to what it was when it was written.
+// TestStored checks that stored events still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Events(t, mover.NewCatalog(), mover.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
-// TestHistories replays moves of earlier versions and compares the states that they lead to. Processes were killed in
-// some of them.
+// TestHistories replays moves of earlier versions, some with killed processes, and compares the resulting status.
 func TestHistories(t *testing.T) {
 	pinned.Histories(t, mover.NewCatalog(), func(t *testing.T, events []pinned.History[mover.Event]) any {
 		var s mover.State

@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// groupOf is the group of a kind that the scripts speak of. A kind that is not listed is of an infrastructure provider.
+// groupOf returns the group of a kind in the scripts. A kind that is not listed belongs to an infrastructure provider.
 func groupOf(kind string) string {
 	switch kind {
 	case "Secret", "ConfigMap":
@@ -39,7 +39,7 @@ func groupOf(kind string) string {
 	}
 }
 
-// ref reads "Kind/name" (of namespace fleet), "Kind/namespace/name", or "Kind//name" for one of the whole cluster.
+// ref parses "Kind/name" (in namespace fleet), "Kind/namespace/name", or "Kind//name" for a cluster-scoped object.
 func ref(t testing.TB, word string) object.Ref {
 	t.Helper()
 	parts := strings.Split(word, "/")
@@ -71,7 +71,7 @@ func words(refs []object.Ref) string {
 	return strings.Join(out, " ")
 }
 
-// lines cuts a command's input into its words.
+// lines splits a command's input into lines of words.
 func lines(d *datadriven.TestData) [][]string {
 	var out [][]string
 	for line := range strings.Lines(d.Input) {
@@ -82,7 +82,7 @@ func lines(d *datadriven.TestData) [][]string {
 	return out
 }
 
-// option of a line: "key=value" among its words.
+// option returns the value of "key=value" in a line, and whether the key is there.
 func option(fields []string, key string) (string, bool) {
 	for _, f := range fields {
 		if f == key {

@@ -92,10 +92,10 @@ func TestJudge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := pause.Judge(c.before, c.now, c.in)
 			if v.Acknowledged != (c.how != "") || v.How != c.how || v.Touch != c.touch {
-				t.Errorf("got %+v, want how %q, touch %t", v, c.how, c.touch)
+				t.Errorf("Judge = %+v, want How %q, Touch %t", v, c.how, c.touch)
 			}
 			if (v.Why == "") != v.Acknowledged || !strings.Contains(v.Why, c.why) {
-				t.Errorf("why %q, want it to name %q", v.Why, c.why)
+				t.Errorf("Why = %q, want it to contain %q", v.Why, c.why)
 			}
 		})
 	}
@@ -115,10 +115,10 @@ func TestRoots(t *testing.T) {
 		{ref("", "Cluster"), false, false},
 	} {
 		if got := pause.IsRoot(c.ref); got != c.root {
-			t.Errorf("IsRoot(%s) is %t", c.ref, got)
+			t.Errorf("IsRoot(%s) = %t", c.ref, got)
 		}
 		if got := pause.IsCluster(c.ref); got != c.byField {
-			t.Errorf("%s is paused by field: %t", c.ref, got)
+			t.Errorf("IsCluster(%s) = %t", c.ref, got)
 		}
 	}
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func TestRoots(t *testing.T) {
 		{"neither", object.Observed{}, false},
 	} {
 		if got := pause.RootOf(c.o).Found; got != c.found {
-			t.Errorf("%s: found %t", c.name, got)
+			t.Errorf("%s: Found = %t", c.name, got)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestBroken(t *testing.T) {
 		{pause.Assumed, object.Observed{BlockMove: true}, "its provider holds it again with annotation " + object.BlockMoveAnnotation},
 	} {
 		if got := pause.Broken(c.how, c.now); got != c.want {
-			t.Errorf("%s, now %q: %q, want %q", c.how, c.now.Paused, got, c.want)
+			t.Errorf("Broken(%s) with condition Paused %q = %q, want %q", c.how, c.now.Paused, got, c.want)
 		}
 	}
 }

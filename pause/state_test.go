@@ -11,7 +11,8 @@ import (
 	"scute.dev/pause"
 )
 
-// A look judges what has not acknowledged, names what a write would wake once looks bring nothing new, and is stable when the next one shows the same objects.
+// TestWatch checks that Look returns new and pending acknowledgements, names the objects to touch once nothing new
+// appears, and reports itself stable when the objects stay the same.
 func TestWatch(t *testing.T) {
 	named := func(kind, name string) object.Ref {
 		return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
@@ -39,21 +40,21 @@ func TestWatch(t *testing.T) {
 	}
 	s.Acks = look.New
 	if look = w.Look(s, subjects, nil, begun); len(look.New) > 0 || look.Wake != nil {
-		t.Errorf("the first look that brings nothing: %+v", look)
+		t.Errorf("first look without anything new = %+v, want no Wake", look)
 	}
 	if look = w.Look(s, subjects, nil, begun.Add(499*time.Millisecond)); look.Wake != nil {
-		t.Errorf("the second look that brings nothing, too soon after the pause: %+v", look)
+		t.Errorf("second look without anything new, too soon after the pause = %+v, want no Wake", look)
 	}
 	if look = w.Look(s, subjects, nil, begun.Add(500*time.Millisecond)); !slices.Equal(look.Wake, []object.Ref{named("Machine", "two")}) {
-		t.Errorf("half a second after the pause: %+v", look)
+		t.Errorf("look half a second after the pause = %+v, want Wake of Machine two", look)
 	}
 	subjects[1].Paused = object.True
 	if look = w.Look(s, subjects, nil, begun); len(look.New) != 1 || !look.Stable {
-		t.Errorf("the same objects, all at rest: %+v", look)
+		t.Errorf("look with all objects acknowledged = %+v, want it stable", look)
 	}
 	subjects[0].UID = "another"
 	if look = w.Look(s, subjects, nil, begun); look.New[named("Machine", "one")] == "" || look.Stable {
-		t.Errorf("a namesake of one that had acknowledged: %+v", look)
+		t.Errorf("look after an acknowledged object was recreated = %+v, want a new acknowledgement", look)
 	}
 }
 
@@ -68,15 +69,15 @@ func TestLifted(t *testing.T) {
 		lifted   bool
 	}{"paused": {cluster(true), false}, "resumed": {cluster(false), true}, "gone": {nil, true}} {
 		if ref, lifted := s.Lifted(c.subjects); lifted != c.lifted || lifted && ref != root {
-			t.Errorf("%s: %s, %t", name, ref, lifted)
+			t.Errorf("%s: Lifted = %s, %t", name, ref, lifted)
 		}
 	}
 	users := pause.UsersOf(cluster(true))
 	machine := pause.Subject{Cluster: "a"}
 	if other := (pause.Subject{Cluster: "b"}); !users.Hold(machine) || users.Hold(other) {
-		t.Error("a user's pause holds what belongs to its Cluster alone")
+		t.Error("a user's pause must hold only the objects of its Cluster")
 	}
 	if own := (pause.Subject{Observed: object.Observed{PausedByUser: true}, Cluster: "b"}); !users.Hold(own) {
-		t.Error("a user's own pause does not hold")
+		t.Error("a user's pause of an object itself must hold it")
 	}
 }

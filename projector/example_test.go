@@ -22,7 +22,8 @@ func (f facts) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// A projector replays the log into a view, and follows it from then on. A reader that has just appended waits for its commit.
+// Example shows a projector that replays the log into a view, and follows it from then on. A reader that has just
+// appended waits for its commit.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// counts is a view: how often each aggregate was counted. It cannot follow facts of version 2.
+// counts is a view of the number of events of each aggregate. It cannot apply events of version 2.
 type counts map[string]int
 
 func (c counts) Apply(r eventlog.Record) error {
@@ -53,7 +53,7 @@ func add(t *testing.T, l *eventlog.Log, id string, version int) uint64 {
 	return r.Seq
 }
 
-// start runs a projector and returns how to stop it.
+// start runs a projector until stop is called.
 func start(t *testing.T, p *Projector[counts]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func start(t *testing.T, p *Projector[counts]) (stop func()) {
 	stop = func() {
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("run ended with %v", err)
+			t.Errorf("Run = %v, want context.Canceled", err)
 		}
 	}
 	select {
@@ -95,24 +95,25 @@ func TestFollowsAndWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.Position(); got != seq {
-			t.Fatalf("at %d, want %d", got, seq)
+			t.Fatalf("Position = %d, want %d", got, seq)
 		}
 	}
 	if seq, v := viewOf(p); seq != 22 || !cmp.Equal(v, map[string]int{"a": 21, "b": 1}) {
-		t.Errorf("%d %v", seq, v)
+		t.Errorf("view at sequence %d = %v", seq, v)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := p.WaitFor(ctx, 99); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "it is at 22") {
-		t.Errorf("%v", err)
+		t.Errorf("WaitFor a future sequence = %v, want DeadlineExceeded with the position", err)
 	}
 	stop()
 	if err := p.WaitFor(t.Context(), 99); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("WaitFor after the end = %v, want context.Canceled", err)
 	}
 }
 
-// TestUnknownStopsOnlyItsAggregate: the view follows every other aggregate.
+// TestUnknownStopsOnlyItsAggregate checks that the view continues with other aggregates after an event of an unknown
+// version.
 func TestUnknownStopsOnlyItsAggregate(t *testing.T) {
 	l := logtest.Open(t)
 	add(t, l, "a", 1)
@@ -125,10 +126,10 @@ func TestUnknownStopsOnlyItsAggregate(t *testing.T) {
 	p := New(l, counts{}, o)
 	stop := start(t, p)
 	if seq, v := viewOf(p); seq != 5 || !cmp.Equal(v, map[string]int{"a": 1, "b": 2}) {
-		t.Errorf("%d %v", seq, v)
+		t.Errorf("view at sequence %d = %v", seq, v)
 	}
 	if !strings.Contains(lines.String(), "aggregate=move/a sequence=3") || strings.Count(lines.String(), "set aside") != 1 {
-		t.Errorf("logged %q", lines.String())
+		t.Errorf("log output = %q, want one report of the aggregate", lines.String())
 	}
 	stop()
 }

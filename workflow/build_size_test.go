@@ -13,7 +13,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// shapes are graphs of n tasks that are hard on a validation.
+// shapes returns graphs of n tasks that are costly to validate.
 func shapes() map[string]func(n int) *v1alpha1.WorkflowRunSpec {
 	name := func(i int) string { return fmt.Sprintf("task-%05d", i) }
 	with := func(format string, args ...any) *apiextensionsv1.JSON {
@@ -79,8 +79,8 @@ func shapes() map[string]func(n int) *v1alpha1.WorkflowRunSpec {
 	}
 }
 
-// TestBuildTakesNoLongerThanItsManifest holds the time that a validation takes to the size of the manifest: a tenant's must
-// not keep the daemon busy.
+// TestBuildTakesNoLongerThanItsManifest checks that the time of a validation is proportional to the size of the
+// manifest, so that no tenant's manifest keeps the daemon busy.
 func TestBuildTakesNoLongerThanItsManifest(t *testing.T) {
 	for shape, of := range shapes() {
 		t.Run(shape, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestBuildTakesNoLongerThanItsManifest(t *testing.T) {
 			few, many := of(small), of(large)
 			a, b := time.Hour, time.Hour
 			slow := func() bool { return b > 4*large/small*max(a, 5*time.Millisecond) }
-			for tries := 0; tries < 3 || tries < 20 && slow(); tries++ { // what else a machine does makes some builds slower, and none faster
+			for tries := 0; tries < 3 || tries < 20 && slow(); tries++ { // other load on the machine makes some builds slower, and none faster
 				a, b = min(a, took(few)), min(b, took(many))
 			}
 			if slow() {
@@ -106,7 +106,8 @@ func TestBuildTakesNoLongerThanItsManifest(t *testing.T) {
 	}
 }
 
-// A task goes into the log as one event: one that is too large for it is refused by name, before anything starts.
+// TestBuildRefusesWhatTheLogDoesNotTake checks that Build reports each task that is too large for an event of the log,
+// before anything starts.
 func TestBuildRefusesWhatTheLogDoesNotTake(t *testing.T) {
 	of := func(n int) []workflow.Problem {
 		with := &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"v": %q}`, strings.Repeat("x", n))}
@@ -115,20 +116,20 @@ func TestBuildRefusesWhatTheLogDoesNotTake(t *testing.T) {
 			Hooks: v1alpha1.RunHooks{OnFailure: []v1alpha1.HookSpec{{StepSpec: v1alpha1.StepSpec{Name: "tell", Kind: "Do", With: with}}}},
 		}, workflow.Options{Name: "big", Kind: kind})
 		if (d == nil) != (len(problems) > 0) {
-			t.Errorf("%d bytes: %v, %v", n, d != nil, problems)
+			t.Errorf("with %d bytes: definition %v, problems %v", n, d != nil, problems)
 		}
 		return problems
 	}
 	if problems := of(workflow.TaskLimit / 2); len(problems) > 0 {
-		t.Errorf("half of it: %v", problems)
+		t.Errorf("problems with half of the limit: %v", problems)
 	}
 	problems := of(workflow.TaskLimit)
 	if len(problems) != 2 || problems[0].Task != "large" || problems[0].Field != "spec.tasks[1]" || problems[1].Field != "spec.hooks.onFailure" {
-		t.Errorf("all of it: %v", problems)
+		t.Errorf("problems with the limit: %v, want one for the task and one for the handler", problems)
 	}
 }
 
-// cpu is the time that this process has computed for.
+// cpu returns the processor time of this process.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

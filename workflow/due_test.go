@@ -7,7 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestDueAtTheVeryTime: a run that waits for a decision is due when the time for it is up, and not a moment before or after: nothing else wakes
+// TestDueAtTheVeryTime checks that a run that waits for a decision is due exactly at its timeout: nothing else wakes
 // its driver.
 func TestDueAtTheVeryTime(t *testing.T) {
 	s, now := new(State), time.Unix(1000, 0)
@@ -29,13 +29,13 @@ func TestDueAtTheVeryTime(t *testing.T) {
 	decide(ActAsks{Task: "a", Attempt: 1, Message: "may it?"})
 	at := NextAt(s)
 	if CurrentPhase(s) != v1alpha1.RunPaused || !at.Equal(now.Add(time.Hour)) {
-		t.Fatalf("%s until %s", CurrentPhase(s), at)
+		t.Fatalf("phase = %s, next at %s", CurrentPhase(s), at)
 	}
 	if Due(s, at.Add(-1)) || !Due(s, at) {
-		t.Errorf("due a moment before: %t; at the time: %t", Due(s, at.Add(-1)), Due(s, at))
+		t.Errorf("Due before the timeout = %t, at the timeout = %t, want false and true", Due(s, at.Add(-1)), Due(s, at))
 	}
 	now = at
 	if decide(Tick{Parallel: 1}); CurrentPhase(s) == v1alpha1.RunPaused {
-		t.Error("nothing follows at that time")
+		t.Error("no event follows at the timeout")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// The engine is pure: it decides which events follow, and which effects are due. The program that drives it stores the events, performs the
-// effects, and tells it their outcomes. Here every effect succeeds at once.
+// Example shows the pure engine: it decides which events follow and which effects are due. The program that drives it
+// stores the events, performs the effects, and reports their outcomes. Here every effect succeeds at once.
 func Example() {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	spec := v1alpha1.WorkflowRunSpec{Tasks: []v1alpha1.TaskSpec{

@@ -1,4 +1,4 @@
 package workflow
 
-// Cancelled says that attempts are still in flight that the run has stopped.
+// Cancelled reports whether the run was stopped while attempts are still running.
 func Cancelled(s *State) bool { return s.stopping != nil && s.running.n > 0 }

@@ -6,13 +6,14 @@ import (
 	"scute.dev/aggregate"
 )
 
-// Chain takes the events of a run in, and says what is wrong with their causes.
+// Chain follows the causes of a run's events.
 type Chain struct {
 	causes aggregate.Causes
 	n      int
 }
 
-// Take takes one event in, decided on the state s. It follows from an earlier one unless it is a root.
+// Take adds an event that was decided on the state s. It returns an error text unless the event has a cause or is a
+// root.
 func (c *Chain) Take(s *State, e Event) (wrong string) {
 	links := Links(s, e)
 	switch of := c.causes.Of(links); {
@@ -26,7 +27,7 @@ func (c *Chain) Take(s *State, e Event) (wrong string) {
 	return wrong
 }
 
-// root says that an event follows from no other: a person asked for it, or a process took over.
+// root reports whether an event has no cause: a user requested it, or another process took over.
 func root(s *State, e Event) bool {
 	switch e := e.(type) {
 	case Defined, Started, Paused, Resumed, Migrated, TaskReleased, Decided:

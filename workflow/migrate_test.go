@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A plan is a judgement on a run as it was: when the run has gone on since, the plan is refused, because a task that has been
-// done since would run again.
+// TestMigrateByAnOldPlan checks that a plan is rejected if the run has continued since: a task that has succeeded since
+// would run again.
 func TestMigrateByAnOldPlan(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	definition := func(timeout time.Duration) *Definition {
@@ -25,11 +25,11 @@ func TestMigrateByAnOldPlan(t *testing.T) {
 	to := definition(time.Minute)
 	plan, ok := Plan(&s, to, Choices{})
 	if !ok || plan[0].Action != Run {
-		t.Fatalf("%+v", plan)
+		t.Fatalf("Plan = %+v, want Run", plan)
 	}
 	apply(Resumed{}, Claimed{Holder: "one"}, TaskStarted{Task: "a", Attempt: 1}, TaskSucceeded{Task: "a"})
 	if _, err := Decide(&s, Migrate{To: to, Plan: plan}, now); err == nil || !strings.Contains(err.Error(), "since this plan was made") {
-		t.Errorf("the plan is taken: %v", err)
+		t.Errorf("Migrate by an outdated plan = %v, want an error", err)
 	}
 	plan, _ = Plan(&s, to, Choices{Rerun: []string{"a"}})
 	if _, err := Decide(&s, Migrate{To: to, Plan: plan}, now); err != nil {
@@ -37,7 +37,8 @@ func TestMigrateByAnOldPlan(t *testing.T) {
 	}
 }
 
-// A handler that has still to run is the same one in another definition, wherever that lists it.
+// TestMigrateKeepsHandlersByName checks that pending handlers are matched by name, at any position in the new
+// definition.
 func TestMigrateKeepsHandlersByName(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	definition := func(handlers ...string) *Definition {
@@ -67,6 +68,6 @@ func TestMigrateKeepsHandlersByName(t *testing.T) {
 		pending = append(pending, s.OnFailure[h.handler].Name)
 	}
 	if strings.Join(pending, " ") != "notify" {
-		t.Errorf("%v have still to run, want notify", pending)
+		t.Errorf("pending handlers = %v, want notify", pending)
 	}
 }

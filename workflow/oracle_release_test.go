@@ -8,9 +8,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// The oracle's judgement on holds that a task ends before the run does.
+// This file has the oracle's rules for holds that a task releases before the run ends.
 
-// oracleRelease is a step that ends a hold.
+// oracleRelease is a step that releases a hold.
 type oracleRelease struct{ hold, task, step int }
 
 func (o *oracle) releases() []oracleRelease {
@@ -30,7 +30,7 @@ func (o *oracle) over(r oracleRelease) bool {
 	return t.steps[r.step].done || t.phase == taskIgnored && t.ignoredAt == r.step
 }
 
-// current is the step that a task is at.
+// current returns the current step of a task.
 func (o *oracle) current(i int) int {
 	for n, step := range o.tasks[i].steps {
 		if !step.done || o.def[i].Steps[n].Holds && step.started && step.undone {
@@ -40,8 +40,8 @@ func (o *oracle) current(i int) int {
 	return len(o.tasks[i].steps) - 1
 }
 
-// needs says that one task comes after another one. required: it could not have begun without it. Where a task between was
-// skipped, or an operator decided about it before it began, it could.
+// needs reports whether task i comes after task above. With required, it reports whether it could not have started
+// otherwise: a skipped task in between, or a user's decision before it started, would allow that.
 func (o *oracle) needs(i, above int, required bool) bool {
 	for n, need := range o.def[i].Needs {
 		p := o.at[need.Task]
@@ -53,8 +53,9 @@ func (o *oracle) needs(i, above int, required bool) bool {
 	return false
 }
 
-// rerun is "failed and interrupted tasks, those that always run, those whose hold was given back", but a hold that was ended
-// only where something between still needs it, "and the releases of all holds that are taken again".
+// rerun returns the tasks that run again on resume: failed and interrupted tasks, tasks that always run, and tasks
+// whose hold was given back, unless it was released and no task in between needs it. Releases of holds that run again
+// are included.
 func (o *oracle) rerun() []string {
 	listed := make(map[int]bool)
 	for i := range o.tasks {
@@ -116,7 +117,7 @@ func (o *oracle) withHolds(listed map[int]bool) []string {
 	return names
 }
 
-// holdAgain notes which steps run again.
+// holdAgain records which steps run again.
 func (o *oracle) holdAgain(names []string) {
 	for _, r := range o.releases() {
 		hold, release := slices.Contains(names, o.def[r.hold].Name), slices.Contains(names, o.def[r.task].Name)
@@ -129,7 +130,7 @@ func (o *oracle) holdAgain(names []string) {
 	}
 }
 
-// releaseAgain: what was ended before a hold is taken again has to be ended again.
+// releaseAgain records that what released a hold must run again after the hold is acquired again.
 func (o *oracle) releaseAgain(hold int, step string) {
 	for _, r := range o.releases() {
 		if r.hold == hold && step == "" && o.tasks[hold].again && o.over(r) {
@@ -140,7 +141,7 @@ func (o *oracle) releaseAgain(hold int, step string) {
 	}
 }
 
-// lift notes what a step that has ended no longer holds: in the world, whatever the engine makes of it.
+// lift records what a finished step has released, whatever the engine makes of it.
 func (o *oracle) lift(task, step string) {
 	for _, r := range o.releases() {
 		if t := &o.tasks[r.task]; o.def[r.task].Name == task && o.def[r.task].Steps[r.step].Name == step {
@@ -149,10 +150,10 @@ func (o *oracle) lift(task, step string) {
 	}
 }
 
-// protected says what is wrong with a start in a world in which some things are held.
+// protected returns why a task must not start while some holds are held or released.
 func (o *oracle) protected(u int) string {
 	if o.tasks[u].phase == taskRetrying {
-		return "" // it has begun
+		return "" // it has already started
 	}
 	releases := o.releases()
 	for h := range o.def {
@@ -160,7 +161,7 @@ func (o *oracle) protected(u int) string {
 		if !o.def[h].Steps[own].Holds || t.phase != taskSucceeded || !t.steps[own].started || t.held || !o.needs(u, h, true) {
 			continue
 		}
-		without := func(r oracleRelease) bool { // it does without, or may
+		without := func(r oracleRelease) bool { // it does not need the hold, or may run without it
 			return r.hold == h && (o.over(r) || r.task == u || o.tasks[r.task].lifted && !o.needs(r.task, u, false))
 		}
 		if !slices.ContainsFunc(releases, without) {

@@ -7,17 +7,17 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// oracle judges a run by the rules alone. It keeps what the events say of each task, has no counter and no queue, and
-// finds everything out again over the whole graph each time it is asked. What it shares with the engine are the names of
-// the phases and the events.
+// oracle judges a run by the rules alone. It keeps only what the events say about each task, without counters or
+// queues, and derives everything else from the whole graph each time. It shares only the names of phases and events
+// with the engine.
 type oracle struct {
 	def   []Task
 	at    map[string]int
 	tasks []oracleTask
 
 	stopped, rollback, ended bool
-	handlers                 int // failures that the error channel hears of
-	onFailure, pending       int // handlers of the definition, and those that have not ended
+	handlers                 int // failures that are passed to the handlers
+	onFailure, pending       int // handlers of the definition, and handlers that have not ended
 }
 
 type oracleTask struct {
@@ -25,7 +25,8 @@ type oracleTask struct {
 	verdict Verdict
 	again   bool         // it was final, and runs again
 	expired map[int]bool // edges
-	// ignoredAt is the step whose failure was ignored. held: the own step holds something; lifted: it has ended a hold.
+	// ignoredAt is the step whose failure was ignored. held reports whether the own step holds something, and lifted
+	// whether the task has released a hold.
 	ignoredAt    int
 	held, lifted bool
 	steps        []oracleStep
@@ -43,7 +44,8 @@ func newOracle(d *Definition) *oracle {
 	return o
 }
 
-// final: edges look at final verdicts only. A failure that ends the run is none: it is tried again on resume.
+// final reports whether a task has a final verdict, which decides its edges. A failure that ends the run is not final:
+// the task runs again on resume.
 func (o *oracle) final(i int) bool {
 	t := &o.tasks[i]
 	switch t.phase {
@@ -56,7 +58,7 @@ func (o *oracle) final(i int) bool {
 	}
 }
 
-// edge is "open", "met" or "lost".
+// edge returns "open", "met" or "lost".
 func (o *oracle) edge(i, n int) string {
 	need := o.def[i].Needs[n]
 	p := o.at[need.Task]
@@ -75,7 +77,7 @@ func (o *oracle) edge(i, n int) string {
 	}
 }
 
-// behind: "those that have not begun wait for" a task above them that runs again, however far above.
+// behind reports whether a task above, at any distance, runs again: tasks that have not started wait for it.
 func (o *oracle) behind(i int) bool {
 	for n, need := range o.def[i].Needs {
 		if p := o.at[need.Task]; !o.tasks[i].expired[n] && (o.tasks[p].again || o.behind(p)) {
@@ -85,8 +87,9 @@ func (o *oracle) behind(i int) bool {
 	return false
 }
 
-// ready and unmeetable: "all required edges satisfied, and, if there are optional edges, at least one satisfied once all are
-// decided (join: Any starts early). No optional edge satisfied -> Skipped."
+// ready returns whether a task can start, and whether it never can. All required edges must be met, and at least one
+// optional edge, if any, once all are decided (join: Any starts early). A task without any met optional edge is
+// skipped.
 func (o *oracle) ready(i int) (ready, unmeetable bool) {
 	if o.tasks[i].phase != taskPending {
 		return false, false
@@ -124,26 +127,26 @@ func (o *oracle) step(task, step string) *oracleStep {
 	return nil
 }
 
-// reopen: a task runs again, and what was skipped because of it is looked at again.
+// reopen makes a task run again, and reconsiders tasks that were skipped because of it.
 func (o *oracle) reopen(i int, whole bool) {
 	o.tasks[i].again = o.tasks[i].again || o.final(i)
 	o.tasks[i].phase, o.tasks[i].verdict = taskPending, ""
 	for n := range o.tasks[i].steps {
-		if step := &o.tasks[i].steps[n]; whole || step.releasing && !o.rollback { // nobody knows how far its release had come
+		if step := &o.tasks[i].steps[n]; whole || step.releasing && !o.rollback { // the progress of its release is unknown
 			step.done, step.releasing = false, false
 		}
 	}
 	for j := range o.def {
 		for _, need := range o.def[j].Needs {
 			if need.Task == o.def[i].Name && o.tasks[j].phase == taskSkipped {
-				clear(o.tasks[j].expired) // their time begins again
+				clear(o.tasks[j].expired) // their timeouts start again
 				o.reopen(j, false)
 			}
 		}
 	}
 }
 
-// verdict is the table of failure policies.
+// verdict returns the result of a failure by the table of failure policies.
 func (o *oracle) verdict(i int) (phase taskPhase, verdict Verdict, run string) {
 	d := &o.def[i]
 	if d.PolicyFrom != "task" && d.PolicyFrom != "kind" {
@@ -169,7 +172,7 @@ func (o *oracle) verdict(i int) (phase taskPhase, verdict Verdict, run string) {
 	}
 }
 
-// touched says that a task has something that a rollback has still to take back.
+// touched reports whether a rollback still has to undo something of a task.
 func (o *oracle) touched(i int) bool {
 	for _, step := range o.tasks[i].steps {
 		if step.started && !step.undone {
@@ -179,7 +182,7 @@ func (o *oracle) touched(i int) bool {
 	return false
 }
 
-// above says that a task must be undone after another one, however far down the graph that is.
+// above reports whether a task must be undone after another one, at any distance in the graph.
 func (o *oracle) above(i, below int) bool {
 	if o.def[i].Stage != o.def[below].Stage {
 		return o.def[i].Stage < o.def[below].Stage
@@ -192,7 +195,7 @@ func (o *oracle) above(i, below int) bool {
 	return false
 }
 
-// take checks an event against the rules, and notes it.
+// take checks an event against the rules, and records it.
 func (o *oracle) take(e Event) (wrong string) {
 	wrong = o.note(e)
 	for i := range o.tasks {
@@ -218,7 +221,7 @@ func (o *oracle) note(e Event) (wrong string) {
 		for n := range o.def[i].Steps {
 			if s := &o.tasks[i].steps[n]; s == step {
 				break
-			} else if !s.done && o.tasks[i].phase != taskRetrying { // else that one runs again after it
+			} else if !s.done && o.tasks[i].phase != taskRetrying { // otherwise it runs again afterwards
 				wrong = "a step was started before the one before it"
 			}
 		}
@@ -361,7 +364,7 @@ func (o *oracle) decided(i int, e Decided) {
 	case ActRetry:
 		o.reopen(i, false)
 	case ActSucceed:
-		if n := o.current(i); e.StepOnly { // an approval that a step asked for, with others to follow
+		if n := o.current(i); e.StepOnly { // an approval that a step asked for, with further steps after it
 			t.steps[n].done, t.phase = true, taskPending
 			o.lift(e.Task, o.def[i].Steps[n].Name)
 			return
@@ -383,7 +386,8 @@ func (o *oracle) decided(i int, e Decided) {
 	}
 }
 
-// takenBack: in a rollback, a release that is undone holds again what must be given back in its turn.
+// takenBack records that a step was undone. In a rollback, undoing a release restores its hold, which must then be
+// undone too.
 func (o *oracle) takenBack(i int, name string) {
 	step := o.step(o.def[i].Name, name)
 	step.undone, step.releasing = true, false
@@ -395,13 +399,13 @@ func (o *oracle) takenBack(i int, name string) {
 	}
 }
 
-// fails: "the error channel runs once per final failure and once per run".
+// fails records a failure: the handlers run once per final failure and once per run.
 func (o *oracle) fails() {
 	o.handlers++
 	o.pending += o.onFailure
 }
 
-// undoOrder: "undo(parent) only after undo of all its started descendants".
+// undoOrder checks that a task is undone only after all its started descendants.
 func (o *oracle) undoOrder(i int) string {
 	for j := range o.def {
 		if o.tasks[j].phase == taskRunning {
@@ -414,7 +418,7 @@ func (o *oracle) undoOrder(i int) string {
 	return ""
 }
 
-// end is what must be so when a run ends.
+// end checks the conditions for the end of a run.
 func (o *oracle) end(e Ended) string {
 	for i := range o.def {
 		for n, step := range o.tasks[i].steps {

@@ -16,9 +16,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestAnyRun plays runs of any graph in which everything may happen that can: attempts succeed, fail and ask, processes die
-// between two commits and are replaced, operators say all they can say, time passes. It holds to what no run may break, and
-// compares each step with the oracle.
+// TestAnyRun plays random runs of random graphs: attempts succeed, fail and ask, processes crash between two commits
+// and are replaced, users give any command, and time passes. It checks invariants, and compares each step with the
+// oracle.
 func TestAnyRun(t *testing.T) {
 	ends := make(map[Phase]int)
 	all := []Phase{
@@ -29,11 +29,11 @@ func TestAnyRun(t *testing.T) {
 		rapid.Check(t, anyRun(ends))
 	}
 	if i := slices.IndexFunc(all, missing); i >= 0 {
-		t.Errorf("no run ended %s: the player does not get there (%v)", all[i], ends)
+		t.Errorf("no run ended %s, so the runs are not varied enough (%v)", all[i], ends)
 	}
 }
 
-// anyRun plays one run to where it rests.
+// anyRun plays one run until nothing more happens.
 func anyRun(ends map[Phase]int) func(*rapid.T) {
 	return func(t *rapid.T) {
 		d := anyDefinition(t)
@@ -51,7 +51,7 @@ func anyRun(ends map[Phase]int) func(*rapid.T) {
 	}
 }
 
-// anyDefinition is a valid graph of up to ten tasks.
+// anyDefinition draws a valid graph of up to ten tasks.
 func anyDefinition(t *rapid.T) *Definition {
 	d := &Definition{Header: Header{Name: "any", Policy: anyPolicy(t)}}
 	if rapid.IntRange(0, 4).Draw(t, "deadline") == 0 {
@@ -108,7 +108,7 @@ func anyPolicy(t *rapid.T) Policy {
 	return rapid.SampledFrom([]Policy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause}).Draw(t, "policy")
 }
 
-// anyRelease may have a task end what one before it holds.
+// anyRelease may let a task release the hold of an earlier one.
 func anyRelease(t *rapid.T, d *Definition, task *Task) {
 	above := make(map[string]bool)
 	for _, need := range task.Needs {
@@ -151,12 +151,12 @@ type player struct {
 	now      time.Time
 	parallel int
 	state    State
-	twin     State // fed with what the log gives back
+	twin     State // applies the events as the log returns them
 	chain    Chain
 	oracle   *oracle
 	flying   map[EffectID]Effect
 	holders  int
-	handlers int // started by the same process, or begun again
+	handlers int // started by the same process, or started again
 	calm     bool
 	story    []string
 }
@@ -166,7 +166,7 @@ func (p *player) fail(format string, args ...any) {
 	p.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(p.story, "\n"))
 }
 
-// store applies events, to the state and, out of their stored form, to its twin, and holds to what must always be so.
+// store applies events to the state and, decoded from their stored form, to its twin, and checks the invariants.
 func (p *player) store(events ...Event) {
 	catalog := NewCatalog()
 	for _, e := range events {
@@ -206,7 +206,7 @@ func (p *player) same() {
 	}
 }
 
-// invariants compares what the engine keeps in counters and sets with what the oracle finds out again.
+// invariants compares the engine's counters and sets with what the oracle derives.
 func (p *player) invariants() {
 	s, o := &p.state, p.oracle
 	count, left, undone, broken := make(map[taskPhase]int), [3]int{}, 0, 0
@@ -261,7 +261,7 @@ func (p *player) invariants() {
 	_ = Status(s)
 }
 
-// decide asks twice: the answer must be the same, and the state must be as before.
+// decide calls Decide twice and checks that the results are equal and the state is unchanged.
 func (p *player) decide(in Input) []Event {
 	events, err := Decide(&p.state, in, p.now)
 	again, errAgain := Decide(&p.state, in, p.now)
@@ -275,7 +275,7 @@ func (p *player) decide(in Input) []Event {
 	return events
 }
 
-// tell decides on an input and on all that follows. The process may die with a part of it stored.
+// tell decides on an input, and on everything that follows. The process may crash with only some of the events stored.
 func (p *player) tell(in Input) {
 	p.story = append(p.story, fmt.Sprintf("%s < %T%+v", p.now.Format("15:04:05"), in, in))
 	events := p.decide(in)
@@ -297,7 +297,7 @@ func (p *player) tell(in Input) {
 	p.fly()
 }
 
-// claim is a new process.
+// claim starts a new process.
 func (p *player) claim() {
 	p.holders++
 	clear(p.flying)
@@ -339,7 +339,7 @@ func (p *player) pass() {
 	p.tell(Tick{Parallel: p.parallel})
 }
 
-// land ends an effect. One that the run has cancelled may have been quicker.
+// land ends an effect. An effect that the run has cancelled may still succeed.
 func (p *player) land(id EffectID) {
 	delete(p.flying, id)
 	wanted := slices.ContainsFunc(Effects(&p.state), func(e Effect) bool { return e.EffectID == id })
@@ -409,7 +409,7 @@ func (p *player) word() Input {
 	}
 }
 
-// drain lets a run go as far as it goes without an operator, and holds to how it may come to rest.
+// drain continues a run as far as possible without a user, and checks its final state.
 func (p *player) drain() {
 	p.calm = true
 	for rounds := 0; Due(&p.state, p.now) || len(p.flying) > 0; rounds++ {
@@ -436,7 +436,8 @@ func (p *player) drain() {
 	p.rest()
 }
 
-// rest: every task is terminal or waits for an operator, and no task waits on an edge that can no longer be met.
+// rest checks that each task is terminal or waits for a user, and that no task waits for an edge that can no longer be
+// met.
 func (p *player) rest() {
 	s := &p.state
 	if events := p.decide(Tick{Parallel: p.parallel}); len(events) > 0 {

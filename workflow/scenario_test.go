@@ -16,9 +16,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestScenarios tells runs as stories, one for each rule, which is at the head of its script. A command is an outcome,
-// an operator's word or the passing of time (after=5m); its output are the facts that were decided, with all that follows
-// from them by itself, the effects that begin, and the state of the run. Rewrite with -rewrite.
+// TestScenarios plays runs as scripts, each for one rule, which is at its beginning. A command is an outcome, a user's
+// command or a duration (after=5m). Its output has the events that were decided, with all that follow, the effects that
+// start, and the state of the run. Rewrite with -rewrite.
 func TestScenarios(t *testing.T) {
 	for _, folder := range []string{"testdata/build", "testdata/run"} {
 		datadriven.Walk(t, folder, func(t *testing.T, path string) {
@@ -36,7 +36,7 @@ type story struct {
 	state      workflow.State
 	log        []fact
 	chain      workflow.Chain
-	seen       map[workflow.EffectID]bool // effects in flight
+	seen       map[workflow.EffectID]bool // running effects
 }
 
 type fact struct {
@@ -92,7 +92,7 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 	return b.String()
 }
 
-// decide is what a driver does: an input, and all that follows by itself.
+// decide decides on an input, and on everything that follows, as a driver does.
 func (s *story) decide(t *testing.T, b *strings.Builder, in workflow.Input) {
 	t.Helper()
 	events, err := workflow.Decide(&s.state, in, s.now)
@@ -115,7 +115,7 @@ func (s *story) decide(t *testing.T, b *strings.Builder, in workflow.Input) {
 	}
 }
 
-// store folds events in, and proves that the state is the fold of the log and nothing more.
+// store applies events, and checks that the state is nothing but the fold of the log.
 func (s *story) store(t *testing.T, b *strings.Builder, events ...workflow.Event) {
 	t.Helper()
 	for _, e := range events {
@@ -131,11 +131,11 @@ func (s *story) store(t *testing.T, b *strings.Builder, events ...workflow.Event
 		again.Apply(f.event, f.at)
 	}
 	if diff := cmp.Diff(workflow.Status(&s.state), workflow.Status(&again)); diff != "" {
-		t.Fatalf("a replay gives another state: %s", diff)
+		t.Fatalf("replayed state differs: %s", diff)
 	}
 }
 
-// effects says what begins, and what is cancelled.
+// effects prints the effects that start, and those that are cancelled.
 func (s *story) effects(b *strings.Builder) {
 	wanted := make(map[workflow.EffectID]bool)
 	for _, e := range workflow.Effects(&s.state) {
@@ -195,7 +195,7 @@ func name(id workflow.EffectID) string {
 	return what
 }
 
-// summary is one line: the time, the run, its tasks.
+// summary returns a line with the time, the run and its tasks.
 func (s *story) summary() string {
 	status := workflow.Status(&s.state)
 	out := fmt.Sprintf("%s %s:", s.now.Sub(s.start), status.Phase)
@@ -242,7 +242,7 @@ func (s *story) migrate(t *testing.T, d *datadriven.TestData, b *strings.Builder
 		bullet(b, "plan: %s %s: %s %s", c.Task, c.Kind, c.Action, c.Note)
 	}
 	if ok != !slices.ContainsFunc(plan, func(c workflow.Change) bool { return c.Action == workflow.Undecided }) {
-		t.Fatalf("the plan says %t", ok)
+		t.Fatalf("Plan = %t, but undecided changes differ", ok)
 	}
 	s.decide(t, b, workflow.Migrate{To: to, Plan: plan})
 }
@@ -343,7 +343,7 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 	}
 }
 
-// define builds a manifest's spec, and says all that is wrong with it.
+// define builds the spec of a manifest, and prints all problems.
 func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.Definition {
 	t.Helper()
 	var spec v1alpha1.WorkflowRunSpec
@@ -370,8 +370,8 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 	return definition
 }
 
-// kind: Do and Exec take any input but {bad: ...}, Hold holds something for the time of the run, Release gives back what the
-// task that it names holds, Keep has no inverse.
+// kind returns a kind of task: Do and Exec accept any input but {bad: ...}, Hold holds something during the run,
+// Release releases the hold of the task that it names, Keep has no inverse.
 func kind(name string) (workflow.KindInfo, bool) {
 	info := workflow.KindInfo{Holds: name == "Hold", Asks: name == "Ask", Validate: func(with json.RawMessage) []workflow.Problem {
 		if strings.Contains(string(with), `"bad"`) {
@@ -392,7 +392,7 @@ func kind(name string) (workflow.KindInfo, bool) {
 	return info, slices.Contains([]string{"Do", "Ask", "Exec", "Hold", "Release", "Keep"}, name)
 }
 
-// telling says a fact in one line.
+// telling describes an event in one line.
 func telling(e workflow.Event, now time.Time) string {
 	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "workflow.")
 	switch e := e.(type) {

@@ -11,8 +11,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestStatusLeavesOutWhatNoServerReads: the answer of another one's server is an output. An API server refuses a status with a number that
-// no float64 holds, and the WorkflowRun would show forever what was before.
+// TestStatusLeavesOutWhatNoServerReads checks that a status omits outputs with numbers that no float64 can represent.
+// An output may be the response of any server; the API server would reject the status, and the WorkflowRun would never
+// be updated again.
 func TestStatusLeavesOutWhatNoServerReads(t *testing.T) {
 	var spec v1alpha1.WorkflowRunSpec
 	if err := yaml.UnmarshalStrict([]byte("tasks: [{name: a, kind: Do}]"), &spec); err != nil {
@@ -30,10 +31,10 @@ func TestStatusLeavesOutWhatNoServerReads(t *testing.T) {
 			s.Apply(e, now)
 		}
 		if got := workflow.Status(&s).Tasks[0].Output != nil; got != shown {
-			t.Errorf("%s is shown: %t, want %t", output, got, shown)
+			t.Errorf("output %s is shown: %t, want %t", output, got, shown)
 		}
 		if string(s.Output("a")) != output {
-			t.Errorf("the output of the task is %s", s.Output("a"))
+			t.Errorf("Output = %s, want it unchanged", s.Output("a"))
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestStored holds what is in the logs of users to what it was when it was written.
+// TestStored checks that stored events still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Events(t, workflow.NewCatalog(), workflow.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
-// TestHistories holds what runs that have happened come to. Processes were killed in some of them.
+// TestHistories replays runs of earlier versions, some with killed processes, and compares the resulting status.
 func TestHistories(t *testing.T) {
 	pinned.Histories(t, workflow.NewCatalog(), func(t *testing.T, events []pinned.History[workflow.Event]) any {
 		var s workflow.State

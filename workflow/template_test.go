@@ -30,7 +30,7 @@ func TestFill(t *testing.T) {
 	} {
 		got, err := workflow.Fill(json.RawMessage(c.with), func(task string) json.RawMessage { return outputs[task] })
 		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %s, %v, want %s", c.with, got, err, c.want)
+			t.Errorf("Fill(%s) = %s, %v, want %s", c.with, got, err, c.want)
 		}
 	}
 	for with, want := range map[string]string{
@@ -41,15 +41,16 @@ func TestFill(t *testing.T) {
 	} {
 		_, err := workflow.Fill(json.RawMessage(with), func(task string) json.RawMessage { return outputs[task] })
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", with, err, want)
+			t.Errorf("Fill(%s) = %v, want %s", with, err, want)
 		}
 		if missing := strings.Contains(want, "recorded"); errors.Is(err, workflow.ErrNoOutput) != missing {
-			t.Errorf("%s: %v is ErrNoOutput: %t, want %t", with, err, !missing, missing)
+			t.Errorf("Fill(%s) = %v, ErrNoOutput %t, want %t", with, err, !missing, missing)
 		}
 	}
 }
 
-// A small manifest that repeats a large output is refused before the memory for it is taken.
+// TestFillIsBounded checks that a small manifest that repeats a large output is rejected before memory is allocated for
+// it.
 func TestFillIsBounded(t *testing.T) {
 	output, err := json.Marshal(map[string]string{"x": strings.Repeat("<x>", 16<<10/3)})
 	if err != nil {
@@ -68,7 +69,7 @@ func TestFillIsBounded(t *testing.T) {
 		_, err := workflow.Fill(with, func(string) json.RawMessage { return output })
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), "and 1048576 are allowed") {
-			t.Errorf("%s: %v, want a refusal", name, err)
+			t.Errorf("%s: Fill = %v, want an error about the limit", name, err)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
 			t.Errorf("%s: %d MiB were allocated for %d KiB of inputs", name, took>>20, len(with)>>10)
@@ -77,6 +78,6 @@ func TestFillIsBounded(t *testing.T) {
 	fits := json.RawMessage(`{"message": "` + strings.Repeat("${tasks.a.output.x}", 63) + `"}`)
 	got, err := workflow.Fill(fits, func(string) json.RawMessage { return output })
 	if err != nil || len(got) > workflow.FillLimit || !json.Valid(got) {
-		t.Errorf("63 times 16 KiB: %d bytes, %v", len(got), err)
+		t.Errorf("Fill of 63 times 16 KiB = %d bytes, error %v", len(got), err)
 	}
 }

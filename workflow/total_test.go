@@ -11,8 +11,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestAnyFacts applies any facts in any order: a log that another version wrote, or that was damaged, may give a strange
-// state, but never ends the process. Every kind of fact that there is takes part.
+// TestAnyFacts applies any events in any order: a log of another version, or a damaged one, may lead to a strange
+// state, but must not crash the process. Every type of event is used.
 func TestAnyFacts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := anyDefinition(t)
@@ -35,7 +35,7 @@ func TestAnyFacts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(e, again) {
-				t.Fatalf("%T: the log gives back %+v for %+v", e, again, e)
+				t.Fatalf("%T decodes to %+v, want %+v", e, again, e)
 			}
 			now = now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second)
 			s.Apply(e, now)
@@ -51,7 +51,7 @@ func TestAnyFacts(t *testing.T) {
 	})
 }
 
-// anyFact is a fact of any type with any words in it, those of the run among them.
+// anyFact draws an event of any type with random values, including names of the run.
 func anyFact(t *rapid.T, d *Definition, now time.Time) Event {
 	prototype := rapid.SampledFrom([]Event{
 		Defined{},

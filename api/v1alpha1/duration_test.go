@@ -16,18 +16,18 @@ func TestDuration(t *testing.T) {
 	} {
 		var d Duration
 		if err := json.Unmarshal([]byte(`"`+text+`"`), &d); err != nil || d.Duration != want {
-			t.Errorf("%s is read as %s, %v", text, d.Duration, err)
+			t.Errorf("%s decodes to %s, error %v", text, d.Duration, err)
 		}
 	}
 	for _, text := range []string{`""`, `"1d"`, `"5 minutes"`, `"-5m"`, `"+5m"`, `"5"`, `".5s"`, `"1.s"`, `"100000h"`, `"99999999999999999999s"`, `"1m1m1m1m1m"`, "5", "{}", "true"} {
 		var d Duration
 		if err := json.Unmarshal([]byte(text), &d); err == nil || !strings.Contains(err.Error(), "such as") {
-			t.Errorf("%s is read as %s, %v", text, d.Duration, err)
+			t.Errorf("%s decodes to %s, error %v, want an error", text, d.Duration, err)
 		}
 	}
 }
 
-// TestDurationIsReadAsWritten: what Go writes of any duration that the schema can hold, the schema takes.
+// TestDurationIsReadAsWritten checks that every encoded duration in the range of the schema can be decoded.
 func TestDurationIsReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Duration{time.Duration(rapid.Int64Range(0, int64(99999*time.Hour)).Draw(t, "d"))}
@@ -37,7 +37,7 @@ func TestDurationIsReadAsWritten(t *testing.T) {
 		}
 		var again Duration
 		if err := json.Unmarshal(data, &again); err != nil || again != d {
-			t.Fatalf("%s is read as %s, %v", data, again.Duration, err)
+			t.Fatalf("%s decodes to %s, error %v", data, again.Duration, err)
 		}
 	})
 }
@@ -48,6 +48,6 @@ func TestSchemaHasTheDurationsPattern(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(crd), "pattern: "+durationPattern+"\n") {
-		t.Errorf("the schema of Move does not have the pattern %s", durationPattern)
+		t.Errorf("the schema of Move lacks the pattern %s", durationPattern)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestSlim: the largest objects of each kind that a tenant can store take little memory, and a patch of the remaining parts of one touches nothing
-// of the rest.
+// TestSlim checks that even the largest objects of tenants take little memory, and that a patch of a slim object
+// changes nothing that was removed from it.
 func TestSlim(t *testing.T) {
 	large := strings.Repeat("y", 200<<10)
 	names := make([]string, 20_000)
@@ -40,22 +40,23 @@ func TestSlim(t *testing.T) {
 		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy
 		text, err := json.Marshal(o)
 		if err != nil || len(text) > 2000 || o.GetAnnotations()["scute.dev/b"] != "kept" || len(o.GetFinalizers()) != 1 {
-			t.Errorf("%s takes %d bytes: %.300s, %v", kind, len(text), text, err)
+			t.Errorf("%s has %d bytes: %.300s, error %v", kind, len(text), text, err)
 		}
 		unread, _ := o.(interface {
 			Unread() *v1alpha1.UnreadablePart
 		})
 		if refused := unread != nil && unread.Unread() != nil; refused == (c.spec == "{}") {
-			t.Errorf("%s is refused: %v", kind, refused)
+			t.Errorf("%s is unreadable: %v", kind, refused)
 		}
 		o.SetFinalizers([]string{"scute.dev/f"})
 		if patch, err := client.MergeFrom(before).Data(o); err != nil || string(patch) != `{"metadata":{"finalizers":["scute.dev/f"]}}` {
-			t.Errorf("%s: the patch is %.300s, %v", kind, patch, err)
+			t.Errorf("%s: patch %.300s, error %v", kind, patch, err)
 		}
 	}
 }
 
-// TestSlimOwnPrefix: names with the prefix scute.dev/ are bounded too, because anyone can choose such a name.
+// TestSlimOwnPrefix checks that names with the prefix scute.dev/ are limited too, because tenants can choose such
+// names.
 func TestSlimOwnPrefix(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{}
 	p.Annotations, p.Finalizers = make(map[string]string), []string{"scute.dev/first"}
@@ -65,11 +66,11 @@ func TestSlimOwnPrefix(t *testing.T) {
 	}
 	v1alpha1.Slim(p)
 	if text, err := json.Marshal(p); err != nil || len(text) > 2000 || p.Finalizers[0] != "scute.dev/first" {
-		t.Errorf("it takes %d bytes: %.300s, %v", len(text), text, err)
+		t.Errorf("got %d bytes: %.300s, error %v", len(text), text, err)
 	}
 }
 
-// TestSlimUnreadable: a spec that cannot be read is not retained as it is stored.
+// TestSlimUnreadable checks that the text of an unreadable spec is not kept.
 func TestSlimUnreadable(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{}
 	if err := json.Unmarshal([]byte(`{"spec":["`+strings.Repeat("y", 200<<10)+`"]}`), p); err != nil {
@@ -77,6 +78,6 @@ func TestSlimUnreadable(t *testing.T) {
 	}
 	v1alpha1.Slim(p)
 	if unread := p.Unread(); unread == nil || unread.Raw != nil || unread.Problem == "" {
-		t.Errorf("%.300v", unread)
+		t.Errorf("Unread = %.300v, want a problem without the text", unread)
 	}
 }

@@ -30,12 +30,12 @@ func TestUnreadable(t *testing.T) {
 	} {
 		stored := strings.Replace(c.stored, "{", `{"metadata":{"name":"bad","namespace":"team","generation":3},`, 1)
 		if err := json.Unmarshal([]byte(stored), c.o); err != nil {
-			t.Errorf("%s: %v", c.stored, err)
+			t.Errorf("Unmarshal(%s) = %v", c.stored, err)
 			continue
 		}
 		wrong := c.o.Unread()
 		if wrong == nil || wrong.Field != c.field || !strings.Contains(wrong.Problem, c.says) {
-			t.Errorf("%s: %v", c.stored, wrong)
+			t.Errorf("%s: Unread = %v", c.stored, wrong)
 		}
 		again, err := json.Marshal(c.o)
 		if err != nil {
@@ -47,13 +47,13 @@ func TestUnreadable(t *testing.T) {
 		}
 		for _, part := range []string{"spec", "status"} {
 			if diff := cmp.Diff(was[part], is[part]); was[part] != nil && diff != "" {
-				t.Errorf("%s is not written back as it was:\n%s", part, diff)
+				t.Errorf("%s is not encoded as it was:\n%s", part, diff)
 			}
 		}
 	}
 }
 
-// TestUnreadableIsShort: a field or a value of any length becomes a short message.
+// TestUnreadableIsShort checks that the message is short for fields and values of any length.
 func TestUnreadableIsShort(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	for _, spec := range []string{
@@ -66,12 +66,12 @@ func TestUnreadableIsShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		if wrong := w.Unread(); wrong == nil || len(wrong.Field) > 2000 || len(wrong.Problem) > 2000 || wrong.Problem == "" {
-			t.Errorf("%.60s: %.100v", spec, wrong)
+			t.Errorf("%.60s: Unread = %.100v", spec, wrong)
 		}
 	}
 }
 
-// TestReadableParts: the rest of an object is read, and what was not read before is forgotten.
+// TestReadableParts checks that the rest of an object is decoded, and that an earlier problem is cleared.
 func TestReadableParts(t *testing.T) {
 	m := &Move{}
 	read := func(spec, status string) {
@@ -82,23 +82,23 @@ func TestReadableParts(t *testing.T) {
 	}
 	read(`{"dryRun":1}`, `{"message":"as it was"}`)
 	if m.Unreadable.Spec == nil || m.Unreadable.Status != nil || m.Status.Message != "as it was" || m.Name != "go" {
-		t.Errorf("%+v", m)
+		t.Errorf("object with an unreadable spec = %+v", m)
 	}
 	read(`{"dryRun":true}`, `{"message":1}`)
 	if m.Unreadable.Spec != nil || m.Unreadable.Status == nil || !m.Spec.DryRun || m.Status.Message != "" {
-		t.Errorf("%+v", m)
+		t.Errorf("object with an unreadable status = %+v", m)
 	}
 	m.Status.Message = "again"
 	if data, err := json.Marshal(m); err != nil || !strings.Contains(string(data), `"message":"again"`) {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("Marshal = %s, error %v", data, err)
 	}
 	read(`{"dryRun":true}`, `{}`)
 	if m.Unread() != nil {
-		t.Errorf("%v", m.Unread())
+		t.Errorf("Unread = %v, want nil", m.Unread())
 	}
 }
 
-// TestOneOfAList reads a list as clients do.
+// TestOneOfAList decodes a list as clients do.
 func TestOneOfAList(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
@@ -113,6 +113,6 @@ func TestOneOfAList(t *testing.T) {
 	}
 	items := o.(*MoveList).Items //nolint:forcetypeassert // it would panic, which is as good
 	if items[0].Name != "bad" || items[0].Unread() == nil || items[1].Unread() != nil || items[1].Spec.Timeouts.Create.Hours() != 24 {
-		t.Errorf("%+v", items)
+		t.Errorf("items = %+v", items)
 	}
 }

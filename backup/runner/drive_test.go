@@ -20,7 +20,7 @@ import (
 
 const id = "fleet/nightly/01234567"
 
-// world is a log, a store in a folder, and a runner whose time is what it is set to.
+// world is a log, a store in a folder, and a runner with a fixed clock.
 type world struct {
 	*testing.T
 	log   *eventlog.Log
@@ -51,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// record appends what an earlier process has recorded.
+// record appends events as an earlier process.
 func (w *world) record(events ...schedule.Event) {
 	w.Helper()
 	root := w.root(id, "daemon/earlier")
@@ -76,7 +76,7 @@ func (w *world) drive() {
 	}
 }
 
-// put writes a part of a backup: what is in its index, and the list of checksums where it is complete.
+// put writes a backup with an index, and with the list of checksums if it is complete.
 func (w *world) put(place, backup string, complete bool) {
 	w.Helper()
 	files := map[string]string{archive.IndexFile: `{"version":"v","id":"` + backup + `","takenAt":"2026-11-25T09:00:00Z"}`, "objects/A.json": "{}"}
@@ -106,7 +106,7 @@ func (w *world) there(place string) bool {
 	return true
 }
 
-// TestProcessEnded: a backup whose process ended counts if it was complete. Otherwise what is there is removed, and it is tried again.
+// TestProcessEnded checks that an interrupted backup is kept if it was complete, and otherwise removed and tried again.
 func TestProcessEnded(t *testing.T) {
 	for _, complete := range []bool{true, false} {
 		w := newWorld(t)
@@ -115,19 +115,20 @@ func TestProcessEnded(t *testing.T) {
 		w.drive()
 		s := w.state()
 		if s.Working || w.there("place") != complete || (len(s.Kept) == 1) != complete || len(s.Incomplete) > 0 {
-			t.Errorf("complete: %t: there %t, %+v", complete, w.there("place"), s)
+			t.Errorf("complete %t: files exist %t, state %+v", complete, w.there("place"), s)
 		}
 		if s.Holder != "one" {
-			t.Errorf("it is held by %q", s.Holder)
+			t.Errorf("holder = %q, want one", s.Holder)
 		}
 		step := schedule.NextStep(s, w.now)
 		if again := !complete; (step.At.Sub(w.now) < time.Minute) != again {
-			t.Errorf("complete: %t: the next step: %+v", complete, step)
+			t.Errorf("complete %t: next step %+v", complete, step)
 		}
 	}
 }
 
-// TestRemoved: what retention does not keep is removed. A place at which another backup is now is left alone, and no longer looked after.
+// TestRemoved checks that expired backups are removed. If the place of one now has another backup, its files are kept,
+// and the expired backup is forgotten.
 func TestRemoved(t *testing.T) {
 	w := newWorld(t)
 	for i, name := range []string{"a", "b", "c"} {
@@ -138,11 +139,11 @@ func TestRemoved(t *testing.T) {
 	w.drive()
 	s := w.state()
 	if w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Kept[0].ID != "c" {
-		t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+		t.Errorf("a exists %t, b %t, c %t, kept %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
 	}
 }
 
-// TestRemovalFails: it is said why, and tried again later.
+// TestRemovalFails checks that the reason for a failed removal is recorded, and that it is tried again later.
 func TestRemovalFails(t *testing.T) {
 	w := newWorld(t)
 	w.away()
@@ -151,7 +152,7 @@ func TestRemovalFails(t *testing.T) {
 	}
 	w.drive()
 	if s := w.state(); s.Removal.Field != "spec.destination.s3.endpoint" || len(s.Kept) != 1 || len(s.Expiring) != 1 || !schedule.NextStep(s, w.now).At.After(w.now) {
-		t.Errorf("%+v, next %+v", s.Removal, schedule.NextStep(s, w.now))
+		t.Errorf("removal problem %+v, next step %+v", s.Removal, schedule.NextStep(s, w.now))
 	}
 }
 
@@ -161,7 +162,8 @@ func (w *world) away() {
 	}
 }
 
-// TestManyExpired: however many are removed, and of however many clusters, each event fits into the log.
+// TestManyExpired checks that each event of a removal fits into the log, whatever the number of backups and of their
+// clusters.
 func TestManyExpired(t *testing.T) {
 	w := newWorld(t)
 	clusters := make([]string, 100)
@@ -176,11 +178,12 @@ func TestManyExpired(t *testing.T) {
 	w.record(made...)
 	w.drive()
 	if s := w.state(); len(s.Kept) != 1 || len(s.Expiring) > 0 {
-		t.Errorf("%d are kept, %d are about to be removed", len(s.Kept), len(s.Expiring))
+		t.Errorf("%d backups are kept and %d are expiring, want 1 and 0", len(s.Kept), len(s.Expiring))
 	}
 }
 
-// TestStoreIsAwayAtTheStart: a backup that was complete when its process ended is not removed because the next one could not see it.
+// TestStoreIsAwayAtTheStart checks that a complete backup is not removed because the store was unreachable when the
+// next process started.
 func TestStoreIsAwayAtTheStart(t *testing.T) {
 	w := newWorld(t)
 	w.record(schedule.Started{ID: "a", Place: "place", Due: w.now})
@@ -189,18 +192,18 @@ func TestStoreIsAwayAtTheStart(t *testing.T) {
 	w.away()
 	w.drive()
 	if s := w.state(); s.Failures != 1 || len(s.Incomplete) != 1 {
-		t.Fatalf("%+v", s)
+		t.Fatalf("state = %+v, want one failure", s)
 	}
-	w.Destination, w.now = back, w.now.Add(4*time.Second) // before it is made again
+	w.Destination, w.now = back, w.now.Add(4*time.Second) // before the retry
 	w.record(schedule.Configured{Spec: w.state().Spec})
 	w.record(schedule.Started{ID: "b", Place: "other", Due: w.now}, schedule.Failed{ID: "b", Unwritten: true})
 	w.drive()
 	if s := w.state(); !w.there("place") || len(s.Kept) != 1 || s.Kept[0].ID != "a" || len(s.Incomplete) > 0 {
-		t.Errorf("there: %t, %+v", w.there("place"), s)
+		t.Errorf("files exist %t, state %+v", w.there("place"), s)
 	}
 }
 
-// TestDamagedIndex: a backup whose index is damaged is left alone, and does not keep others from being removed.
+// TestDamagedIndex checks that a backup with a damaged index is not touched, and that others are still removed.
 func TestDamagedIndex(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -212,11 +215,11 @@ func TestDamagedIndex(t *testing.T) {
 	}
 	w.drive()
 	if s := w.state(); !w.there("a") || w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Removal != (schedule.Problem{}) {
-		t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s)
+		t.Errorf("a exists %t, b %t, c %t, state %+v", w.there("a"), w.there("b"), w.there("c"), s)
 	}
 }
 
-// TestChangedWhileItBegins: what was set after it was decided to begin counts.
+// TestChangedWhileItBegins checks that a backup does not start if its schedule was removed after the decision.
 func TestChangedWhileItBegins(t *testing.T) {
 	w := newWorld(t)
 	if err := w.Configure(t.Context(), id, "test", w.state().Spec, "now"); err != nil {
@@ -231,14 +234,15 @@ func TestChangedWhileItBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Begin {
-		t.Fatalf("%+v: %v", step, err)
+		t.Fatalf("step = %+v, error %v, want Begin", step, err)
 	}
 	if s := w.state(); s.Running != nil {
-		t.Errorf("a backup of a schedule that is gone has begun: %+v", s.Running)
+		t.Errorf("a removed schedule started a backup: %+v", s.Running)
 	}
 }
 
-// TestKeptMeanwhile: a user who has more kept, or deletes the BackupSchedule, while a removal is about to begin loses no backup.
+// TestKeptMeanwhile checks that no backup is removed if the user raises the retention or deletes the BackupSchedule
+// after the decision.
 func TestKeptMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(*world) error{
 		"more are kept": func(w *world) error {
@@ -263,16 +267,16 @@ func TestKeptMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Remove {
-				t.Fatalf("%+v: %v", step, err)
+				t.Fatalf("step = %+v, error %v, want Remove", step, err)
 			}
 			if s := w.state(); !w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 3 {
-				t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+				t.Errorf("a exists %t, b %t, c %t, kept %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
 			}
 		})
 	}
 }
 
-// TestAttemptFails: a backup that fails is recorded with its cause, and what it left in the folder of this machine is gone.
+// TestAttemptFails checks that a failed backup is recorded with its cause, and leaves no files in the local folder.
 func TestAttemptFails(t *testing.T) {
 	w := newWorld(t)
 	w.Select = func(context.Context, string, string) ([]string, error) { return nil, nil }
@@ -284,11 +288,11 @@ func TestAttemptFails(t *testing.T) {
 	w.drive()
 	s := w.state()
 	if s.Problem.Reason != "NothingSelected" || s.Failures != 1 || s.Begun != "now" || len(s.Incomplete) > 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
-// TestViewOfManyBackups: what the view keeps of a backup does not grow with the number of its Clusters.
+// TestViewOfManyBackups checks that the view's size does not grow with the number of Clusters in a backup.
 func TestViewOfManyBackups(t *testing.T) {
 	w := newWorld(t)
 	clusters := make([]string, 1000)
@@ -307,11 +311,11 @@ func TestViewOfManyBackups(t *testing.T) {
 		size += len(fmt.Sprintf("%+v", *e.State))
 	}
 	if s, _ := v.Status(id, w.now); s.Kept != backups || s.Backups[0].Clusters != len(clusters) || size > 10_000 {
-		t.Errorf("a state of %d bytes, %+v", size, s)
+		t.Errorf("state has %d bytes, status %+v", size, s)
 	}
 }
 
-// TestView: the view is what a replay gives, and a schedule that ended is not driven.
+// TestView checks that the view has the replayed state, and that a schedule that ended is not due.
 func TestView(t *testing.T) {
 	w := newWorld(t)
 	w.record(schedule.Started{ID: "a", Place: "a"}, schedule.Completed{Backup: schedule.Backup{ID: "a", Place: "a", TakenAt: w.now, Clusters: []string{"prod"}, Objects: 3}})
@@ -323,10 +327,10 @@ func TestView(t *testing.T) {
 	v := NewSchedules(nil)
 	fill(v)
 	if got, known := v.Status(id, w.now); !known || got.Kept != 1 {
-		t.Errorf("known %t, %+v", known, got)
+		t.Errorf("known %t, status %+v", known, got)
 	}
 	if wait, due := v.Due(id, w.now); !due || wait != longestWait {
-		t.Errorf("due %t in %s", due, wait)
+		t.Errorf("due %t after %s", due, wait)
 	}
 	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
 		t.Fatal(err)

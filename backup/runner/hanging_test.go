@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// opened counts how often it is closed.
+// opened counts calls of Close.
 type opened struct{ closed *int }
 
 func (o opened) Close() error {
@@ -16,11 +16,12 @@ func (o opened) Close() error {
 	return nil
 }
 
-// TestRunGuarded: what does not return is left behind, and nothing else is begun before it has. What it opens too late is closed.
+// TestRunGuarded checks that a call that hangs is abandoned, that no other call starts until it has returned, and that what it
+// opens too late is closed.
 func TestRunGuarded(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout, stalls, want time.Duration
-		moves                 int // one every 50 s
+		moves                 int // number of reports of progress, one every 50 s
 	}{
 		"its time is over":             {timeout: time.Hour, want: time.Hour + hangGrace},
 		"nothing moves":                {timeout: time.Hour, stalls: time.Minute, want: time.Minute},
@@ -41,24 +42,24 @@ func TestRunGuarded(t *testing.T) {
 				return opened{&closed}, nil
 			})
 			if took := time.Since(begun); !errors.Is(err, errVolumeHangs) || took != c.want || !v.hangs() || closed > 0 {
-				t.Errorf("%s: after %s, and not %s: %v", name, took, c.want, err)
+				t.Errorf("%s: after %s, want %s: %v", name, took, c.want, err)
 			}
 			one := func(func()) (int, error) { return 1, nil }
 			if n, err := runGuarded(t.Context(), &v, 0, one); n != 0 || !errors.Is(err, errVolumeHangs) {
-				t.Errorf("%s: another one: %d, %v", name, n, err)
+				t.Errorf("%s: second call = %d, error %v", name, n, err)
 			}
 			close(may)
-			time.Sleep(time.Hour) // until all that it waits for is over
+			time.Sleep(time.Hour) // until all timers have expired
 			synctest.Wait()
 			if n, err := runGuarded(t.Context(), &v, 0, one); n != 1 || err != nil || closed != 1 {
-				t.Errorf("%s: when it has returned: %d, %v, and %d were closed", name, n, err, closed)
+				t.Errorf("%s: call after the return = %d, error %v, %d closed", name, n, err, closed)
 			}
 		})
 	}
 }
 
-// TestRunGuardedReturnsWhatWorkReturns, also within the time of grace: such a volume does not hang.
-func TestDoReturnsWhatWorkReturns(t *testing.T) {
+// TestRunGuardedReturnsWhatWorkReturns checks that a call that returns within the grace period does not count as hanging.
+func TestRunGuardedReturnsWhatWorkReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -70,7 +71,7 @@ func TestDoReturnsWhatWorkReturns(t *testing.T) {
 			return 2, failed
 		})
 		if n != 2 || !errors.Is(err, failed) || v.hangs() {
-			t.Errorf("%d, %v, hangs: %t", n, err, v.hangs())
+			t.Errorf("runGuarded = %d, error %v, hangs %t", n, err, v.hangs())
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// readings counts the commits that are read, and how many reads of a whole history there are at once.
+// readings counts the commits that are read, and the concurrent reads of whole histories.
 type readings struct {
 	aggregate.Log
 	commits int
@@ -37,7 +37,8 @@ func (l *readings) Read(ctx context.Context, a eventlog.Aggregate, after uint64)
 	return records, err
 }
 
-// TestHistoryIsReadOnce: a backup reads what was recorded since the one before, and not all that ever was.
+// TestHistoryIsReadOnce checks that a backup reads only the commits since the previous backup, rather than the whole
+// history.
 func TestHistoryIsReadOnce(t *testing.T) {
 	w := newWorld(t)
 	root := w.root(id, "daemon/earlier")
@@ -58,7 +59,7 @@ func TestHistoryIsReadOnce(t *testing.T) {
 	}
 	log := &readings{Log: w.log}
 	w.Log = log
-	w.away() // the attempts fail, and nothing else is of interest here
+	w.away() // the attempts fail, which is enough for this test
 	for i := range 3 {
 		w.record(schedule.Asked{Value: fmt.Sprint(i)})
 		w.now = w.now.Add(24 * time.Hour)
@@ -66,20 +67,21 @@ func TestHistoryIsReadOnce(t *testing.T) {
 		w.drive()
 	}
 	if log.commits > 5 {
-		t.Errorf("the third backup read %d commits", log.commits)
+		t.Errorf("the third backup read %d commits, want at most 5", log.commits)
 	}
 	if s := w.state(); s.Failures != 3 || len(w.histories.kept) != 1 {
-		t.Errorf("%d failures, %d schedules are kept", s.Failures, len(w.histories.kept))
+		t.Errorf("%d failures, %d cached schedules", s.Failures, len(w.histories.kept))
 	}
 	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
 		t.Fatal(err)
 	}
 	if w.drive(); len(w.histories.kept) > 0 {
-		t.Error("a schedule that has ended is kept")
+		t.Error("a schedule that ended is still cached")
 	}
 }
 
-// TestOneHistoryAtATime: the schedules of a fleet begin at one moment, and the memory holds one history.
+// TestOneHistoryAtATime checks that schedules that start at the same time read their histories one after the other, to
+// limit memory.
 func TestOneHistoryAtATime(t *testing.T) {
 	w := newWorld(t)
 	log := &readings{Log: w.log}
@@ -100,6 +102,6 @@ func TestOneHistoryAtATime(t *testing.T) {
 	}
 	wg.Wait()
 	if log.most != 1 {
-		t.Errorf("%d histories were read at once", log.most)
+		t.Errorf("%d histories were read at once, want 1", log.most)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// TestProblems: what fails names the field of the resource and what to do.
+// TestProblems checks that each problem names the field of the resource and what to do.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct {
 		err           error
@@ -38,18 +38,18 @@ func TestProblems(t *testing.T) {
 	} {
 		p := ProblemOf(c.err)
 		if p.Reason != c.reason || p.Field != c.field || p.Next == "" {
-			t.Errorf("%v: %+v", c.err, p)
+			t.Errorf("ProblemOf(%v) = %+v", c.err, p)
 		}
 		for _, part := range c.says {
 			if !strings.Contains(p.Message, part) {
-				t.Errorf("%v: it does not say %q: %s", c.err, part, p.Message)
+				t.Errorf("%v: message does not contain %q: %s", c.err, part, p.Message)
 			}
 		}
 		if text := p.Message + p.Next; strings.Contains(text, "--all") || strings.Contains(text, "-n") {
-			t.Errorf("%v: it is told in the words of scutectl: %+v", c.err, p)
+			t.Errorf("%v: the problem mentions flags of scutectl: %+v", c.err, p)
 		}
 		if strings.Contains(p.Message, "warning") {
-			t.Errorf("a warning is told as an error: %s", p.Message)
+			t.Errorf("a warning is reported as an error: %s", p.Message)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"scute.dev/backup/schedule"
 )
 
-// slow is a volume whose calls return, and move, when they may.
+// slow is a volume whose calls block until they receive from may.
 type slow struct {
 	may chan struct{}
 }
@@ -47,7 +47,7 @@ func (s slow) Delete(context.Context, string) error {
 
 func (slow) Close() error { return nil }
 
-// paced reads a byte when it may.
+// paced reads one byte for each value of may.
 type paced struct {
 	io.Reader
 	may chan struct{}
@@ -58,8 +58,8 @@ func (p *paced) Read(b []byte) (int, error) {
 	return p.Reader.Read(b[:1])
 }
 
-// TestAVolumeThatHangs: what is done there returns, whatever it is, and nothing else is begun there before that has returned. A volume that is slow
-// is waited for.
+// TestAVolumeThatHangs checks that each call on a hanging volume returns with an error, and that further calls fail
+// until the first one has returned. A slow volume is waited for.
 func TestAVolumeThatHangs(t *testing.T) {
 	for name, call := range map[string]func(context.Context, Store) error{
 		"put":    func(ctx context.Context, in Store) error { return in.Put(ctx, "a", strings.NewReader("abc"), 3) },
@@ -88,7 +88,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 					return time.Since(begun), err
 				}
 				done := make(chan struct{})
-				go func() { // it is slow
+				go func() { // a slow volume
 					for {
 						select {
 						case <-time.After(stalls * 9 / 10):
@@ -103,28 +103,28 @@ func TestAVolumeThatHangs(t *testing.T) {
 					}
 				}()
 				if took, err := work(t.Context()); err != nil {
-					t.Errorf("a slow one: after %s: %v", took, err)
+					t.Errorf("slow volume: after %s: %v", took, err)
 				}
 				close(done)
 				synctest.Wait()
 
 				hung := func(err error) bool { return err != nil && ProblemOf(err).Reason == "VolumeHangs" }
 				if took, err := work(t.Context()); !hung(err) || took != stalls {
-					t.Errorf("after %s: %v", took, err)
+					t.Errorf("hanging volume: after %s: %v", took, err)
 				}
 				if took, err := work(t.Context()); !hung(err) || took > 0 {
-					t.Errorf("another one, after %s: %v", took, err)
+					t.Errorf("second call on a hanging volume: after %s: %v", took, err)
 				}
 				if _, err := r.open(t.Context(), &schedule.Spec{}); !hung(err) {
-					t.Errorf("another schedule: %v", err)
+					t.Errorf("open of a hanging volume for another schedule = %v, want VolumeHangs", err)
 				}
 				if _, err := r.open(t.Context(), &schedule.Spec{Destination: schedule.Destination{Bucket: "b"}}); err != nil {
-					t.Errorf("a bucket: %v", err)
+					t.Errorf("open of a bucket = %v", err)
 				}
 				close(may)
 				synctest.Wait()
 				if took, err := work(t.Context()); err != nil || took > 0 {
-					t.Errorf("when it works again, after %s: %v", took, err)
+					t.Errorf("call after the volume recovered: after %s: %v", took, err)
 				}
 			})
 		})
@@ -141,14 +141,15 @@ func TestAVolumeThatHangs(t *testing.T) {
 		put := make(chan struct{})
 		r.Destination = nil
 		in.(*watched).Store = slow{put}
-		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+Grace {
-			t.Errorf("after %s: %v", time.Since(begun), err)
+		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+hangGrace {
+			t.Errorf("canceled call: after %s: %v", time.Since(begun), err)
 		}
 		close(put)
 	})
 }
 
-// TestABackupOnAVolumeThatHangs: it fails at once while another one hangs there, and begins when that has returned.
+// TestABackupOnAVolumeThatHangs checks that a backup fails at once while an earlier call on the volume hangs, and
+// starts after that call has returned.
 func TestABackupOnAVolumeThatHangs(t *testing.T) {
 	w := newWorld(t)
 	returned := w.volume.leave()
@@ -156,17 +157,17 @@ func TestABackupOnAVolumeThatHangs(t *testing.T) {
 	w.record(schedule.Asked{Value: "x"})
 	w.drive()
 	if s := w.state(); s.Problem.Reason != "VolumeHangs" || len(s.Incomplete) > 0 {
-		t.Errorf("%+v", s.Problem)
+		t.Errorf("problem = %+v, want VolumeHangs", s.Problem)
 	}
 	returned()
 	w.now = w.now.Add(time.Minute)
 	w.drive()
 	if s := w.state(); s.Problem.Message != "it was opened" {
-		t.Errorf("%+v", s.Problem)
+		t.Errorf("problem = %+v, want the error of the destination", s.Problem)
 	}
 }
 
-// closing is a volume that counts what is closed.
+// closing is a volume that counts calls of Close.
 type closing struct {
 	slow
 	closed *int
@@ -184,7 +185,8 @@ func (c closing) Close() error {
 	return nil
 }
 
-// TestWhatIsOpenedTooLateIsClosed: of a volume that hangs again and again, no files stay open.
+// TestWhatIsOpenedTooLateIsClosed checks that a volume or file that was opened after its timeout is closed again, so
+// that a hanging volume leaks no files.
 func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
 	for name, open := range map[string]func(context.Context, *Runner, Store) error{
 		"the volume": func(ctx context.Context, r *Runner, _ Store) error {
@@ -204,12 +206,12 @@ func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
 				return in, nil
 			}}
 			if err := open(t.Context(), &r, in); err == nil || closed != 0 {
-				t.Errorf("%s: %v, and %d were closed", name, err, closed)
+				t.Errorf("%s: error %v, %d closed, want an error and none closed", name, err, closed)
 			}
 			close(in.may)
 			synctest.Wait()
 			if closed != 1 || r.volume.hangs() {
-				t.Errorf("%s: %d were closed", name, closed)
+				t.Errorf("%s: %d closed, want 1", name, closed)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ func at(text string) time.Time {
 	return t
 }
 
-// hourly is a schedule at a quarter past each hour, set at 10:00.
+// hourly returns a schedule at a quarter past each hour, set at 10:00.
 func hourly() *State {
 	s := new(State)
 	s.Apply(Configured{Spec: Spec{
@@ -31,7 +31,8 @@ func (s *State) backup(id, when string) {
 	s.Apply(Completed{Backup{ID: id, Place: "prod/nightly/" + id, TakenAt: at(when), Clusters: []string{"prod"}, Objects: 41}}, at(when))
 }
 
-// TestDue: the time of the schedule, once each; of those that were missed the last alone, and none that is older than the deadline.
+// TestDue checks that each time of the schedule starts one backup, that only the last of several missed times is made
+// up for, and that no backup starts after its deadline.
 func TestDue(t *testing.T) {
 	for _, c := range []struct {
 		name, now string
@@ -69,13 +70,13 @@ func TestDue(t *testing.T) {
 			c.change(s)
 		}
 		if diff := cmp.Diff(c.want, NextStep(s, at(c.now))); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
+			t.Errorf("%s: NextStep (-want +got):\n%s", c.name, diff)
 		}
 	}
 }
 
-// TestRetries: what failed is tried again less and less often, what it left is removed first, and the next time of the schedule takes
-// its place.
+// TestRetries checks that failed backups are retried with growing intervals, that their files are removed first, and
+// that the next time of the schedule replaces a retry.
 func TestRetries(t *testing.T) {
 	s := hourly()
 	now := at("2026-11-25T10:15:00")
@@ -83,13 +84,13 @@ func TestRetries(t *testing.T) {
 	for i := range 9 {
 		step := NextStep(s, now)
 		if step.Do != Begin || !step.Due.Equal(at("2026-11-25T10:15:00")) {
-			t.Fatalf("attempt %d: %+v", i, step)
+			t.Fatalf("step before attempt %d = %+v", i, step)
 		}
 		id := strings.Repeat("a", i+1)
 		s.Apply(Started{ID: id, Place: id, Due: step.Due}, now)
 		s.Apply(Failed{ID: id, Problem: Problem{Message: "it is away"}}, now)
 		if step := NextStep(s, now); step.Do != Remove {
-			t.Fatalf("after attempt %d: %+v", i, step)
+			t.Fatalf("step after attempt %d = %+v, want Remove", i, step)
 		}
 		s.Apply(Removed{Incomplete: []string{id}}, now)
 		next := NextStep(s, now)
@@ -101,15 +102,15 @@ func TestRetries(t *testing.T) {
 		t.Error(diff)
 	}
 	if step := NextStep(s, at("2026-11-25T11:15:00")); !step.Due.Equal(at("2026-11-25T11:15:00")) {
-		t.Errorf("the next time of the schedule: %+v", step)
+		t.Errorf("step at the next time of the schedule = %+v", step)
 	}
 	s.Apply(Configured{Spec: s.Spec}, now)
 	if step := NextStep(s, now); step.Do != Begin {
-		t.Errorf("a change of the spec is not tried at once: %+v", step)
+		t.Errorf("step after a change of the spec = %+v, want Begin", step)
 	}
 }
 
-// TestRetention: what neither rule keeps is removed, after a success only, and never the newest.
+// TestRetention checks that backups are removed that no rule keeps, but only after a success, and never the newest one.
 func TestRetention(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -134,7 +135,7 @@ func TestRetention(t *testing.T) {
 			got = append(got, b.ID)
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+			t.Errorf("%s: expired %v, want %s", c.name, got, c.want)
 		}
 	}
 	s := hourly()
@@ -142,12 +143,12 @@ func TestRetention(t *testing.T) {
 	s.backup("a", "2026-11-25T10:15:00")
 	s.backup("b", "2026-11-25T10:30:00")
 	if expired := Expired(s); len(expired) != 0 {
-		t.Errorf("a month without a success removes %v", expired)
+		t.Errorf("Expired after a month without a success = %v, want none", expired)
 	}
 	s.failed("c", "2026-11-25T11:15:00")
 	s.Spec.KeepFor, s.Spec.KeepLast = 0, 1
 	if expired := Expired(s); len(expired) != 0 {
-		t.Errorf("another retention removes %v while backups fail", expired)
+		t.Errorf("Expired after the retention changed while backups fail = %v, want none", expired)
 	}
 }
 
@@ -156,8 +157,8 @@ func (s *State) failed(id, when string) {
 	s.Apply(Failed{ID: id, Problem: Problem{Message: "it is away"}}, at(when))
 }
 
-// TestExpiring: what is no longer kept is not shown as a backup from the moment on at which it may be half gone, whatever the retention
-// becomes.
+// TestExpiring checks that a backup is no longer shown once its removal has started, even if the retention changes:
+// some of its files may be gone.
 func TestExpiring(t *testing.T) {
 	s := hourly()
 	s.backup("a", "2026-11-25T10:15:00")
@@ -166,22 +167,23 @@ func TestExpiring(t *testing.T) {
 	s.Apply(RemovalFailed{Problem{Message: "it is away"}}, at("2026-11-25T11:16:00"))
 	now := at("2026-11-25T11:17:00")
 	if got := Status(s, now); got.Kept != 1 || len(got.Backups) != 1 || got.Backups[0].ID != "b" || !strings.Contains(got.Message, "it is away") {
-		t.Errorf("%+v", got)
+		t.Errorf("Status = %+v", got)
 	}
 	if step := NextStep(s, now); step.Do != Remove {
-		t.Errorf("%+v", step)
+		t.Errorf("step = %+v, want Remove", step)
 	}
 	s.Apply(Removed{Backups: []Backup{{ID: "a"}}}, now)
 	if step := NextStep(s, now); step.Do != Rest || len(s.Expiring) > 0 || s.Removal != (Problem{}) {
-		t.Errorf("%+v, %+v", step, s)
+		t.Errorf("step = %+v, state %+v", step, s)
 	}
 	s.Apply(RemovalFailed{Problem{Message: "it is away"}}, now)
 	if s.Removal != (Problem{}) {
-		t.Errorf("nothing can be removed, and yet: %+v", s.Removal)
+		t.Errorf("state has a removal problem with nothing to remove: %+v", s.Removal)
 	}
 }
 
-// TestCompleteAfterAll: a backup that counted as failed and is complete is kept. It ends the attempts for its own time alone.
+// TestCompleteAfterAll checks that a backup that was recorded as failed but is complete is kept. It ends the attempts
+// for its own scheduled time only.
 func TestCompleteAfterAll(t *testing.T) {
 	s := hourly()
 	s.failed("a", "2026-11-25T10:15:00")
@@ -189,16 +191,16 @@ func TestCompleteAfterAll(t *testing.T) {
 	found := Backup{ID: "a", Place: "prod/nightly/a", TakenAt: at("2026-11-25T10:15:10")}
 	s.Apply(Completed{found}, at("2026-11-25T11:16:00"))
 	if len(s.Kept) != 1 || len(s.Incomplete) != 1 || !s.Incomplete[0].Superseded || s.Running == nil || !s.LastSuccess.Equal(found.TakenAt) {
-		t.Errorf("%+v", s)
+		t.Errorf("after the completion of the older backup: %+v", s)
 	}
 	found.ID = "b"
 	if s.Apply(Completed{found}, at("2026-11-25T11:17:00")); len(s.Kept) != 2 || s.Running != nil || s.Failures > 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("after the completion of the newer backup: %+v", s)
 	}
 }
 
-// TestBackupsByAClockFarAhead: they do not expire the good ones before them, also when the clock is right again. By a clock that
-// stays ahead, backups expire as by a right one.
+// TestBackupsByAClockFarAhead checks that a clock that is far ahead does not expire earlier good backups, even after it
+// is corrected. If the clock stays ahead, backups expire normally.
 func TestBackupsByAClockFarAhead(t *testing.T) {
 	type next struct{ at, expired string }
 	for name, all := range map[string][]next{
@@ -218,56 +220,57 @@ func TestBackupsByAClockFarAhead(t *testing.T) {
 				got = append(got, b.ID)
 			}
 			if strings.Join(got, " ") != next.expired {
-				t.Errorf("%s: after %s %v expire, want %s", name, next.at, got, next.expired)
+				t.Errorf("%s: after %s, expired %v, want %s", name, next.at, got, next.expired)
 			}
 		}
 	}
 }
 
-// TestClockThatWasWrong: a clock that was ahead for a while stops neither the schedule nor what is tried again, and what is made after it
-// was corrected is the newest.
+// TestClockThatWasWrong checks that a clock that was ahead for a while delays neither the schedule nor retries, and
+// that a backup made after the correction is the newest.
 func TestClockThatWasWrong(t *testing.T) {
 	s := hourly()
 	s.Spec.KeepLast = 1
 	s.backup("ahead", "2031-01-01T00:15:00")
 	now := at("2026-11-25T11:15:00")
 	if step := NextDue(s, now); step.At.After(now.Add(time.Hour)) {
-		t.Errorf("it rests until %s", step.At)
+		t.Errorf("next step is at %s, want within an hour", step.At)
 	}
 	s.backup("after", "2026-11-25T11:15:00")
 	if expired := Expired(s); len(expired) != 1 || expired[0].ID != "ahead" {
-		t.Errorf("expired: %v", expired)
+		t.Errorf("expired %v, want the backup from the future", expired)
 	}
 	if step := NextDue(s, now.Add(-time.Minute)); step.At.Before(at("2026-11-25T12:15:00")) {
-		t.Errorf("a minute back makes the same backup twice: %+v", step)
+		t.Errorf("step after the clock went back by a minute = %+v, want the next scheduled time", step)
 	}
 	s.Apply(Asked{"x"}, now)
 	s.Apply(Started{ID: "a", Request: "x"}, now)
 	s.Apply(Failed{ID: "a", Unwritten: true}, at("2031-01-01T00:15:00"))
 	if step := NextStep(s, now); step.Do != Begin {
-		t.Errorf("what was requested is not tried again: %+v", step)
+		t.Errorf("step after a requested backup failed = %+v, want Begin", step)
 	}
 }
 
-// TestAnotherDestination: what was kept elsewhere is no longer touched; another way to the same place changes nothing.
+// TestAnotherDestination checks that backups at an earlier destination are forgotten, and kept if only the credentials
+// change.
 func TestAnotherDestination(t *testing.T) {
 	s := hourly()
 	s.backup("a", "2026-11-25T10:15:00")
 	spec := s.Spec
 	spec.Destination.Secret = "another"
 	if s.Apply(Configured{Spec: spec}, s.Since); len(s.Kept) != 1 {
-		t.Error("other credentials forget what is kept")
+		t.Error("other credentials made the state forget its backups")
 	}
 	spec.Destination.Bucket = "another"
 	if s.Apply(Configured{Spec: spec}, s.Since); len(s.Kept) != 0 {
-		t.Errorf("kept at another destination: %v", s.Kept)
+		t.Errorf("kept after a change of the destination: %v, want none", s.Kept)
 	}
 	for name, end := range map[string]Event{"complete": Completed{Backup{ID: "b", Place: "prod/nightly/b", TakenAt: s.Since}}, "failed": Failed{ID: "b"}} {
 		s := hourly()
 		s.Apply(Started{ID: "b", Place: "prod/nightly/b", Due: s.Since}, s.Since)
 		s.Apply(Configured{Spec: spec}, s.Since)
 		if s.Apply(end, s.Since); len(s.Kept)+len(s.Incomplete) > 0 || s.Working {
-			t.Errorf("%s at the destination before: %+v", name, s)
+			t.Errorf("%s at the earlier destination: %+v", name, s)
 		}
 	}
 }
@@ -285,7 +288,7 @@ func TestCheck(t *testing.T) {
 		{"@daily", "Local", "spec.timeZone"},
 	} {
 		if field, err := Check(c.schedule, c.zone); field != c.field || (err == nil) != (field == "") {
-			t.Errorf("%q in %s: %s: %v", c.schedule, c.zone, field, err)
+			t.Errorf("Check(%q, %s) = %s, error %v", c.schedule, c.zone, field, err)
 		}
 	}
 }
@@ -294,10 +297,10 @@ func TestPlace(t *testing.T) {
 	spec := hourly().Spec
 	now := at("2026-11-25T10:15:00")
 	if got, want := Place(&spec, "0123456789", now), "prod/nightly/20261125T101500Z-01234567"; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("Place = %s, want %s", got, want)
 	}
 	spec.Destination = Destination{Folder: "weekly"}
 	if got, want := Place(&spec, "0123456789", now), "fleet/weekly/nightly/20261125T101500Z-01234567"; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("Place = %s, want %s", got, want)
 	}
 }

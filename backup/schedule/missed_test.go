@@ -5,24 +5,24 @@ import (
 	"testing"
 )
 
-// TestMissed: a time that passed without a backup is told until one succeeds.
+// TestMissed checks that a time that passed without a backup is reported until a backup succeeds.
 func TestMissed(t *testing.T) {
 	s := hourly()
 	s.backup("a", "2026-11-25T10:15:00")
 	if missed := Missed(s, at("2026-11-25T14:15:00")); !missed.IsZero() {
-		t.Errorf("within the deadline: %s", missed)
+		t.Errorf("Missed within the deadline = %s, want none", missed)
 	}
 	now := at("2026-11-25T14:15:01")
 	if missed := Missed(s, now); !missed.Equal(at("2026-11-25T11:15:00")) {
-		t.Errorf("missed: %s", missed)
+		t.Errorf("Missed = %s, want 11:15", missed)
 	}
 	if got := Status(s, now); !strings.Contains(got.Message, "2026-11-25T11:15:00Z") || !strings.Contains(got.Next, "scute.dev/back-up-now") {
-		t.Errorf("%s. %s", got.Message, got.Next)
+		t.Errorf("message %s, next %s", got.Message, got.Next)
 	}
 	s.Apply(Asked{"x"}, now)
 	s.Apply(Started{ID: "b", Request: "x"}, now)
 	s.Apply(Completed{Backup{ID: "b", TakenAt: now}}, now)
 	if missed := Missed(s, now); !missed.IsZero() {
-		t.Errorf("after one that was asked for: %s", missed)
+		t.Errorf("Missed after a requested backup = %s, want none", missed)
 	}
 }

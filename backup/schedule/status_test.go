@@ -8,7 +8,7 @@ func TestLastBackupIsCounted(t *testing.T) {
 		"; the last backup has 54 objects of 2 clusters": {Backup: Backup{Objects: 54}, Clusters: 2},
 	} {
 		if got := last(&State{Kept: []Kept{kept}}); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"scute.dev/internal/pinned"
 )
 
-// TestStored holds what is in the logs of users to what it was when it was written.
+// TestStored checks that stored events still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Events(t, schedule.NewCatalog(), schedule.Duration(90*time.Second), time.Date(2026, 11, 25, 10, 15, 0, 0, time.UTC))
 }

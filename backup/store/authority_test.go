@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// authority is a certificate with a key of so many bits, which need not be a key: nobody computes with it.
+// authority returns a certificate with a key of the given number of bits. The key need not be valid, because it is
+// never used.
 func authority(t *testing.T, bits uint) []byte {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -29,18 +30,18 @@ func authority(t *testing.T, bits uint) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// TestCostlyAuthority: to check one certificate that an authority of 400,000 bits has signed takes half a minute of a processor, which nothing
-// interrupts, and the Secret has room for one that takes hours.
+// TestCostlyAuthority checks that certificates with very large keys are refused. A signature of a key with 400,000 bits
+// takes half a minute to verify, without interruption, and the Secret has room for keys that take hours.
 func TestCostlyAuthority(t *testing.T) {
 	o := S3Options{Endpoint: "https://store.example", Bucket: "backups", AccessKeyID: "key", SecretAccessKey: "secret", CA: authority(t, 4096)}
 	if _, err := OpenS3(o); err != nil {
-		t.Errorf("a usual authority: %v", err)
+		t.Errorf("OpenS3 with a common CA = %v", err)
 	}
 	for _, bits := range []uint{16384, 400_000} {
 		o.CA = append(authority(t, 4096), authority(t, bits)...)
 		var got *Error
 		if _, err := OpenS3(o); !errors.As(err, &got) || got.Reason != "InvalidCredentials" || got.Field != FieldCredentials || !strings.HasPrefix(got.Message, "ca.crt: ") || got.Next == "" {
-			t.Errorf("an authority of %d bits: %v", bits, err)
+			t.Errorf("OpenS3 with a CA of %d bits = %v, want InvalidCredentials", bits, err)
 		}
 	}
 }

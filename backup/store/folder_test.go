@@ -20,7 +20,7 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// newArchive makes a complete backup with an ID in a folder.
+// newArchive creates a complete backup with an ID in a folder.
 func newArchive(t *testing.T, id string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "archive")
@@ -65,54 +65,55 @@ func list(t *testing.T, s Store, folder string) (names []string) {
 	return names
 }
 
-// TestBackup: a backup comes back as it was, is complete with its last file only, and is removed if it is the one that was meant.
+// TestBackup checks that a downloaded backup equals the uploaded one, that a backup is complete only with its last
+// file, and that only the backup with the given ID is removed.
 func TestBackup(t *testing.T) {
 	f, _ := openFolder(t)
 	ctx := t.Context()
 	place := "fleet/nightly/one"
 	if head, err := Complete(ctx, f, place); err != nil || head.ID != "" {
-		t.Errorf("nothing is there: %+v, %v", head, err)
+		t.Errorf("Complete without a backup = %+v, error %v", head, err)
 	}
 	bytes, err := Upload(ctx, f, place, newArchive(t, "id-1"))
 	if err != nil || bytes == 0 {
-		t.Fatalf("%d bytes, %v", bytes, err)
+		t.Fatalf("Upload = %d bytes, error %v", bytes, err)
 	}
 	if head, err := Complete(ctx, f, place); err != nil || head.ID != "id-1" || head.TakenAt.Unix() != 1_800_000_000 {
-		t.Errorf("%+v, %v", head, err)
+		t.Errorf("Complete = %+v, error %v", head, err)
 	}
 	back := filepath.Join(t.TempDir(), "back")
 	if err := Download(ctx, f, place, back); err != nil {
 		t.Fatal(err)
 	}
 	if a, err := archive.Open(back, nil); err != nil || a.Index.ID != "id-1" {
-		t.Errorf("what came back: %v", err)
+		t.Errorf("Open of the downloaded backup: %v", err)
 	}
 	if err := Remove(ctx, f, place, "id-2"); !errors.Is(err, ErrForeign) {
-		t.Errorf("removing another one: %v", err)
+		t.Errorf("Remove with another ID = %v, want ErrForeign", err)
 	}
 	if n := len(list(t, f, place)); n != 3 {
-		t.Errorf("%d files are left of a backup that was not meant", n)
+		t.Errorf("%d files remain after Remove with another ID, want 3", n)
 	}
 	if err := f.Delete(ctx, place+"/"+archive.SumsFile); err != nil {
 		t.Fatal(err)
 	}
 	if head, err := Complete(ctx, f, place); err != nil || head.ID != "" {
-		t.Errorf("without its last file it is complete: %+v, %v", head, err)
+		t.Errorf("Complete without the last file = %+v, error %v", head, err)
 	}
 	if err := Download(ctx, f, place, filepath.Join(t.TempDir(), "none")); !errors.Is(err, archive.ErrIncomplete) {
-		t.Errorf("an incomplete backup: %v", err)
+		t.Errorf("Download of an incomplete backup = %v, want ErrIncomplete", err)
 	}
-	for range 2 { // what is gone can be removed again
+	for range 2 { // removal is idempotent
 		if err := Remove(ctx, f, place, "id-1"); err != nil {
 			t.Error(err)
 		}
 	}
 	if left := list(t, f, "."); len(left) > 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("files remain: %v", left)
 	}
 }
 
-// TestBelow: a place that is no backup knows the newest ones below it, whatever schedule they are of, and no incomplete one.
+// TestBelow checks that Below returns the newest complete backups below a place, of all schedules.
 func TestBelow(t *testing.T) {
 	f, _ := openFolder(t)
 	ctx := t.Context()
@@ -126,14 +127,14 @@ func TestBelow(t *testing.T) {
 	}
 	places, all, err := Below(ctx, f, ".", 2)
 	if want := []string{"fleet/nightly/20261125T0130Z-b", "fleet/hourly/20261125T0200Z-c"}; err != nil || all != 3 || !slices.Equal(places, want) {
-		t.Errorf("%v of %d, %v; want %v of 3", places, all, err, want)
+		t.Errorf("Below = %v of %d, error %v; want %v of 3", places, all, err, want)
 	}
 	if places, all, err := Below(ctx, f, "other", 2); err != nil || all != 0 || len(places) > 0 {
-		t.Errorf("where none is complete: %v of %d, %v", places, all, err)
+		t.Errorf("Below without complete backups = %v of %d, error %v", places, all, err)
 	}
 }
 
-// TestForeignFiles: what no backup has stays where it is, beside one that is removed.
+// TestForeignFiles checks that Remove leaves files that do not belong to a backup.
 func TestForeignFiles(t *testing.T) {
 	f, dir := openFolder(t)
 	if _, err := Upload(t.Context(), f, "fleet/one", newArchive(t, "id-1")); err != nil {
@@ -148,11 +149,11 @@ func TestForeignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := list(t, f, "."); strings.Join(left, " ") != "fleet/one/notes.txt fleet/one/objects/notes.txt" {
-		t.Errorf("left: %v", left)
+		t.Errorf("remaining files = %v, want the foreign ones", left)
 	}
 }
 
-// TestNoEscape: neither a name nor a symbolic link leads out of the folder.
+// TestNoEscape checks that neither a name nor a symbolic link leads out of the folder.
 func TestNoEscape(t *testing.T) {
 	f, dir := openFolder(t)
 	outside := t.TempDir()
@@ -161,19 +162,19 @@ func TestNoEscape(t *testing.T) {
 	}
 	for _, name := range []string{"../x", "fleet/x", "/etc/x"} {
 		if err := f.Put(t.Context(), name, bytes.NewReader([]byte("x")), 1); err == nil {
-			t.Errorf("%s was written", name)
+			t.Errorf("Put(%s) succeeded", name)
 		}
 		if in, err := f.Get(t.Context(), name); err == nil {
 			_ = in.Close()
-			t.Errorf("%s was read", name)
+			t.Errorf("Get(%s) succeeded", name)
 		}
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
-		t.Errorf("outside: %v, %v", entries, err)
+		t.Errorf("files outside the folder: %v, error %v", entries, err)
 	}
 }
 
-// files that are in a folder, with those that are unfinished.
+// files returns the names in a folder, with unfinished files.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -186,22 +187,23 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestFailedWrite: a write that fails at its end leaves nothing behind, or a volume that is full would get fuller with each attempt.
+// TestFailedWrite checks that a failed write leaves no files: otherwise each attempt would use more space of a full
+// volume.
 func TestFailedWrite(t *testing.T) {
 	f, dir := openFolder(t)
-	if err := os.MkdirAll(filepath.Join(dir, "one", "taken"), 0o700); err != nil { // no file takes the place of a folder
+	if err := os.MkdirAll(filepath.Join(dir, "one", "taken"), 0o700); err != nil { // a file cannot replace a folder
 		t.Fatal(err)
 	}
 	var got *Error
 	if _, err := f.Write(t.Context(), "one", strings.NewReader("x")); !errors.As(err, &got) {
-		t.Errorf("%v", err)
+		t.Errorf("Write = %v, want an Error", err)
 	}
 	if there := files(t, dir); !slices.Equal(there, []string{"one"}) {
-		t.Errorf("left: %v", there)
+		t.Errorf("files = %v, want only the folder", there)
 	}
 }
 
-// failing is a store that fails at the n-th write.
+// failing is a store that fails after left writes.
 type failing struct {
 	Store
 	left atomic.Int32
@@ -214,7 +216,7 @@ func (f *failing) Put(ctx context.Context, name string, from io.ReaderAt, size i
 	return f.Store.Put(ctx, name, from, size)
 }
 
-// TestKilledUpload: however far an upload came, its end makes the backup, and what it left can be removed.
+// TestKilledUpload checks that an interrupted upload is incomplete at every point, and that its files can be removed.
 func TestKilledUpload(t *testing.T) {
 	dir := newArchive(t, "id-1")
 	for n := range 3 {
@@ -222,16 +224,16 @@ func TestKilledUpload(t *testing.T) {
 		dying := &failing{Store: f}
 		dying.left.Store(int32(n)) //nolint:gosec // it is small
 		if _, err := Upload(t.Context(), dying, "one", dir); err == nil {
-			t.Fatalf("with %d writes it is complete", n)
+			t.Fatalf("upload succeeded with %d writes", n)
 		}
 		if head, err := Complete(t.Context(), f, "one"); err != nil || head.ID != "" {
-			t.Errorf("after %d writes: %+v, %v", n, head, err)
+			t.Errorf("Complete after %d writes = %+v, error %v", n, head, err)
 		}
 		if err := Remove(t.Context(), f, "one", "id-1"); err != nil {
 			t.Error(err)
 		}
 		if left := list(t, f, "."); len(left) > 0 {
-			t.Errorf("after %d writes, and their removal: %v", n, left)
+			t.Errorf("after %d writes and Remove, files remain: %v", n, left)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// bucket is one on a server of the test, which answers as it likes.
+// bucket returns a bucket on a test server with the given handler.
 func bucket(t *testing.T, h http.HandlerFunc, change func(*S3Options)) *S3 {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -37,7 +37,7 @@ func refusing(status int, code string) http.HandlerFunc {
 	}
 }
 
-// TestAnswers: each refusal names the field, and repeats nothing that the store said but codes that are known.
+// TestAnswers checks that each refusal names the field, and contains no text of the store except known codes.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		status              int
@@ -53,16 +53,16 @@ func TestAnswers(t *testing.T) {
 		err := s.Put(t.Context(), "one", strings.NewReader("x"), 1)
 		var got *Error
 		if !errors.As(err, &got) || got.Reason != c.reason || got.Field != c.field || got.Next == "" || strings.Contains(got.Error(), "private") {
-			t.Errorf("%d %s: %v", c.status, c.code, err)
+			t.Errorf("Put with response %d %s = %v", c.status, c.code, err)
 		}
 	}
 	s := bucket(t, refusing(404, "NoSuchKey"), nil)
 	if _, err := s.Get(t.Context(), "one"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("Get of a missing file = %v, want ErrNotFound", err)
 	}
 }
 
-// TestRedirect: none is followed, so that a store leads nobody elsewhere.
+// TestRedirect checks that redirects are not followed, so that a store cannot redirect requests to other hosts.
 func TestRedirect(t *testing.T) {
 	asked := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -71,17 +71,17 @@ func TestRedirect(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	}, nil)
 	if err := s.Put(t.Context(), "one", strings.NewReader("x"), 1); err == nil {
-		t.Error("a redirect is a success")
+		t.Error("Put succeeded with a redirect")
 	}
 	if _, err := s.Get(t.Context(), "one"); err == nil {
-		t.Error("a redirect is a success")
+		t.Error("Get succeeded with a redirect")
 	}
 	if asked {
 		t.Error("a redirect was followed")
 	}
 }
 
-// TestAddresses: the guard's refusal is told, and nothing is sent.
+// TestAddresses checks that the guard's refusal is reported, and that nothing is sent.
 func TestAddresses(t *testing.T) {
 	asked := false
 	g := &guard.Guard{}
@@ -89,15 +89,15 @@ func TestAddresses(t *testing.T) {
 	err := s.Put(t.Context(), "one", strings.NewReader("x"), 1)
 	var got *Error
 	if !errors.As(err, &got) || got.Reason != "AddressNotAllowed" || !strings.Contains(got.Message, "127.0.0.1") || asked {
-		t.Errorf("%v, asked: %v", err, asked)
+		t.Errorf("Put = %v, request sent: %v", err, asked)
 	}
 }
 
-// TestEndlessAnswer: what a store sends is bounded.
+// TestEndlessAnswer checks that the size of a response is limited.
 func TestEndlessAnswer(t *testing.T) {
 	b := &body{io.NopCloser(zeros{}), 100}
 	if data, err := io.ReadAll(b); !errors.Is(err, errTooMuch) || len(data) != 100 {
-		t.Errorf("%d bytes, %v", len(data), err)
+		t.Errorf("read %d bytes, error %v, want 100 and errTooMuch", len(data), err)
 	}
 }
 
@@ -105,7 +105,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestLargeAnswers: only an object may be large. A list, and the answer to a write, are decoded in memory.
+// TestLargeAnswers checks that only an object may be large: lists and responses to writes are decoded in memory.
 func TestLargeAnswers(t *testing.T) {
 	const tooMuch = 1 << 20
 	s := bucket(t, func(w http.ResponseWriter, r *http.Request) {
@@ -118,7 +118,7 @@ func TestLargeAnswers(t *testing.T) {
 		case r.Method == http.MethodGet:
 			root, element = "ListBucketResult", "<Contents/>"
 			if keys := r.URL.Query().Get("max-keys"); keys != "100" {
-				t.Errorf("asked for %q names at once", keys)
+				t.Errorf("max-keys = %q, want 100", keys)
 			}
 		}
 		_, _ = io.WriteString(w, "<"+root+">"+strings.Repeat(element, tooMuch/len(element))+"</"+root+">")
@@ -128,7 +128,7 @@ func TestLargeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := io.ReadAll(object); err != nil || len(data) != tooMuch {
-		t.Errorf("an object: %d bytes, %v", len(data), err)
+		t.Errorf("object: %d bytes, error %v", len(data), err)
 	}
 	_ = object.Close()
 	large := strings.NewReader(strings.Repeat("x", part+1))
@@ -138,12 +138,12 @@ func TestLargeAnswers(t *testing.T) {
 	} {
 		var got *Error
 		if !errors.As(err, &got) || got.Message != errTooMuch.Error() {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v, want errTooMuch", what, err)
 		}
 	}
 }
 
-// TestOptions: what cannot work is said before anything is sent.
+// TestOptions checks that invalid options are reported before a request is sent.
 func TestOptions(t *testing.T) {
 	good := S3Options{Endpoint: "https://s3.example.com", Bucket: "backups", AccessKeyID: "key", SecretAccessKey: "secret"}
 	for _, c := range []struct {
@@ -159,7 +159,7 @@ func TestOptions(t *testing.T) {
 		c.change(&o)
 		var got *Error
 		if _, err := OpenS3(o); !errors.As(err, &got) || got.Field != c.field {
-			t.Errorf("%+v: %v", o, err)
+			t.Errorf("OpenS3(%+v) = %v", o, err)
 		}
 	}
 	if _, err := OpenS3(good); err != nil {
@@ -167,8 +167,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestUploadCutShort: of a file in parts whose writing ends in the middle, because its time is over or what it is read from fails, no part
-// stays in the bucket: nobody would see it, or remove it.
+// TestUploadCutShort checks that an upload in parts is aborted if its context ends or its source fails: the parts would
+// stay in the bucket, invisible to users.
 func TestUploadCutShort(t *testing.T) {
 	for _, why := range []string{"its time is over", "what it is read from fails"} {
 		ctx, over := context.WithCancel(t.Context())
@@ -194,12 +194,12 @@ func TestUploadCutShort(t *testing.T) {
 			return errors.New("the member died")
 		}))
 		if _, err := s.Write(ctx, "one", from); err == nil {
-			t.Errorf("%s: it is a success", why)
+			t.Errorf("%s: Write succeeded", why)
 		}
 		if len(aborted) == 0 {
-			t.Errorf("%s: the upload stays", why)
+			t.Errorf("%s: the upload was not aborted", why)
 		} else if id := <-aborted; id != "it" {
-			t.Errorf("%s: %q is aborted", why, id)
+			t.Errorf("%s: upload %q was aborted, want it", why, id)
 		}
 	}
 }

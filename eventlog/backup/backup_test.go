@@ -24,7 +24,7 @@ import (
 
 const logID = "00112233445566aa"
 
-// madeUp are the commits 1 to n of a log, one for each of some aggregates in turn.
+// madeUp returns a generated log of n commits, spread over seven aggregates.
 func madeUp(n uint64) eventlog.Restored {
 	return eventlog.Restored{
 		LogID: logID, Last: n,
@@ -58,7 +58,7 @@ func restoreTo(ctx context.Context, to string, r eventlog.Restored, allow embedd
 	return embedded.Restore(ctx, embedded.Options{Dir: to}, r, allow)
 }
 
-// logOf makes a log of n commits in a new folder.
+// logOf restores a log of n commits to a new folder.
 func logOf(t *testing.T, n uint64) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +68,7 @@ func logOf(t *testing.T, n uint64) string {
 	return dir
 }
 
-// with opens the log in a folder, or at a URL, for as long as fn takes.
+// with opens the log in a folder, or at a URL, and closes it after fn.
 func with(t *testing.T, where string, fn func(l *eventlog.Log)) {
 	t.Helper()
 	var l *eventlog.Log
@@ -89,7 +89,7 @@ func with(t *testing.T, where string, fn func(l *eventlog.Log)) {
 	fn(l)
 }
 
-// backedUp backs the log in a folder up.
+// backedUp backs up the log in a folder.
 func backedUp(t *testing.T, from, to string) (m backup.Manifest) {
 	t.Helper()
 	with(t, from, func(l *eventlog.Log) {
@@ -101,7 +101,7 @@ func backedUp(t *testing.T, from, to string) (m backup.Manifest) {
 	return m
 }
 
-// root of the tree of a log, and its size.
+// root returns the size and the root hash of a log's tree.
 func root(t *testing.T, where string) (c seal.Checkpoint) {
 	t.Helper()
 	tree, err := seal.OpenTree(t.TempDir(), 0)
@@ -122,7 +122,7 @@ func root(t *testing.T, where string) (c seal.Checkpoint) {
 	return c
 }
 
-// appendTo adds commits to a log as a daemon does.
+// appendTo appends n commits as a daemon does.
 func appendTo(t *testing.T, where string, n int) {
 	t.Helper()
 	with(t, where, func(l *eventlog.Log) {
@@ -142,13 +142,13 @@ func appendTo(t *testing.T, where string, n int) {
 	})
 }
 
-// external is somebody else's NATS server.
+// external starts a NATS server, and returns its URL.
 func external(t *testing.T) string {
 	t.Helper()
 	return logtest.Serve(t, &server.Options{SyncAlways: true}).ClientURL()
 }
 
-// restored restores a backup that must be good.
+// restored restores a backup after verifying it.
 func restored(t *testing.T, from, to string) {
 	t.Helper()
 	m, err := backup.Verify(t.Context(), from, nil)
@@ -160,17 +160,17 @@ func restored(t *testing.T, from, to string) {
 	}
 }
 
-// TestRestore: what was backed up, in several goes, is restored to a folder and to an external server with every byte that a seal covers,
-// and the log continues there.
+// TestRestore checks that a log backed up in several steps is restored to a folder and to an external server with every
+// byte that seals cover, and continues there.
 func TestRestore(t *testing.T) {
 	dir, to := logOf(t, 300), t.TempDir()
 	backedUp(t, dir, to)
 	appendTo(t, dir, 20)
 	if m := backedUp(t, dir, to); len(m.Parts) != 2 || m.Last != 320 {
-		t.Fatalf("%+v", m)
+		t.Fatalf("second backup = %+v, want 2 parts up to 320", m)
 	}
 	if m := backedUp(t, dir, to); len(m.Parts) != 2 {
-		t.Fatalf("a backup of nothing new: %+v", m)
+		t.Fatalf("backup without new commits = %+v, want 2 parts", m)
 	}
 	want := root(t, dir)
 	for name, place := range map[string]string{"embedded": filepath.Join(t.TempDir(), "new"), "external": external(t)} {
@@ -185,13 +185,13 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := restoreTo(t.Context(), place, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{}); !errors.Is(err, eventlog.ErrExists) {
-				t.Errorf("restored over a log: %v", err)
+				t.Errorf("restore over an existing log = %v, want ErrExists", err)
 			}
 		})
 	}
 }
 
-// TestRestoreOfAnEmptyLog: a log without commits keeps its ID.
+// TestRestoreOfAnEmptyLog checks that a log without commits keeps its ID.
 func TestRestoreOfAnEmptyLog(t *testing.T) {
 	dir, to, place := t.TempDir(), t.TempDir(), t.TempDir()
 	want := root(t, dir)
@@ -202,17 +202,17 @@ func TestRestoreOfAnEmptyLog(t *testing.T) {
 	}
 }
 
-// TestRestoreBelowTheSize: a log is not restored with a limit at which it could take no commit.
+// TestRestoreBelowTheSize checks that a restore fails if the size limit would leave no room for new commits.
 func TestRestoreBelowTheSize(t *testing.T) {
 	to := t.TempDir()
 	m := backedUp(t, logOf(t, 300), to)
 	err := embedded.Restore(t.Context(), embedded.Options{Dir: t.TempDir(), MaxBytes: 20_000}, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{})
 	if !errors.Is(err, eventlog.ErrConfig) || !strings.Contains(err.Error(), "a limit of 20000 is below that") {
-		t.Errorf("got %v", err)
+		t.Errorf("Restore = %v, want ErrConfig with the limit", err)
 	}
 }
 
-// TestDamage: whatever is wrong with a backup is found, and its place named.
+// TestDamage checks that Verify detects damage of a backup, and reports where it is.
 func TestDamage(t *testing.T) {
 	dir, good := logOf(t, 200), t.TempDir()
 	backedUp(t, dir, good)
@@ -266,11 +266,11 @@ func TestDamage(t *testing.T) {
 			}
 			_, err = backup.Verify(t.Context(), bad, nil)
 			if err == nil {
-				t.Fatal("it was not found")
+				t.Fatal("Verify did not detect the damage")
 			}
 			for _, s := range c.says {
 				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%v\ndoes not say %q", err, s)
+					t.Errorf("error %v\ndoes not contain %q", err, s)
 				}
 			}
 		})
@@ -279,11 +279,11 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := backup.Verify(t.Context(), good, nil); err == nil || !strings.Contains(err.Error(), first) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("Verify with a missing file = %v, want an error with its name", err)
 	}
 }
 
-// TestBackupOfAnotherLog: a backup is continued only by the log that it is of.
+// TestBackupOfAnotherLog checks that a backup is only continued from the same log.
 func TestBackupOfAnotherLog(t *testing.T) {
 	dir, to := logOf(t, 50), t.TempDir()
 	m := backedUp(t, dir, to)
@@ -299,7 +299,7 @@ func TestBackupOfAnotherLog(t *testing.T) {
 			}
 		})
 		if got, err := backup.Verify(t.Context(), to, nil); err != nil || got.Last != m.Last {
-			t.Errorf("%s: the backup is not as it was: %v", name, err)
+			t.Errorf("%s: Verify of the earlier backup = %v, want it unchanged", name, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(to, "notes.txt"), nil, 0o600); err != nil {
@@ -307,12 +307,13 @@ func TestBackupOfAnotherLog(t *testing.T) {
 	}
 	with(t, dir, func(l *eventlog.Log) {
 		if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()}); err == nil || !strings.Contains(err.Error(), "notes.txt") {
-			t.Errorf("a folder with something else: %v", err)
+			t.Errorf("Write to a folder with an unrelated file = %v, want an error with its name", err)
 		}
 	})
 }
 
-// TestRestoreOfAnOlderBackup: a folder that knows of more than the backup has is not given the backup by accident.
+// TestRestoreOfAnOlderBackup checks that a folder is not replaced by a backup with fewer commits unless this is allowed
+// explicitly.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
 	dir, to := logOf(t, 30), t.TempDir()
 	m := backedUp(t, dir, to)
@@ -320,19 +321,19 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	allow := embedded.RestoreOptions{SetAside: "jetstream-damaged"}
 	err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow)
 	if !errors.Is(err, eventlog.ErrGap) || !strings.Contains(err.Error(), "up to 33, the backup ends at 30") {
-		t.Errorf("got %v", err)
+		t.Errorf("Restore = %v, want ErrGap with both ends", err)
 	}
-	// One that fails leaves the mark: the log that is there must still have everything.
+	// A failed restore keeps the folder's mark: the log there must still have all commits.
 	allow.Older = true
 	if err := os.MkdirAll(filepath.Join(dir, allow.SetAside, "something"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); err == nil {
-		t.Fatal("the log was set aside over something")
+		t.Fatal("Restore set the log aside over an existing folder")
 	}
 	allow = embedded.RestoreOptions{SetAside: "jetstream-2"}
 	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); !errors.Is(err, eventlog.ErrGap) {
-		t.Errorf("what was acknowledged is forgotten: %v", err)
+		t.Errorf("Restore after a failed attempt = %v, want ErrGap", err)
 	}
 	allow.Older = true
 	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); err != nil {
@@ -342,6 +343,6 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "jetstream-2", "$G")); err != nil {
-		t.Errorf("the log that was there is not kept: %v", err)
+		t.Errorf("the previous log was not kept: %v", err)
 	}
 }

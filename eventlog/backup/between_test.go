@@ -13,7 +13,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// moveTo moves the log in a folder to a server, as `scutectl log migrate` does. checked is called before the copy is a log.
+// moveTo moves the log in a folder to a server, as `scutectl log migrate` does. It calls checked before the copy
+// becomes a log.
 func moveTo(t *testing.T, dir, url string, checked func() error) error {
 	t.Helper()
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Moved: true})
@@ -28,8 +29,9 @@ func moveTo(t *testing.T, dir, url string, checked func() error) error {
 	return eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url, MaxBytes: 1 << 26}, r)
 }
 
-// TestBetween: a log is moved to a server with every byte that a seal covers, and continues there. The folder is refused from the
-// moment at which the copy was compared, and before it is a log; a move that ends in between is done again.
+// TestBetween checks that a log is moved to a server with every byte that seals cover, and continues there. After the
+// copy is compared, and before it becomes a log, the folder can no longer be opened; an interrupted move can be
+// repeated.
 func TestBetween(t *testing.T) {
 	dir, url := logOf(t, 300), external(t)
 	appendTo(t, dir, 5)
@@ -46,10 +48,10 @@ func TestBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url}); !errors.Is(err, eventlog.ErrConfig) {
-		t.Fatalf("a copy that is not compared is a log: %v", err)
+		t.Fatalf("Connect to a copy that was not compared = %v, want ErrConfig", err)
 	}
 	if _, err := embedded.Open(t.Context(), embedded.Options{Dir: dir}); !errors.Is(err, eventlog.ErrMoved) || !strings.Contains(err.Error(), url) {
-		t.Fatalf("the folder that was moved is opened: %v", err)
+		t.Fatalf("Open of the moved folder = %v, want ErrMoved with the URL", err)
 	}
 
 	if err := moveTo(t, dir, url, func() error { return nil }); err != nil {
@@ -60,11 +62,11 @@ func TestBetween(t *testing.T) {
 	}
 	appendTo(t, url, 5)
 	if err := moveTo(t, dir, url, func() error { return nil }); !errors.Is(err, eventlog.ErrExists) {
-		t.Errorf("moved over a log: %v", err)
+		t.Errorf("move over an existing log = %v, want ErrExists", err)
 	}
 }
 
-// TestBetweenComparesTheCopy: a copy that is not the log is refused.
+// TestBetweenComparesTheCopy checks that a copy that differs from the log is refused.
 func TestBetweenComparesTheCopy(t *testing.T) {
 	dir, url := logOf(t, 300), external(t)
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
@@ -77,13 +79,14 @@ func TestBetweenComparesTheCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Archive = madeUp(300).Archive // the copy that is compared is another one than that which Between made
+	r.Archive = madeUp(300).Archive // the copy now differs from the log that Between read
 	if err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url}, r); err == nil || !strings.Contains(err.Error(), "the copy is not the log") || checked {
-		t.Errorf("%v, checked %t", err, checked)
+		t.Errorf("RestoreExternal = %v, checked %t, want an error and no call of checked", err, checked)
 	}
 }
 
-// TestRestoreWhereALogWasMovedFrom: a folder whose log was moved away takes another one, which is opened.
+// TestRestoreWhereALogWasMovedFrom checks that a backup can be restored to a folder whose log was moved away, and the
+// folder opened.
 func TestRestoreWhereALogWasMovedFrom(t *testing.T) {
 	dir, to := logOf(t, 3), t.TempDir()
 	backedUp(t, dir, to)
@@ -102,7 +105,7 @@ func TestRestoreWhereALogWasMovedFrom(t *testing.T) {
 	}
 	with(t, dir, func(l *eventlog.Log) {
 		if head, err := l.Head(context.Background()); err != nil || head != 3 {
-			t.Errorf("%d, %v", head, err)
+			t.Errorf("Head = %d, error %v, want 3", head, err)
 		}
 	})
 }

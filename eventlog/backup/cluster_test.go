@@ -13,7 +13,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// elected is a cluster whose servers have a leader.
+// elected starts a cluster and waits until it has elected its leader.
 func elected(t *testing.T) (servers []*logtest.Member, urls string) {
 	t.Helper()
 	servers, urls = logtest.Cluster(t)
@@ -29,7 +29,7 @@ func elected(t *testing.T) (servers []*logtest.Member, urls string) {
 	return servers, urls
 }
 
-// TestRestoreToACluster: three servers hold what was restored, also when a restore before was cut off.
+// TestRestoreToACluster checks that all three servers have the restored log, also after an interrupted restore.
 func TestRestoreToACluster(t *testing.T) {
 	from := t.TempDir()
 	m := backedUp(t, logOf(t, 400), from)
@@ -50,14 +50,14 @@ func TestRestoreToACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(waited) == 0 || !strings.HasPrefix(waited[0], "for all 3 servers of stream "+eventlog.DefaultStream) {
-		t.Errorf("it says that it waits %q", waited)
+		t.Errorf("Waiting was called with %q", waited)
 	}
 	if got := root(t, o.URL); got != m.Checkpoint() {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
 	appendTo(t, o.URL, 3)
 
-	// The server goes that had it first.
+	// Stop the leader, which had the commits first.
 	l, err := eventlog.Connect(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestRestoreToACluster(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	// That server may have led the others, too: until they have elected another one, they open no log.
+	// The stopped server may also have led the cluster. Until the others have elected a leader, no log can be opened.
 	again, err := eventlog.Connect(ctx, o)
 	for ; errors.Is(err, eventlog.ErrUnavailable) && ctx.Err() == nil; again, err = eventlog.Connect(ctx, o) {
 	}
@@ -79,6 +79,6 @@ func TestRestoreToACluster(t *testing.T) {
 	}
 	defer again.Close()
 	if got := root(t, o.URL); got.Size != m.Checkpoint().Size+3 {
-		t.Errorf("the other servers have %d commits", got.Size)
+		t.Errorf("the remaining servers have %d commits, want all", got.Size)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestDeniedRestore: a restore ends at once with the permission that its user lacks, at each of its steps.
+// TestDeniedRestore checks that a restore fails at once with the missing permission, at each of its steps.
 func TestDeniedRestore(t *testing.T) {
 	with := func(name string, p server.SubjectPermission) *server.User {
 		return &server.User{Username: name, Password: "x", Permissions: &server.Permissions{Publish: &p}}
@@ -28,7 +28,7 @@ func TestDeniedRestore(t *testing.T) {
 	} {
 		err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: strings.Replace(srv.ClientURL(), "//", "//"+c.user+":x@", 1)}, madeUp(30))
 		if !errors.Is(err, eventlog.ErrPermission) || !strings.Contains(err.Error(), c.lacks) {
-			t.Errorf("%s: %v, want %s", c.user, err, c.lacks)
+			t.Errorf("RestoreExternal as %s = %v, want %s", c.user, err, c.lacks)
 		}
 	}
 }

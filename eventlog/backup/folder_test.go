@@ -10,8 +10,8 @@ import (
 	"scute.dev/eventlog/backup"
 )
 
-// TestBackupKeepsWhatIsNotItsOwn: exports and the hashes of an auditor in a folder are not taken for the rest of a backup, and no
-// backup whose manifest was lost is.
+// TestBackupKeepsWhatIsNotItsOwn checks that a backup refuses a folder with exports, with an auditor's hashes or with
+// an earlier backup without a manifest, and changes none of these files.
 func TestBackupKeepsWhatIsNotItsOwn(t *testing.T) {
 	dir := logOf(t, 20)
 	for name, files := range map[string][]string{
@@ -28,12 +28,12 @@ func TestBackupKeepsWhatIsNotItsOwn(t *testing.T) {
 			}
 			with(t, dir, func(l *eventlog.Log) {
 				if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()}); err == nil {
-					t.Error("the folder was taken")
+					t.Error("Write to the folder succeeded")
 				}
 			})
 			for _, f := range files {
 				if text, err := os.ReadFile(filepath.Join(to, f)); err != nil || string(text) != "mine\n" {
-					t.Errorf("%s is not as it was, it has %d bytes: %v", f, len(text), err)
+					t.Errorf("%s was changed, it has %d bytes, error %v", f, len(text), err)
 				}
 			}
 		})

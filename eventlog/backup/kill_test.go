@@ -13,7 +13,7 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// TestBackupIsKilled: a death in the middle leaves the backup that was there, and the next backup is whole.
+// TestBackupIsKilled checks that a killed backup leaves the earlier backup, and that the next backup is complete.
 func TestBackupIsKilled(t *testing.T) {
 	dir := logOf(t, 400)
 	for _, phase := range []string{"copy", "check"} {
@@ -22,7 +22,7 @@ func TestBackupIsKilled(t *testing.T) {
 				to := t.TempDir()
 				killedAt(t, "backup", dir, to, phase, at)
 				if _, err := backup.Verify(t.Context(), to, nil); !errors.Is(err, backup.ErrNone) {
-					t.Errorf("half a backup is there: %v", err)
+					t.Errorf("Verify of an incomplete backup = %v, want ErrNone", err)
 				}
 				backedUp(t, dir, to)
 				place := t.TempDir()
@@ -43,10 +43,10 @@ func TestBackupIsKilled(t *testing.T) {
 			was := backedUp(t, dir, to)
 			killedAt(t, "backup", longer, to, phase, 425)
 			if m, err := backup.Verify(t.Context(), to, nil); phase == "copy" && (err != nil || m.Root != was.Root) {
-				t.Errorf("the backup is not the one that was there: %v", err)
+				t.Errorf("the earlier backup was changed: %v", err)
 			}
 			if m := backedUp(t, longer, to); m.Last != 450 {
-				t.Errorf("the next backup ends at %d", m.Last)
+				t.Errorf("the next backup ends at %d, want 450", m.Last)
 			}
 			if _, err := backup.Verify(t.Context(), to, nil); err != nil {
 				t.Error(err)
@@ -55,7 +55,8 @@ func TestBackupIsKilled(t *testing.T) {
 	}
 }
 
-// TestRestoreIsKilled: a death in the middle leaves nothing that is taken for a log, and the next restore is whole.
+// TestRestoreIsKilled checks that a killed restore leaves nothing that opens as a log, and that the next restore is
+// complete.
 func TestRestoreIsKilled(t *testing.T) {
 	from := t.TempDir()
 	m := backedUp(t, logOf(t, 400), from)
@@ -65,23 +66,23 @@ func TestRestoreIsKilled(t *testing.T) {
 				to := t.TempDir()
 				killedAt(t, "restore", from, to, phase, at)
 				if _, err := os.Stat(filepath.Join(to, "jetstream")); err == nil {
-					t.Error("half a log is there")
+					t.Error("an incomplete log exists")
 				}
 				restored(t, from, to)
 				if got := root(t, to); got != m.Checkpoint() {
 					t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 				}
 				if entries, err := filepath.Glob(filepath.Join(to, "*restoring*")); err != nil || len(entries) > 0 {
-					t.Errorf("left behind: %v, %v", entries, err)
+					t.Errorf("files of the killed restore remain: %v, error %v", entries, err)
 				}
 			})
 			t.Run(fmt.Sprintf("external, %s %d", phase, at), func(t *testing.T) {
-				t.Parallel() // a server waits five seconds for more of a restore that was cut off
+				t.Parallel() // a server waits five seconds for the rest of an interrupted restore
 				to := external(t)
 				killedAt(t, "restore", from, to, phase, at)
 				if _, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: to}); err == nil ||
 					!errors.Is(err, eventlog.ErrMissing) && !strings.Contains(err.Error(), "its restore did not end") {
-					t.Errorf("half a log can be opened: %v", err)
+					t.Errorf("Connect to an incomplete log = %v", err)
 				}
 				restored(t, from, to)
 				if got := root(t, to); got != m.Checkpoint() {

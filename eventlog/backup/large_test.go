@@ -10,11 +10,11 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// TestLargeLog backs a log of 100,000 commits up and restores it, in a memory that is bounded. The servers are other
-// processes: theirs is their own.
+// TestLargeLog backs up and restores a log of 100,000 commits in bounded memory. The servers are separate processes, so
+// that their memory is not counted.
 func TestLargeLog(t *testing.T) {
 	const n = 100_000
-	const limit = 48 << 20 // what a reader has asked the server for, and the buffers of the connection
+	const limit = 48 << 20 // the size of a reader's request, and the buffers of the connection
 	var stats runtime.MemStats
 	inUse := func() uint64 {
 		runtime.GC()
@@ -38,10 +38,10 @@ func TestLargeLog(t *testing.T) {
 	})
 	m, err := backup.Verify(t.Context(), to, nil)
 	if err != nil || m.Last != n || m.Bytes() < n*500 {
-		t.Fatalf("%d commits, %d bytes: %v", m.Last, m.Bytes(), err)
+		t.Fatalf("the backup has %d commits and %d bytes, error %v", m.Last, m.Bytes(), err)
 	}
 	if len(m.Parts) < 2 {
-		t.Errorf("a backup of %d MiB has %d parts", m.Bytes()>>20, len(m.Parts))
+		t.Errorf("the backup of %d MiB has %d parts, want several", m.Bytes()>>20, len(m.Parts))
 	}
 	if err := restoreTo(t.Context(), place, backup.Restored(to, m, measure, measure), embedded.RestoreOptions{}); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// childEnv makes the test binary another process that can be killed: its value is the part to play.
+// childEnv is the variable that makes the test binary run as a child process; its value is the child's role.
 const childEnv = "SCUTE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// play backs the log in folder or at URL from up into to, or restores the backup in from to to, and stops for good at a commit: while
-// it is copied, or while it is checked.
+// play backs up the log in folder from into to, or restores the backup in from to the folder or URL to, and blocks at a
+// commit while it is copied or checked.
 func play(part, from, to, phase, at string) {
 	stopAt, err := strconv.ParseUint(at, 10, 64)
 	if err == nil {
@@ -90,7 +90,7 @@ func serve(dir string) {
 	os.Exit(0)
 }
 
-// elsewhere is a server in another process.
+// elsewhere starts a server in another process, and returns its URL.
 func elsewhere(t *testing.T) (url string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], t.TempDir())
@@ -115,7 +115,7 @@ func elsewhere(t *testing.T) (url string) {
 	return lines.Text()
 }
 
-// killedAt starts a part, and kills it with SIGKILL when it is at a commit.
+// killedAt starts a child, and kills it with SIGKILL when it is at a commit.
 func killedAt(t *testing.T, part, from, to, phase string, at uint64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], from, to, phase, strconv.FormatUint(at, 10))
@@ -137,6 +137,6 @@ func killedAt(t *testing.T, part, from, to, phase string, at uint64) {
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
 	if !arrived {
-		t.Fatalf("the child did not get to commit %d (%s)", at, phase)
+		t.Fatalf("the child did not reach commit %d (%s)", at, phase)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// A process that is killed while it starts a child leaves the lock to that child, until the child becomes its program.
+// TestALockThatOutlivesItsHolderIsWaitedFor checks that a lock is waited for if its owner is dead. A process that is
+// killed while it forks leaves its lock to the child until the child calls exec.
 func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -50,7 +51,7 @@ func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A copy of the folder holds up who wants to write, and does not turn it away.
+// TestACopyIsWaitedFor checks that a writer waits while the folder is copied, and a copy of a folder in use is refused.
 func TestACopyIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, lockFile), fmt.Appendf(nil, "%d\n", dead(t)), 0o600); err != nil {
@@ -60,7 +61,7 @@ func TestACopyIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.Command("sleep", "0.3") // it has the lock for as long as it runs
+	child := exec.Command("sleep", "0.3") // it holds the lock while it runs
 	child.ExtraFiles = []*os.File{copying}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestACopyIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := lockToRead(dir); !errors.Is(err, eventlog.ErrLocked) {
-		t.Errorf("a folder that a process writes to can be copied: %v", err)
+		t.Errorf("lockToRead of a folder in use = %v, want ErrLocked", err)
 	}
 	f.Close()
 }

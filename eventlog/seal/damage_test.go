@@ -20,15 +20,16 @@ import (
 )
 
 const (
-	// recordHead is what a record of the store begins with: length (4), sequence (8), time (8), length of the subject (2).
+	// recordHead is the size of the head of a stored record: length (4), sequence (8), time (8), length of the subject
+	// (2).
 	recordHead = 22
-	// checksum is what it ends with.
+	// checksum is the size of the checksum at the end of a record.
 	checksum = 8
-	// hasHeader is set in the length of a record with a header.
+	// hasHeader is the bit in a record's length that is set if it has a header.
 	hasHeader = 1 << 31
 )
 
-// disk is the folder of a stopped log, and its block file cut into records.
+// disk is the folder of a stopped log, with its block file split into records.
 type disk struct {
 	dir     string
 	records [][]byte
@@ -38,7 +39,7 @@ func (d *disk) block() string {
 	return filepath.Join(d.dir, "jetstream", "$G", "streams", eventlog.DefaultStream, "msgs", "1.blk")
 }
 
-// cut reads the records of the block file.
+// cut splits the block file into records.
 func (d *disk) cut(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.block())
@@ -58,7 +59,7 @@ func (d *disk) write(t *testing.T) {
 	}
 }
 
-// forge makes the checksum of a record right again, as somebody who knows the store can.
+// forge recomputes the checksum of a record, as an attacker could.
 func forge(t *testing.T, r []byte) {
 	t.Helper()
 	key := sha256.Sum256([]byte(eventlog.DefaultStream + "-1"))
@@ -73,7 +74,7 @@ func forge(t *testing.T, r []byte) {
 	copy(r[len(r)-checksum:], h.Sum(nil))
 }
 
-// sealedDisk is a stopped log of twelve commits that were sealed.
+// sealedDisk returns a stopped log of twelve sealed commits.
 func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
 	t.Helper()
 	d := &disk{dir: t.TempDir()}
@@ -109,7 +110,7 @@ func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
 	return d, s.Tree(), c
 }
 
-// copied is the disk in another folder.
+// copied returns a copy of the disk in another folder.
 func (d *disk) copied(t *testing.T) *disk {
 	t.Helper()
 	c := &disk{dir: t.TempDir()}
@@ -122,7 +123,7 @@ func (d *disk) copied(t *testing.T) *disk {
 	return c
 }
 
-// findings verifies what the server makes of a disk.
+// findings returns the findings of a verification of the disk, as the server reads it.
 func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) string {
 	t.Helper()
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: d.dir, Examine: true})
@@ -141,7 +142,8 @@ func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) str
 	return fmt.Sprint(r.Findings)
 }
 
-// TestDamage damages the files of a stopped log in each way, starts the server on them, and reads what the verification says.
+// TestDamage damages the files of a stopped log in various ways, starts the server on them, and checks the findings of
+// the verification.
 func TestDamage(t *testing.T) {
 	original, tree, want := sealedDisk(t)
 	const victim = 5 // the commit with sequence 6
@@ -159,7 +161,7 @@ func TestDamage(t *testing.T) {
 	type damage struct {
 		name string
 		do   func(*testing.T, *disk)
-		// says is in the findings.
+		// says is contained in the findings.
 		says string
 	}
 	cases := []damage{
@@ -222,7 +224,7 @@ func TestDamage(t *testing.T) {
 			d := original.copied(t)
 			c.do(t, d)
 			if got := d.findings(t, want, tree); !strings.Contains(got, c.says) {
-				t.Errorf("it says %s, want %s", got, c.says)
+				t.Errorf("findings = %s, want %s", got, c.says)
 			}
 		})
 	}

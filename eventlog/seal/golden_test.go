@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// golden compares with a file. UPDATE=1 writes it: what is pinned here must never change, or checkpoints that were published
-// could not be verified any more.
+// golden compares text with a file, which UPDATE=1 writes. The files must never change: published checkpoints could no
+// longer be verified.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -34,7 +34,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestLeaf pins the encoding of a message and its hash.
+// TestLeaf checks that the encoding and the hash of a message never change.
 func TestLeaf(t *testing.T) {
 	var out strings.Builder
 	for _, m := range []Message{
@@ -51,10 +51,10 @@ func TestLeaf(t *testing.T) {
 	golden(t, "leaf.golden", out.String())
 }
 
-// testKey is a key that is no secret.
+// testKey returns a fixed key.
 func testKey() Key { return newKey(ed25519.NewKeyFromSeed([]byte("only for the golden files: seed."))) }
 
-// TestCheckpoint pins the text of a checkpoint and of its key.
+// TestCheckpoint checks that the text of a checkpoint and of its key never change.
 func TestCheckpoint(t *testing.T) {
 	k := testKey()
 	_, c := sealed(t, t.TempDir(), messages(5))
@@ -69,11 +69,11 @@ func TestCheckpoint(t *testing.T) {
 	golden(t, "checkpoint.golden", string(public)+"\n\n"+string(signed))
 	got, err := OpenCheckpoint(signed, public)
 	if err != nil || got != c {
-		t.Errorf("read %v, %v; want %v", got, err, c)
+		t.Errorf("OpenCheckpoint = %v, error %v; want %v", got, err, c)
 	}
 }
 
-// TestCheckpointOfOthers refuses what the key did not sign.
+// TestCheckpointOfOthers checks that checkpoints are rejected that the key did not sign.
 func TestCheckpointOfOthers(t *testing.T) {
 	_, c := sealed(t, t.TempDir(), messages(5))
 	k := testKey()
@@ -113,12 +113,12 @@ func TestCheckpointOfOthers(t *testing.T) {
 		"another size": strings.Replace(string(signed), "\n5\n", "\n4\n", 1), "cut": string(signed[:len(signed)-9]),
 	} {
 		if got, err := OpenCheckpoint([]byte(text), public); err == nil {
-			t.Errorf("%s: it was taken for %v", name, got)
+			t.Errorf("%s: OpenCheckpoint = %v, want an error", name, got)
 		}
 	}
 }
 
-// TestKeyIsNotPrinted formats a key in all the ways in which a log line may.
+// TestKeyIsNotPrinted checks that no format verb prints the key.
 func TestKeyIsNotPrinted(t *testing.T) {
 	k := testKey()
 	secret := k.private().Seed()
@@ -134,13 +134,13 @@ func TestKeyIsNotPrinted(t *testing.T) {
 	}
 	_, err := ParseKey([]byte("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"))
 	if err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("ParseKey = %v, want an error without the text", err)
 	}
 	text, err := k.PEM()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again, err := ParseKey(text); err != nil || !again.private().Equal(k.private()) {
-		t.Errorf("read back: %v", err)
+		t.Errorf("ParseKey of the PEM text = %v, want the same key", err)
 	}
 }

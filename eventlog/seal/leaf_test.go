@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAHasherDependsOnNoEarlierMessage: what it remembers of the last header changes no hash.
+// TestAHasherDependsOnNoEarlierMessage checks that the hasher's cache of the last header does not change hashes.
 func TestAHasherDependsOnNoEarlierMessage(t *testing.T) {
 	var h Hasher
 	for i, header := range []map[string][]string{
@@ -24,7 +24,7 @@ func TestAHasherDependsOnNoEarlierMessage(t *testing.T) {
 			t.Errorf("header %v: hash %x, want %x", header, got, want)
 		}
 		if read, err := ParseLeaf(leaf[1:]); err != nil || len(read.Header) > len(header) {
-			t.Errorf("header %v: read as %v, %v", header, read.Header, err)
+			t.Errorf("header %v: ParseLeaf = %v, error %v", header, read.Header, err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// message is the n-th commit of a made-up log.
+// message returns the n-th commit of a generated log.
 func message(n uint64) Message {
 	return Message{
 		Seq: n, Stored: time.Unix(1_800_000_000, int64(n)).UTC(), Subject: fmt.Sprintf("scute.log.move.a%d", n%7), //nolint:gosec // small
@@ -26,7 +26,7 @@ func messages(n int) []Message {
 	return out
 }
 
-// sealed is the tree of some commits, in a folder, and its checkpoint.
+// sealed returns the tree of some commits, stored in dir, and its checkpoint.
 func sealed(t testing.TB, dir string, of []Message) (*Tree, Checkpoint) {
 	t.Helper()
 	tree, err := OpenTree(dir, 0)
@@ -70,7 +70,7 @@ func verify(t testing.TB, want Checkpoint, earlier []Checkpoint, tree *Tree, fou
 	return r
 }
 
-// renumber gives commits the sequences of their places.
+// renumber sets the sequences of commits to their positions.
 func renumber(list []Message) []Message {
 	list = slices.Clone(list)
 	for i := range list {
@@ -85,7 +85,7 @@ func forged(seq uint64) Message {
 	return m
 }
 
-// TestLocate changes a log of 40 commits in each way, and reads what is said of it with the leaf hashes, with earlier
+// TestLocate changes a log of 40 commits in various ways, and checks the findings with the leaf hashes, with earlier
 // checkpoints, and with the last checkpoint alone.
 func TestLocate(t *testing.T) {
 	original := messages(40)
@@ -146,8 +146,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestAnyChange changes logs of any size at random: it is never called intact, and with the leaf hashes every sequence at which
-// another commit is, or none, is in a finding.
+// TestAnyChange changes random logs at random. Verification must report each changed log, and with the leaf hashes
+// report exactly the sequences that differ.
 func TestAnyChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		original := messages(rapid.IntRange(1, 70).Draw(rt, "size"))
@@ -178,13 +178,13 @@ func TestAnyChange(t *testing.T) {
 		for _, with := range []*Tree{tree, nil} {
 			r := verify(t, want, nil, with, list)
 			if r.Intact() != (len(differs) == 0) {
-				rt.Fatalf("%d sequences differ, the findings are %v", len(differs), r.Findings)
+				rt.Fatalf("%d sequences differ, findings are %v", len(differs), r.Findings)
 			}
 			for seq := range differs {
 				if !slices.ContainsFunc(r.Findings, func(f Finding) bool {
 					return f.First <= seq && seq <= f.Last || f.Sealed != 0 && f.Sealed <= seq && seq <= f.Sealed+f.Last-f.First
 				}) {
-					rt.Fatalf("sequence %d differs and is in no finding: %v", seq, r.Findings)
+					rt.Fatalf("sequence %d differs but is in no finding: %v", seq, r.Findings)
 				}
 			}
 			if with == nil {
@@ -193,7 +193,7 @@ func TestAnyChange(t *testing.T) {
 			for _, f := range r.Findings {
 				for seq := f.First; seq <= min(f.Last, want.Size); seq++ {
 					if !differs[seq] {
-						rt.Fatalf("sequence %d is as it was sealed, but is said to be %s: %v", seq, f.Kind, r.Findings)
+						rt.Fatalf("sequence %d is unchanged but reported as %s: %v", seq, f.Kind, r.Findings)
 					}
 				}
 			}
@@ -201,7 +201,7 @@ func TestAnyChange(t *testing.T) {
 	})
 }
 
-// TestTreeIsRFC6962 compares the tree with the one that tlog makes.
+// TestTreeIsRFC6962 compares the tree with the one of package tlog.
 func TestTreeIsRFC6962(t *testing.T) {
 	const n = 300
 	tree, _ := sealed(t, t.TempDir(), messages(n))
@@ -224,7 +224,7 @@ func TestTreeIsRFC6962(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := checkpointAt(t, tree, uint64(i+1)).Root; got != want { //nolint:gosec // small
-			t.Fatalf("the root of %d commits is %s, want %s", i+1, got, want)
+			t.Fatalf("root of %d commits = %s, want %s", i+1, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"scute.dev/export/consume"
 )
 
-// records is a log of stored commits.
+// records is a log of fixed commits.
 type records struct {
 	id  string
 	all []eventlog.Record
@@ -38,7 +38,7 @@ func (l records) Follow(_ context.Context, after uint64, fn func(eventlog.Record
 	return errEnd
 }
 
-// twoEvents is a commit of two events, poison a message that is none, by their sequences.
+// twoEvents returns a commit of two events, and poison a message that is not an event.
 func twoEvents(seq uint64) eventlog.Record {
 	return eventlog.NewRecord(seq, at, "scute.log.move.a", map[string][]string{"Content-Type": {"application/cloudevents-batch+json"}}, []byte(`[
 		{"specversion":"1.0","id":"c/0","type":"dev.scute.move.one.v1","time":"2026-11-22T10:00:00Z","data":{}},
@@ -49,7 +49,7 @@ func poison(seq uint64) eventlog.Record {
 	return eventlog.NewRecord(seq, at, "scute.log.move.a", nil, []byte("by hand"))
 }
 
-// memory is a Store that counts.
+// memory is a Store in memory that counts its writes.
 type memory struct {
 	at    consume.Position
 	saves int
@@ -62,8 +62,8 @@ func (m *memory) Save(_ context.Context, p consume.Position) error {
 	return nil
 }
 
-// TestConsumer: events come in order with their place in the log, what is no event is passed over and said, and a commit whose
-// second event was not taken is repeated.
+// TestConsumer checks that events are passed on in order with their positions, that messages that are not events are
+// skipped and logged, and that a commit is repeated from its first event if its second event failed.
 func TestConsumer(t *testing.T) {
 	var said strings.Builder
 	var got []string
@@ -83,13 +83,13 @@ func TestConsumer(t *testing.T) {
 	}
 	err := c.Run(t.Context())
 	if !errors.Is(err, refused) || !strings.Contains(err.Error(), "event c/1 of scute.dev/move/a, commit 3") {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Run = %v, want the error with the event and the commit", err)
 	}
 	if store.at.LogID != "this" || store.at.Sequence != 2 || store.saves != 1 {
-		t.Errorf("%d saves, the position is %+v, want 2 of this", store.saves, store.at)
+		t.Errorf("%d saves, position %+v, want 1 save at sequence 2 of log this", store.saves, store.at)
 	}
 	if !strings.Contains(said.String(), "no event of scute") || !strings.Contains(said.String(), "sequence=2") {
-		t.Errorf("of a message that is no event was said: %s", &said)
+		t.Errorf("log output does not report the skipped message: %s", &said)
 	}
 	refuse = false
 	if err := c.Run(t.Context()); !errors.Is(err, errEnd) {
@@ -97,11 +97,11 @@ func TestConsumer(t *testing.T) {
 	}
 	want := []string{"this 1 c/0", "this 1 c/1", "this 3 c/0", "this 3 c/0", "this 3 c/1", "this 4 c/0", "this 4 c/1"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("taken (-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
-// TestAnotherLogIsReadFromItsBeginning: a position counts for its log only.
+// TestAnotherLogIsReadFromItsBeginning checks that a position is only used with its own log.
 func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 	var said strings.Builder
 	taken := 0
@@ -111,14 +111,15 @@ func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&said, nil)),
 	}
 	if err := c.Run(t.Context()); !errors.Is(err, errEnd) || taken != 2 {
-		t.Errorf("%d events: %v", taken, err)
+		t.Errorf("got %d events, error %v, want 2", taken, err)
 	}
 	if !strings.Contains(said.String(), "another event log") {
-		t.Errorf("it said %q", &said)
+		t.Errorf("log output = %q, want a report of the other log", &said)
 	}
 }
 
-// TestLogThatWentBack: where a log lost commits and continued, nothing is passed over without a word; an operator decides where to continue.
+// TestLogThatWentBack checks that a consumer stops if the log lost commits and continued; an operator decides where to
+// resume.
 func TestLogThatWentBack(t *testing.T) {
 	store, taken := &memory{}, 0
 	run := func(all ...eventlog.Record) error {
@@ -126,31 +127,31 @@ func TestLogThatWentBack(t *testing.T) {
 		return c.Run(t.Context())
 	}
 	if err := run(twoEvents(1), twoEvents(2), twoEvents(3)); !errors.Is(err, errEnd) || taken != 6 {
-		t.Fatalf("%d events: %v", taken, err)
+		t.Fatalf("got %d events, error %v, want 6", taken, err)
 	}
 	if err := run(twoEvents(1), twoEvents(2), poison(3), twoEvents(4)); !errors.Is(err, consume.ErrWentBack) || taken != 6 {
-		t.Errorf("%d events, ended with %v", taken, err)
+		t.Errorf("got %d events, error %v, want 6 and ErrWentBack", taken, err)
 	}
 	store.at.Sequence = 1 // as an operator moves it
 	if err := run(twoEvents(1), twoEvents(2), poison(3), twoEvents(4)); !errors.Is(err, errEnd) || taken != 10 {
-		t.Errorf("%d events, ended with %v", taken, err)
+		t.Errorf("got %d events, error %v, want 10", taken, err)
 	}
 	store.at = consume.Position{Sequence: 3}
 	if err := run(twoEvents(1)); err == nil || !strings.Contains(err.Error(), "no log ID: add the ID of the log, which is this") || taken != 10 {
-		t.Errorf("%d events, ended with %v", taken, err)
+		t.Errorf("got %d events, error %v, want 10 and an error about the log ID", taken, err)
 	}
 }
 
 func TestFile(t *testing.T) {
 	f := consume.File(t.TempDir() + "/position")
 	if p, err := f.Load(t.Context()); err != nil || p != (consume.Position{}) {
-		t.Errorf("of none: %+v, %v", p, err)
+		t.Errorf("Load without a file = %+v, error %v", p, err)
 	}
 	want := consume.Position{LogID: "a", Sequence: 1 << 60}
 	if err := f.Save(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := f.Load(t.Context()); err != nil || p != want {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("Load = %+v, error %v", p, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"scute.dev/export/consume"
 )
 
-// A consumer fails at the second event, and resumes with that event when it runs again. It connects to the log of another process, and does not
-// link a server.
+// Example shows a consumer that fails at the second event, and resumes with that event when it runs again. It connects
+// to the log of another process, and does not link a server.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "log-")

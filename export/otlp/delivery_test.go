@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// receiver takes spans, or fails.
+// receiver receives spans, or fails.
 type receiver struct {
 	mu     sync.Mutex
 	took   []tracing.Span
@@ -53,7 +53,7 @@ func (r *receiver) send(_ context.Context, spans []tracing.Span) (int, error) {
 	return 0, nil
 }
 
-// names are the spans that were taken, in their order.
+// names returns the names of the received spans in order.
 func (r *receiver) names() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
 	for len(r.names()) < n {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("taken: %v, want %d", r.names(), n)
+			t.Fatalf("received %v, want %d", r.names(), n)
 		case <-r.longer:
 		}
 	}
@@ -125,7 +125,7 @@ func deliveryTo(t *testing.T, log *eventlog.Log, r *receiver) *Delivery {
 	}
 }
 
-// running runs a delivery until stop, or the end of the test.
+// running runs a delivery until stop is called, or until the end of the test.
 func running(t *testing.T, d *Delivery) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,7 +143,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// TestContinuesWhereItWas: a delivery that is stopped and begins again sends each span once, and knows of what was open when it stopped.
+// TestContinuesWhereItWas checks that a delivery that is stopped and restarted sends each span once, including spans
+// that were open when it stopped.
 func TestContinuesWhereItWas(t *testing.T) {
 	ctx := within(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
@@ -156,7 +157,7 @@ func TestContinuesWhereItWas(t *testing.T) {
 	stop()
 	p, err := d.Store.Load(ctx)
 	if err != nil || p.LogID != log.ID() || p.Since != 0 || p.Sequence < 3 {
-		t.Errorf("stopped at %+v, %v", p, err)
+		t.Errorf("position = %+v, error %v", p, err)
 	}
 	run.task("two")
 	run.end()
@@ -169,13 +170,13 @@ func TestContinuesWhereItWas(t *testing.T) {
 	root := r.took[4]
 	for i := range r.took {
 		if r.took[i].TraceID != root.TraceID || root.TraceID != tracing.TraceID(log.ID(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/a/1"}, "") {
-			t.Errorf("%s is of trace %s, the run of %s", r.took[i].Name, r.took[i].TraceID, root.TraceID)
+			t.Errorf("%s is in trace %s, the run in %s", r.took[i].Name, r.took[i].TraceID, root.TraceID)
 		}
 	}
 	if p, err = d.Store.Load(ctx); err != nil || p.Sequence != run.last || p.Since != run.last {
-		t.Errorf("stopped at %+v, %v; the log ends at %d", p, err, run.last)
+		t.Errorf("position = %+v, error %v; the log ends at %d", p, err, run.last)
 	}
-	stop = running(t, d) // nothing is left
+	stop = running(t, d) // nothing remains to send
 	again := &writer{t: t, log: log, of: "fleet/b/1"}
 	again.begin()
 	again.end()
@@ -186,7 +187,8 @@ func TestContinuesWhereItWas(t *testing.T) {
 	}
 }
 
-// TestCollectorThatIsDown: nobody who writes to the log waits for it; it is told once; all spans come when it is there again.
+// TestCollectorThatIsDown checks that an unavailable collector does not block writers of the log, raises one alarm, and
+// receives all spans later.
 func TestCollectorThatIsDown(t *testing.T) {
 	ctx := within(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
@@ -208,14 +210,14 @@ func TestCollectorThatIsDown(t *testing.T) {
 	r.until(ctx, t, 4*ahead+1)
 	stop()
 	if len(alarms) > 0 {
-		t.Errorf("told again: %s", <-alarms)
+		t.Errorf("second alarm: %s", <-alarms)
 	}
 	if s := d.State(); s.Sequence != run.last || s.Sent != 4*ahead+1 || s.Refused != 0 {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
-// TestRefusedSpansAreGivenUp: those after them are sent.
+// TestRefusedSpansAreGivenUp checks that spans are dropped that the collector rejects, and that later ones are sent.
 func TestRefusedSpansAreGivenUp(t *testing.T) {
 	ctx := within(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
@@ -235,11 +237,12 @@ func TestRefusedSpansAreGivenUp(t *testing.T) {
 	r.until(ctx, t, 1)
 	stop()
 	if s := d.State(); s.Sent != 1 || s.Refused != 2 {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
-// TestLogThatWentBack: the spans of a log that has other commits than those that were sent are sent from its beginning.
+// TestLogThatWentBack checks that if the log has other commits than those that were sent, its spans are sent from the
+// beginning.
 func TestLogThatWentBack(t *testing.T) {
 	ctx := within(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
@@ -264,7 +267,7 @@ func TestLogThatWentBack(t *testing.T) {
 	}
 }
 
-// TestBatches: what ended long ago is sent many spans at a time.
+// TestBatches checks that spans are sent in batches when many are pending.
 func TestBatches(t *testing.T) {
 	ctx := within(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()

@@ -36,7 +36,7 @@ func (s *service) Export(ctx context.Context, request *collector.ExportTraceServ
 	return s.response, s.err
 }
 
-// serve has the environment lead to a service.
+// serve starts a service, and sets the environment of a sender to it.
 func serve(t *testing.T) (*service, *Sender) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -72,7 +72,7 @@ func span() tracing.Span {
 	}
 }
 
-// TestRequest: a span arrives as it is, with what the environment says of the resource and the headers.
+// TestRequest checks that a span is sent unchanged, with the resource and the headers of the environment.
 func TestRequest(t *testing.T) {
 	s, sender := serve(t)
 	want := span()
@@ -80,7 +80,7 @@ func TestRequest(t *testing.T) {
 		t.Fatal(refused, err)
 	}
 	if got := s.headers.Get("authorization"); len(got) != 1 || got[0] != "Bearer sesame" {
-		t.Errorf("headers %v", s.headers)
+		t.Errorf("headers = %v", s.headers)
 	}
 	of := s.got.GetResourceSpans()[0]
 	said := map[string]string{}
@@ -88,7 +88,7 @@ func TestRequest(t *testing.T) {
 		said[kv.GetKey()] = kv.GetValue().GetStringValue()
 	}
 	if said["service.name"] != "scuted" || said["k8s.cluster.uid"] != "uid-of-kube-system" || said["k8s.cluster.name"] != "blue" {
-		t.Errorf("resource %v", said)
+		t.Errorf("resource = %v", said)
 	}
 	got := of.GetScopeSpans()[0].GetSpans()[0]
 	switch {
@@ -96,11 +96,11 @@ func TestRequest(t *testing.T) {
 		got.GetStartTimeUnixNano() != uint64(want.Start.UnixNano()), got.GetEndTimeUnixNano() != uint64(want.End.UnixNano()),
 		got.GetStatus().GetCode() != traces.Status_STATUS_CODE_ERROR, got.GetStatus().GetMessage() != "it broke", got.GetEvents()[0].GetName() != "claimed",
 		got.GetAttributes()[0].GetKey() != "scute.task.name":
-		t.Errorf("arrived: %v", got)
+		t.Errorf("received %v", got)
 	}
 }
 
-// TestAnswers: what is tried again, and what is given up. Nothing that is told has a secret.
+// TestAnswers checks which errors are retried and which are final, and that errors contain no secret.
 func TestAnswers(t *testing.T) {
 	s, sender := serve(t)
 	for code, refused := range map[codes.Code]int{
@@ -110,41 +110,42 @@ func TestAnswers(t *testing.T) {
 		s.err = status.Error(code, "no, Bearer "+strings.Repeat("sesame", 5))
 		n, err := sender.Send(t.Context(), []tracing.Span{span(), span()})
 		if n != refused || err == nil || errors.Is(err, errRefused) != (refused > 0) || !strings.Contains(err.Error(), code.String()) || strings.Contains(err.Error(), "sesame") {
-			t.Errorf("%s: %d, %v", code, n, err)
+			t.Errorf("%s: refused %d, error %v", code, n, err)
 		}
 	}
 	s.err, s.response = nil, &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}
 	if n, err := sender.Send(t.Context(), []tracing.Span{span(), span()}); n != 1 || !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "too old") {
-		t.Errorf("a part: %d, %v", n, err)
+		t.Errorf("partial success: refused %d, error %v", n, err)
 	}
 	s.response = &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{ErrorMessage: "be slower"}}
 	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err != nil {
-		t.Errorf("a warning: %d, %v", n, err)
+		t.Errorf("warning: refused %d, error %v", n, err)
 	}
 }
 
-// TestLargeSpansAreTaken: spans that together are more than a collector takes at once come in several requests, and hold up no others.
+// TestLargeSpansAreTaken checks that spans that exceed the size limit of a collector are sent in several requests, and
+// do not block others.
 func TestLargeSpansAreTaken(t *testing.T) {
 	_, sender := serve(t)
 	large := span()
-	for range 100 { // what a span has at most
+	for range 100 { // the maximum of a span
 		large.Marks = append(large.Marks, tracing.Mark{
 			Name: "exception", At: large.Start, Attributes: []attribute.KeyValue{attribute.String("exception.message", strings.Repeat("x", 1000))},
 		})
 	}
 	spans := slices.Repeat([]tracing.Span{large}, 50)
-	d := &Delivery{Send: sender.Send, First: time.Millisecond, GivenUp: func(n int, err error) { t.Errorf("%d are given up: %v", n, err) }}
+	d := &Delivery{Send: sender.Send, First: time.Millisecond, GivenUp: func(n int, err error) { t.Errorf("%d spans were dropped: %v", n, err) }}
 	ctx := within(t, time.Minute)
-	d.Alarm = func(err error) { t.Fatalf("denied: %v", err) }
+	d.Alarm = func(err error) { t.Fatalf("alarm: %v", err) }
 	if err := d.send(ctx, spans); err != nil {
 		t.Fatal(err)
 	}
 	if s := d.State(); s.Sent != 50 || s.Refused != 0 {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("state = %+v", s)
 	}
 }
 
-// TestNobodyThere: the connection is refused, which is tried again.
+// TestNobodyThere checks that a refused connection is not final.
 func TestNobodyThere(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	sender, err := NewSender(t.Context(), "u")
@@ -152,7 +153,7 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err == nil || errors.Is(err, errRefused) || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("Send = %d, error %v", n, err)
 	}
 	if err := sender.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -15,14 +15,14 @@ func TestConfigMap(t *testing.T) {
 	client := fake.NewClientset().CoreV1().ConfigMaps("scute-system")
 	c := &ConfigMap{Client: client, Object: "scute-webhook"}
 	if p, err := c.Load(t.Context()); err != nil || p != (consume.Position{}) {
-		t.Errorf("of none: %+v, %v", p, err)
+		t.Errorf("Load without a ConfigMap = %+v, error %v", p, err)
 	}
 	for _, want := range []consume.Position{{LogID: "a", Commit: "c"}, {LogID: "a", Sequence: 3, Commit: "c", Since: 2}, {LogID: "a", Sequence: 4}} {
 		if err := c.Save(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
 		if p, err := c.Load(t.Context()); err != nil || p != want {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("Load = %+v, error %v", p, err)
 		}
 	}
 	if _, err := client.Update(t.Context(), &corev1.ConfigMap{

@@ -18,7 +18,7 @@ var (
 	attributes = cmp.Comparer(func(a, b attribute.KeyValue) bool { return a == b })
 )
 
-// draw writes spans as a tree, in the order of their starts.
+// draw renders spans as a tree, ordered by their start times.
 func draw(spans []Span, records []eventlog.Record) string {
 	var b strings.Builder
 	events, _ := records[0].Events()

@@ -18,10 +18,11 @@ import (
 	"scute.dev/internal/pinned"
 )
 
-// folders have the saved histories of real runs, moves and remediations.
+// folders maps kinds to the folders with saved histories of real runs, moves and remediations.
 var folders = map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.KindRun: "workflow", eventlog.KindRemediation: "remediator"}
 
-// TestSpans draws the spans of every saved history. A span that changes its identifier would be a second one to who has it.
+// TestSpans compares the spans of every saved history. A span whose identifier changes would appear twice in a
+// collector.
 func TestSpans(t *testing.T) {
 	datadriven.RunTest(t, "testdata/spans.txt", func(t *testing.T, d *datadriven.TestData) string {
 		kind, name, _ := strings.Cut(d.CmdArgs[0].Key, "/")
@@ -39,7 +40,7 @@ func TestSpans(t *testing.T) {
 	})
 }
 
-// TestEveryHistoryIsDrawn holds that none is left out of TestSpans.
+// TestEveryHistoryIsDrawn checks that TestSpans includes every history.
 func TestEveryHistoryIsDrawn(t *testing.T) {
 	drawn := map[string]bool{}
 	datadriven.Walk(t, "testdata/spans.txt", func(t *testing.T, path string) {
@@ -55,7 +56,8 @@ func TestEveryHistoryIsDrawn(t *testing.T) {
 	}
 }
 
-// TestContinued: a fold that begins after Since, wherever it was stopped, gives the spans that one without interruption gives.
+// TestContinued checks that a fold that is stopped anywhere and restarted after Since returns the same spans as one
+// without interruption.
 func TestContinued(t *testing.T) {
 	records := mixed(t)
 	whole := New("a-log")
@@ -75,7 +77,7 @@ func TestContinued(t *testing.T) {
 		cut := rapid.IntRange(0, len(records)-1).Draw(rt, "cut")
 		since := int(steps[cut].since) //nolint:gosec // small
 		if since > cut+1 {
-			rt.Fatalf("after commit %d, since %d", cut+1, since)
+			rt.Fatalf("Since after commit %d = %d", cut+1, since)
 		}
 		f := New("a-log")
 		for at := since; at < len(records); at++ {
@@ -84,16 +86,17 @@ func TestContinued(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if at > cut && !reflect.DeepEqual(steps[at].ended, ended) {
-				rt.Fatalf("stopped after %d, read again after %d, commit %d: %s", cut+1, since, at+1, cmp.Diff(steps[at].ended, ended, attributes))
+				rt.Fatalf("stopped after %d, restarted after %d, commit %d: %s", cut+1, since, at+1, cmp.Diff(steps[at].ended, ended, attributes))
 			}
 		}
 	})
 	if last := steps[len(steps)-1].since; last == 0 {
-		t.Error("a fold always begins with the first commit")
+		t.Error("Since never advances")
 	}
 }
 
-// TestIdentifiersAreDistinct: of all histories in one log, no two spans have the same identifier, and each span's parent is a span of its trace.
+// TestIdentifiersAreDistinct checks that no two spans of all histories in one log have the same identifier, and that
+// each span's parent is in its trace.
 func TestIdentifiersAreDistinct(t *testing.T) {
 	f := New("a-log")
 	seen := map[trace.SpanID]Span{}
@@ -104,10 +107,10 @@ func TestIdentifiersAreDistinct(t *testing.T) {
 		}
 		for _, s := range ended {
 			if other, ok := seen[s.SpanID]; ok {
-				t.Errorf("%s and %s are %s", other.Name, s.Name, s.SpanID)
+				t.Errorf("%s and %s have the identifier %s", other.Name, s.Name, s.SpanID)
 			}
 			if !s.SpanID.IsValid() || !s.TraceID.IsValid() || s.End.Before(s.Start) {
-				t.Errorf("%+v", s)
+				t.Errorf("invalid span %+v", s)
 			}
 			seen[s.SpanID] = s
 		}
@@ -117,31 +120,31 @@ func TestIdentifiersAreDistinct(t *testing.T) {
 			continue
 		}
 		if above, ok := seen[s.Parent]; ok && above.TraceID != s.TraceID {
-			t.Errorf("%s is of another trace than %s above it", s.Name, above.Name)
+			t.Errorf("%s is in another trace than its parent %s", s.Name, above.Name)
 		}
 	}
 }
 
-// TestOtherLogOtherSpans: the same events in another log are of other traces.
+// TestOtherLogOtherSpans checks that the same events in another log have other traces.
 func TestOtherLogOtherSpans(t *testing.T) {
 	of := eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/a/1"}
 	if TraceID("one", of, "") == TraceID("two", of, "") || RootID("one", of) == RootID("two", of) {
 		t.Error("two logs have the same trace")
 	}
 	if a, b := digest("ab", "c"), digest("a", "bc"); a == b {
-		t.Error("texts are not told apart")
+		t.Error("digest does not separate its arguments")
 	}
 }
 
-// TestUnreadable: a commit of a newer program is passed over, and the fold continues.
+// TestUnreadable checks that a commit of a newer version is skipped, and that the fold continues.
 func TestUnreadable(t *testing.T) {
 	f := New("a-log")
 	bad := eventlog.NewRecord(1, at, "scute.log.run.a", map[string][]string{"Ce-Type": {"dev.scute.run.unheard.v1"}}, []byte("{}"))
 	if ended, err := f.Apply(bad); err == nil || len(ended) > 0 || f.Open() != 0 {
-		t.Errorf("%v, %v", ended, err)
+		t.Errorf("Apply = %v, error %v", ended, err)
 	}
 	if f.Since(1) != 1 {
-		t.Errorf("since %d", f.Since(1))
+		t.Errorf("Since = %d, want 1", f.Since(1))
 	}
 }
 
@@ -175,13 +178,13 @@ func load(t *testing.T, kind eventlog.Kind, name string) *history {
 	return &history{of: eventlog.Aggregate{Kind: kind, ID: "fleet/" + name + "/1"}, name: name, events: events}
 }
 
-// storedOf are the commits of one history in a log.
+// storedOf returns the commits of one history in a log.
 func storedOf(t *testing.T, kind eventlog.Kind, name string) []eventlog.Record {
 	t.Helper()
 	return stores(t, load(t, kind, name))
 }
 
-// mixed are all histories in one log, their commits in turn.
+// mixed returns the interleaved commits of all histories in one log.
 func mixed(t *testing.T) []eventlog.Record {
 	t.Helper()
 	return stores(t, all(t)...)
@@ -200,7 +203,7 @@ func stores(t *testing.T, list ...*history) (records []eventlog.Record) {
 	return records
 }
 
-// commit is a batch of events as it is stored.
+// commit returns a batch of events in its stored form.
 func (h *history) commit(t *testing.T, seq uint64, events []eventlog.Event) eventlog.Record {
 	t.Helper()
 	batch := make([]eventlog.CloudEvent, len(events))

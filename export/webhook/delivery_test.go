@@ -27,7 +27,8 @@ import (
 	"scute.dev/export/consume"
 )
 
-// childEnv makes the test binary a process that delivers and can be killed: its value is the URL of the log.
+// childEnv is the variable that makes the test binary run a delivery that can be killed; its value is the URL of the
+// log.
 const childEnv = "SCUTE_TEST_LOG"
 
 func TestMain(m *testing.M) {
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// playDelivery delivers to a receiver, and has its position in a file.
+// playDelivery delivers to a receiver, with its position in a file.
 func playDelivery(logURL, receiver, position string) {
 	ctx := context.Background()
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: logURL})
@@ -57,7 +58,7 @@ func playDelivery(logURL, receiver, position string) {
 	d.Run(ctx)
 }
 
-// openLog is a log that listens, and a function that appends commits of one event to it.
+// openLog returns a log that listens, and a function that appends commits of one event to it.
 func openLog(t *testing.T) (*eventlog.Log, func(n int)) {
 	t.Helper()
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
@@ -81,7 +82,7 @@ func openLog(t *testing.T) (*eventlog.Log, func(n int)) {
 	}
 }
 
-// running runs a delivery until the test ends it.
+// running runs a delivery until stop is called, or until the end of the test.
 func running(t *testing.T, d *Delivery) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,13 +105,13 @@ func (d *Delivery) until(ctx context.Context, t *testing.T, want State) {
 	t.Helper()
 	for d.State() != want {
 		if ctx.Err() != nil {
-			t.Fatalf("the state is %+v, not %+v", d.State(), want)
+			t.Fatalf("state = %+v, want %+v", d.State(), want)
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// upTo are the sequences from 1 to n.
+// upTo returns the sequences from 1 to n.
 func upTo(n int) []string {
 	var out []string
 	for i := range n {
@@ -119,32 +120,34 @@ func upTo(n int) []string {
 	return out
 }
 
-// TestReceiverThatDies: the server dies and is there again; a writer of the log does not notice.
+// TestReceiverThatDies checks that a delivery continues after the receiver was down, and that writers of the log are
+// not affected.
 func TestReceiverThatDies(t *testing.T) {
 	ctx := within(t, time.Minute)
 	log, appendN := openLog(t)
 	r := newReceiver(t, nil)
 	d := &Delivery{Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Sink: sinkTo(t, r.URL, ""), Again: time.Millisecond, Alarm: func(bool, error) {}}
-	d.Sink.Patience = 50 * time.Millisecond // it gives up now and then, and continues
+	d.Sink.Patience = 50 * time.Millisecond // it stops trying now and then, and continues
 	stop := running(t, d)
 	appendN(3)
 	r.until(ctx, t, 3)
 	r.Server.CloseClientConnections()
 	r.Server.Close()
-	appendN(5) // nothing waits for the receiver
+	appendN(5) // appends do not wait for the receiver
 	listenAgain(t, strings.TrimPrefix(r.URL, "http://"), r)
-	r.untilTaken(ctx, t, "8") // the last one of before comes again if it was not answered
+	r.untilTaken(ctx, t, "8") // the last event before is repeated if it was not acknowledged
 	if got := slices.Compact(r.sequences()); !slices.Equal(got, upTo(8)) {
-		t.Errorf("taken: %v", got)
+		t.Errorf("received %v", got)
 	}
 	d.until(ctx, t, State{Sequence: 8})
 	stop()
 	if p, err := d.Store.Load(ctx); err != nil || p.LogID != log.ID() || p.Sequence != 8 {
-		t.Errorf("the position is %+v, %v", p, err)
+		t.Errorf("position = %+v, error %v", p, err)
 	}
 }
 
-// TestKillRepeatsAndLosesNothing kills the process that delivers, again and again, to a receiver that fails now and then.
+// TestKillRepeatsAndLosesNothing repeatedly kills the process of a delivery to a receiver that fails now and then, and
+// checks that no event is lost.
 func TestKillRepeatsAndLosesNothing(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	log, appendN := openLog(t)
@@ -158,7 +161,7 @@ func TestKillRepeatsAndLosesNothing(t *testing.T) {
 	const lives, each = 8, 20
 	for life := range lives {
 		appendN(each)
-		want := len(r.sequences()) + 5 + life // some more than before, at least
+		want := len(r.sequences()) + 5 + life // at least some more than before
 		cmd := exec.CommandContext(ctx, os.Args[0], r.URL, position)
 		cmd.Env = append(os.Environ(), childEnv+"="+log.URL())
 		cmd.Stderr = os.Stderr
@@ -179,23 +182,23 @@ func TestKillRepeatsAndLosesNothing(t *testing.T) {
 		_ = cmd.Wait()
 	}
 	got := r.sequences()
-	// Each life begins again at or before the first event that was not taken, and never after it.
+	// Each process resumes at or before the first event that was not acknowledged, and never after it.
 	next := 1
 	for _, s := range got {
 		n, _ := strconv.Atoi(s)
 		if n > next {
-			t.Fatalf("after %d came %d: %v", next-1, n, got)
+			t.Fatalf("after event %d came %d: %v", next-1, n, got)
 		}
 		next = max(next, n+1)
 	}
 	if next != lives*each+1 {
 		t.Errorf("%d of %d events were delivered", next-1, lives*each)
 	}
-	t.Logf("%d events, %d requests taken in %d lives", lives*each, len(got), lives)
+	t.Logf("%d events, %d requests received from %d processes", lives*each, len(got), lives)
 }
 
-// TestRefusedEventStops: nothing after it is delivered, it is told once and without secrets, and an operator lets it continue: by
-// another token, or past the event.
+// TestRefusedEventStops checks that nothing is delivered after a rejected event, that it raises one alarm without
+// secrets, and that delivery continues after a new token, or after a user skipped the event.
 func TestRefusedEventStops(t *testing.T) {
 	for name, decide := range map[string]func(t *testing.T, d *Delivery, r *receiver){
 		"another token": func(t *testing.T, d *Delivery, _ *receiver) { write(t, string(d.Sink.Secret), "another") },
@@ -226,28 +229,28 @@ func TestRefusedEventStops(t *testing.T) {
 			appendN(5)
 			alarm := <-alarms
 			if !strings.HasPrefix(alarm, "true ") || !strings.Contains(alarm, "commit 3") || !strings.Contains(alarm, "401 Unauthorized") {
-				t.Errorf("told: %s", alarm)
+				t.Errorf("alarm = %s", alarm)
 			}
 			d.until(ctx, t, State{Sequence: 2, Stopped: true})
 			if got := r.sequences(); !slices.Equal(got, upTo(2)) {
-				t.Errorf("taken before the decision: %v", got)
+				t.Errorf("received before the decision: %v", got)
 			}
 			decide(t, d, r)
 			r.untilTaken(ctx, t, "5")
 			stop()
 			if d.State().Stopped || len(alarms) > 0 {
-				t.Errorf("the state is %+v, and %d more alarms", d.State(), len(alarms))
+				t.Errorf("state %+v, and %d more alarms", d.State(), len(alarms))
 			}
 			for _, secret := range []string{token, "hidden", r.URL} {
 				if strings.Contains(said.String()+alarm, secret) {
-					t.Errorf("%q was told: %s %s", secret, alarm, &said)
+					t.Errorf("%q was reported: %s %s", secret, alarm, &said)
 				}
 			}
 		})
 	}
 }
 
-// TestDecidedAtOnce: who is told that a delivery stops, and moves its position in the same moment, is heeded.
+// TestDecidedAtOnce checks that a position that is changed by the alarm itself is used.
 func TestDecidedAtOnce(t *testing.T) {
 	log, appendN := openLog(t)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, r *http.Request) bool {
@@ -268,7 +271,7 @@ func TestDecidedAtOnce(t *testing.T) {
 	r.untilTaken(within(t, time.Minute), t, "2")
 }
 
-// TestCertificateOfTheReceiver: the bundle of the secret is what its certificate has to chain to.
+// TestCertificateOfTheReceiver checks that the receiver's certificate must be signed by the CA of the secret.
 func TestCertificateOfTheReceiver(t *testing.T) {
 	srv := httptest.NewTLSServer(&receiver{arrived: make(chan struct{}, 1)})
 	defer srv.Close()
@@ -280,6 +283,6 @@ func TestCertificateOfTheReceiver(t *testing.T) {
 	stranger := sinkTo(t, srv.URL, "")
 	stranger.Patience = 10 * time.Millisecond
 	if err := stranger.Send(t.Context(), event(1)); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody signed was accepted: %v", err)
+		t.Errorf("Send with an unknown certificate = %v, want an error", err)
 	}
 }

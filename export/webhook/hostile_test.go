@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestReceiverThatSendsTheRequestBack: no error repeats what a receiver answers, which may be the request itself.
+// TestReceiverThatSendsTheRequestBack checks that no error quotes the response of a receiver, which may contain the
+// request.
 func TestReceiverThatSendsTheRequestBack(t *testing.T) {
 	for name, before := range map[string]string{
 		"instead of an answer": "", "as a status": "HTTP/1.1 ", "as a header": "HTTP/1.1 200 OK\r\n",
@@ -41,7 +42,7 @@ func TestReceiverThatSendsTheRequestBack(t *testing.T) {
 			s := sinkTo(t, "http://"+l.Addr().String()+"/hidden?code=hidden", secretWith(t, token))
 			s.Patience = time.Millisecond
 			if err := s.Send(t.Context(), event(1)); err == nil || strings.Contains(err.Error(), "hidden") {
-				t.Errorf("it says %v", err)
+				t.Errorf("Send = %v, want an error without the request", err)
 			}
 		})
 	}
@@ -52,7 +53,8 @@ type answering func(r *http.Request) *http.Response
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
 
-// TestRetryAfterIsHeededWithoutPatience: a receiver that asks for more time than an event is tried for gets it all the same.
+// TestRetryAfterIsHeededWithoutPatience checks that a requested delay is kept even if it exceeds the time limit of an
+// event.
 func TestRetryAfterIsHeededWithoutPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var posts []time.Time
@@ -67,24 +69,24 @@ func TestRetryAfterIsHeededWithoutPatience(t *testing.T) {
 		}
 		for i := range posts[1:] {
 			if waited := posts[i+1].Sub(posts[i]); waited < 400*time.Second {
-				t.Errorf("post %d came after %s", i+2, waited)
+				t.Errorf("request %d came after %s", i+2, waited)
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.Send(ctx, event(1)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the wait does not end with its context: %v", err)
+			t.Errorf("Send = %v, want DeadlineExceeded", err)
 		}
 	})
 }
 
-// endless is a body that never ends, until its request does.
+// endless is a body that ends only with its request.
 type endless struct{ ctx context.Context } //nolint:containedctx // of the request
 
 func (e endless) Read([]byte) (int, error) { <-e.ctx.Done(); return 0, e.ctx.Err() }
 func (e endless) Close() error             { return nil }
 
-// TestAnswerThatDoesNotEnd: an event that was taken is not waited for any longer.
+// TestAnswerThatDoesNotEnd checks that Send does not wait for the body of a successful response.
 func TestAnswerThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Sink{URL: "http://receiver", Client: &http.Client{Transport: answering(func(r *http.Request) *http.Response {
@@ -92,7 +94,7 @@ func TestAnswerThatDoesNotEnd(t *testing.T) {
 		})}}
 		start := time.Now()
 		if err := s.Send(t.Context(), event(1)); err != nil || time.Since(start) > time.Second {
-			t.Errorf("it took %s: %v", time.Since(start), err)
+			t.Errorf("Send took %s: %v", time.Since(start), err)
 		}
 	})
 }

@@ -19,13 +19,13 @@ import (
 
 const token = "s3cr3t-t0ken"
 
-// receiver is a real HTTP server that answers as it is told, and remembers what it took.
+// receiver is a real HTTP server with a given handler, which records accepted events.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	took   []http.Header
 	bodies []string
-	// answer is what it answers, and whether it takes the event. It is given the number of the request.
+	// answer writes the response, and reports whether the event is accepted. n is the number of the request.
 	answer  func(n int, w http.ResponseWriter, r *http.Request) bool
 	n       int
 	arrived chan struct{}
@@ -55,7 +55,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.arrived <- struct{}{}
 }
 
-// sequences are those of the events it took.
+// sequences returns the sequences of the accepted events.
 func (r *receiver) sequences() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *receiver) sequences() []string {
 	return out
 }
 
-// until waits until the receiver took n events in all.
+// until waits until the receiver has accepted n events.
 func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	for {
@@ -76,12 +76,12 @@ func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
 		select {
 		case <-r.arrived:
 		case <-ctx.Done():
-			t.Fatalf("the receiver took %v, not %d events", r.sequences(), n)
+			t.Fatalf("the receiver accepted %v, want %d events", r.sequences(), n)
 		}
 	}
 }
 
-// untilTaken waits until the receiver took an event, however often it took others.
+// untilTaken waits until the receiver has accepted an event, beside any others.
 func (r *receiver) untilTaken(ctx context.Context, t *testing.T, sequence string) {
 	t.Helper()
 	for took := r.sequences(); !slices.Contains(took, sequence); took = r.sequences() {
@@ -89,7 +89,7 @@ func (r *receiver) untilTaken(ctx context.Context, t *testing.T, sequence string
 	}
 }
 
-// secretWith is a folder with a token.
+// secretWith returns a folder with a token.
 func secretWith(t *testing.T, token string) Secret {
 	t.Helper()
 	dir := t.TempDir()
@@ -127,7 +127,7 @@ func event(n int) eventlog.CloudEvent {
 	}
 }
 
-// listenAgain listens on an address that was listened on before.
+// listenAgain listens on an address that was in use before.
 func listenAgain(t *testing.T, address string, handler http.Handler) *http.Server {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEventIsACloudEvent: the request is what the binary mode of the HTTP binding of CloudEvents says.
+// TestEventIsACloudEvent checks that the request follows the binary mode of the HTTP binding of CloudEvents.
 func TestEventIsACloudEvent(t *testing.T) {
 	r := newReceiver(t, nil)
 	if err := sinkTo(t, r.URL, secretWith(t, token)).Send(t.Context(), event(7)); err != nil {
@@ -32,7 +32,7 @@ func TestEventIsACloudEvent(t *testing.T) {
 	}
 }
 
-// TestAnswers: what can pass is tried again, everything else is refused at once.
+// TestAnswers checks that temporary errors are retried, and others returned at once.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		code  int
@@ -46,7 +46,7 @@ func TestAnswers(t *testing.T) {
 		{http.StatusUnauthorized, false},
 		{http.StatusNotFound, false},
 		{http.StatusRequestEntityTooLarge, false},
-		{http.StatusFound, false}, // an event is not posted to another place than the operator said
+		{http.StatusFound, false}, // events are never posted to another URL than the configured one
 	} {
 		t.Run(http.StatusText(c.code), func(t *testing.T) {
 			r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) bool {
@@ -62,13 +62,13 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%d requests: %v", r.n, err)
 			}
 			if err != nil && (strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "hidden")) {
-				t.Errorf("the error tells a secret: %v", err)
+				t.Errorf("the error contains a secret: %v", err)
 			}
 		})
 	}
 }
 
-// TestRetryAfterIsHeeded: a receiver that asks for time gets it.
+// TestRetryAfterIsHeeded checks that a requested delay is kept.
 func TestRetryAfterIsHeeded(t *testing.T) {
 	r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) bool {
 		if n == 1 {
@@ -89,12 +89,12 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 		"Sun, 22 Nov 2026 10:00:30 GMT": 30 * time.Second, "Sun, 22 Nov 2026 09:00:00 GMT": 0,
 	} {
 		if got := retryAfter(value, now); got != want {
-			t.Errorf("Retry-After %q: %s, want %s", value, got, want)
+			t.Errorf("retryAfter(%q) = %s, want %s", value, got, want)
 		}
 	}
 }
 
-// TestPatienceEnds: the tries of one event are bounded, and the error says what was in the way, without the URL.
+// TestPatienceEnds checks that the attempts of one event are limited, and that the error has the cause without the URL.
 func TestPatienceEnds(t *testing.T) {
 	r := newReceiver(t, nil)
 	r.Server.Close()
@@ -102,20 +102,20 @@ func TestPatienceEnds(t *testing.T) {
 	s.Patience = 50 * time.Millisecond
 	err := s.Send(t.Context(), event(1))
 	if !errors.Is(err, errUnavailable) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "hidden") {
-		t.Errorf("got %v", err)
+		t.Errorf("Send = %v, want errUnavailable", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Send(ctx, event(1)); errors.Is(err, errUnavailable) || !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("Send with a canceled context = %v", err)
 	}
 }
 
-// TestReceiverThatHangs: a request that gets no answer ends, and is made again.
+// TestReceiverThatHangs checks that a request without a response ends, and is repeated.
 func TestReceiverThatHangs(t *testing.T) {
 	r := newReceiver(t, func(n int, _ http.ResponseWriter, r *http.Request) bool {
 		if n == 1 {
-			<-r.Context().Done() // until the client gives up
+			<-r.Context().Done() // until the client closes the connection
 			return false
 		}
 		return true
@@ -127,11 +127,11 @@ func TestReceiverThatHangs(t *testing.T) {
 	}
 }
 
-// TestSecretOfNothing: each file may be absent; one that is there has to be right.
+// TestSecretOfNothing checks that each file may be missing, but must be valid if it exists.
 func TestSecretOfNothing(t *testing.T) {
 	empty := Secret(t.TempDir())
 	if got, err := empty.token(); got != "" || err != nil {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("token = %q, error %v", got, err)
 	}
 	bad := Secret(t.TempDir())
 	writeFile(t, bad, authorityFile, "no certificate")
@@ -140,6 +140,6 @@ func TestSecretOfNothing(t *testing.T) {
 	}
 	writeFile(t, bad, tokenFile, "two\nlines")
 	if got, err := bad.token(); err == nil || !strings.Contains(err.Error(), "must be one line") || strings.Contains(err.Error(), "two") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("token = %q, error %v, want an error without the content", got, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestWriteReplacesAFileWhole: what was there is replaced, with its mode, and nothing is left beside it.
+// TestWriteReplacesAFileWhole checks that a file is replaced, with its mode, and that nothing else remains.
 func TestWriteReplacesAFileWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("a longer text than the next"), 0o644); err != nil { //nolint:gosec // Write narrows it
@@ -22,11 +22,11 @@ func TestWriteReplacesAFileWhole(t *testing.T) {
 	expect(t, path, "new")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode() != 0o600 {
-		t.Errorf("mode %v %v, want 0600", info.Mode(), err)
+		t.Errorf("mode %v, error %v, want 0600", info.Mode(), err)
 	}
 }
 
-// TestWriteThatFails: the file that was there is as it was, and nothing is left beside it.
+// TestWriteThatFails checks that a failed write keeps the earlier file, and that nothing else remains.
 func TestWriteThatFails(t *testing.T) {
 	path, full := filepath.Join(t.TempDir(), "file"), errors.New("the disk is full")
 	if err := WriteBytes(path, []byte("old")); err != nil {
@@ -37,7 +37,7 @@ func TestWriteThatFails(t *testing.T) {
 		return errors.Join(err, full)
 	})
 	if !errors.Is(err, full) {
-		t.Errorf("%v, want %v", err, full)
+		t.Errorf("Write = %v, want %v", err, full)
 	}
 	expect(t, path, "old")
 	folder := filepath.Join(filepath.Dir(path), "folder")
@@ -49,11 +49,11 @@ func TestWriteThatFails(t *testing.T) {
 	}
 	expect(t, path, "old", "folder")
 	if err := WriteBytes(filepath.Join(folder, "missing", "file"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, want that the folder does not exist", err)
+		t.Errorf("WriteBytes to a missing folder = %v, want ErrNotExist", err)
 	}
 }
 
-// TestClean: what a process left that crashed while it wrote is removed, and nothing else.
+// TestClean checks that Clean removes only what a crashed write of the same file left.
 func TestClean(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, name := range []string{path, path + ".tmp", path + ".tmp123", path + "2.tmp1"} {
@@ -67,12 +67,12 @@ func TestClean(t *testing.T) {
 	expect(t, path, "old", "file2.tmp1")
 }
 
-// expect compares the content of a file, and the names of what is beside it.
+// expect compares the content of a file, and the names of other files in its folder.
 func expect(t *testing.T, path, want string, beside ...string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil || string(data) != want {
-		t.Errorf("%q %v, want %q", data, err, want)
+		t.Errorf("content %q, error %v, want %q", data, err, want)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -85,6 +85,6 @@ func expect(t *testing.T, path, want string, beside ...string) {
 		}
 	}
 	if !slices.Equal(names, beside) {
-		t.Errorf("%v are beside it, want %v", names, beside)
+		t.Errorf("other files %v, want %v", names, beside)
 	}
 }

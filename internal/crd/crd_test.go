@@ -41,12 +41,12 @@ func TestValidate(t *testing.T) {
 			got = errs[0].Field
 		}
 		if got != c.field {
-			t.Errorf("%s: %q, want %q", name, got, c.field)
+			t.Errorf("%s: field %q, want %q", name, got, c.field)
 		}
 	}
 }
 
-// TestSpecIsRequired: an object without a spec is a mistake, and would be one that selects everything, or nothing.
+// TestSpecIsRequired checks that an object without a spec is rejected: it would select everything, or nothing.
 func TestSpecIsRequired(t *testing.T) {
 	for _, kind := range []string{"BackupSchedule", "Move", "Pause", "RepairPolicy", "SurgeRemediationTemplate", "WorkflowRun"} {
 		v, err := New(kind)
@@ -55,7 +55,7 @@ func TestSpecIsRequired(t *testing.T) {
 		}
 		errs := v.Validate(t.Context(), map[string]any{"apiVersion": "scute.dev/v1alpha1", "kind": kind, "metadata": map[string]any{"name": "a"}})
 		if len(errs) != 1 || errs[0].Field != "spec" {
-			t.Errorf("%s: %v", kind, errs)
+			t.Errorf("%s: errors %v, want one for spec", kind, errs)
 		}
 	}
 }
@@ -67,12 +67,12 @@ func TestUnknown(t *testing.T) {
 	}
 	object := map[string]any{"spec": map[string]any{"selector": map[string]any{}, "limits": map[string]any{"coolDown": "1m", "cooldown": "1m"}}}
 	if got := v.Unknown(object); len(got) != 1 || got[0] != "spec.limits.coolDown" {
-		t.Errorf("%q, want spec.limits.coolDown", got)
+		t.Errorf("Unknown = %q, want spec.limits.coolDown", got)
 	}
 }
 
-// An object that a kube-apiserver would not store for its metadata, its schema or its rules is not accepted. A field that is
-// not known is dropped.
+// TestAccepts checks that objects are not accepted that an API server would reject because of their metadata, schema or
+// rules. Unknown fields are dropped.
 func TestAccepts(t *testing.T) {
 	v, err := New("Move")
 	if err != nil {
@@ -97,7 +97,7 @@ func TestAccepts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := v.Accepts(t.Context(), u); got != c.want {
-				t.Errorf("%t, want %t", got, c.want)
+				t.Errorf("Accepts = %t, want %t", got, c.want)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// version is one whose objects are frozen by their spec, and scaled by it.
+// version defines objects that their spec can freeze and scale.
 const version = `
 name: v1
 served: true
@@ -70,17 +70,17 @@ func TestAcceptsUpdate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := v.Accepts(t.Context(), u); got != c.create {
-				t.Errorf("to create it: %t", got)
+				t.Errorf("Accepts = %t", got)
 			}
 			if got := v.AcceptsUpdate(t.Context(), u); got != c.write {
-				t.Errorf("to update it: %t", got)
+				t.Errorf("AcceptsUpdate = %t", got)
 			}
 		})
 	}
 }
 
 func TestNoSchema(t *testing.T) {
-	if _, err := NewValidator(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
-		t.Error("made of nothing")
+	if _, err := New(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
+		t.Error("New without a schema succeeded")
 	}
 }

@@ -16,7 +16,8 @@ func request(key string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}}
 }
 
-// TestTurns: namespaces take turns however much one of them has queued, and nothing is lost or done twice.
+// TestTurns checks that namespaces take turns, however many requests one of them has, and that each request is returned
+// once.
 func TestTurns(t *testing.T) {
 	q := Requests("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour))
 	defer q.ShutDown()
@@ -35,16 +36,16 @@ func TestTurns(t *testing.T) {
 		q.Done(item)
 	}
 	if got, want := strings.Join(first, " "), "noisy/0 quiet/a other/a noisy/1 quiet/b noisy/2"; got != want {
-		t.Errorf("the order is %s; want %s", got, want)
+		t.Errorf("order = %s; want %s", got, want)
 	}
 	for i := 3; i < 1000; i++ {
 		item, _ := q.Get()
 		if want := fmt.Sprintf("noisy/%d", i); item.String() != want {
-			t.Fatalf("%s has its turn; want %s", item, want)
+			t.Fatalf("next = %s; want %s", item, want)
 		}
 		q.Done(item)
 	}
 	if q.Len() != 0 {
-		t.Errorf("%d wait", q.Len())
+		t.Errorf("%d requests remain", q.Len())
 	}
 }

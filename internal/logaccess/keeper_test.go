@@ -20,8 +20,8 @@ type token struct {
 	text string
 }
 
-// TestKeeper: Secrets are made once and watched. One that is there is taken as it is; one that changes or is deleted changes the token; one
-// that has none gives the role to nobody.
+// TestKeeper checks that Secrets are created once and then watched. An existing Secret is used, a changed or deleted
+// one changes the token, and an invalid one disables the role.
 func TestKeeper(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "scute-system", Name: "scute-log-reader"}, Data: map[string][]byte{field: []byte("a token that somebody chose\n")}}
@@ -45,13 +45,13 @@ func TestKeeper(t *testing.T) {
 	}
 	made, err := client.Get(ctx, "scute-log-operator", metav1.GetOptions{})
 	if err != nil || have[embedded.Operator] != string(made.Data[field]) || len(have[embedded.Operator]) < shortest || made.Labels[label] != "operator" {
-		t.Fatalf("the operator has %q, the Secret %v, %v", have[embedded.Operator], made, err)
+		t.Fatalf("token of the operator = %q, Secret %v, error %v", have[embedded.Operator], made, err)
 	}
 	if have[embedded.Reader] != "a token that somebody chose" {
-		t.Errorf("the reader has %q", have[embedded.Reader])
+		t.Errorf("token of the reader = %q", have[embedded.Reader])
 	}
 
-	// What is changed before the watch began is seen by none of the fake's watches: it is changed until it is seen.
+	// The watches of the fake miss changes from before they started, so the change is repeated until it is seen.
 	seen := func(change func() error, role embedded.Role, is func(string) bool) {
 		t.Helper()
 		for {
@@ -82,23 +82,23 @@ func TestKeeper(t *testing.T) {
 	seen(update("short"), embedded.Reader, func(text string) bool { return text == "" })
 	before := have[embedded.Operator]
 	seen(func() error {
-		_ = client.Delete(ctx, "scute-log-operator", metav1.DeleteOptions{}) // it may be gone, and not yet made
+		_ = client.Delete(ctx, "scute-log-operator", metav1.DeleteOptions{}) // it may be deleted already, and not yet created again
 		return nil
 	}, embedded.Operator, func(text string) bool { return text != "" && text != before })
 }
 
-// TestParse refuses what names no Secret, and Token what is no token, without telling it.
+// TestParse checks that Parse rejects invalid names of Secrets, and Token invalid tokens without quoting them.
 func TestParse(t *testing.T) {
 	if s, err := Parse("scute-system/scute-log"); err != nil || s.Of(embedded.Reader) != "scute-log-reader" {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("Parse = %v, error %v", s, err)
 	}
 	for _, text := range []string{"", "scute-log", "/scute-log", "scute-system/", "a/b/c"} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "NAMESPACE/NAME") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("Parse(%q) = %v, want an error", text, err)
 		}
 	}
 	_, err := Token(map[string][]byte{field: []byte("hunter2")})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || errors.Is(err, context.Canceled) {
-		t.Errorf("a short token: %v", err)
+		t.Errorf("Token with a short token = %v", err)
 	}
 }

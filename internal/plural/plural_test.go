@@ -12,7 +12,7 @@ func TestOf(t *testing.T) {
 		plural.Of(1, "policy", "policies"): "1 policy", plural.Of(2, "policy", "policies"): "2 policies",
 	} {
 		if got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// parts returns the JSON of what the view says of each object, by the name of its aggregate.
+// parts returns the status of each object in the view as JSON, by the name of its aggregate.
 func parts(t *testing.T, v *View) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -54,7 +54,7 @@ func fold(t *testing.T, v *View, records []eventlog.Record) {
 	}
 }
 
-// histories are the saved histories of all domains, their events in turn, with what the log says of itself before them.
+// histories returns the saved histories of all domains, with their events interleaved, after the log's own event.
 func histories(t *testing.T) []eventlog.Record {
 	t.Helper()
 	log := logtest.Open(t)
@@ -106,7 +106,7 @@ func load(t *testing.T) (list []*history) {
 	return list
 }
 
-// append takes up to three events into one commit.
+// append appends up to three events in one commit.
 func (h *history) append(t *testing.T, log *eventlog.Log) bool {
 	t.Helper()
 	if len(h.events) == 0 {
@@ -123,14 +123,14 @@ func (h *history) append(t *testing.T, log *eventlog.Log) bool {
 	return true
 }
 
-// TestWhatEndedLongAgoIsForgotten: a view forgets what has ended, the latest of it last, and nothing else. What it knows is what a view that
-// forgets nothing knows.
+// TestWhatEndedLongAgoIsForgotten checks that a view forgets only ended objects, the latest one last, and that its
+// other content equals that of a view that forgets nothing.
 func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	records := histories(t)
 	whole := New(Limits{})
 	fold(t, whole, records)
 	all := parts(t, whole)
-	took := make(map[string]int) // by each object of the log
+	took := make(map[string]int) // by object of the log
 	for _, r := range records {
 		took[r.Aggregate.String()] += len(r.Subject()) + len(r.Data())
 	}
@@ -144,12 +144,12 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 			kind, id, _ := strings.Cut(name, "/")
 			if said, known := have[name]; known {
 				if said != all[name] {
-					t.Errorf("%s is not what it is without forgetting", name)
+					t.Errorf("%s differs from a view that forgets nothing", name)
 				}
 				continue
 			}
 			if forgotten++; !ended(whole, eventlog.Kind(kind), id) {
-				t.Errorf("%s has not ended, and is forgotten", name)
+				t.Errorf("%s was forgotten although it has not ended", name)
 			}
 		}
 		v.forget(v.keptBytes)
@@ -161,7 +161,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 		}
 		for kind, bytes := range kept {
 			if bytes > v.keptBytes {
-				t.Errorf("of what has ended of kind %s, %d bytes are kept, want at most %d", kind, bytes, v.keptBytes)
+				t.Errorf("ended objects of kind %s: %d bytes are kept, want at most %d", kind, bytes, v.keptBytes)
 			}
 		}
 	})
@@ -170,7 +170,8 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	}
 }
 
-// TestOwnersAreForgotten: however many years pass, and however often the view forgets, it knows of each machine for which something is in progress.
+// TestOwnersAreForgotten checks that the view keeps each machine with an unfinished remediation, however many years
+// pass and however often the view forgets.
 func TestOwnersAreForgotten(t *testing.T) {
 	records := histories(t)
 	whole := New(Limits{})
@@ -187,12 +188,13 @@ func TestOwnersAreForgotten(t *testing.T) {
 			fold(t, v, []eventlog.Record{r})
 		}
 		if got := machines(v); got != busy {
-			t.Errorf("something is in progress for %d machines, and the view knows of %d", busy, got)
+			t.Errorf("%d machines have unfinished remediations, the view has %d", busy, got)
 		}
 	})
 }
 
-// TestRecall: the log says how an object ended that the view has forgotten; what is appended about it afterwards changes nothing.
+// TestRecall checks that the end of a forgotten object is read from the log, and that later commits about it change
+// nothing.
 func TestRecall(t *testing.T) {
 	log := logtest.Open(t)
 	over, open := "fleet/over", "fleet/open"
@@ -226,7 +228,7 @@ func TestRecall(t *testing.T) {
 	}
 	move(over, mover.Abandoned{Why: "a test"})
 	pause(over, request.Released{})
-	move(over, mover.Claimed{Holder: "another"}) // nobody does
+	move(over, mover.Claimed{Holder: "another"}) // a commit after the end
 	move(open, mover.Claimed{Holder: "one"})
 	want := New(Limits{})
 	want.keptBytes, want.sweepEvery = 0, 1
@@ -235,27 +237,27 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ids := want.Moves.IDs(); !slices.Equal(ids, []string{open}) {
-		t.Errorf("the moves are %v", ids)
+		t.Errorf("moves = %v", ids)
 	}
 	if ids := want.Pauses.IDs(); !slices.Equal(ids, []string{open}) {
-		t.Errorf("the pauses are %v", ids)
+		t.Errorf("pauses = %v", ids)
 	}
 	for id, wanted := range map[string]bool{over: true, open: false, "fleet/never": false} {
 		m, ended, err := want.Moves.Recall(t.Context(), id)
 		if err != nil || ended != wanted || ended && (m.FinishedAt == nil || m.MoveID != id || m.LogSequence == 0) {
-			t.Errorf("the move %s: ended %v, %v: %+v", id, ended, err, m)
+			t.Errorf("move %s: ended %v, error %v: %+v", id, ended, err, m)
 		}
 		p, ended, err := want.Pauses.Recall(t.Context(), id)
 		if err != nil || ended != wanted || ended && (p.FinishedAt == nil || p.PauseID != id) {
-			t.Errorf("the pause %s: ended %v, %v: %+v", id, ended, err, p)
+			t.Errorf("pause %s: ended %v, error %v: %+v", id, ended, err, p)
 		}
 		if _, ended, err := want.Runs.Recall(t.Context(), id); ended || err != nil {
-			t.Errorf("the run %s: ended %v, %v", id, ended, err)
+			t.Errorf("run %s: ended %v, error %v", id, ended, err)
 		}
 	}
 }
 
-// machines counts those for which something was begun that is not over.
+// machines counts the machines with an unfinished remediation.
 func machines(v *View) (n int) {
 	for _, b := range v.Remediations.Begun() {
 		n += len(b.Machines)

@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("all bytes: %q", said)
 	}
 	if said := u.Exceeded("other", at); said != "" {
-		t.Errorf("a namespace that appended nothing: %s", said)
+		t.Errorf("namespace without events: %s", said)
 	}
 	for _, ns := range []string{"busy", "large"} {
 		if said := u.Exceeded(ns, noon.Add(time.Hour)); said != "" {
@@ -37,7 +37,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNamespacesThatAreGone: what is kept does not grow with the namespaces that ever were, and what counts is kept.
+// TestNamespacesThatAreGone checks that counts of earlier namespaces are removed, and current ones kept.
 func TestNamespacesThatAreGone(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
 	u := New(Limits{Events: 100})
@@ -46,7 +46,7 @@ func TestNamespacesThatAreGone(t *testing.T) {
 		u.count(fmt.Sprintf("of-a-test-%d", i), at, 100, 10)
 		for back := range min(i, slots-1) {
 			if ns := fmt.Sprintf("of-a-test-%d", i-back); u.Exceeded(ns, at) == "" {
-				t.Fatalf("%s: what it appended %d minutes ago is forgotten", ns, back)
+				t.Fatalf("%s: its events of %d minutes ago were forgotten", ns, back)
 			}
 		}
 	}

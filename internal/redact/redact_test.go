@@ -9,13 +9,13 @@ import (
 
 func TestMessage(t *testing.T) {
 	for message, want := range map[string]string{
-		// What an API server or a webhook quotes, and what it says about it.
+		// Values that an API server or a webhook quotes, and the text after them.
 		`KubeadmConfig.bootstrap.cluster.x-k8s.io "a" is invalid: spec.users[0].passwd: Invalid value: "hunter2": hunter2 is no hash`: `KubeadmConfig.bootstrap.cluster.x-k8s.io "a" is invalid: spec.users[0].passwd: Invalid value: (removed)`,
 		`denied the request: spec.identity.awsSecretAccessKey: Invalid value: "hunter2"`:                                              `denied the request: spec.identity.awsSecretAccessKey: Invalid value: (removed)`,
 		"x: [a: Unsupported value: \"hunter2\": supported values: \"b\",\nb: Invalid value: \"hunter2\"]":                             `x: [a: Unsupported value: (removed)`,
 		`a: Duplicate value: "hunter2"`: `a: Duplicate value: (removed)`,
 		`a: Not found: "hunter2"`:       `a: Not found: (removed)`,
-		// By its form.
+		// By their form.
 		`Bearer hunter2.a is not accepted`:                                                  `Bearer (removed) is not accepted`,
 		`a Bearer token is needed, basic auth is not`:                                       `a Bearer token is needed, basic auth is not`,
 		`Authorization: Basic hunter2`:                                                      `Authorization: (removed)`,
@@ -49,7 +49,7 @@ func TestMessage(t *testing.T) {
 		"a\n-----BEGIN PRIVATE KEY-----\nhunter2":                                           "a\n(removed)",
 		`key ` + strings.Repeat("A", 80):                                                    `key (removed)`,
 		`eyJhunter2hunter2.hunter2hunter2.hunter2: no such key`:                             `(removed): no such key`,
-		// By the name before it.
+		// By the name before them.
 		`GET /x?token=hunter2&page=2`: `GET /x?token=(removed)&page=2`,
 		`{"Code":"Success","AccessKeyId":"a","AccessKeySecret":"hunter2","SecurityToken":"hun ter2"}`: `{"Code":"Success","AccessKeyId":"a","AccessKeySecret":(removed),"SecurityToken":(removed)}`,
 		`DB_PASSWORD=hunter2 api-token: 'hunter2'`:                                                    `DB_PASSWORD=(removed) api-token: (removed)`,
@@ -58,7 +58,7 @@ func TestMessage(t *testing.T) {
 		`AWS_SECRET_ACCESS_KEY=hunter2`:        `AWS_SECRET_ACCESS_KEY=(removed)`,
 		`client_secret = "hunter2 and more"`:   `client_secret = (removed)`,
 		`spec.users[0].passwd: must be a hash`: `spec.users[0].passwd: (removed) be a hash`,
-		// Words that only sound like it.
+		// Words that only look similar.
 		`spec.target.kubeconfigSecretRef: Secret fleet/a does not exist`: `spec.target.kubeconfigSecretRef: Secret fleet/a does not exist`,
 		`Secret fleet/a-ca is owned by ExternalSecret a-ca, which stays`: `Secret fleet/a-ca is owned by ExternalSecret a-ca, which stays`,
 		`no such Secret: fleet/a`: `no such Secret: fleet/a`,
@@ -67,31 +67,31 @@ func TestMessage(t *testing.T) {
 	} {
 		got := redact.Message(message)
 		if got != want {
-			t.Errorf("%s\n gives %s\n want  %s", message, got, want)
+			t.Errorf("Message(%s)\n got  %s\n want %s", message, got, want)
 		}
 		if again := redact.Message(got); again != got {
-			t.Errorf("%s\n again gives %s", got, again)
+			t.Errorf("Message(%s)\n is not stable: %s", got, again)
 		}
 	}
 	if got := redact.Message(strings.Repeat("ö ", 1000)); len(got) > 1003 || !strings.HasSuffix(got, "...") {
-		t.Errorf("%d bytes", len(got))
+		t.Errorf("got %d bytes", len(got))
 	}
 }
 
-// TestLongMessage: an answer of MiB costs no more than one of KiB, and no part of a secret remains at the end of what
-// was scanned.
+// TestLongMessage checks that a message of MiB takes as long as one of KiB, and that no part of a secret remains at the
+// end of the scanned part.
 func TestLongMessage(t *testing.T) {
 	for _, part := range []string{"a://", "a: b ", `a:"\`} {
 		if got := redact.Message(strings.Repeat(part, 4<<20)); len(got) > 1003 {
-			t.Errorf("%d bytes", len(got))
+			t.Errorf("got %d bytes", len(got))
 		}
 	}
 	key := strings.Repeat("A", 8<<10-len("key  ghp_c4n4ry"))
 	if got := redact.Message("key " + key + " ghp_c4n4ryc4n4ry" + key); strings.Contains(got, "c4n4ry") || !strings.HasPrefix(got, "key (removed)") {
-		t.Errorf("%.100s", got)
+		t.Errorf("Message = %.100s", got)
 	}
 	if got := redact.Message("key " + key + " c4n4ryc4n4ryc4n4ryc4n4ry" + key); strings.Contains(got, "c4n4ry") {
-		t.Errorf("%.100s", got)
+		t.Errorf("Message = %.100s", got)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestName(t *testing.T) {
 		"Content-Type": false, "PASSWORD_LENGTH": false,
 	} {
 		if redact.Name(name) != want {
-			t.Errorf("%q: %t", name, !want)
+			t.Errorf("Name(%q) = %t", name, !want)
 		}
 	}
 }
@@ -111,16 +111,16 @@ func TestName(t *testing.T) {
 func TestTailHidesPasswords(t *testing.T) {
 	said := redact.Tail("starting\nDB_PASSWORD=hunter2 api-token: 'hunter2'\nfailed")
 	if strings.Contains(said, "hunter2") || !strings.Contains(said, "DB_PASSWORD=(removed)") || !strings.HasSuffix(said, "failed") {
-		t.Errorf("%q", said)
+		t.Errorf("Tail = %q", said)
 	}
 }
 
-// TestManyNames: each of many names may have all that follows for a value. That must not be looked at for each of them: somebody whose pod
-// writes 64 KiB of them would take half a minute of a processor, and of 1 MiB more than an hour.
+// TestManyNames checks that many names of secrets do not take quadratic time, if each may have the rest of the text as
+// its value. A pod that writes 64 KiB of them would take half a minute of processor time, and 1 MiB more than an hour.
 func TestManyNames(t *testing.T) {
 	for _, part := range []string{"http://", "http:\"//", "token=(removed)", "a='", "token='", `token="\`, "a.b:", "token=Invalid ", "a://u:p@s/", "a://u:1/", "a://u@b.c/@"} {
 		if text := redact.Text(strings.Repeat(part, 256<<10/len(part))); !strings.HasPrefix(text, part[:1]) {
-			t.Errorf("%s became %.40s", part, text)
+			t.Errorf("Text of repeated %s = %.40s", part, text)
 		}
 	}
 }

@@ -10,12 +10,12 @@ func TestNews(t *testing.T) {
 	d.News("a", 2)
 	d.News("a", 3)
 	if seq := <-news; seq != 3 || len(news) != 0 || len(other) != 0 {
-		t.Errorf("heard of %d, and %d more, and %d of another", seq, len(news), len(other))
+		t.Errorf("received %d, then %d more, and %d of another ID", seq, len(news), len(other))
 	}
 	next, _ := d.Listen("a")
-	stop() // the older one; the next listens on
+	stop() // the older listener; the next one continues
 	if d.News("a", 4); len(next) != 1 || len(news) != 0 {
-		t.Errorf("the next hears %d, the one before %d", len(next), len(news))
+		t.Errorf("the next listener received %d, the earlier one %d", len(next), len(news))
 	}
 }
 
@@ -25,10 +25,10 @@ func TestThrottled(t *testing.T) {
 	for _, why := range []Throttled{{}, {Reason: NoFreePlace}, {Reason: NoFreePlace}, {}, {}} {
 		d.Throttle("a", why)
 		if d.Throttled("a") != why || d.Throttled("b") != (Throttled{}) {
-			t.Errorf("after %+v: %+v", why, d.Throttled("a"))
+			t.Errorf("after %+v: Throttled = %+v", why, d.Throttled("a"))
 		}
 	}
 	if changes != 2 {
-		t.Errorf("%d changes were told, want 2", changes)
+		t.Errorf("got %d changes, want 2", changes)
 	}
 }

@@ -29,35 +29,36 @@ func TestPlacesAreBounded(t *testing.T) {
 	p := NewPlaces(3)
 	a := asking(p, "a", 5)
 	if held(a) != 3 {
-		t.Fatalf("%d of 3 places are held", held(a))
+		t.Fatalf("%d of 3 workers are in use", held(a))
 	}
 	a[0].Give()
 	if held(a) != 3 || !a[3].Held() || a[4].Held() {
-		t.Errorf("a place that was given back did not go to the one that asked first")
+		t.Errorf("a released worker did not go to the first request")
 	}
 }
 
-// One tenant holds every place and waits for more: another one gets its share at once, and nothing beyond the limit is
-// handed out besides.
+// TestPlacesAreFair checks that a tenant gets its share at once while another one uses all workers and requests more,
+// and that no other workers are added beyond the limit.
 func TestPlacesAreFair(t *testing.T) {
 	p := NewPlaces(4)
 	attacker := asking(p, "attacker", 20)
 	prod := asking(p, "prod", 3)
 	if held(attacker) != 4 || held(prod) != 2 {
-		t.Fatalf("attacker holds %d, prod %d; want 4 and 2", held(attacker), held(prod))
+		t.Fatalf("attacker has %d, prod %d; want 4 and 2", held(attacker), held(prod))
 	}
 	attacker[0].Give()
 	attacker[1].Give() // back to the limit of 4
 	if held(attacker) != 2 || held(prod) != 2 {
-		t.Errorf("a place beyond the limit was handed out: attacker %d, prod %d", held(attacker), held(prod))
+		t.Errorf("a worker beyond the limit was added: attacker %d, prod %d", held(attacker), held(prod))
 	}
 	prod[0].Give()
 	if held(attacker) != 2 || held(prod) != 2 {
-		t.Errorf("attacker holds %d, prod %d; want 2 and 2", held(attacker), held(prod))
+		t.Errorf("attacker has %d, prod %d; want 2 and 2", held(attacker), held(prod))
 	}
 }
 
-// Namespaces that hold nothing take turns, and all of them together stay below twice the limit.
+// TestPlacesBeyondTheLimit checks that namespaces without workers take turns, and that the total stays at or below
+// twice the limit.
 func TestPlacesBeyondTheLimit(t *testing.T) {
 	p := NewPlaces(2)
 	long := asking(p, "long", 2)
@@ -66,11 +67,11 @@ func TestPlacesBeyondTheLimit(t *testing.T) {
 		others = append(others, asking(p, ns, 1)...)
 	}
 	if held(long) != 2 || held(others) != 2 || others[2].Held() {
-		t.Fatalf("long holds %d, the others %d", held(long), held(others))
+		t.Fatalf("long has %d, the others %d", held(long), held(others))
 	}
 	others[0].Give()
 	if !others[2].Held() {
-		t.Error("namespace c did not get the place that a gave back")
+		t.Error("namespace c did not get the worker that a released")
 	}
 }
 
@@ -81,15 +82,15 @@ func TestPlaceIsNoLongerAskedFor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := second.Take(ctx); !errors.Is(err, context.Canceled) || second.Asked() {
-		t.Fatalf("taking a place without a context that lasts: %v", err)
+		t.Fatalf("Take with a canceled context = %v", err)
 	}
 	first.Give()
 	third := p.Place("ns")
 	if err := third.Take(t.Context()); err != nil || !third.Held() {
-		t.Errorf("the place is lost: %v", err)
+		t.Errorf("the worker was lost: %v", err)
 	}
 	if third.Give(); p.share.total != 0 || len(p.share.held) != 0 || len(p.queue) != 0 || len(p.turn) != 0 {
-		t.Errorf("something is left: %+v", p)
+		t.Errorf("state remains: %+v", p)
 	}
 }
 
@@ -97,15 +98,16 @@ func TestPlacesWithoutALimit(t *testing.T) {
 	var none *Places
 	place := none.Place("ns")
 	if err := place.Take(t.Context()); err != nil || !place.Held() {
-		t.Errorf("nothing limits it, and yet: %v", err)
+		t.Errorf("Take without a limit = %v", err)
 	}
 	place.Give()
 	if place.Held() || place.Asked() {
-		t.Error("it was given back")
+		t.Error("the worker was not released")
 	}
 }
 
-// Who asks at the end of its time for a place that is free was not kept waiting by others, and is not told so.
+// TestAFreePlaceIsTakenAtTheEndOfTime checks that Take succeeds with a canceled context if a worker is free: other
+// tenants are not the reason.
 func TestAFreePlaceIsTakenAtTheEndOfTime(t *testing.T) {
 	over, end := context.WithCancel(t.Context())
 	end()

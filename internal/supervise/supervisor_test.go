@@ -14,7 +14,7 @@ import (
 	"scute.dev/aggregate"
 )
 
-// things are what a supervisor drives in a test, in a bubble of time.
+// things are what a supervisor drives in a test, with a simulated clock.
 type things struct {
 	*Supervisor
 	Drivers
@@ -22,7 +22,7 @@ type things struct {
 	mu    sync.Mutex
 	due   map[string]time.Time // when Drive has something to do
 	begun []string
-	// end lets one of them end, with an error or without.
+	// end lets a drive return, with an error or nil.
 	end map[string]chan error
 }
 
@@ -64,7 +64,7 @@ func supervise(t *testing.T, limit int, ids ...string) *things {
 	return th
 }
 
-// set says when one of them is due, never with the zero time.
+// set sets the time when a thing is due; the zero time is never.
 func (th *things) set(id string, at time.Time) {
 	th.mu.Lock()
 	th.due[id] = at
@@ -72,20 +72,20 @@ func (th *things) set(id string, at time.Time) {
 	th.Supervisor.Changed(id)
 }
 
-// drove is what began to be driven since it was asked last.
+// drove checks which drives have started since its last call.
 func (th *things) drove(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	if got := slices.Sorted(slices.Values(th.begun)); !slices.Equal(got, want) {
-		t.Errorf("driven are %v, want %v", got, want)
+		t.Errorf("driven %v, want %v", got, want)
 	}
 	th.begun = nil
 }
 
-// TestWaitingTenants: a tenant's runs that wait without end leave every other tenant a share of what is driven at once,
-// not only one run, because that one may wait without end, too.
+// TestWaitingTenants checks that a tenant whose runs wait forever leaves every other tenant a share of the concurrent
+// drives, rather than a single one, which may wait forever too.
 func TestWaitingTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 4, "attacker/1", "attacker/2", "attacker/3", "attacker/4", "attacker/5", "prod/1", "prod/2", "prod/3")
@@ -93,12 +93,12 @@ func TestWaitingTenants(t *testing.T) {
 		th.mu.Lock()
 		defer th.mu.Unlock()
 		if !slices.Contains(th.begun, "prod/1") || !slices.Contains(th.begun, "prod/2") || len(th.begun) < 4 || len(th.begun) > 6 {
-			t.Errorf("driven are %v", th.begun)
+			t.Errorf("driven %v", th.begun)
 		}
 	})
 }
 
-// TestWhatIsNotDrivenIsThrottled, until it is driven or nothing is left to be done for it.
+// TestWhatIsNotDrivenIsThrottled checks that a thing is throttled until it is driven or no longer due.
 func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 1, "ns/1", "ns/2", "ns/3")
@@ -111,11 +111,11 @@ func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 				if why.Reason == TooManyUnfinished && strings.Contains(why.Message, "1 unfinished runs") && strings.Contains(why.Message, "up to 2") {
 					got = append(got, id)
 				} else if why != (Throttled{}) {
-					t.Errorf("%s: %+v", id, why)
+					t.Errorf("Throttled(%s) = %+v", id, why)
 				}
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("throttled are %v, want %v", got, want)
+				t.Errorf("throttled %v, want %v", got, want)
 			}
 		}
 		th.drove(t, "ns/1")
@@ -129,7 +129,8 @@ func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 	})
 }
 
-// TestWhatChangedIsDriven: at once, and once, however often it changed; what is due later at that time, whatever happens.
+// TestWhatChangedIsDriven checks that a changed thing is driven at once, and once for many changes, and that a thing
+// with a later time is driven at that time.
 func TestWhatChangedIsDriven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 4, "ns/1", "ns/2")
@@ -152,8 +153,8 @@ func TestWhatChangedIsDriven(t *testing.T) {
 	})
 }
 
-// TestBackoff: what is due after its driving ended rests, longer each time, and however often it changes. What was not due in
-// between rests no longer.
+// TestBackoff checks that a thing that is due again after its drive waits longer each time, despite changes. The
+// backoff is reset if it was not due in between.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 4, "ns/1")

@@ -14,10 +14,10 @@ func TestText(t *testing.T) {
 	} {
 		got := timespan.Text(d)
 		if got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("Text = %s, want %s", got, want)
 		}
 		if read, err := time.ParseDuration(got); read != d || err != nil {
-			t.Errorf("%s is read as %s: %v", got, read, err)
+			t.Errorf("ParseDuration(%s) = %s, error %v", got, read, err)
 		}
 	}
 }
@@ -25,7 +25,7 @@ func TestText(t *testing.T) {
 func TestStored(t *testing.T) {
 	for s, want := range map[string]string{"24h0m0s": "24h", "5m0s": "5m", "20m": "20m", "a while": "a while", "": ""} {
 		if got := timespan.Stored(s); got != want {
-			t.Errorf("%q: %q, want %q", s, got, want)
+			t.Errorf("Stored(%q) = %q, want %q", s, got, want)
 		}
 	}
 }

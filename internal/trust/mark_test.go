@@ -22,7 +22,7 @@ type pages struct {
 	statuses map[string][]any
 	fails    map[string]error
 	asked    int
-	room     int // for objects of a page, where it is bounded
+	room     int // number of objects that fit into a page, if limited
 }
 
 func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
@@ -74,7 +74,7 @@ func TestMark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := Mark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Pauses, Remediations)
 			if err != nil || got != c.want {
-				t.Errorf("the mark is %v, want %v; %v", got, c.want, err)
+				t.Errorf("Mark = %v, want %v; error %v", got, c.want, err)
 			}
 			if c.server.asked != c.asked {
 				t.Errorf("%d pages were read, want %d", c.server.asked, c.asked)
@@ -83,10 +83,10 @@ func TestMark(t *testing.T) {
 	}
 	large := &pages{statuses: map[string][]any{WorkflowRuns: append(many, at("own", int64(9)))}, room: 7}
 	if got, err := Mark(t.Context(), large, "own", WorkflowRuns); err != nil || got.Sequence != 9 {
-		t.Errorf("of large objects the mark is %v: %v", got, err)
+		t.Errorf("Mark with large objects = %v, error %v", got, err)
 	}
 	refused := errors.New("refused")
 	if _, err := Mark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
-		t.Errorf("a list that fails is %v: nothing is known then", err)
+		t.Errorf("Mark with a failed list = %v, want the error", err)
 	}
 }

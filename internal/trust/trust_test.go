@@ -58,17 +58,17 @@ func TestJudge(t *testing.T) {
 			if f != nil {
 				got = f.Reason
 				if !strings.Contains(f.Message, "aaaa") || !strings.Contains(f.Next, "scutectl log reconcile") {
-					t.Errorf("%s does not say which log and what to do", f)
+					t.Errorf("%s does not name the log and what to do", f)
 				}
 			}
 			if got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+				t.Errorf("reason = %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestStoredForm pins the JSON of the log's own events, and reads it back.
+// TestStoredForm checks that the log's own events still have the JSON in which they were written, and are decoded.
 func TestStoredForm(t *testing.T) {
 	for want, e := range map[string]Event{
 		`dev.scute.daemon.bound.v1 {"cluster":"u"}`: Bound{Cluster: "u"},
@@ -84,19 +84,20 @@ func TestStoredForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := ev.Type + " " + string(ev.Data); got != want {
-			t.Errorf("stored as %s\nwant %s", got, want)
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		back, err := NewCatalog().Decode(eventlog.Event{Type: ev.Type, Data: ev.Data})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(e, back); diff != "" {
-			t.Errorf("read back (-want +got):\n%s", diff)
+			t.Errorf("decoded (-want +got):\n%s", diff)
 		}
 	}
 }
 
-// TestEventOfANewerVersion: a program that is older than what the log says about itself does not act on it, whatever the rest says.
+// TestEventOfANewerVersion checks that an event about the log itself that this version does not know is a fault,
+// whatever else the log contains.
 func TestEventOfANewerVersion(t *testing.T) {
 	log := logtest.Open(t)
 	v := NewView()
@@ -125,11 +126,11 @@ func TestEventOfANewerVersion(t *testing.T) {
 	}
 	add("dev.scute.daemon.bound.v9", `{"cluster":"there"}`)
 	if f := judge(); f == nil || f.Reason != Newer || !strings.Contains(f.Message, "bound.v9") || !strings.Contains(f.Next, "or a newer one") {
-		t.Errorf("an event that this version does not know: %v", f)
+		t.Errorf("Judge with an unknown event = %v, want Newer", f)
 	}
 }
 
-// TestView folds what is stored, and two daemons that bind a log at the same time do not both succeed.
+// TestView checks the folded state, and that two daemons cannot both bind a log.
 func TestView(t *testing.T) {
 	log, at := logtest.Open(t), time.Now().UTC()
 	add := func(e Event, actor string, seq uint64) error {
@@ -144,7 +145,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := add(Bound{"there"}, "daemon/two", 0); !errors.Is(err, eventlog.ErrConflict) {
-		t.Errorf("bound to two clusters: %v", err)
+		t.Errorf("second Bound = %v, want ErrConflict", err)
 	}
 	if err := add(Reconciled{Cluster: "here", Mark: Mark{"b", 3}, Statuses: Mark{"a", 4}}, "user/test", 1); err != nil {
 		t.Fatal(err)
@@ -155,6 +156,6 @@ func TestView(t *testing.T) {
 	}
 	state, seq := v.State()
 	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Mark{{"b", 3}, {"a", 4}}, Reconciled: []string{at.Format(time.RFC3339Nano)}}, state); diff != "" || seq != 2 {
-		t.Errorf("sequence %d (-want +got):\n%s", seq, diff)
+		t.Errorf("state at sequence %d (-want +got):\n%s", seq, diff)
 	}
 }

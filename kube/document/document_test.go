@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// bombs are short texts that become much.
+// bombs returns short texts that expand to much.
 func bombs() map[string]string {
 	x := func(s string, n int) string { return strings.Repeat(s, n) }
 	nested := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
@@ -57,7 +57,7 @@ func bombs() map[string]string {
 	}
 }
 
-// TestBombs: a text that becomes much is refused, in little memory and time, by each function that decodes what it has.
+// TestBombs checks that a text that expands to much is rejected by each decoding function, with little memory and time.
 func TestBombs(t *testing.T) {
 	for name, text := range bombs() {
 		t.Run(name, func(t *testing.T) {
@@ -69,28 +69,28 @@ func TestBombs(t *testing.T) {
 				failed = errors.Join(failed, err)
 			}
 			if failed == nil {
-				t.Error("Each decodes it")
+				t.Error("Each accepts the text")
 			}
 			bounded := Bounded([]byte(text))
-			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes the JSON alone
-				t.Errorf("Bounded says %v", bounded)
+			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes only the JSON
+				t.Errorf("Bounded = %v, want ErrTooLarge", bounded)
 			}
 			var v any
 			first := !strings.Contains(name, "document") && !strings.Contains(name, "JSON") || strings.HasSuffix(name, "of JSON") || name == "deep JSON"
 			if err := Unmarshal([]byte(text), &v); first && err == nil {
-				t.Error("Unmarshal decodes it")
+				t.Error("Unmarshal accepts the text")
 			}
 			runtime.ReadMemStats(&after)
-			const most = 600 << 20 // allocated by all three together, one after the other
+			const most = 600 << 20 // allocated by all three functions together, in sequence
 			if took := after.TotalAlloc - before.TotalAlloc; took > most {
-				t.Errorf("%d MiB are allocated", took>>20)
+				t.Errorf("%d MiB were allocated", took>>20)
 			}
 			t.Logf("%d KiB: %s, %d MiB allocated: %v", len(text)>>10, time.Since(begin).Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, failed)
 		})
 	}
 }
 
-// TestUsualTexts: what people write is read as before.
+// TestUsualTexts checks that common texts are decoded as by another library.
 func TestUsualTexts(t *testing.T) {
 	var crd strings.Builder
 	crd.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n")
@@ -104,17 +104,17 @@ func TestUsualTexts(t *testing.T) {
 		"asterisks":    "rules: [{apiGroups: ['*'], resources: [\"*\"], verbs: [get]}]\nrun: a && b &\n",
 	} {
 		if err := Bounded([]byte(text)); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Bounded = %v", name, err)
 		}
 		var have, want any
 		if err := errors.Join(Unmarshal([]byte(text), &have), yaml.Unmarshal([]byte(text), &want)); err != nil || fmt.Sprint(have) != fmt.Sprint(want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: decoded differently, error %v", name, err)
 		}
 	}
 }
 
-// TestReadsAsKubectl: Each gives the documents that the decoder of kubectl gives, whatever the text is made of. It refuses a text of which kubectl
-// would lose a document, or change a key.
+// TestReadsAsKubectl checks that Each returns the same documents as kubectl's decoder, for any text, and rejects texts
+// from which kubectl would lose a document or change a key.
 func TestReadsAsKubectl(t *testing.T) {
 	part := rapid.SampledFrom([]string{
 		"---\n", "---", "--- # c\n", "--- x\n", "...\n", "\n", " ", "# c\n", "{\"a\": 1}", "{\"b\": [1.0, 2e3]}", "[1]", "{a: b}", "a: 1\n", "b: &x {c: [1, 2]}\n", "c: *x\n", "d: {<<: *x}\n", "y: 1\n", "\r---\r", "\r...\r",
@@ -147,12 +147,13 @@ func TestReadsAsKubectl(t *testing.T) {
 			}
 		}
 		if fmt.Sprint(have) != fmt.Sprint(want) {
-			t.Fatalf("%q:\nhave %s\nwant %s", text, have, want)
+			t.Fatalf("%q:\ngot  %s\nwant %s", text, have, want)
 		}
 	})
 }
 
-// TestNothingIsLost: a document behind another one, and a key that is not text, are errors that say what to do.
+// TestNothingIsLost checks that a document that would be lost, and a key that is not a string, are errors with a
+// remedy.
 func TestNothingIsLost(t *testing.T) {
 	for text, lost := range map[string]bool{
 		"a: 1\n...\nb: 2\n":       true,
@@ -172,14 +173,14 @@ func TestNothingIsLost(t *testing.T) {
 			all = errors.Join(all, err)
 		}
 		if losesContent(all) != lost || !lost && all != nil {
-			t.Errorf("Each, %q: %v", text, all)
+			t.Errorf("Each(%q) = %v", text, all)
 		}
 		if err := Check([]byte(text)); !strings.Contains(text, "\n---\n") && losesContent(err) != lost {
-			t.Errorf("Check, %q: %v", text, err)
+			t.Errorf("Check(%q) = %v", text, err)
 		}
 		var v any
 		if err := Unmarshal([]byte(text), &v); err != nil {
-			t.Errorf("Unmarshal, %q: %v", text, err)
+			t.Errorf("Unmarshal(%q) = %v", text, err)
 		}
 	}
 	if err := Check([]byte("a: [{b: {on: 1}}]\nn: y")); err == nil || !strings.HasPrefix(err.Error(), "a key of a.0.b and of the document is read") {
@@ -187,7 +188,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestChangedKeysAreBounded: a short text with many keys that change, deep or behind a long key, is refused in little memory, with a short error.
+// TestChangedKeysAreBounded checks that a short text with many changed keys, nested or below a long key, is rejected
+// with little memory and a short error.
 func TestChangedKeysAreBounded(t *testing.T) {
 	long := strings.Repeat("k", 100<<10)
 	for name, text := range map[string]string{
@@ -200,12 +202,12 @@ func TestChangedKeysAreBounded(t *testing.T) {
 		err := Check([]byte(text))
 		runtime.ReadMemStats(&after)
 		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !losesContent(err) || len(err.Error()) > 10_000 || took > 200 {
-			t.Errorf("%s: %d MiB are allocated: %.200v", name, took, err)
+			t.Errorf("%s: %d MiB were allocated: %.200v", name, took, err)
 		}
 	}
 }
 
-// TestUTF16: what an editor of Windows saves is read whole.
+// TestUTF16 checks that UTF-16, as editors on Windows save it, is decoded completely.
 func TestUTF16(t *testing.T) {
 	const text = "a: 1\n---\nb: \u00e4\U0001f600\n"
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -218,12 +220,12 @@ func TestUTF16(t *testing.T) {
 			have = append(have, fmt.Sprint(string(raw), err))
 		}
 		if fmt.Sprint(have) != "[{\"a\":1}<nil> {\"b\":\"\u00e4\U0001f600\"}<nil>]" {
-			t.Errorf("%s: %v", order, have)
+			t.Errorf("Each in %s = %v", order, have)
 		}
 	}
 }
 
-// compact is JSON without what two decoders may write differently.
+// compact returns JSON without differences between decoders.
 func compact(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "null"
@@ -231,7 +233,7 @@ func compact(raw json.RawMessage) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// TestNeverMore: what Each lets through is never much larger than the text, whatever refers to what in it.
+// TestNeverMore checks that the output of Each is never much larger than the text, for any references within it.
 func TestNeverMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder

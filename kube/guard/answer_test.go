@@ -23,7 +23,7 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// protected leads to a server on this machine.
+// protected returns a guarded configuration for a server on this machine.
 func protected(t *testing.T, server *httptest.Server) *rest.Config {
 	t.Helper()
 	g, err := guard.New([]string{"127.0.0.1"})
@@ -35,9 +35,9 @@ func protected(t *testing.T, server *httptest.Server) *rest.Config {
 	return config
 }
 
-// TestAnswersAreBounded: an API server that answers without end, or with little that becomes much, does not fill the memory.
+// TestAnswersAreBounded checks that an API server cannot fill the memory with an endless or highly compressed response.
 func TestAnswersAreBounded(t *testing.T) {
-	const most = 64 // MiB, of the answer as it is read
+	const most = 64 // MiB of the uncompressed response
 	padding := strings.Repeat(" ", 1<<20)
 	padded := func(w http.ResponseWriter, mib int) {
 		w.Header().Set("Content-Type", "application/json")
@@ -68,14 +68,15 @@ func TestAnswersAreBounded(t *testing.T) {
 		return err
 	}
 	if err := list("small"); err != nil {
-		t.Errorf("an answer of 1 MiB: %v", err)
+		t.Errorf("response of 1 MiB: %v", err)
 	}
 	if err := list("large"); !errors.Is(err, guard.ErrTooLarge) || !strings.Contains(err.Error(), "more than 64 MiB") {
-		t.Errorf("an answer of %d MiB: %v", 4*most, err)
+		t.Errorf("response of %d MiB: %v, want ErrTooLarge", 4*most, err)
 	}
 }
 
-// TestValuesAreBounded: an answer of many short values takes many times its size when it is decoded. One of usual objects is not refused.
+// TestValuesAreBounded checks that a response with many short values, which takes many times its size when decoded, is
+// rejected, and that common objects are not.
 func TestValuesAreBounded(t *testing.T) {
 	usual := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"` + strings.Repeat("x", 8<<10) + `"},"status":{` +
 		strings.Repeat(`"f":{"g":"h"},`, 200) + `"i":1}}`
@@ -99,16 +100,16 @@ func TestValuesAreBounded(t *testing.T) {
 	for namespace := range answers {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if refused := errors.Is(err, guard.ErrTooLarge); refused != slices.Contains([]string{"objects", "values", "lists"}, namespace) || err != nil && !refused {
-			t.Errorf("%s: %v", namespace, err)
+			t.Errorf("list of %s: %v", namespace, err)
 		}
 	}
 }
 
-// TestHeadersAreBounded: nor does a header fill the memory, and nothing is taken in that nobody reads, as HTTP/2 does.
+// TestHeadersAreBounded checks that headers are limited, and that HTTP/2, which buffers unread data, is not used.
 func TestHeadersAreBounded(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 1 {
-			t.Errorf("it speaks %s", r.Proto)
+			t.Errorf("protocol = %s, want HTTP/1", r.Proto)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if strings.Contains(r.URL.Path, "/large/") {
@@ -130,17 +131,17 @@ func TestHeadersAreBounded(t *testing.T) {
 	for namespace, refused := range map[string]bool{"small": false, "large": true} {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "server response headers exceeded") {
-			t.Errorf("%s: %v", namespace, err)
+			t.Errorf("list of %s: %v", namespace, err)
 		}
 	}
 }
 
-// TestFormats: every client asks for JSON, and takes nothing else.
+// TestFormats checks that every client requests JSON and accepts nothing else.
 func TestFormats(t *testing.T) {
 	contentType := "application/json"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept, "application/json") || strings.Contains(accept, "protobuf") {
-			t.Errorf("%s accepts %s", r.URL, accept)
+			t.Errorf("request %s accepts %s, want only JSON", r.URL, accept)
 		}
 		w.Header().Set("Content-Type", contentType)
 		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
@@ -168,17 +169,17 @@ func TestFormats(t *testing.T) {
 	} {
 		contentType = "application/json; charset=utf-8"
 		if err := list(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s list: %v", name, err)
 		}
 		for _, contentType = range []string{"application/vnd.kubernetes.protobuf", "application/yaml", "Application/CBOR", "application/json, application/yaml"} {
 			if err := list(); !errors.Is(err, guard.ErrFormat) {
-				t.Errorf("%s: an answer in %s: %v", name, contentType, err)
+				t.Errorf("%s: response in %s = %v, want ErrFormat", name, contentType, err)
 			}
 		}
 	}
 }
 
-// TestOtherProtocols: an answer in a protocol that nobody has asked for is not read: no bound of an answer holds for it.
+// TestOtherProtocols checks that a response that switches protocols is rejected, because limits would not apply to it.
 func TestOtherProtocols(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, b, err := http.NewResponseController(w).Hijack()
@@ -201,7 +202,8 @@ func TestOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestRedirects: a redirect of an API server is not followed, and no credentials are sent to its location.
+// TestRedirects checks that a redirect of an API server is not followed, so that no credentials are sent to its
+// location.
 func TestRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
@@ -219,7 +221,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestAndPrivate: private addresses are allowed too, and what must be listed one by one still must.
+// TestAndPrivate checks that AndPrivate also allows private addresses, but not addresses that must be listed
+// individually.
 func TestAndPrivate(t *testing.T) {
 	var none *guard.Guard
 	listed, err := guard.New([]string{"127.0.0.1"})
@@ -233,14 +236,14 @@ func TestAndPrivate(t *testing.T) {
 	} {
 		for name, g := range map[string]*guard.Guard{"none": none, "listed": listed} {
 			if err := g.AndPrivate().Check(netip.MustParseAddr(ip)); (err == nil) != want {
-				t.Errorf("%s, %s: %v", name, ip, err)
+				t.Errorf("%s: Check(%s) = %v", name, ip, err)
 			}
 		}
 	}
 	if none.AndPrivate().Check(netip.MustParseAddr("127.0.0.1")) == nil || listed.AndPrivate().Check(netip.MustParseAddr("127.0.0.1")) != nil {
-		t.Error("an address of this machine is allowed where it is listed")
+		t.Error("an address of this machine must be allowed only where it is listed")
 	}
 	if listed.Check(netip.MustParseAddr("10.1.2.3")) == nil {
-		t.Error("it allows more than before")
+		t.Error("AndPrivate changed the original guard")
 	}
 }

@@ -39,12 +39,12 @@ func TestCheck(t *testing.T) {
 	}
 	for ip, class := range denied {
 		if err := none.Check(netip.MustParseAddr(ip)); !errors.Is(err, guard.ErrDenied) || !strings.Contains(err.Error(), class) || !strings.Contains(err.Error(), "--allow-addresses") {
-			t.Errorf("%s: %v, want it to say %q", ip, err, class)
+			t.Errorf("Check(%s) = %v, want a denial with %q", ip, err, class)
 		}
 	}
 	for _, ip := range []string{"8.8.8.8", "2606:4700::1", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "172.32.0.1", "100.128.0.1"} {
 		if err := none.Check(netip.MustParseAddr(ip)); err != nil {
-			t.Errorf("%s: %v", ip, err)
+			t.Errorf("Check(%s) = %v, want nil", ip, err)
 		}
 	}
 }
@@ -57,31 +57,31 @@ func TestAllowed(t *testing.T) {
 	for ip, want := range map[string]bool{
 		"10.9.9.9": true, "64:ff9b::10.0.0.1": true, "fd12::1": true, "100.64.0.1": true, "192.168.1.1": true,
 		"192.168.1.2": false, "172.16.0.1": false,
-		// A range does not allow what would be a surprise in it.
+		// A range does not include addresses that a user would not expect in it.
 		"127.0.0.1": false, "127.8.8.8": false, "100.100.100.200": false, "fd00:ec2::254": false, "169.254.169.254": false,
 	} {
 		if err := g.Check(netip.MustParseAddr(ip)); (err == nil) != want {
-			t.Errorf("%s: %v", ip, err)
+			t.Errorf("Check(%s) = %v", ip, err)
 		}
 	}
 	if err := g.Check(netip.MustParseAddr("127.0.0.1")); err == nil || !strings.Contains(err.Error(), "lists it by itself (a range that holds it does not count)") {
-		t.Errorf("it does not say what to list: %v", err)
+		t.Errorf("Check of an address in a range = %v, want advice to list it", err)
 	}
 	if err := g.Check(netip.MustParseAddr("172.16.0.1")); err == nil || strings.Contains(err.Error(), "by itself") {
-		t.Errorf("it says that a range does not count: %v", err)
+		t.Errorf("Check of an unlisted address = %v, want no advice about ranges", err)
 	}
 	one, err := guard.New([]string{"127.0.0.1"})
 	if err != nil || one.Check(netip.MustParseAddr("127.0.0.1")) != nil {
-		t.Error("an address that is listed is denied")
+		t.Error("a listed address is denied")
 	}
 	for _, wrong := range []string{"", "10.0.0.0/33", "example.com", "fe80::1%eth0"} {
 		if _, err := guard.New([]string{wrong}); err == nil || !strings.Contains(err.Error(), "neither an address nor a range") {
-			t.Errorf("%q: %v", wrong, err)
+			t.Errorf("New(%q) = %v, want an error", wrong, err)
 		}
 	}
 }
 
-// TestEverythingAllowed: the range of all addresses leads to the machine itself in no way.
+// TestEverythingAllowed checks that even the range of all addresses does not allow connections to the machine itself.
 func TestEverythingAllowed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") }))
 	defer server.Close()
@@ -93,12 +93,12 @@ func TestEverythingAllowed(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "127.8.8.8", "0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:127.0.0.1", "localhost"} {
 		conn, err := g.Dialer(time.Second).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
 		if !errors.Is(err, guard.ErrDenied) {
-			t.Errorf("%s: %v, %v", host, conn, err)
+			t.Errorf("dial to %s = %v, error %v, want ErrDenied", host, conn, err)
 		}
 	}
 }
 
-// TestDialer: what counts is the address that a name leads to, at the moment of the call.
+// TestDialer checks that the resolved address of a host name is checked, at the time of the connection.
 func TestDialer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") }))
 	defer server.Close()
@@ -106,7 +106,7 @@ func TestDialer(t *testing.T) {
 	var none *guard.Guard
 	conn, err := none.Dialer(time.Second).DialContext(t.Context(), "tcp", net.JoinHostPort("localhost", port))
 	if !errors.Is(err, guard.ErrDenied) {
-		t.Errorf("%v, %v", conn, err)
+		t.Errorf("dial = %v, error %v, want ErrDenied", conn, err)
 	}
 	config := &rest.Config{Host: server.URL}
 	none.Protect(config, "n")
@@ -120,6 +120,6 @@ func TestDialer(t *testing.T) {
 		response.Body.Close()
 	}
 	if !errors.Is(err, guard.ErrDenied) {
-		t.Errorf("%v, %v", response, err)
+		t.Errorf("request = %v, error %v, want ErrDenied", response, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// sends answers so many bytes, and then nothing for so long.
+// sends is a response that returns bytes, and then blocks for the pause.
 type sends struct {
 	bytes int
 	pause time.Duration
@@ -24,7 +24,7 @@ type sends struct {
 	ctx    context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
 }
 
-// crowd counts the answers of which all bytes were read, and that are not closed.
+// crowd counts the responses that were read to the end and are not closed.
 type crowd struct{ now, most atomic.Int32 }
 
 func (s sends) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -39,7 +39,7 @@ func (s *sends) Read(p []byte) (int, error) {
 		clear(p[:n])
 		return n, nil
 	}
-	if s.crowd != nil && !s.inside { // a client that reads on got its place for what was read before
+	if s.crowd != nil && !s.inside { // a client that reads further already had room for the earlier bytes
 		s.inside = true
 		s.crowd.most.Store(max(s.crowd.most.Load(), s.crowd.now.Add(1)))
 	}
@@ -58,7 +58,7 @@ func (s *sends) Close() error {
 	return nil
 }
 
-// in runs a test in a bubble, and afterwards has all rooms empty.
+// in runs a test in a bubble, and then checks that all rooms are empty.
 func in(t *testing.T, do func(t *testing.T, g *Guard)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func in(t *testing.T, do func(t *testing.T, g *Guard)) {
 		for i, r := range g.rooms {
 			r.mu.Lock()
 			if len(r.inside) > 0 || r.waiting.Len() > 0 {
-				t.Errorf("room %d: %d are inside, %d wait", i, len(r.inside), r.waiting.Len())
+				t.Errorf("room %d has %d visitors, %d waiting", i, len(r.inside), r.waiting.Len())
 			}
 			r.mu.Unlock()
 		}
@@ -103,8 +103,8 @@ func readBy(t *testing.T, by http.RoundTripper, timeout time.Duration) (int, err
 	return len(text), err
 }
 
-// TestLargeAnswersTakeTurns: however many large answers the API servers of one namespace, or the repositories that it names, give, and however slowly, few are read at a time; another
-// namespace reads its own in turn, and small ones at once.
+// TestLargeAnswersTakeTurns checks that large responses for one namespace, however many and slow, are read a few at a
+// time. Another namespace reads its large responses in turn, and small ones at once.
 func TestLargeAnswersTakeTurns(t *testing.T) {
 	for name, noise := range map[string]func(g *Guard, s sends) http.RoundTripper{
 		"of API servers":  func(g *Guard, s sends) http.RoundTripper { return g.limit(s, "noisy") },
@@ -124,35 +124,35 @@ func largeAnswersTakeTurns(t *testing.T, noise func(g *Guard, s sends) http.Roun
 			noisy.Go(func() {
 				_, err := readBy(t, noise(g, sends{bytes: 2 << 20, pause: time.Hour, crowd: &large}), 30*time.Second)
 				if !errors.Is(err, ErrNoRoom) && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("a slow answer: %v", err)
+					t.Errorf("slow response: %v", err)
 				}
 			})
 		}
 		synctest.Wait()
 		if n, err := read(t, g, "quiet", sends{bytes: 1 << 19}, time.Second); err != nil || time.Since(began) > 0 {
-			t.Errorf("a small answer: %d bytes, %v, after %s", n, err, time.Since(began))
+			t.Errorf("small response: %d bytes, error %v, after %s", n, err, time.Since(began))
 		}
 		if n, err := read(t, g, "quiet", sends{bytes: 4 << 20, pause: time.Second, crowd: &large}, 30*time.Second); err != nil || n != 4<<20 {
-			t.Errorf("a large answer: %d bytes, %v", n, err)
+			t.Errorf("large response: %d bytes, error %v", n, err)
 		}
 		if took := time.Since(began); took < longestVisit || took > longestVisit+2*time.Second {
 			t.Errorf("the quiet namespace had its turn after %s", took)
 		}
 		noisy.Wait()
 		if most := large.most.Load(); most != 2 {
-			t.Errorf("%d were read at a time", most)
+			t.Errorf("%d responses were read at a time, want 2", most)
 		}
 	})
 }
 
-// TestSlowAnswersOfOneNamespace: nobody ends the slow answers of a namespace whose own others wait.
+// TestSlowAnswersOfOneNamespace checks that slow responses are not interrupted if only the same namespace waits.
 func TestSlowAnswersOfOneNamespace(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		var all sync.WaitGroup
 		for range 6 {
 			all.Go(func() {
 				if n, err := read(t, g, "far", sends{bytes: 7 << 20, pause: 24 * time.Second}, 2*time.Minute); err != nil || n != 7<<20 {
-					t.Errorf("%d bytes, %v", n, err)
+					t.Errorf("read %d bytes, error %v", n, err)
 				}
 			})
 		}
@@ -160,7 +160,8 @@ func TestSlowAnswersOfOneNamespace(t *testing.T) {
 	})
 }
 
-// TestVeryLargeAnswersAreReadAlone: one that is larger than a page may be is read, and only one of them at a time; one of the other size beside it.
+// TestVeryLargeAnswersAreReadAlone checks that only one response that is larger than a page is read at a time, beside
+// responses of the other size.
 func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		var huge, large crowd
@@ -168,7 +169,7 @@ func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				if n, err := read(t, g, "a", sends{bytes: 60 << 20, pause: time.Second, crowd: &huge}, time.Minute); err != nil || n != 60<<20 {
-					t.Errorf("%d bytes, %v", n, err)
+					t.Errorf("read %d bytes, error %v", n, err)
 				}
 			})
 		}
@@ -177,12 +178,12 @@ func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
 		}
 		all.Wait()
 		if huge.most.Load() != 1 || large.most.Load() != 1 {
-			t.Errorf("%d very large ones at a time, and %d large ones", huge.most.Load(), large.most.Load())
+			t.Errorf("%d very large and %d large responses at a time, want 1 each", huge.most.Load(), large.most.Load())
 		}
 	})
 }
 
-// TestVeryLargeAnswersTakeTurns: who waits in one room for the place that it needs in the other one loses neither.
+// TestVeryLargeAnswersTakeTurns checks that a response that has room of one size and waits for the other loses neither.
 func TestVeryLargeAnswersTakeTurns(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -198,7 +199,7 @@ func TestVeryLargeAnswersTakeTurns(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for range 4 {
 			if n, err := read(t, g, "quiet", sends{bytes: 57 << 20}, 30*time.Second); err != nil || n != 57<<20 {
-				t.Errorf("%d bytes, %v", n, err)
+				t.Errorf("read %d bytes, error %v", n, err)
 			}
 			time.Sleep(time.Second)
 		}
@@ -207,14 +208,15 @@ func TestVeryLargeAnswersTakeTurns(t *testing.T) {
 	})
 }
 
-// TestPlacesAreGivenBack: by an answer that is closed while it waits for its place, and by one that nobody closes when its request ends.
+// TestPlacesAreGivenBack checks that room is released by a response that is closed while it waits, and by one that is
+// not closed when its request ends.
 func TestPlacesAreGivenBack(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		slow := sends{bytes: 2 << 20, pause: time.Hour}
 		for range 2 {
-			go func() { _, _ = io.ReadAll(open(ctx, t, g.limit(slow, "a"))) }() // which nobody closes
+			go func() { _, _ = io.ReadAll(open(ctx, t, g.limit(slow, "a"))) }() // which is never closed
 		}
 		synctest.Wait()
 		waits := open(t.Context(), t, g.limit(slow, "a"))
@@ -225,7 +227,8 @@ func TestPlacesAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestWhoGivesUpCostsNoTurn: who waits no more does not take the turn of its namespace, and reads why it had none.
+// TestWhoGivesUpCostsNoTurn checks that a canceled request does not use a turn of its namespace, and that its error has
+// the reason.
 func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		r := g.rooms[1]
@@ -259,18 +262,18 @@ func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 		r.leave(first)
 		all.Wait()
 		if !slices.Equal(order, []string{"quiet", "noisy", "noisy"}) {
-			t.Errorf("the order is %v", order)
+			t.Errorf("order = %v", order)
 		}
 	})
 }
 
-// TestWhoIsEndedLeavesAtOnce: nobody decodes an answer that was ended because others wait, so its place is not kept for that.
+// TestWhoIsEndedLeavesAtOnce checks that an interrupted response releases its room at once, because it is not decoded.
 func TestWhoIsEndedLeavesAtOnce(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		var noisy sync.WaitGroup
 		noisy.Go(func() {
 			if _, err := read(t, g, "noisy", sends{bytes: 60 << 20, pause: time.Hour}, time.Minute); !errors.Is(err, ErrNoRoom) {
-				t.Errorf("a slow answer: %v", err)
+				t.Errorf("slow response: %v, want ErrNoRoom", err)
 			}
 		})
 		synctest.Wait()
@@ -289,7 +292,8 @@ type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestEndedRequestsHaveNoAnswer: an answer that is ended by the deadline of its request is an error, even if the server ends it as if it were whole.
+// TestEndedRequestsHaveNoAnswer checks that a response that ends at the deadline of its request is an error, even if it
+// appears complete.
 func TestEndedRequestsHaveNoAnswer(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -305,7 +309,7 @@ func TestEndedRequestsHaveNoAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text, err := io.ReadAll(response.Body); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %q, %v", name, text, err)
+				t.Errorf("%s: read %q, error %v, want DeadlineExceeded", name, text, err)
 			}
 			_ = response.Body.Close()
 		}

@@ -10,7 +10,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// One condition is left out wherever Cluster API keeps conditions, everything else stays, and the object is not changed.
+// TestWithoutCondition checks that the condition is removed from all lists of Cluster API, that everything else is
+// kept, and that the object is not changed.
 func TestWithoutCondition(t *testing.T) {
 	const given = "{conditions: [{type: Ready}, {type: Paused}], v1beta2: {conditions: [{type: Paused}, {type: Ready}]}, deprecated: {v1beta1: {conditions: [{type: Ready}]}}, phase: x}"
 	for status, want := range map[string]string{
@@ -27,14 +28,14 @@ func TestWithoutCondition(t *testing.T) {
 			wanted = parsed(t, want).(map[string]any)
 		}
 		if got := object.WithoutCondition(u, "Paused"); !reflect.DeepEqual(got, wanted) {
-			t.Errorf("%s: %v", status, got)
+			t.Errorf("WithoutCondition for %s = %v", status, got)
 		}
 		if !reflect.DeepEqual(u.Object["status"], parsed(t, status)) {
-			t.Errorf("%s: the object has changed: %v", status, u.Object)
+			t.Errorf("%s: the object was changed: %v", status, u.Object)
 		}
 	}
 	if got := object.WithoutCondition(&unstructured.Unstructured{Object: map[string]any{}}, "Paused"); got != nil {
-		t.Errorf("no status: %v", got)
+		t.Errorf("WithoutCondition without a status = %v, want nil", got)
 	}
 }
 

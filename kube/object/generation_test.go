@@ -10,7 +10,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// A status that was made for another spec says so; one that reports no generation cannot.
+// TestLag checks that a status of another generation is reported, and that a status without a generation is not.
 func TestLag(t *testing.T) {
 	for name, c := range map[string]struct{ text, status, condition string }{
 		"of the spec":           {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 4, conditions: [{type: Ready, observedGeneration: 4}]}}", "", ""},
@@ -27,14 +27,14 @@ func TestLag(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON(text); err != nil { // numbers become integers, as those from an API server
+		if err := u.UnmarshalJSON(text); err != nil { // numbers become integers, as from an API server
 			t.Fatal(err)
 		}
 		if got := object.StatusLag(u); got != c.status {
-			t.Errorf("%s: the status: %q, want %q", name, got, c.status)
+			t.Errorf("%s: StatusLag = %q, want %q", name, got, c.status)
 		}
 		if got := object.ConditionLag(u, "Ready"); got != c.condition {
-			t.Errorf("%s: the condition: %q, want %q", name, got, c.condition)
+			t.Errorf("%s: ConditionLag = %q, want %q", name, got, c.condition)
 		}
 	}
 }
@@ -43,6 +43,6 @@ func TestUntrue(t *testing.T) {
 	u := parse(t, "{apiVersion: x.io/v1, kind: Thing, metadata: {name: a, namespace: fleet}, status: {conditions: [{type: Ready, status: 'True'}, {type: Scaled, status: Unknown, reason: Why, message: \"a\\n b\"}]}}")
 	got := strings.Join(object.Untrue(u, "Ready", "Scaled", "Other"), "; ")
 	if want := "Thing.x.io fleet/a: Scaled is Unknown (Why): a b; Thing.x.io fleet/a has no condition Other yet"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Untrue = %q, want %q", got, want)
 	}
 }

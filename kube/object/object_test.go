@@ -39,23 +39,23 @@ func TestRefAsText(t *testing.T) {
 		if rapid.Bool().Draw(t, "namespaced") {
 			r.Namespace = rapid.StringMatching(`[a-z][-a-z0-9]{0,10}`).Draw(t, "namespace")
 		}
-		// As a key, the way events hold it.
+		// As a map key, as in events.
 		raw, err := json.Marshal(map[object.Ref]bool{r: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var back map[object.Ref]bool
 		if err := json.Unmarshal(raw, &back); err != nil || !back[r] {
-			t.Fatalf("%s came back as %v (%v)", raw, back, err)
+			t.Fatalf("%s decodes to %v (error %v)", raw, back, err)
 		}
 		if object.Compare(r, r) != 0 {
-			t.Fatal("it is not equal to itself")
+			t.Fatal("Compare(r, r) != 0")
 		}
 	})
 	for _, wrong := range []string{"", "Machine", "Machine.x/fleet", "/fleet/a", "Machine.x/fleet/"} {
 		var r object.Ref
 		if err := r.UnmarshalText([]byte(wrong)); err == nil {
-			t.Errorf("%q was read as %+v", wrong, r)
+			t.Errorf("UnmarshalText(%q) = %+v, want an error", wrong, r)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestRefForPeople(t *testing.T) {
 		"Identity.x.io global":             {Group: "x.io", Kind: "Identity", Name: "global"},
 	} {
 		if got := r.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("String = %q, want %q", got, want)
 		}
 	}
 	refs := []object.Ref{{Group: "b", Kind: "A"}, {Group: "a", Kind: "B", Name: "b"}, {Group: "a", Kind: "B", Name: "a"}, {Group: "a", Kind: "A", Namespace: "z"}}
@@ -117,7 +117,7 @@ status:
 		Cluster: &object.ClusterFacts{Paused: true, ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Observe (-want +got):\n%s", diff)
 	}
 
 	machine := object.Observe(parse(t, `
@@ -142,15 +142,16 @@ status:
 	} {
 		o := object.Observe(parse(t, "apiVersion: x.io/v1\nkind: Thing\nmetadata:\n  name: a\n  annotations: {"+text+"}"))
 		if got := [2]bool{o.HostPaused, o.Reserved}; got != want {
-			t.Errorf("%s: paused as a host, reserved: %v", text, got)
+			t.Errorf("annotation %s: host paused and reserved = %v", text, got)
 		}
 	}
 	if machine.Cluster != nil || machine.TopologyPaused != object.Absent || machine.Paused != object.Absent {
-		t.Errorf("facts out of nothing: %+v", machine)
+		t.Errorf("unexpected facts: %+v", machine)
 	}
 }
 
-// What uses a host is in its spec, whatever its provider, or in the status of one of a pool of k0smotron.
+// TestObserveTheConsumerOfAHost checks that the consumer of a host is read from the spec, for any provider, or from the
+// status of a machine of a k0smotron pool.
 func TestObserveTheConsumerOfAHost(t *testing.T) {
 	const infra = "infrastructure.cluster.x-k8s.io"
 	for text, want := range map[string]*object.Ref{
@@ -166,14 +167,15 @@ func TestObserveTheConsumerOfAHost(t *testing.T) {
 	}
 }
 
-// The virtual machine of a KubevirtMachine is local once it was made, unless the machine names another cluster.
+// TestObserveALocalVirtualMachine checks that the virtual machine of a KubevirtMachine is local once it exists, unless
+// the machine refers to another cluster.
 func TestObserveALocalVirtualMachine(t *testing.T) {
 	for spec, want := range map[string]bool{
 		"{}": false, "{providerID: 'kubevirt://a'}": true, "{providerID: 'kubevirt://a', infraClusterSecretRef: {name: k}}": false,
 	} {
 		o := object.Observe(parse(t, "{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachine, metadata: {name: a, namespace: fleet}, spec: "+spec+"}"))
 		if o.Local != want {
-			t.Errorf("%s: %v, want %v", spec, o.Local, want)
+			t.Errorf("spec %s: Local = %v, want %v", spec, o.Local, want)
 		}
 	}
 }
@@ -194,9 +196,9 @@ func TestCondition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, _, _ := object.Condition(parse(t, c.text), "Paused"); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("Condition = %q, want %q", got, c.want)
 			}
-			object.Observe(parse(t, c.text)) // it takes anything
+			object.Observe(parse(t, c.text)) // must accept any content
 		})
 	}
 }
@@ -217,8 +219,9 @@ status:
 	}
 }
 
-// A control plane that somebody provides must say itself that it is initialized, as clusterctl wants it. Cluster API sets the
-// condition of a Cluster whose machines are its control plane.
+// TestObserveWhetherAControlPlaneIsInitialized checks that the control plane object must report that it is initialized,
+// as clusterctl requires. For a Cluster without such an object, whose machines are its control plane, the condition of
+// the Cluster counts.
 func TestObserveWhetherAControlPlaneIsInitialized(t *testing.T) {
 	const ref, yes, no = "spec: {controlPlaneRef: {name: cp}}", `conditions: [{type: ControlPlaneInitialized, status: "True"}]`, `conditions: [{type: ControlPlaneInitialized, status: "False"}]`
 	for text, want := range map[string]bool{
@@ -232,7 +235,7 @@ func TestObserveWhetherAControlPlaneIsInitialized(t *testing.T) {
 	} {
 		o := object.Observe(parse(t, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\n"+text))
 		if got := o.Cluster.ControlPlaneInitialized; got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
+			t.Errorf("%s: ControlPlaneInitialized = %v, want %v", text, got, want)
 		}
 	}
 }
@@ -244,12 +247,12 @@ func TestObserveABinding(t *testing.T) {
 		release: "", release + "spec: {clusterRef: {name: a, namespace: fleet}}": "a", release + "spec: {clusterRef: {name: a, namespace: other}}": "", binding: "b", binding + "spec: {clusterName: a}": "a", "kind: Secret\nspec: {clusterName: a}": "",
 	} {
 		if got := object.Observe(parse(t, text)).Binds; got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
+			t.Errorf("%s: Binds = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// The fields that name an object, and those that only look like it. A Secret's own value is none, whatever the field is called.
+// TestObserveReferences checks which fields count as references. The own value of a Secret never does, in any field.
 func TestObserveReferences(t *testing.T) {
 	for spec, want := range map[string]string{
 		"{identityRef: {name: x}}":                                                               "spec.identityRef //fleet/x credential",
@@ -318,12 +321,12 @@ func TestReferenceFits(t *testing.T) {
 		{"spec.dataTemplate", "x.io", "Hardware", false},
 	} {
 		if fits := (object.Reference{Field: c.field}).Fits(c.group, c.kind) > 0; fits != c.fits {
-			t.Errorf("%s fits %s: %v", c.field, c.kind, fits)
+			t.Errorf("reference %s fits %s: %v", c.field, c.kind, fits)
 		}
 	}
 	r := object.Reference{Field: "spec.dataTemplate"}
 	if r.Fits("x.io", "Metal3DataTemplate") <= r.Fits("x.io", "Metal3MachineTemplate") {
-		t.Error("dataTemplate is more of a Metal3DataTemplate than of a Metal3MachineTemplate")
+		t.Error("dataTemplate must fit a Metal3DataTemplate better than a Metal3MachineTemplate")
 	}
 }
 

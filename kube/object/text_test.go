@@ -7,7 +7,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TestPrintable: no text of others moves the cursor, colours a terminal, forges a line or turns the direction.
+// TestPrintable checks that control characters are removed that could move the cursor, color a terminal, forge a line
+// or change the text direction.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"etcdserver: no leader":                "etcdserver: no leader",
@@ -18,7 +19,7 @@ func TestPrintable(t *testing.T) {
 		strings.Repeat(" \n", 100) + "x\u009b": "x",
 	} {
 		if got := object.Printable(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("Printable(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

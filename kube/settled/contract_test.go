@@ -13,18 +13,18 @@ import (
 	"scute.dev/kube/settled"
 )
 
-// contracts are the statuses of three replicas that are all well, of which Cluster API's contracts name the same counts differently.
+// contracts returns statuses of three healthy replicas, whose counts have different names in Cluster API's contracts.
 func contracts() map[string]map[string]any {
 	return map[string]map[string]any{
 		"v1beta1": {"replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3), "unavailableReplicas": int64(0)},
-		// A count of 0 is left out of JSON where the provider says omitempty.
+		// A provider with omitempty omits a count of 0.
 		"v1beta1, none unavailable": {"replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3)},
 		"v1beta1 of the core":       {"replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3), "availableReplicas": int64(3)},
 		"v1beta2":                   {"replicas": int64(3), "readyReplicas": int64(3), "upToDateReplicas": int64(3), "availableReplicas": int64(3)},
 	}
 }
 
-// controlPlanes and workers are the kinds that have replicas.
+// controlPlanes and workers return the kinds with replicas.
 func controlPlanes() []string {
 	return []string{
 		"controlplane.cluster.x-k8s.io/v1alpha3 TalosControlPlane", "controlplane.cluster.x-k8s.io/v1beta1 KubeadmControlPlane", "controlplane.cluster.x-k8s.io/v1beta2 KubeadmControlPlane",
@@ -37,7 +37,7 @@ func workers() []string {
 	}
 }
 
-// rolledOut is an object of a kind with a status, the Cluster that it is the control plane of, if it is one, and its machines.
+// rolledOut returns the state of an object of a kind with the given status, and of its machines.
 func rolledOut(kind string, status map[string]any) settled.State {
 	apiVersion, kind, _ := strings.Cut(kind, " ")
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -68,16 +68,16 @@ func rolledOut(kind string, status map[string]any) settled.State {
 	return s
 }
 
-// TestContracts: an object of either contract is settled if all its replicas are well, and is not if a count that its contract has
-// differs, or is absent. Only unavailableReplicas may be absent.
+// TestContracts checks for each contract that an object is settled if all its replicas are healthy, and not if a count
+// of its contract differs or is missing. In v1beta1, unavailableReplicas and availableReplicas may be missing.
 func TestContracts(t *testing.T) {
 	for _, kind := range slices.Concat(controlPlanes(), workers()) {
 		for contract, status := range contracts() {
 			if strings.Contains(kind, "MachinePool") && contract == "v1beta1" {
-				continue // its availableReplicas is in either version
+				continue // its availableReplicas are in both versions
 			}
 			if why := rolledOut(kind, status).Missing(); len(why) > 0 {
-				t.Errorf("%s, %s: %q", kind, contract, why)
+				t.Errorf("%s, %s: Missing = %q, want none", kind, contract, why)
 			}
 			for field := range status {
 				off, gone := with(status, field, int64(2)), with(status, field, nil)
@@ -93,19 +93,19 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-// TestConditionsOfContracts: the conditions of v1beta2 are where an API of the older contract keeps them, and the older ones of the
-// same name beside them do not count.
+// TestConditionsOfContracts checks that the conditions of v1beta2 in an API of the older contract count, rather than
+// the older conditions with the same names.
 func TestConditionsOfContracts(t *testing.T) {
 	for _, kind := range controlPlanes() {
 		s := rolledOut(kind, contracts()["v1beta1"])
 		status := s.Object.Object["status"].(map[string]any)
 		status["conditions"] = []any{map[string]any{"type": "Available", "status": "True"}}
 		if why := s.Missing(); len(why) > 0 {
-			t.Errorf("%s: %q", kind, why)
+			t.Errorf("%s: Missing = %q, want none", kind, why)
 		}
 		status["v1beta2"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False"}}}
 		if why := s.Missing(); len(why) == 0 {
-			t.Errorf("%s: settled though it is not Available", kind)
+			t.Errorf("%s: settled although it is not Available", kind)
 		}
 	}
 }
@@ -122,7 +122,8 @@ func with(status map[string]any, field string, value any) map[string]any {
 	return status
 }
 
-// TestContractsAreNotMixed: a status with upToDateReplicas is of v1beta2, so its availableReplicas is not computed from the counts of v1beta1.
+// TestContractsAreNotMixed checks that for a status with upToDateReplicas, which is of v1beta2, availableReplicas are
+// not computed from the counts of v1beta1.
 func TestContractsAreNotMixed(t *testing.T) {
 	status := with(contracts()["v1beta1"], "upToDateReplicas", int64(3))
 	for _, kind := range controlPlanes() {

@@ -18,7 +18,7 @@ import (
 	"scute.dev/kube/settled"
 )
 
-// world is the objects of testdata/cluster.yaml by name, with merge patches applied; an empty patch takes the object away.
+// world returns the objects of testdata/cluster.yaml by name, with merge patches; an empty patch removes the object.
 func world(t *testing.T, patches map[string]string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile("testdata/cluster.yaml")
@@ -72,12 +72,12 @@ func missing(t *testing.T, object string, patches map[string]string) string {
 func TestSettled(t *testing.T) {
 	for _, object := range []string{"prod", "prod-cp", "prod-md", "new", "old"} {
 		if why := missing(t, object, nil); why != "" {
-			t.Errorf("%s: %s", object, why)
+			t.Errorf("%s: Missing = %s, want none", object, why)
 		}
 	}
 }
 
-// TestNotSettled: each sign of a rollout that is not over keeps the object from being settled, and is said.
+// TestNotSettled checks that each sign of an unfinished rollout is reported.
 func TestNotSettled(t *testing.T) {
 	const deleted = "metadata: {deletionTimestamp: '2026-11-01T00:00:00Z'}"
 	for name, c := range map[string]struct {
@@ -113,14 +113,14 @@ func TestNotSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if why := missing(t, c.object, c.patches); !strings.Contains(why, c.says) {
-				t.Errorf("it says %q, want %q in it", why, c.says)
+				t.Errorf("Missing = %q, want %q in it", why, c.says)
 			}
 		})
 	}
 }
 
-// TestSettledByContract: fields that a control plane of another provider, a MachinePool and a MachineSet without an
-// owner do not report are not required.
+// TestSettledByContract checks that fields are not required that a control plane of another provider, a MachinePool or
+// a MachineSet without an owner does not report.
 func TestSettledByContract(t *testing.T) {
 	for name, c := range map[string]struct {
 		object  string
@@ -134,7 +134,7 @@ func TestSettledByContract(t *testing.T) {
 		"no replicas":                 {"prod-md", map[string]string{"prod-md": "{spec: {replicas: 0}, status: {replicas: 0, readyReplicas: 0, availableReplicas: 0, upToDateReplicas: 0}}", "new": "", "worker-1": ""}},
 	} {
 		if why := missing(t, c.object, c.patches); why != "" {
-			t.Errorf("%s: %s", name, why)
+			t.Errorf("%s: Missing = %s, want none", name, why)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestJudges(t *testing.T) {
 		"Machine.cluster.x-k8s.io": false, "Deployment.apps": false, "Cluster.postgresql.cnpg.io": false,
 	} {
 		if got := settled.Judges(schema.ParseGroupKind(kind)); got != want {
-			t.Errorf("%s: %v, want %v", kind, got, want)
+			t.Errorf("Judges(%s) = %v, want %v", kind, got, want)
 		}
 	}
 }

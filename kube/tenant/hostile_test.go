@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// most that a server gets rid of before its connection ends: what is read, which is less than a MiB, and what the sockets of both sides
-	// hold, which is what the kernel of the machine is set to.
+	// most is the maximum that a server can send before its connection ends: less than a MiB is read, and the sockets
+	// of both sides buffer as much as the kernel allows.
 	most = 128 << 20
-	// endless is what a server has to send. It is many times more.
+	// endless is the number of bytes that a server sends, many times more than most.
 	endless = 2 << 30
 )
 
-// TestRedirect: a redirect leads nowhere, and what is answered elsewhere is not shown.
+// TestRedirect checks that redirects are not followed, and that the response of their location is not shown.
 func TestRedirect(t *testing.T) {
 	var asked atomic.Int32
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -46,17 +46,17 @@ func TestRedirect(t *testing.T) {
 		}))
 		for way, ask := range asks(clusterAt(t, api.URL)) {
 			if err := ask(within(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
-				t.Errorf("%s, %s: %v", name, way, err)
+				t.Errorf("server %s, request %s: %v, want a redirect error", name, way, err)
 			}
 		}
 		api.Close()
 	}
 	if asked.Load() > 0 {
-		t.Errorf("it was followed %d times", asked.Load())
+		t.Errorf("the redirect was followed %d times", asked.Load())
 	}
 }
 
-// TestRefusal: of the body of a refusal is shown what an API server or a kubelet says, and nothing else.
+// TestRefusal checks that only messages of an API server or a kubelet are shown of the body of an error.
 func TestRefusal(t *testing.T) {
 	var body string
 	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -76,20 +76,19 @@ func TestRefusal(t *testing.T) {
 		body = said
 		for way, ask := range asks(c) {
 			if err := ask(within(t, time.Minute)); err == nil || err.Error() != want {
-				t.Errorf("%s: %.60q: %.300v", way, said, err)
+				t.Errorf("%s: body %.60q: %.300v", way, said, err)
 			}
 		}
 	}
 	body = strings.Repeat("no ", 100_000)
 	for way, ask := range asks(c) {
 		if err := ask(within(t, time.Minute)); err == nil || !strings.HasPrefix(err.Error(), "no no") || len(err.Error()) > 1010 {
-			t.Errorf("%s: a long body: %.300v", way, err)
+			t.Errorf("%s: long body: %.300v", way, err)
 		}
 	}
 }
 
-// TestEndless: an endless answer uses little memory, and no more than the allowed time; nothing of it remains in
-// memory.
+// TestEndless checks that an endless response uses little memory, ends at the deadline, and leaves nothing in memory.
 func TestEndless(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	line := "X-Y: " + strings.Repeat("z", 1000) + "\r\n"
@@ -129,17 +128,18 @@ func TestEndless(t *testing.T) {
 				begun := time.Now()
 				err := ask(within(t, time.Minute))
 				if err == nil || errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 2000 {
-					t.Errorf("%s: after %s: %.300v", way, time.Since(begun), err)
+					t.Errorf("request %s after %s: %.300v", way, time.Since(begun), err)
 				}
 			}
 			if sent.Load() > 6*most {
-				t.Errorf("%d MiB were taken", sent.Load()>>20)
+				t.Errorf("%d MiB were read", sent.Load()>>20)
 			}
 		})
 	}
 }
 
-// TestSlow: a server that sends nothing, or a byte now and then, does not delay a caller beyond its deadline.
+// TestSlow checks that a server that sends nothing, or a byte now and then, does not delay a caller beyond its
+// deadline.
 func TestSlow(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for name, head := range map[string]string{"silent": "", "head": "HTTP/1.1 500 no\r\nX: ", "body": "HTTP/1.1 500 no\r\n\r\n", "stream": "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"} {
@@ -160,21 +160,21 @@ func TestSlow(t *testing.T) {
 			for way, ask := range asks(c) {
 				begun := time.Now()
 				if err := ask(within(t, 300*time.Millisecond)); err == nil || time.Since(begun) > time.Minute {
-					t.Errorf("%s: %v after %s", way, err, time.Since(begun))
+					t.Errorf("request %s: %v after %s", way, err, time.Since(begun))
 				}
 			}
 		})
 	}
 }
 
-// TestFrames: what a server sends over SPDY is not believed.
+// TestFrames checks that invalid or excessive SPDY frames end the connection.
 func TestFrames(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	replied := packed(u32(0), u32(0), u32(0))
 	reply := func(id uint32) string { return control(2, u32(id)+replied[id/2]) }
 	for name, c := range map[string]struct {
 		say  string
-		over string // again and again
+		over string // sent repeatedly
 		why  string
 	}{
 		"a long frame":                 {say: u32(1) + u32(0xffffff), why: "a frame of 16777215 bytes"},
@@ -206,10 +206,10 @@ func TestFrames(t *testing.T) {
 			})
 			_, _, err := server.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd")
 			if err == nil || !strings.Contains(err.Error(), c.why) || strings.Contains(c.why, "too much") && !errors.Is(err, tenant.ErrTooMuch) {
-				t.Errorf("%v, want %q", err, c.why)
+				t.Errorf("Exec = %v, want %q", err, c.why)
 			}
 			if sent.Load() > most {
-				t.Errorf("%d MiB were taken", sent.Load()>>20)
+				t.Errorf("%d MiB were read", sent.Load()>>20)
 			}
 		})
 	}
@@ -217,12 +217,13 @@ func TestFrames(t *testing.T) {
 
 func u32(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
 
-// control is a control frame of version 3.
+// control returns a control frame of version 3.
 func control(kind uint32, payload string) string {
 	return u32(0x80030000|kind) + u32(uint32(len(payload))) + payload //nolint:gosec // small
 }
 
-// packed are blocks of headers, as one connection has them. Their dictionary is not the protocol's: it need not be.
+// packed returns blocks of headers, compressed as on one connection. Their dictionary is not that of the protocol,
+// which is not necessary.
 func packed(blocks ...string) []string {
 	var b strings.Builder
 	w, all := zlib.NewWriter(&b), make([]string, len(blocks))

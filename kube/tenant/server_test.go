@@ -22,7 +22,7 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// dialer reaches servers on this machine.
+// dialer returns a dialer for servers on this machine.
 func dialer(t *testing.T) *tenant.Dialer {
 	t.Helper()
 	g, err := guard.New([]string{"127.0.0.1"})
@@ -41,7 +41,7 @@ func clusterAt(t *testing.T, url string) *tenant.Cluster {
 	return c
 }
 
-// asks are the ways to ask an API server.
+// asks returns the kinds of requests to an API server.
 func asks(c *tenant.Cluster) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"answers": c.Answers,
@@ -68,14 +68,14 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// raw serves requests as it likes: say gets the connection after the head of a request, and whether that asked for a
-// WebSocket.
+// raw returns a cluster whose server calls say with the connection after the header of a request, and with whether it
+// requests a WebSocket.
 func raw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		taken, ok := w.(http.Hijacker)
 		if !ok {
-			t.Error("the connection cannot be taken")
+			t.Error("the connection cannot be hijacked")
 			return
 		}
 		conn, _, err := taken.Hijack()
@@ -90,7 +90,7 @@ func raw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
 	return clusterAt(t, server.URL)
 }
 
-// flood writes until the client reads no more, and returns how much it read.
+// flood writes until the client stops reading, and returns the number of bytes written.
 func flood(w io.Writer, chunk string) (written int) {
 	for written < endless {
 		n, err := io.WriteString(w, chunk)
@@ -102,7 +102,7 @@ func flood(w io.Writer, chunk string) (written int) {
 	return written
 }
 
-// pod is a pod that echoes what it is sent on its port 7, as an API server shows it: by WebSockets, or by SPDY alone.
+// pod returns a cluster with a pod that echoes data on port 7, by WebSockets or by SPDY only.
 func pod(t *testing.T, sockets bool) *tenant.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +141,7 @@ func pod(t *testing.T, sockets bool) *tenant.Cluster {
 	return clusterAt(t, server.URL)
 }
 
-// runs a command, over SPDY: it prints its words, and complains a lot.
+// runs simulates a command over SPDY, which prints its arguments, and much to stderr.
 func runs(w http.ResponseWriter, r *http.Request, status func(command []string) string) {
 	if _, err := httpstream.Handshake(r, w, []string{"v4.channel.k8s.io"}); err != nil {
 		return
@@ -163,7 +163,7 @@ func runs(w http.ResponseWriter, r *http.Request, status func(command []string) 
 	<-conn.CloseChan() // the client ends it
 }
 
-// streams are so many that the client opens, by their kinds; none when it goes before.
+// streams returns the first streams that the client opens, by their types, or nil if it disconnects before.
 func streams(conn httpstream.Connection, opened <-chan httpstream.Stream, many int) map[string]httpstream.Stream {
 	found := make(map[string]httpstream.Stream, many)
 	for len(found) < many {

@@ -23,7 +23,7 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// TestForward: a port of a pod is reached by a WebSocket, and by SPDY where there are none.
+// TestForward checks that the port of a pod is reached by a WebSocket, or by SPDY if the server has no WebSockets.
 func TestForward(t *testing.T) {
 	for name, sockets := range map[string]bool{"websocket": true, "spdy": false} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestForward(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, err := said.ReadString('\n'); err != nil || got != line {
-					t.Fatalf("%d bytes, %v", len(got), err)
+					t.Fatalf("read %d bytes, error %v", len(got), err)
 				}
 			}
 			silent, err := c.Forward(within(t, time.Minute), "kube-system", "etcd-a", 8)
@@ -49,13 +49,13 @@ func TestForward(t *testing.T) {
 			}
 			defer silent.Close()
 			if _, err := silent.Read(make([]byte, 1)); err == nil || err.Error() != "nothing listens [2Jthere" {
-				t.Errorf("what the kubelet says: %v", err)
+				t.Errorf("error of the kubelet = %v", err)
 			}
 		})
 	}
 }
 
-// TestExec: what a command prints, and how it ends.
+// TestExec checks the output of a command and its exit code.
 func TestExec(t *testing.T) {
 	status := func(command []string) string {
 		if len(command) == 0 {
@@ -85,26 +85,27 @@ func TestExec(t *testing.T) {
 		stdout, stderr, err := c.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
 		var exit exec.CodeExitError
 		if string(stdout) != "etcdctl a & b" || len(stderr) != 64<<10 || !errors.As(err, &exit) || exit.Code != 2 {
-			t.Errorf("%s: %q, %d bytes, %v", name, stdout, len(stderr), err)
+			t.Errorf("%s: stdout %q, stderr %d bytes, error %v", name, stdout, len(stderr), err)
 		}
 		if _, _, err := c.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd"); err != nil {
-			t.Errorf("%s: a command that succeeds: %v", name, err)
+			t.Errorf("%s: successful command: %v", name, err)
 		}
 	}
 }
 
-// TestAnswers: an API server that refuses us answers, one that is not ready does not.
+// TestAnswers checks that an API server that denies a request counts as available, and one with a server error does
+// not.
 func TestAnswers(t *testing.T) {
 	for code, want := range map[int]bool{101: false, 200: true, 401: true, 404: true, 301: false, 500: false, 503: false} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 		if err := clusterAt(t, server.URL).Answers(within(t, time.Minute)); (err == nil) != want {
-			t.Errorf("%d: %v", code, err)
+			t.Errorf("status %d: %v", code, err)
 		}
 		server.Close()
 	}
 }
 
-// TestAddresses: neither an API server nor a member leads to an address that its owner could not reach by himself.
+// TestAddresses checks that neither an API server nor an etcd member can lead to addresses that are denied to tenants.
 func TestAddresses(t *testing.T) {
 	var none *guard.Guard
 	d := tenant.New(none.AndPrivate())
@@ -120,13 +121,14 @@ func TestAddresses(t *testing.T) {
 		ways["dial"] = func(ctx context.Context) error { _, err := c.Dial(ctx, host+":2379"); return err }
 		for way, ask := range ways {
 			if err := ask(within(t, time.Minute)); !errors.Is(err, guard.ErrDenied) {
-				t.Errorf("%s, %s: %v", host, way, err)
+				t.Errorf("%s, %s: %v, want ErrDenied", host, way, err)
 			}
 		}
 	}
 }
 
-// TestPlaces: so many connections to one cluster are open at once; others have theirs, and each place is given back.
+// TestPlaces checks that the connections to one cluster are limited, that other clusters have their own limit, and that
+// closed connections are released.
 func TestPlaces(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +156,7 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	if opened != 20 || !strings.Contains(err.Error(), "20 connections to the cluster are open") {
-		t.Errorf("%d were opened: %v", opened, err)
+		t.Errorf("%d connections were opened: %v", opened, err)
 	}
 	conn, err := another.Dial(holding, address)
 	if err != nil {
@@ -164,12 +166,13 @@ func TestPlaces(t *testing.T) {
 	letGo()
 	for range 20 {
 		if _, err := one.Dial(within(t, time.Minute), address); err != nil {
-			t.Errorf("a place was not given back: %v", err)
+			t.Errorf("a connection was not released: %v", err)
 		}
 	}
 }
 
-// TestPlacesOfNamespaces: clusters of one namespace that take connections and say nothing, however many, keep those of another from none.
+// TestPlacesOfNamespaces checks that unresponsive clusters of one namespace, however many, do not block those of
+// another.
 func TestPlacesOfNamespaces(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -207,23 +210,23 @@ func TestPlacesOfNamespaces(t *testing.T) {
 		}
 	}
 	if n := opened.Load(); n != 80 {
-		t.Errorf("one namespace has %d connections", n)
+		t.Errorf("one namespace has %d connections, want 80", n)
 	}
 	letGo()
 	dials.Wait()
 	for range 20 {
 		if _, err := prod.Dial(within(t, time.Minute), address); err != nil {
-			t.Errorf("a place was not given back: %v", err)
+			t.Errorf("a connection was not released: %v", err)
 		}
 	}
 }
 
-// TestDeadline: nothing is opened that would not end.
+// TestDeadline checks that no connection is opened without a deadline.
 func TestDeadline(t *testing.T) {
 	c := clusterAt(t, "https://127.0.0.1:1")
 	for name, ask := range asks(c) {
 		if err := ask(t.Context()); err == nil || !strings.Contains(err.Error(), "needs a deadline") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want an error about the deadline", name, err)
 		}
 	}
 }

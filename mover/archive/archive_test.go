@@ -92,7 +92,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 				}
 			}
 			if _, err := os.Stat(filepath.Join(dir, "UNFINISHED")); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the note that it is unfinished is left: %v", err)
+				t.Errorf("the UNFINISHED file remains: %v", err)
 			}
 		})
 	}
@@ -102,20 +102,20 @@ func TestWithoutTheIdentityNothingIsRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, key(t).Recipient())
 	if _, err := archive.Open(dir, []age.Identity{key(t)}); !errors.Is(err, archive.ErrIdentity) {
-		t.Errorf("another identity: %v", err)
+		t.Errorf("Open with another identity = %v, want ErrIdentity", err)
 	}
 	if _, err := archive.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "--identity-file") {
-		t.Errorf("no identity: %v", err)
+		t.Errorf("Open without an identity = %v, want advice to set --identity-file", err)
 	}
 	for _, file := range files(t, dir) {
 		data, err := os.ReadFile(file)
 		if err != nil || strings.Contains(string(data), "cHJpdmF0ZQ") {
-			t.Errorf("%s shows the key, or %v", file, err)
+			t.Errorf("%s contains the key, or error %v", file, err)
 		}
 	}
 }
 
-// TestEveryBitCounts turns bits of every file over, cuts every file, and takes every file away.
+// TestEveryBitCounts flips bits of each file, truncates it, and removes it. Open must report each damage.
 func TestEveryBitCounts(t *testing.T) {
 	k := key(t)
 	dir := t.TempDir()
@@ -124,10 +124,10 @@ func TestEveryBitCounts(t *testing.T) {
 		t.Helper()
 		_, err := archive.Open(dir, []age.Identity{k})
 		if !errors.Is(err, archive.ErrDamaged) && !errors.Is(err, archive.ErrIncomplete) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: Open = %v, want ErrDamaged or ErrIncomplete", what, err)
 		}
 		if errors.Is(err, archive.ErrDamaged) && !strings.Contains(err.Error(), ": use another copy of the backup") {
-			t.Errorf("%s: no remedy: %v", what, err)
+			t.Errorf("%s: error without a remedy: %v", what, err)
 		}
 	}
 	for _, file := range files(t, dir) {
@@ -155,11 +155,12 @@ func TestEveryBitCounts(t *testing.T) {
 		set(data)
 	}
 	if _, err := archive.Open(dir, []age.Identity{k}); err != nil {
-		t.Errorf("put back: %v", err)
+		t.Errorf("Open of the repaired archive = %v", err)
 	}
 }
 
-// TestUnfinished begins again where a process died, and writes to no folder that is somebody else's.
+// TestUnfinished checks that an unfinished archive can be written again, and that a folder with other files or a
+// complete archive is refused.
 func TestUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	w, err := archive.Create(dir, nil)
@@ -172,25 +173,25 @@ func TestUnfinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := archive.Open(dir, nil); !errors.Is(err, archive.ErrIncomplete) {
-		t.Errorf("an unfinished one: %v", err)
+		t.Errorf("Open of an unfinished archive = %v, want ErrIncomplete", err)
 	}
 	write(t, dir)
 	if a, err := archive.Open(dir, nil); err != nil || len(a.Index.Objects) != 2 || len(files(t, dir)) != 4 {
-		t.Errorf("written again: %v, files %v", err, files(t, dir))
+		t.Errorf("archive written again: error %v, files %v", err, files(t, dir))
 	}
 	if _, err := archive.Create(dir, nil); !errors.Is(err, archive.ErrComplete) {
-		t.Errorf("a complete one: %v", err)
+		t.Errorf("Create over a complete archive = %v, want ErrComplete", err)
 	}
 	other := t.TempDir()
 	if err := os.WriteFile(filepath.Join(other, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := archive.Create(other, nil); err == nil {
-		t.Error("a folder with other files was taken")
+		t.Error("Create accepted a folder with other files")
 	}
 }
 
-// TestChangedAfterItWasOpened changes a file while a restore reads them.
+// TestChangedAfterItWasOpened checks that a file that changed after Open is reported as damaged.
 func TestChangedAfterItWasOpened(t *testing.T) {
 	dir := t.TempDir()
 	index := write(t, dir)
@@ -207,11 +208,12 @@ func TestChangedAfterItWasOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Object(index.Objects[1].Ref); !errors.Is(err, archive.ErrDamaged) || !strings.HasSuffix(err.Error(), ": use another copy of the backup, or an older one") {
-		t.Errorf("%v", err)
+		t.Errorf("Object = %v, want ErrDamaged with a remedy", err)
 	}
 }
 
-// TestWhatADeathLeaves begins where a process died while it wrote a file.
+// TestWhatADeathLeaves checks that an archive can be written to a folder in which a process was killed while it wrote a
+// file.
 func TestWhatADeathLeaves(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "UNFINISHED.tmp1"), nil, 0o600); err != nil {
@@ -219,11 +221,11 @@ func TestWhatADeathLeaves(t *testing.T) {
 	}
 	write(t, dir)
 	if left := files(t, dir); len(left) != 4 {
-		t.Errorf("files %v", left)
+		t.Errorf("files = %v, want 4", left)
 	}
 }
 
-// TestAnObjectThatWasNotWritten: what Open would refuse is not finished.
+// TestAnObjectThatWasNotWritten checks that Finish fails if an object of the index was not written.
 func TestAnObjectThatWasNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	w, err := archive.Create(dir, nil)
@@ -235,11 +237,11 @@ func TestAnObjectThatWasNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Finish(index); err == nil {
-		t.Error("it was finished without the Secret")
+		t.Error("Finish succeeded without the Secret")
 	}
 }
 
-// TestTwoWriters lets two processes write to one folder: what each of them wrote is held against its checksums.
+// TestTwoWriters checks that Finish fails if another process wrote to the same folder.
 func TestTwoWriters(t *testing.T) {
 	dir := t.TempDir()
 	first, err := archive.Create(dir, nil)
@@ -257,7 +259,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 	index := &archive.Index{Version: archive.Version, ID: "b1", Namespace: "fleet", Clusters: []string{"prod"}, Objects: []archive.Entry{entry(first, cluster(), 0)}}
 	if err := first.Finish(index); err == nil {
-		t.Error("the first one finished with files of the second one")
+		t.Error("Finish succeeded with files of the other writer")
 	}
 }
 
@@ -280,7 +282,7 @@ func TestAnIndexThatCannotBeFollowed(t *testing.T) {
 			index := write(t, t.TempDir())
 			spoil(index)
 			if err := w.Finish(index); err == nil {
-				t.Error("it was written")
+				t.Error("Finish succeeded")
 			}
 		})
 	}
@@ -313,7 +315,8 @@ func files(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// TestMost: what takes more than it may is refused, and what is written again or dropped counts once.
+// TestMost checks that a write beyond the limit is refused, and that objects that are written again or dropped do not
+// count twice.
 func TestMost(t *testing.T) {
 	w, err := archive.Create(filepath.Join(t.TempDir(), "backup"), nil)
 	if err != nil {
@@ -328,7 +331,7 @@ func TestMost(t *testing.T) {
 	other := secret()
 	other.SetName("other")
 	if err := w.Put(other); !errors.Is(err, archive.ErrTooLarge) {
-		t.Errorf("a third block: %v", err)
+		t.Errorf("Put beyond the limit = %v, want ErrTooLarge", err)
 	}
 	if err := errors.Join(w.Drop(object.Observe(secret()).Ref), w.Put(other)); err != nil {
 		t.Error(err)

@@ -14,10 +14,10 @@ import (
 	"scute.dev/pause"
 )
 
-// clusterctlFolder writes a Cluster, which clusterctl has paused, and its Secret, as clusterctl does.
+// clusterctlFolder writes a Cluster that clusterctl has paused, and its Secret, as clusterctl does.
 func clusterctlFolder(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "[old]*") // a folder may be called so
+	dir := filepath.Join(t.TempDir(), "[old]*") // a valid name, with special characters of patterns
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -42,15 +42,15 @@ func TestAFolderOfClusterctl(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(a.Index.Objects) != 2 || !pause.IsCluster(a.Index.Objects[0].Ref) || a.Index.Namespace != "fleet" || a.Index.Source.Cluster != "" {
-		t.Errorf("index %+v", a.Index)
+		t.Errorf("index = %+v", a.Index)
 	}
 	u, err := a.Object(a.Index.Objects[0].Ref)
 	if err != nil || object.Observe(u).Cluster.Paused || a.Index.Objects[0].FoundPaused {
-		t.Errorf("the pause of clusterctl counts as one of a user: %v, %v", u, err)
+		t.Errorf("the pause of clusterctl must not count as a pause of a user: %v, error %v", u, err)
 	}
 	again, err := archive.Open(dir, nil)
 	if err != nil || again.Index.ID != a.Index.ID || len(a.Index.ID) != 32 {
-		t.Errorf("the ID of the same folder is %s and %s, %v", a.Index.ID, again.Index.ID, err)
+		t.Errorf("IDs of the same folder = %s and %s, error %v", a.Index.ID, again.Index.ID, err)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestAFolderOfClusterctlThatIsNotWhole(t *testing.T) {
 			}
 			_, err := archive.Open(dir, nil)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want %q", err, c.says)
+				t.Errorf("Open = %v, want %q", err, c.says)
 			}
 		})
 	}

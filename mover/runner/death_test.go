@@ -14,11 +14,11 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored
-// but before the answer came.
+// mortal is the log of a process that dies at one of its appends: before it is sent, or after it was stored and before
+// it is acknowledged.
 type mortal struct {
 	aggregate.Log
-	left   int // appends that still go well
+	left   int // number of appends that succeed
 	stored bool
 }
 
@@ -43,8 +43,8 @@ func (m *mortal) Read(ctx context.Context, a eventlog.Aggregate, after uint64) (
 	return m.Log.Read(ctx, a, after)
 }
 
-// TestDeathAtEveryAppend kills the driving process at its first, second, third ... append until a move gets through,
-// before and after the commit is stored. The next process must bring it to the end that a move without a death has.
+// TestDeathAtEveryAppend kills the process before and after each of its appends. The next process must complete the
+// move with the same result.
 func TestDeathAtEveryAppend(t *testing.T) {
 	ends := []struct {
 		name  string
@@ -70,14 +70,14 @@ func TestDeathAtEveryAppend(t *testing.T) {
 						t.Fatalf("append %d: %v", n, err)
 					}
 					if err := process("heir", l, w).Drive(t.Context(), id); err != nil {
-						t.Fatalf("after a death at append %d: %v", n, err)
+						t.Fatalf("after a crash at append %d: %v", n, err)
 					}
 					if s := stateOf(t, l, id); s.Phase != e.end {
-						t.Errorf("after a death at append %d the move ended %s", n, s.Phase)
+						t.Errorf("after a crash at append %d the move ended %s", n, s.Phase)
 					}
 					w.check(t, e.end)
 					if !died {
-						t.Logf("%d appends tried", n)
+						t.Logf("tried %d appends", n)
 						return
 					}
 				}
@@ -86,7 +86,8 @@ func TestDeathAtEveryAppend(t *testing.T) {
 	}
 }
 
-// TestDeathInEveryStep stops the process between two objects of each step, and before each step.
+// TestDeathInEveryStep stops the process before each step and between two objects of each step. The next process must
+// complete the move.
 func TestDeathInEveryStep(t *testing.T) {
 	l := logtest.Open(t)
 	for n := 0; ; n++ {
@@ -109,10 +110,10 @@ func TestDeathInEveryStep(t *testing.T) {
 		}
 		w.check(t, mover.PhaseSucceeded)
 		if !w.moved() {
-			t.Errorf("death at point %d: not moved", n)
+			t.Errorf("after a crash at point %d: not moved", n)
 		}
 		if err == nil {
-			t.Logf("%d points tried", n)
+			t.Logf("tried %d points", n)
 			return
 		}
 	}

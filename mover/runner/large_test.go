@@ -17,7 +17,7 @@ import (
 	"scute.dev/pause"
 )
 
-// fleet is a world whose baseline has other roots.
+// fleet is a world with other roots in its baseline.
 type fleet struct {
 	*world
 	roots []pause.Root
@@ -32,7 +32,7 @@ func (f *fleet) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	return o, err
 }
 
-// root is a Cluster with a name of so many bytes at least.
+// root returns a Cluster whose name has at least length bytes.
 func root(i, length int) pause.Root {
 	name := fmt.Sprintf("%s-%d", strings.Repeat("c", length), i)
 	return pause.Root{Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: name}, UID: types.UID("uid-" + name)}
@@ -47,8 +47,8 @@ func count(list []string, name string) (n int) {
 	return n
 }
 
-// TestManyRoots: the roots of 10,000 clusters take several commits. What a death left of them is taken again once; from then on a
-// process that begins to drive the move adds its claim and nothing else.
+// TestManyRoots checks that the roots of 10,000 clusters, which need several commits, are recorded again once after a
+// crash. After that, each process that resumes the move only adds its claim.
 func TestManyRoots(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(2)
 	f := &fleet{world: w}
@@ -66,15 +66,15 @@ func TestManyRoots(t *testing.T) {
 	dying := &mortal{Log: l, left: 1 << 30}
 	begun := &interloper{Log: dying, at: "pause-intended", act: func() { dying.left = 1 }}
 	if err := process("one", begun, f).Drive(t.Context(), "go"); !errors.Is(err, errDead) {
-		t.Fatalf("driving ended with %v", err)
+		t.Fatalf("Drive = %v, want errDead", err)
 	}
 	cut := stateOf(t, l, "go")
 	if next := mover.Next(&cut); next != mover.TakeBaseline {
-		t.Fatalf("after a list of roots that is not whole the next step is %q", next)
+		t.Fatalf("next step after an incomplete list of roots = %q, want TakeBaseline", next)
 	}
 	for i, name := range []string{"two", "three", "four"} {
 		if err := process(name, l, f).Drive(t.Context(), "go"); !errors.Is(err, errStop) {
-			t.Fatalf("driving ended with %v", err)
+			t.Fatalf("Drive = %v, want errStop", err)
 		}
 		types := typesOf(commitsOf(t, l, "go"))
 		if baselines, claims := count(types, "baseline-taken"), count(types, "claimed"); baselines != 2 || claims != 2+i {
@@ -82,12 +82,12 @@ func TestManyRoots(t *testing.T) {
 		}
 	}
 	if s := stateOf(t, l, "go"); !slices.Equal(s.Roots, f.roots) {
-		t.Errorf("%d roots, want %d", len(s.Roots), len(f.roots))
+		t.Errorf("got %d roots, want %d", len(s.Roots), len(f.roots))
 	}
 }
 
-// TestTooLargeForTheLog: nothing is stored of a decision with an event that is too large for a message. The move ends,
-// and is not tried again.
+// TestTooLargeForTheLog checks that nothing is stored of a decision with an event that is too large for a message, and
+// that the move fails without retries.
 func TestTooLargeForTheLog(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(2)
 	f := &fleet{world: w, roots: []pause.Root{root(0, 1<<20)}}
@@ -101,6 +101,6 @@ func TestTooLargeForTheLog(t *testing.T) {
 	}
 	message, next := mover.Explain(&s)
 	if !s.Finished() || !strings.Contains(message, "pause-intended") || !strings.Contains(next, "several parts") {
-		t.Errorf("the move is %s: %q, next %q", s.Phase, message, next)
+		t.Errorf("move = %s: message %q, next %q", s.Phase, message, next)
 	}
 }

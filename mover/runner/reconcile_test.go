@@ -10,8 +10,8 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// TestReconcile: an operator accepts a log that went back. A move that the log takes for unfinished is not simply driven on:
-// the clusters may be further, and the move may have been aborted or have ended.
+// TestReconcile checks moves that are unfinished after a user accepted a log that lost commits. They must not simply
+// continue: the clusters may be further, and the move may have been aborted or have ended.
 func TestReconcile(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []mover.Event
@@ -39,10 +39,10 @@ func TestReconcile(t *testing.T) {
 			}
 			s := stateOf(t, l, "go")
 			if s.Phase != c.want || s.Finished() != c.told.Over {
-				t.Errorf("%s, over %t", s.Phase, s.Finished())
+				t.Errorf("phase = %s, finished %t", s.Phase, s.Finished())
 			}
 			if lost := s.Lost != nil; lost != (c.want == mover.PhaseStranded) || lost && mover.Next(&s) != mover.AssessWorld {
-				t.Errorf("lost %t, next step %q", lost, mover.Next(&s))
+				t.Errorf("lost = %t, next step %q", lost, mover.Next(&s))
 			}
 		})
 	}

@@ -26,16 +26,16 @@ func TestDrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := stateOf(t, l, "go"); s.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s", s.Phase)
+		t.Errorf("phase = %s, want Succeeded", s.Phase)
 	}
 	w.check(t, mover.PhaseSucceeded)
 
 	before := len(commitsOf(t, l, "go"))
 	if err := process("two", l, w).Drive(t.Context(), "go"); err != nil {
-		t.Errorf("driving what is over: %v", err)
+		t.Errorf("Drive of a finished move = %v", err)
 	}
 	if after := len(commitsOf(t, l, "go")); after != before {
-		t.Errorf("driving what is over wrote %d commits", after-before)
+		t.Errorf("Drive of a finished move wrote %d commits", after-before)
 	}
 }
 
@@ -48,18 +48,19 @@ func TestRequestTwice(t *testing.T) {
 		t.Error(err)
 	}
 	if n := len(commitsOf(t, l, "go")); n != 1 {
-		t.Errorf("%d commits, want 1", n)
+		t.Errorf("got %d commits, want 1", n)
 	}
 }
 
 func TestAbortOfAnUnknownMove(t *testing.T) {
 	err := process("one", logtest.Open(t), nil).Abort(t.Context(), "nobody", "user/test", "")
 	if err == nil || !strings.Contains(err.Error(), "nobody") {
-		t.Errorf("error %v does not name the move", err)
+		t.Errorf("Abort = %v, want an error with the move's name", err)
 	}
 }
 
-// A holder who was replaced appends nothing more, however long it slept in a step.
+// TestClaimFences checks that a process appends nothing more after another process claimed the move, however long it
+// was blocked in a step.
 func TestClaimFences(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
@@ -81,7 +82,7 @@ func TestClaimFences(t *testing.T) {
 	}
 	close(wake)
 	if err := <-lost; !errors.Is(err, aggregate.ErrLost) || !strings.Contains(err.Error(), "newer") {
-		t.Errorf("the older holder ended with %v, want ErrLost naming the newer", err)
+		t.Errorf("Drive of the older process = %v, want ErrLost with the newer one's name", err)
 	}
 	claimed := false
 	for _, r := range commitsOf(t, l, "go") {
@@ -91,13 +92,13 @@ func TestClaimFences(t *testing.T) {
 		}
 		claimed = claimed || events[0].Actor == "daemon/newer"
 		if claimed && events[0].Actor != "daemon/newer" {
-			t.Errorf("%s wrote %v after the newer had claimed the move", events[0].Actor, r.Types())
+			t.Errorf("%s wrote %v after the newer process claimed the move", events[0].Actor, r.Types())
 		}
 	}
 	w.check(t, stateOf(t, l, "go").Phase)
 }
 
-// An abort is heard in the middle of a long step: the step is told to stop at its next word.
+// TestAbortDuringAStep checks that an abort stops a long step at its next object.
 func TestAbortDuringAStep(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(50)
 	request(t, l, "go")
@@ -115,7 +116,7 @@ func TestAbortDuringAStep(t *testing.T) {
 	}
 	s := stateOf(t, l, "go")
 	if s.Phase != mover.PhaseRolledBack || !strings.Contains(s.RollbackCause, "enough") {
-		t.Errorf("phase %s, cause %q", s.Phase, s.RollbackCause)
+		t.Errorf("phase = %s, rollback cause %q", s.Phase, s.RollbackCause)
 	}
 	if created > 4 {
 		t.Errorf("the step continued for %d objects after the abort", created-3)
@@ -123,7 +124,8 @@ func TestAbortDuringAStep(t *testing.T) {
 	w.check(t, mover.PhaseRolledBack)
 }
 
-// Who aborts a Move that is Verified, as a resource does at every look, is recorded and answered once.
+// TestAbortTooLate checks that an abort after verification, which the controller repeats in each reconciliation, is
+// recorded and refused once.
 func TestAbortTooLate(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
@@ -145,16 +147,16 @@ func TestAbortTooLate(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d x %s, want 1", n, name)
+			t.Errorf("got %d x %s, want 1", n, name)
 		}
 	}
 	w.check(t, mover.PhaseSucceeded)
 }
 
-// interloper appends something of somebody else's just before a chosen commit.
+// interloper is a log that runs an action just before a chosen commit.
 type interloper struct {
 	aggregate.Log
-	at   string // a type of that commit
+	at   string // an event type of that commit
 	act  func()
 	done bool
 }
@@ -167,8 +169,8 @@ func (i *interloper) Append(ctx context.Context, c eventlog.Commit) (eventlog.Re
 	return i.Log.Append(ctx, c)
 }
 
-// The Move controller aborts and the supervisor drives with one and the same runner. When their commits meet at one
-// sequence, one of them must lose: neither may be taken for the other's.
+// TestAbortAndDecisionMeet checks that an abort and a decision at the same sequence conflict, although the controller
+// and the supervisor share one runner.
 func TestAbortAndDecisionMeet(t *testing.T) {
 	for _, at := range []string{"claimed", "preflight-passed", "baseline-taken", "paused", "acknowledged", "plan-drafted", "created", "all-created", "verified"} {
 		t.Run(at, func(t *testing.T) {
@@ -183,20 +185,20 @@ func TestAbortAndDecisionMeet(t *testing.T) {
 			}
 			err := one.Drive(t.Context(), "go")
 			if at == "claimed" && errors.Is(err, eventlog.ErrConflict) {
-				err = one.Drive(t.Context(), "go") // the supervisor comes back to it
+				err = one.Drive(t.Context(), "go") // the supervisor retries
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			if s := stateOf(t, l, "go"); s.Phase != mover.PhaseRolledBack {
-				t.Errorf("phase %s", s.Phase)
+				t.Errorf("phase = %s, want RolledBack", s.Phase)
 			}
 			w.check(t, mover.PhaseRolledBack)
 		})
 	}
 }
 
-// The same the other way round: the decision is stored first, and the abort must still find its place.
+// TestDecisionAndAbortMeet checks that an abort is recorded after a conflict with a decision that was stored first.
 func TestDecisionAndAbortMeet(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
@@ -206,7 +208,7 @@ func TestDecisionAndAbortMeet(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w.before = func(context.Context, mover.Step) error { stop(); return context.Canceled }
 		if err := one.Drive(ctx, "go"); !errors.Is(err, context.Canceled) {
-			t.Errorf("driving: %v", err)
+			t.Errorf("Drive = %v, want context.Canceled", err)
 		}
 		w.before = nil
 	}
@@ -218,7 +220,7 @@ func TestDecisionAndAbortMeet(t *testing.T) {
 	}
 }
 
-// A decision that is too large for one commit is split; what was stored of it before a death does no harm.
+// TestLargeDecision checks that a decision that needs several commits is repeated correctly after a crash between them.
 func TestLargeDecision(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(3000)
 	for i := range w.items[1:] {
@@ -235,29 +237,29 @@ func TestLargeDecision(t *testing.T) {
 		}
 		return nil
 	}
-	// The first process dies between two commits of the plan.
+	// The first process crashes between two commits of the plan.
 	dying := &mortal{Log: l, left: 1 << 30}
 	w.fail = nil
 	drafts := &interloper{Log: dying, at: "plan-drafted", act: func() { dying.left = 1 }}
 	if err := process("one", drafts, w).Drive(t.Context(), "go"); !errors.Is(err, errDead) {
-		t.Fatalf("driving ended with %v", err)
+		t.Fatalf("Drive = %v, want errDead", err)
 	}
 	if s := stateOf(t, l, "go"); s.Phase != mover.PhasePlanned || len(s.Draft) == 0 || len(s.Draft) == len(w.items) {
-		t.Fatalf("phase %s with %d of %d objects drafted: the plan was not split", s.Phase, len(s.Draft), len(w.items))
+		t.Fatalf("phase = %s with %d of %d objects drafted, want some", s.Phase, len(s.Draft), len(w.items))
 	}
 	if err := process("two", l, w).Drive(t.Context(), "go"); !errors.Is(err, errStop) {
-		t.Fatalf("driving ended with %v", err)
+		t.Fatalf("Drive = %v, want errStop", err)
 	}
 	s := stateOf(t, l, "go")
 	if len(s.Plan) != len(w.items) || len(s.Baseline) != len(w.items) || len(s.Acks) != len(w.items) {
-		t.Errorf("plan %d, baseline %d, acks %d, want %d each", len(s.Plan), len(s.Baseline), len(s.Acks), len(w.items))
+		t.Errorf("plan has %d objects, baseline %d, acknowledgements %d, want %d each", len(s.Plan), len(s.Baseline), len(s.Acks), len(w.items))
 	}
 	if hash, err := mover.PlanHash(s.Plan); err != nil || hash != s.PlanHash {
-		t.Errorf("the plan's hash is not that of the plan: %v", err)
+		t.Errorf("PlanHash differs from the recorded hash (error %v)", err)
 	}
 }
 
-// A type from the future stops the move that has it, and no other.
+// TestUnknownEvent checks that an event of an unknown type stops its move, and no other.
 func TestUnknownEvent(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "old")
@@ -271,13 +273,13 @@ func TestUnknownEvent(t *testing.T) {
 	}
 	one := process("one", l, w)
 	if err := one.Drive(t.Context(), "new"); !errors.Is(err, eventlog.ErrUnknownType) {
-		t.Errorf("driving a move with an unknown event: %v", err)
+		t.Errorf("Drive of a move with an unknown event = %v, want ErrUnknownType", err)
 	}
 	if n := len(commitsOf(t, l, "new")); n != 2 {
-		t.Errorf("something was written to it: %d commits", n)
+		t.Errorf("%d commits after driving, want 2", n)
 	}
 	if err := one.Drive(t.Context(), "old"); err != nil {
-		t.Errorf("driving another move: %v", err)
+		t.Errorf("Drive of another move = %v", err)
 	}
 
 	moves := runner.NewMoves(nil)
@@ -292,18 +294,19 @@ func TestUnknownEvent(t *testing.T) {
 	}
 	for _, id := range moves.IDs() {
 		if _, due := moves.Due(id); due || aside != 1 {
-			t.Errorf("%d commits set aside, %s is due: %t", aside, id, due)
+			t.Errorf("%d commits were set aside, move %s is due: %t", aside, id, due)
 		}
 	}
 	if s, _ := moves.Status("new"); !strings.Contains(s.Message, "stranded") || !strings.Contains(s.Message, "teleported") || s.Next == "" {
-		t.Errorf("its status does not say so: %q, %q", s.Message, s.Next)
+		t.Errorf("status of the stranded move: message %q, next %q", s.Message, s.Next)
 	}
 	if s, _ := moves.Status("old"); s.Phase != mover.PhaseSucceeded || s.LogSequence == 0 || s.MoveID != "old" {
-		t.Errorf("status of the other: %+v", s)
+		t.Errorf("status of the other move = %+v", s)
 	}
 }
 
-// TestTheStatusNamesClustersOfAll: the spec of a move of all Clusters does not.
+// TestTheStatusNamesClustersOfAll checks that the status of a move of all Clusters names them, because the spec does
+// not.
 func TestTheStatusNamesClustersOfAll(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	spec := aSpec()
@@ -317,11 +320,12 @@ func TestTheStatusNamesClustersOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, _ := moves.Status("go"); s.Phase != mover.PhaseSucceeded || len(s.Clusters) == 0 || len(s.Clusters) != s.Counts.Clusters {
-		t.Errorf("%s, with Clusters %q of %d", s.Phase, s.Clusters, s.Counts.Clusters)
+		t.Errorf("phase = %s, Clusters %q of %d", s.Phase, s.Clusters, s.Counts.Clusters)
 	}
 }
 
-// A move that began in another management cluster or log is neither due nor driven here, and says where it began.
+// TestForeignMoveIsLeftAlone checks that a move that began in another management cluster or log is neither due nor
+// driven here, and that its status reports where it began.
 func TestForeignMoveIsLeftAlone(t *testing.T) {
 	for name, here := range map[string]mover.Home{
 		"another management cluster": {Cluster: "south", Log: "l"},
@@ -349,7 +353,7 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 				t.Errorf("%d commits, due %t: the move was claimed", n, due)
 			}
 			if s, _ := moves.Status("go"); !s.Stranded || !strings.Contains(s.Message, "began it") && !strings.Contains(s.Message, "begun in event log l") || s.Next == "" {
-				t.Errorf("status: %q, next %q", s.Message, s.Next)
+				t.Errorf("status: message %q, next %q", s.Message, s.Next)
 			}
 			if err := began.Drive(t.Context(), "go"); err != nil {
 				t.Error(err)
@@ -359,13 +363,14 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Only a stranded move takes a resolution; that its target was given up any move takes that is not over.
+// TestDecisionsOfAnOperator checks that only a stranded move can be resolved, while any unfinished move accepts that
+// its target is abandoned.
 func TestDecisionsOfAnOperator(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	one := process("one", l, w)
 	request(t, l, "go")
 	if err := one.Resolve(t.Context(), "go", "user/test", mover.Back, "no"); !errors.Is(err, runner.ErrNotStranded) {
-		t.Errorf("resolving a move that is not stranded: %v", err)
+		t.Errorf("Resolve of a move that is not stranded = %v, want ErrNotStranded", err)
 	}
 	if err := one.Recover(t.Context(), "lost", "user/test", aSpec(), mover.LogLost{Phase: mover.PhaseDeleting}); err != nil {
 		t.Fatal(err)
@@ -379,6 +384,6 @@ func TestDecisionsOfAnOperator(t *testing.T) {
 		}
 	}
 	if s := stateOf(t, l, "go"); !s.Abandon || len(commitsOf(t, l, "go")) != 2 {
-		t.Errorf("abandoned %t, %d commits, want 2", s.Abandon, len(commitsOf(t, l, "go")))
+		t.Errorf("Abandon = %t, %d commits, want 2", s.Abandon, len(commitsOf(t, l, "go")))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// drive runs a supervisor on the log as the daemon does: a view that follows the log wakes it. stop returns when
-// all has ended.
+// drive runs a supervisor on the log as the daemon does: a view that follows the log wakes it. stop ends both and waits
+// for them.
 func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
 	t.Helper()
 	r.Places = supervise.NewPlaces(limit)
@@ -38,13 +38,13 @@ func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *r
 	return moves, stop
 }
 
-// eventually waits for what other goroutines bring about; the deadline only ends a test that has failed.
+// eventually waits until a condition is true; the timeout is only for failed tests.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -89,17 +89,17 @@ func TestSupervisorDrivesAll(t *testing.T) {
 	})
 	for id, w := range worlds {
 		if s, _ := moves.Status(id); s.Phase != mover.PhaseSucceeded {
-			t.Errorf("%s: %s", id, s.Phase)
+			t.Errorf("phase of %s = %s, want Succeeded", id, s.Phase)
 		}
 		w.check(t, mover.PhaseSucceeded)
 	}
 	if most > limit {
-		t.Errorf("%d moves worked at once, the limit is %d", most, limit)
+		t.Errorf("%d moves ran at once, the limit is %d", most, limit)
 	}
 }
 
-// Moves whose target cannot be reached, and moves that wait, do not block other moves, not even those of the same
-// namespace.
+// TestMovesThatOnlyWaitHoldNoPlace checks that moves that wait, or whose target is unreachable, do not block other
+// moves, even in the same namespace.
 func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 	l := logtest.Open(t)
 	worlds := make(map[string]*world)
@@ -129,7 +129,7 @@ func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 	}
 }
 
-// A move that waits for a free place says so, and no longer when it has one.
+// TestMovesWithoutAPlaceAreThrottled checks that a move reports that it waits for a worker, until it has one.
 func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
 	l := logtest.Open(t)
 	worlds := map[string]*world{"fleet/a": newWorld(3), "fleet/b": newWorld(3)}
@@ -158,11 +158,12 @@ func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
 		eventually(t, id+" at its end", func() bool { s, _ := moves.Status(id); return s.Phase == mover.PhaseSucceeded })
 	}
 	if why := r.Throttled("fleet/b"); why != (supervise.Throttled{}) {
-		t.Errorf("a move that is over is throttled: %+v", why)
+		t.Errorf("a finished move is throttled: %+v", why)
 	}
 }
 
-// An operator's decision wakes a move that waits for its next attempt. Here no time ever passes.
+// TestAnAbortWakesAMoveInBackoff checks that a user's decision wakes a move that waits for its next attempt. In this
+// test no time passes.
 func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(3)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
@@ -181,7 +182,8 @@ func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
 	w.check(t, mover.PhaseRolledBack)
 }
 
-// An abort that is recorded while a step runs is seen when the step fails, and not only after the wait before it is tried again.
+// TestAnAbortDuringAStepThatFails checks that an abort that is recorded while a step runs is handled when the step
+// fails, without waiting for its retry.
 func TestAnAbortDuringAStepThatFails(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(3)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
@@ -199,7 +201,8 @@ func TestAnAbortDuringAStepThatFails(t *testing.T) {
 	w.check(t, mover.PhaseRolledBack)
 }
 
-// A supervisor that is told to stop in the middle of steps stops them; another one continues the moves.
+// TestSupervisorStops checks that a supervisor that is stopped interrupts its steps, and that another one continues the
+// moves.
 func TestSupervisorStops(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	inStep := make(chan struct{})
@@ -222,7 +225,8 @@ func TestSupervisorStops(t *testing.T) {
 	w.check(t, mover.PhaseSucceeded)
 }
 
-// A move that failed and waits for a human is released, and started again when the human has decided.
+// TestSupervisorWaitsForAHuman checks that a failed move that waits for a user frees its worker, and starts again after
+// the user's decision.
 func TestSupervisorWaitsForAHuman(t *testing.T) {
 	l, w := logtest.Open(t), newWorld(4)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "quota exceeded", Final: true}}
@@ -235,7 +239,7 @@ func TestSupervisorWaitsForAHuman(t *testing.T) {
 	moves, _ := drive(t, l, r, 1)
 	eventually(t, "the failure", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseFailed })
 	if _, due := moves.Due("go"); due {
-		t.Error("it is due")
+		t.Error("a failed move is due")
 	}
 	if err := r.Abort(t.Context(), "go", "user/test", "seen enough"); err != nil {
 		t.Fatal(err)

@@ -21,23 +21,23 @@ import (
 	"scute.dev/pause"
 )
 
-// world is what the steps of one move work on: the objects of two management clusters and the pause on them. It
-// outlives the processes that drive the move, and notes what must never happen.
+// world simulates what the steps of a move work on: the objects of two management clusters and their pause. It outlives
+// the processes that drive the move, and records violations of invariants.
 type world struct {
 	mu             sync.Mutex
 	items          []mover.Item
 	source, target map[object.Ref]bool
 	paused, awake  bool // of the source, of the target
-	emptying       bool // the first deletion at the source was made
+	emptying       bool // the first object was deleted at the source
 	wrong          []string
 	steps          []mover.Step
 
-	// before is called before each step and after each object, outside the lock; an error ends the process there.
+	// before is called before each step and after each object, without the lock; an error ends the process there.
 	before func(ctx context.Context, step mover.Step) error
 	fail   map[mover.Step]mover.StepFailed
-	// unreachable says that no step but preflight can reach what it needs.
+	// unreachable makes Reach fail for each step except preflight.
 	unreachable bool
-	// silent says that nothing acknowledges the pause.
+	// silent prevents acknowledgements.
 	silent bool
 }
 
@@ -65,7 +65,7 @@ func (w *world) Reach(ctx context.Context, _ *mover.State, step mover.Step) (*mo
 	return nil, ctx.Err()
 }
 
-// Perform is one step on the world, object by object, idempotent as the contract of runner.Performer asks.
+// Perform runs one step on the world, object by object. It is idempotent, as runner.Performer requires.
 func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
 	if err := w.pass(ctx, step); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (w *world) must(ok bool, wrong string) {
 	}
 }
 
-// moved and untouched are the two good ends.
+// moved and untouched report whether the world is in one of the two valid final states.
 func (w *world) moved() bool { return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake }
 
 func (w *world) untouched() bool {
@@ -219,13 +219,13 @@ func (w *world) check(t *testing.T, end mover.Phase) {
 	}
 	switch {
 	case end == mover.PhaseSucceeded && !w.moved():
-		t.Errorf("Succeeded, but source %v, target %v, awake %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.awake)
+		t.Errorf("Succeeded: source %v, target %v, awake %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.awake)
 	case end == mover.PhaseRolledBack && !w.untouched():
-		t.Errorf("RolledBack, but source %v, target %v, paused %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.paused)
+		t.Errorf("RolledBack: source %v, target %v, paused %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.paused)
 	}
 }
 
-// process is a runner as a separate process has it: another incarnation on the same log.
+// process returns a runner of a separate process: another incarnation on the same log.
 func process(name string, l aggregate.Log, p runner.Performer) *runner.Runner {
 	return &runner.Runner{
 		Log: l, Incarnation: name, Logger: slog.New(slog.DiscardHandler),

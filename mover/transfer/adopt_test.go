@@ -8,8 +8,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TestAdoptable: which existing objects of the target may be used instead of a copy. Names and labels that tools write
-// are ignored.
+// TestAdoptable checks which existing objects of the target may be used instead of a copy. Names and labels that tools
+// write are ignored.
 func TestAdoptable(t *testing.T) {
 	made := func(apiVersion, kind string, labels, annotations, rest map[string]any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{
@@ -35,7 +35,7 @@ func TestAdoptable(t *testing.T) {
 		"a Cluster":                      {made(core, "Cluster", nil, nil, nil), made(core, "Cluster", nil, nil, nil), false},
 	} {
 		if same, why := adoptable(false, object.Observe(c.want).Ref, c.want, c.have); same != c.same {
-			t.Errorf("%s: %t, %s", name, same, why)
+			t.Errorf("%s: adoptable = %t, reason %s", name, same, why)
 		}
 	}
 }

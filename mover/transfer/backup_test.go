@@ -16,13 +16,14 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// backedUp backs Cluster a up, which nobody has paused. between runs before each list of Machines but the first, with its number.
+// backedUp backs up Cluster a, which is not paused. It calls between before each list of Machines but the first, with
+// its number.
 func backedUp(t *testing.T, between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
 	t.Helper()
 	return backedUpOf(t, func(*fakes) {}, between)
 }
 
-// backedUpOf is backedUp after something was made otherwise.
+// backedUpOf is backedUp with a setup function.
 func backedUpOf(t *testing.T, before func(f *fakes), between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
 	t.Helper()
 	f := moved(t, mover.Claimed{})
@@ -62,13 +63,14 @@ func machineNamed(name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: name}
 }
 
-// like makes a Machine like that of the fakes.
+// like creates a Machine like the one of the fakes.
 func (f *fakes) like(name string) {
 	u := f.src.get(f.machine)
 	f.src.put(machineNamed(name), obj{"metadata": u.Object["metadata"], "spec": u.Object["spec"], "status": u.Object["status"]})
 }
 
-// What changes, comes or goes while it is read is in the backup as it was at one moment.
+// TestABackupIsOfOneMoment checks that a backup has objects that change, appear or disappear while it reads in their
+// state at one moment.
 func TestABackupIsOfOneMoment(t *testing.T) {
 	change := func(f *fakes, n int) {
 		f.src.merge(f.machine, obj{"spec": obj{"providerID": fmt.Sprintf("id-%d", n)}})
@@ -129,13 +131,14 @@ func TestABackupIsOfOneMoment(t *testing.T) {
 				t.Fatal(err)
 			}
 			if id, _, _ := unstructured.NestedString(u.Object, "spec", "providerID"); id != c.id {
-				t.Errorf("the Machine is of state %q, want %q", id, c.id)
+				t.Errorf("providerID of the Machine = %q, want %q", id, c.id)
 			}
 		})
 	}
 }
 
-// What could not be restored safely is refused, also if it comes while the backup reads.
+// TestABackupRefuses checks that a backup refuses objects that cannot be restored safely, even if they change while it
+// reads.
 func TestABackupRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(f *fakes, n int)
@@ -153,14 +156,14 @@ func TestABackupRefuses(t *testing.T) {
 		}, "held by move m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The Clusters are listed before the Machines. A label that changes has the backup look once more.
+			// The Clusters are listed before the Machines. A changed label makes the backup list them again.
 			_, _, err := backedUp(t, func(f *fakes, n int) {
 				c.between(f, n)
 				f.src.merge(f.machine, obj{"metadata": obj{"labels": obj{"n": fmt.Sprint(n)}}})
 			})
 			var refused *RefusedError
 			if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Findings, func(one mover.Finding) bool { return strings.Contains(one.Message, c.says) }) {
-				t.Errorf("%v, %+v: want a finding that says %q", err, refused, c.says)
+				t.Errorf("error %v with %+v, want a finding with %q", err, refused, c.says)
 			}
 		})
 	}

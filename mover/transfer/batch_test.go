@@ -31,10 +31,10 @@ func TestEachHandsOnEveryResultOnce(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, items) {
-			t.Errorf("%d results, want each of %d once", len(got), len(items))
+			t.Errorf("got %d results, want each of %d once", len(got), len(items))
 		}
-		if batches > 10 { // 1,000 items at 8 ms⁻¹ take 125 ms: three lingers, and the bound of a batch
-			t.Errorf("%d batches: results do not wait for company", batches)
+		if batches > 10 { // 1,000 items at 8 per ms take 125 ms: three intervals, and the size limit of a batch
+			t.Errorf("%d batches: results are not collected", batches)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func TestEachStopsWhenNobodyTakesTheResults(t *testing.T) {
 			t.Errorf("error %v, want %v", err, refused)
 		}
 		if worked.Load() > 100 {
-			t.Errorf("%d items were worked on after the first batch was refused", worked.Load())
+			t.Errorf("%d items were processed after the first batch was refused", worked.Load())
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestEachEndsWithItsContext(t *testing.T) {
 			}
 		})
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v, want the end of the context", err)
+			t.Errorf("error %v, want DeadlineExceeded", err)
 		}
 	})
 }

@@ -21,7 +21,8 @@ func definitionOf(plural string) object.Ref {
 	return object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: plural}
 }
 
-// withHost makes a host of Metal3 that Cluster a uses, and the Secret of its controller, as Metal3 leaves them: nothing owns the host.
+// withHost creates a host of Metal3 that Cluster a uses, without owners as Metal3 leaves it, and the Secret of its
+// controller.
 func withHost(f *fakeAPI, labels obj) (host, secret object.Ref) {
 	f.identities = true
 	f.put(definitionOf("baremetalhosts.metal3.io"), obj{"metadata": obj{"labels": labels}})
@@ -37,8 +38,8 @@ func withHost(f *fakeAPI, labels obj) (host, secret object.Ref) {
 	return host, secret
 }
 
-// A move and a backup take the hosts of a Cluster, by name and with the whole namespace, whether their kind is labelled to move with its
-// hierarchy or not. The move waits until Metal3's provider has paused them.
+// TestHostsGoWithTheirCluster checks that moves and backups of a Cluster or of a namespace include its hosts, whether
+// or not their kind has the label to move with its hierarchy. The move waits until Metal3's provider has paused them.
 func TestHostsGoWithTheirCluster(t *testing.T) {
 	for name, c := range map[string]struct {
 		labels obj
@@ -68,17 +69,17 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 			}
 			for _, one := range slices.Concat(found, graph, left) {
 				if strings.Contains(one.Field, "host-0") {
-					t.Errorf("%+v", one)
+					t.Errorf("unexpected finding about the host: %+v", one)
 				}
 			}
 			var moves []object.Ref
 			for _, m := range members.Objects {
 				if moves = append(moves, m.Ref); m.Keep != "" {
-					t.Errorf("%s stays too: %s", m.Ref, m.Keep)
+					t.Errorf("%s is kept at the source: %s", m.Ref, m.Keep)
 				}
 			}
 			if !slices.Contains(moves, host) || !slices.Contains(moves, secret) {
-				t.Errorf("only these move: %v", moves)
+				t.Errorf("the host or its Secret does not move: %v", moves)
 			}
 			acks := f.acks()
 			if !slices.ContainsFunc(acks.Pending, func(w mover.Wait) bool { return w.Ref == host && strings.Contains(w.Why, object.HostPausedAnnotation) }) {
@@ -104,13 +105,13 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 				kept = append(kept, e.Ref)
 			}
 			if diff := cmp.Diff(moves, kept); diff != "" {
-				t.Errorf("the backup has other objects than the move: %s", diff)
+				t.Errorf("objects of the backup differ from those of the move: %s", diff)
 			}
 		})
 	}
 }
 
-// acks takes one look at the acknowledgements.
+// acks reads the acknowledgements once.
 func (f *fakes) acks() mover.AcksSeen {
 	f.t.Helper()
 	outcome, err := f.transfer.awaitAcks(f.t.Context(), f.state)
@@ -124,7 +125,8 @@ func (f *fakes) acks() mover.AcksSeen {
 	return seen
 }
 
-// What belongs to a Cluster and would be left is refused by a move and by a backup.
+// TestWhatBelongsAndIsLeftIsRefused checks that a move and a backup are refused if they would leave an object of a
+// Cluster.
 func TestWhatBelongsAndIsLeftIsRefused(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
@@ -140,7 +142,7 @@ func TestWhatBelongsAndIsLeftIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done, _ := outcome.(mover.PreflightDone); !refused(done.Findings) {
-		t.Errorf("a move is not refused: %+v", outcome)
+		t.Errorf("the preflight of a move does not refuse it: %+v", outcome)
 	}
 	writer, err := archive.Create(filepath.Join(t.TempDir(), "backup"), nil)
 	if err != nil {
@@ -149,11 +151,12 @@ func TestWhatBelongsAndIsLeftIsRefused(t *testing.T) {
 	b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(f.state.Spec), Keeper: writer}
 	_, _, err = b.Run(t.Context())
 	if r, ok := err.(*RefusedError); !ok || !refused(r.Findings) { //nolint:errorlint // it is not wrapped
-		t.Errorf("a backup is not refused: %v", err)
+		t.Errorf("Backup.Run = %v, want a refusal", err)
 	}
 }
 
-// The annotation block-move on a definition holds all objects of the kind until it is removed.
+// TestADefinitionBlocksItsKind checks that annotation block-move on a CustomResourceDefinition blocks all objects of
+// the kind until it is removed.
 func TestADefinitionBlocksItsKind(t *testing.T) {
 	f := moved(t, mover.Paused{})
 	for _, ref := range []object.Ref{f.cluster, f.machine} {
@@ -168,15 +171,16 @@ func TestADefinitionBlocksItsKind(t *testing.T) {
 	blocked("")
 	seen := f.acks()
 	if len(seen.Pending) != 1 || seen.Pending[0].Ref != f.machine || !strings.Contains(seen.Pending[0].Why, "CustomResourceDefinition") || seen.New[f.cluster] == "" {
-		t.Errorf("%+v", seen)
+		t.Errorf("with the annotation: %+v, want the Machine pending", seen)
 	}
 	blocked(nil)
 	if seen := f.acks(); len(seen.Pending) > 0 {
-		t.Errorf("%+v", seen)
+		t.Errorf("without the annotation: %+v, want none pending", seen)
 	}
 }
 
-// The time that a definition gives its objects to acknowledge is recorded by a move, and found by a pause. What is no time is refused.
+// TestADefinitionGivesItsKindTime checks that a move and a pause use the timeout for acknowledgements in a kind's
+// definition, and reject an invalid one.
 func TestADefinitionGivesItsKindTime(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
@@ -193,7 +197,7 @@ func TestADefinitionGivesItsKindTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if seen, _ := outcome.(mover.BaselineSeen); len(seen.AckKinds) != 1 || time.Duration(seen.AckKinds[kind]) != 15*time.Minute {
-		t.Errorf("%+v", outcome)
+		t.Errorf("baseline = %+v, want a timeout of 15m", outcome)
 	}
 	graph, err := NewGraph(t.Context(), f.transfer.Source, selection(f.state.Spec))
 	if err != nil {
@@ -201,13 +205,13 @@ func TestADefinitionGivesItsKindTime(t *testing.T) {
 	}
 	p := hold.NewPause(f.transfer.Source, graph, hold.ByRun("r"))
 	if found, err := p.Look(t.Context(), nil); err != nil || found.AckKinds[kind] != pause.Duration(15*time.Minute) {
-		t.Errorf("%v, %v", found.AckKinds, err)
+		t.Errorf("Look found %v, error %v, want a timeout of 15m", found.AckKinds, err)
 	}
 
 	for _, wrong := range []string{"soon", "0s", "-5m"} {
 		annotate(wrong)
 		if _, err := p.Look(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "machines.cluster.x-k8s.io") {
-			t.Errorf("%s: a pause accepts it: %v", wrong, err)
+			t.Errorf("timeout %s: Look = %v, want an error", wrong, err)
 		}
 		f.transfer.types = nil
 		outcome, err := f.transfer.preflight(t.Context(), f.state)
@@ -218,7 +222,7 @@ func TestADefinitionGivesItsKindTime(t *testing.T) {
 		if !slices.ContainsFunc(done.Findings, func(one mover.Finding) bool {
 			return one.Severity == mover.Error && strings.Contains(one.Message, "machines.cluster.x-k8s.io") && strings.Contains(one.Message, wrong)
 		}) {
-			t.Errorf("%s: a move accepts it: %+v", wrong, done.Findings)
+			t.Errorf("timeout %s: no finding of the move: %+v", wrong, done.Findings)
 		}
 	}
 }

@@ -23,15 +23,15 @@ import (
 	"scute.dev/kube/object"
 )
 
-// storeProxy is a management cluster in memory, as clusterctl's library sees one.
+// storeProxy is a management cluster in memory, for the library of clusterctl.
 type storeProxy struct {
-	cluster.Proxy // what is not needed
+	cluster.Proxy // for methods that are not used
 	client.Client
 }
 
 func (p *storeProxy) NewClient(context.Context) (client.Client, error) { return p, nil }
 
-// List lists kinds of the whole management cluster as an API server does: whatever namespace is asked for.
+// List ignores the namespace of cluster-scoped kinds, as an API server does.
 func (p *storeProxy) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	kind := strings.TrimSuffix(list.GetObjectKind().GroupVersionKind().Kind, "List")
 	if slices.ContainsFunc(realKinds(), func(k realKind) bool { return k.kind == kind && !k.namespaced }) {
@@ -40,9 +40,10 @@ func (p *storeProxy) List(ctx context.Context, list client.ObjectList, opts ...c
 	return p.Client.List(ctx, list, opts...)
 }
 
-// clusterctlMoves has clusterctl move namespace fleet of a world, and returns what is on the target and at the source afterwards.
+// clusterctlMoves moves namespace fleet of a world with clusterctl, and returns the objects of the target and of the
+// source afterwards.
 func clusterctlMoves(ctx context.Context, t testing.TB, w *randomWorld) (there, here map[object.Ref]bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // it tries again what fails
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // it retries failures
 	defer cancel()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme, clusterctlv1.AddToScheme} {
@@ -70,7 +71,7 @@ func clusterctlMoves(ctx context.Context, t testing.TB, w *randomWorld) (there, 
 	}
 	sides := make([]client.Client, 2)
 	for i, have := range [][]client.Object{objects, provided} {
-		tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()) // it manages no fields: much faster
+		tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()) // without managed fields: much faster
 		sides[i] = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithObjects(have...).Build()
 	}
 	from := cluster.New(cluster.Kubeconfig{}, nil, cluster.InjectProxy(&storeProxy{Client: sides[0]}))

@@ -8,7 +8,8 @@ import (
 	"scute.dev/mover"
 )
 
-// An address that a controller of the target makes as soon as it sees the claim is made again in each attempt.
+// TestWhatMakesAnAddressAgainIsNamed checks that a collision names the controller of the target that creates the object
+// again in each attempt, such as an address for a claim.
 func TestWhatMakesAnAddressAgainIsNamed(t *testing.T) {
 	pool := map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "OpenStackFloatingIPPool", "name": "public"}
 	f := moved(t, mover.Claimed{})
@@ -18,14 +19,14 @@ func TestWhatMakesAnAddressAgainIsNamed(t *testing.T) {
 	}}})
 	have := f.dst.get(made)
 	if what, remedy := f.transfer.collision("it differs", have); what != "it differs" || !strings.Contains(remedy, "delete it on the target") {
-		t.Errorf("%s: %s", what, remedy)
+		t.Errorf("collision = %s, remedy %s", what, remedy)
 	}
 	have.SetKind("IPAddress")
 	have.SetAPIVersion("ipam.cluster.x-k8s.io/v1beta2")
 	have.Object["spec"] = obj{"poolRef": pool}
 	what, remedy := f.transfer.collision("it differs", have)
 	if !strings.Contains(what, "OpenStackFloatingIPPool.infrastructure.cluster.x-k8s.io fleet/public made it there (field manager \"capo\")") || !strings.Contains(remedy, "scale the controller of OpenStackFloatingIPPool") {
-		t.Errorf("%s: %s", what, remedy)
+		t.Errorf("collision = %s, remedy %s", what, remedy)
 	}
 	yes := true
 	have.SetKind("Metal3Data")

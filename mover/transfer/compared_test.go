@@ -18,10 +18,10 @@ import (
 	"scute.dev/mover"
 )
 
-// fate is what a move does with an object.
+// fate is the effect of a move on an object.
 type fate string
 
-// The fates of an object.
+// These are the fates of an object.
 const (
 	moves  fate = "moves"
 	copied fate = "is copied and stays"
@@ -43,7 +43,7 @@ func fateOf(there, here bool) fate {
 type arena struct {
 	src, dst       *fakeAPI
 	source, target *kube.Cluster
-	empty          map[string]obj // what both have besides
+	empty          map[string]obj // objects of both clusters in addition to the world
 }
 
 func newArena(t *testing.T) *arena {
@@ -68,13 +68,13 @@ func newArena(t *testing.T) *arena {
 	return a
 }
 
-// answer is what scute says of a move before it begins.
+// answer is scute's view of a move before it starts.
 type answer struct {
 	members  map[object.Ref]mover.Member
 	findings []mover.Finding
 }
 
-// asks has scute look at a world, and check a move of a selection in it.
+// asks runs the preflight of a move of a selection in a world.
 func (a *arena) asks(ctx context.Context, t testing.TB, w *randomWorld, spec mover.Spec) answer {
 	t.Helper()
 	a.src.objects = maps.Clone(a.empty)
@@ -93,7 +93,7 @@ func (a *arena) asks(ctx context.Context, t testing.TB, w *randomWorld, spec mov
 	}
 	done, ok := outcome.(mover.PreflightDone)
 	if !ok {
-		t.Fatalf("the preflight came to %+v", outcome)
+		t.Fatalf("preflight = %+v, want PreflightDone", outcome)
 	}
 	members, _, err := tr.members(ctx, spec, everyKind)
 	if err != nil {
@@ -111,7 +111,7 @@ func (a answer) fate(ref object.Ref) fate {
 	return fateOf(there, !there || m.Keep != "")
 }
 
-// refused returns the errors.
+// refused returns the findings that are errors.
 func (a answer) refused() (errors []mover.Finding) {
 	for _, f := range a.findings {
 		if f.Severity == mover.Error {
@@ -134,15 +134,15 @@ func (a answer) says(ref object.Ref, severities ...mover.Severity) (messages []s
 	return messages
 }
 
-// partOfAName reports whether a name continues at an index: that of another object begins alike.
+// partOfAName reports whether a name continues at an index, so that the match is a prefix of another object's name.
 func partOfAName(text string, at int) bool {
 	return at < len(text) && (text[at] == '-' || text[at] >= 'a' && text[at] <= 'z' || text[at] >= '0' && text[at] <= '9')
 }
 
-// difference is a reason for which scute does something else with an object than clusterctl. Each is a row of docs/move.md.
+// difference is a reason why scute treats an object differently from clusterctl. Each is a row of docs/move.md.
 type difference struct {
 	name string
-	// is reports whether the reason holds for an object with these fates.
+	// is reports whether the reason applies to an object with these fates.
 	is func(a answer, o *thing, clusterctl, scute fate) bool
 }
 
@@ -150,14 +150,14 @@ func differences() []difference {
 	ownedNotMoving := func(a answer, o *thing) bool {
 		return slices.ContainsFunc(o.owners, func(p *thing) bool { return a.fate(p.ref) == stays })
 	}
-	labelled := func(o *thing) bool { // or an owner of it
+	labelled := func(o *thing) bool { // it, or an owner of it
 		line := []*thing{o}
 		for i := 0; i < len(line); i++ {
 			if line[i].has("cluster.x-k8s.io/cluster-name") {
 				return true
 			}
 			for _, p := range line[i].owners {
-				if !slices.Contains(line, p) { // some own each other
+				if !slices.Contains(line, p) { // there are cycles of owners
 					line = append(line, p)
 				}
 			}
@@ -181,8 +181,8 @@ func differences() []difference {
 	}
 }
 
-// TestComparedWithClusterctl has clusterctl's library and scute say of random worlds what a move of the whole namespace does with each
-// object. A difference has a reason in docs/move.md.
+// TestComparedWithClusterctl compares what scute and the library of clusterctl do with each object of random worlds in
+// a move of the whole namespace. Each difference must have a reason in docs/move.md.
 func TestComparedWithClusterctl(t *testing.T) {
 	page, err := os.ReadFile("../../docs/move.md")
 	if err != nil {
@@ -192,7 +192,7 @@ func TestComparedWithClusterctl(t *testing.T) {
 	a := newArena(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newRandomWorld(rt)
-		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it retries for minutes what cannot succeed
+		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it retries permanent failures for minutes
 		defer cancel()
 		there, here, err := clusterctlMoves(limited, t, w)
 		if err != nil && strings.Contains(err.Error(), "ClusterClass") {
@@ -211,19 +211,19 @@ func TestComparedWithClusterctl(t *testing.T) {
 			}
 			i := slices.IndexFunc(differences(), func(d difference) bool { return d.is(found, o, clusterctl, scute) })
 			if i < 0 {
-				rt.Fatalf("%s: with clusterctl it %s, with scute it %s, and no rule says why\n%s\n%s", o.ref, clusterctl, scute, w.describe(o), strings.Join(texts(found.findings), "\n"))
+				rt.Fatalf("%s: with clusterctl it %s, with scute it %s, without a reason\n%s\n%s", o.ref, clusterctl, scute, w.describe(o), strings.Join(texts(found.findings), "\n"))
 			}
 			seen[differences()[i].name]++
 		}
 	})
-	t.Logf("clusterctl ends with an error in %d of %d worlds", stuck, stuck+compared)
+	t.Logf("clusterctl fails in %d of %d worlds", stuck, stuck+compared)
 	if stuck > compared/20 {
 		t.Error("too few worlds were compared")
 	}
 	for _, d := range differences() {
 		t.Logf("%s: %d objects", d.name, seen[d.name])
 		if seen[d.name] == 0 && compared > 500 { // some are rare
-			t.Errorf("no object differs because of %q", d.name)
+			t.Errorf("no object differs for the reason %q", d.name)
 		}
 		if !strings.Contains(string(page), "\n| "+d.name+" |") {
 			t.Errorf("docs/move.md has no row %q", d.name)
@@ -231,8 +231,9 @@ func TestComparedWithClusterctl(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostDoubledOrTaken moves some Clusters of random worlds. If the move is not refused, what they need is on the target, or
-// the preflight has named it; what other Clusters need stays; and nothing is on both sides on which a controller acts.
+// TestNothingIsLostDoubledOrTaken moves some Clusters of random worlds. Unless the move is refused, the target must
+// have everything that these Clusters need, or a finding must name it; the objects of other Clusters must stay; and no
+// object with an active controller may be on both sides.
 func TestNothingIsLostDoubledOrTaken(t *testing.T) {
 	a := newArena(t)
 	moved, all := 0, 0
@@ -282,12 +283,12 @@ func TestNothingIsLostDoubledOrTaken(t *testing.T) {
 	})
 	t.Logf("%d of %d moves are not refused; reasons: %v", moved, all, why)
 	if moved < all/4 {
-		t.Errorf("only %d of %d moves are not refused: the worlds show little", moved, all)
+		t.Errorf("only %d of %d moves are not refused: the worlds are not varied enough", moved, all)
 	}
 }
 
-// after is what the source has when a move has ended and the garbage collector has removed what has lost all its owners. The move takes
-// owners that leave off what is copied.
+// after returns the objects of the source after a move, once the garbage collector has removed objects that lost all
+// owners. The move removes references to owners that leave from copied objects.
 func (w *randomWorld) after(a answer) map[*thing]bool {
 	source := make(map[*thing]bool)
 	for _, o := range w.things {

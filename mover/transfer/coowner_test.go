@@ -13,7 +13,7 @@ import (
 	"scute.dev/mover"
 )
 
-// sharing is a move of a Cluster that uses a Secret which the target has already, with another owner or none.
+// sharing returns a move of a Cluster that uses a Secret which the target already has, with the given owners.
 func sharing(t *testing.T, owners ...any) (f *fakes, secret object.Ref) {
 	t.Helper()
 	f, secret = moved(t, mover.AllCreated{}), object.Ref{Kind: "Secret", Namespace: "fleet", Name: "cloud"}
@@ -31,7 +31,7 @@ func ownerOf(name string, uid types.UID) obj {
 	return obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": string(uid), "controller": true}
 }
 
-// create makes the copies that are missing, and takes note of them.
+// create creates the missing copies and records them.
 func (f *fakes) create() {
 	f.t.Helper()
 	o, err := f.transfer.Perform(f.t.Context(), f.state, mover.CreateCopies, func(o mover.Outcome) error {
@@ -45,7 +45,7 @@ func (f *fakes) create() {
 	}
 }
 
-// owners of an object on the target, by their names.
+// owners returns the names of the owners of an object on the target.
 func (f *fakes) owners(ref object.Ref) []string {
 	f.t.Helper()
 	u := f.dst.get(ref)
@@ -59,8 +59,8 @@ func (f *fakes) owners(ref object.Ref) []string {
 	return names
 }
 
-// TestSharedSecret: a Secret that came to the target with another cluster is owned by both clusters once the second one
-// is there. Otherwise it would be deleted with the first. A Secret without owners still has none.
+// TestSharedSecret checks that a Secret that was moved to the target with another cluster has both clusters as owners
+// after the second move: otherwise it would be deleted with the first cluster. A Secret without owners still has none.
 func TestSharedSecret(t *testing.T) {
 	for name, c := range map[string]struct {
 		owners []any
@@ -73,19 +73,19 @@ func TestSharedSecret(t *testing.T) {
 			f, secret := sharing(t, c.owners...)
 			f.create()
 			if diff := cmp.Diff(c.want, f.owners(secret)); diff != "" || !f.state.Adopted[secret] {
-				t.Fatalf("adopted %t; owners (-want +got):\n%s", f.state.Adopted[secret], diff)
+				t.Fatalf("adopted = %t; owners (-want +got):\n%s", f.state.Adopted[secret], diff)
 			}
 			for i, o := range f.dst.get(secret).GetOwnerReferences() {
 				if controls := o.Controller != nil && *o.Controller; controls != (i == 0) {
-					t.Errorf("owner %s controls it: %t", o.Name, controls)
+					t.Errorf("owner %s is the controller: %t", o.Name, controls)
 				}
 			}
 		})
 	}
 }
 
-// TestSharedSecretRollback: a rollback takes the owner that the move added off before it removes that owner, also where the process
-// died before it recorded that it had added one. The Secret stays.
+// TestSharedSecretRollback checks that a rollback removes the owner reference that the move added before it deletes
+// that owner, even if the process crashed before it recorded the reference. The Secret must stay.
 func TestSharedSecretRollback(t *testing.T) {
 	for name, died := range map[string]bool{"recorded": false, "the process died": true} {
 		t.Run(name, func(t *testing.T) {
@@ -104,13 +104,13 @@ func TestSharedSecretRollback(t *testing.T) {
 			f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
 			f.run(mover.None)
 			if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
-				t.Fatalf("%s: %s", f.state.Phase, f.state.TransientFailure)
+				t.Fatalf("phase = %s, failure %s", f.state.Phase, f.state.TransientFailure)
 			}
 			if diff := cmp.Diff([]string{"b"}, f.owners(secret)); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)
 			}
 			if own, cluster := slices.Index(writes, "PATCH cloud"), slices.Index(writes, "DELETE a"); own < 0 || own > cluster {
-				t.Errorf("the owner was not taken off first: %v", writes)
+				t.Errorf("the owner reference was not removed first: %v", writes)
 			}
 			if slices.Contains(writes, "DELETE cloud") {
 				t.Errorf("the Secret was deleted: %v", writes)

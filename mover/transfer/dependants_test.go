@@ -19,8 +19,8 @@ func ownedBy(ref object.Ref, uid types.UID) obj {
 	return obj{"metadata": obj{"ownerReferences": []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": ref.Kind, "name": ref.Name, "uid": string(uid)}}}}
 }
 
-// An object that is created on the source after Verified, below an object that moves, would be removed with its owner:
-// the move stops, and continues once nothing can be lost.
+// TestWhatComesAfterVerifiedIsNotLost checks that a move stops if an object is created below a moving object after
+// verification, because it would be removed with its owner, and continues once nothing can be lost.
 func TestWhatComesAfterVerifiedIsNotLost(t *testing.T) {
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "late"}
 	for name, c := range map[string]struct {
@@ -48,7 +48,8 @@ func TestWhatComesAfterVerifiedIsNotLost(t *testing.T) {
 	}
 }
 
-// Kinds of which the plan has nothing are not looked at before each level. What was found there stops every later try too.
+// TestWhatIsOfAnotherKindIsLookedForAgain checks that a dependant of a kind that is not in the plan stops all further
+// attempts, although such kinds are not listed before each level.
 func TestWhatIsOfAnotherKindIsLookedForAgain(t *testing.T) {
 	late := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Namespace: "fleet", Name: "late"}
 	f := moved(t, mover.Verified{})
@@ -67,7 +68,7 @@ func TestWhatIsOfAnotherKindIsLookedForAgain(t *testing.T) {
 	f.run(mover.AwaitAwake)
 }
 
-// What is there before the move, and would be lost in the same way, is an error of the preflight.
+// TestDependantsThatStayAreRefused checks that the preflight refuses a move that would lose a dependant in this way.
 func TestDependantsThatStayAreRefused(t *testing.T) {
 	cluster := object.Observed{Ref: capi("Cluster", "a"), UID: "c", Cluster: &object.ClusterFacts{}}
 	labelled := object.Observed{Ref: object.Ref{Group: "example.com", Kind: "Tool", Namespace: "fleet", Name: "labelled"}, UID: "s", Movable: true}
@@ -76,11 +77,12 @@ func TestDependantsThatStayAreRefused(t *testing.T) {
 	p := &scope{members: mover.Select(w.objects, mover.Selection{Namespace: "fleet", All: true}), world: w}
 	found, err := p.checkDependants(t.Context())
 	if err != nil || len(found) != 1 || found[0].Severity != mover.Error || found[0].Field != below.Ref.String() {
-		t.Errorf("%v, %+v", err, found)
+		t.Errorf("error %v, findings %+v, want one error", err, found)
 	}
 }
 
-// It is seen between two levels too, and before Verified the move is rolled back.
+// TestDependantsAreLookedForAgain checks that a new dependant is also found between two levels, and that it causes a
+// rollback before verification.
 func TestDependantsAreLookedForAgain(t *testing.T) {
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "late"}
 	f := moved(t, mover.Verified{})
@@ -97,12 +99,12 @@ func TestDependantsAreLookedForAgain(t *testing.T) {
 	before.src.put(secret, ownedBy(before.machine, before.src.get(before.machine).GetUID()))
 	before.step()
 	if before.state.Phase != mover.PhaseRollingBack || !strings.Contains(before.state.RollbackCause, secret.String()) {
-		t.Errorf("%s: %q", before.state.Phase, before.state.RollbackCause)
+		t.Errorf("phase = %s, rollback cause %q", before.state.Phase, before.state.RollbackCause)
 	}
 }
 
-// A tool removes the pause while a level of many objects is deleted: at most one chunk is deleted before the pause is
-// set again.
+// TestThePauseIsCheckedInsideALevel checks that at most one chunk of a level is deleted after a tool lifts the pause,
+// before it is set again.
 func TestThePauseIsCheckedInsideALevel(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	uid := f.src.get(f.cluster).GetUID()
@@ -128,7 +130,7 @@ func TestThePauseIsCheckedInsideALevel(t *testing.T) {
 	}
 	f.step()
 	if f.src.get(f.machine) != nil || unpaused == 0 || unpaused > deleteChunk {
-		t.Errorf("%d objects were deleted while the Cluster was not paused, and a chunk has %d", unpaused, deleteChunk)
+		t.Errorf("%d objects were deleted while the Cluster was not paused, want at most one chunk of %d", unpaused, deleteChunk)
 	}
 }
 
@@ -136,15 +138,16 @@ func TestRootsAbove(t *testing.T) {
 	roots := []pause.Root{{Ref: capi("Cluster", "a")}, {Ref: capi("Cluster", "b")}, {Ref: capi("ClusterClass", "k")}}
 	got := rootsAbove(roots, []mover.Item{{Ref: capi("Machine", "a-1"), Cluster: "a"}})
 	if len(got) != 2 || got[0].Ref.Name != "a" || got[1].Ref.Name != "k" {
-		t.Errorf("%v", got)
+		t.Errorf("rootsAbove = %v, want a and k", got)
 	}
 }
 
-// The looks of a large move grow with it, and so does the time between them. The pause of few Clusters is asked for before a chunk.
+// TestChecksOfALargeMove checks that the interval between two reads grows with their duration, and that each chunk
+// needs a check of the pauses of few Clusters only.
 func TestChecksOfALargeMove(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: lookEvery, time.Second: lookEvery, time.Minute: lookShare * time.Minute} {
 		if got := new(Transfer).lookAfter(took); got != want {
-			t.Errorf("after a look that took %s the next one comes after %s, want %s", took, got, want)
+			t.Errorf("lookAfter(%s) = %s, want %s", took, got, want)
 		}
 	}
 	const clusters, each = 1000, 10
@@ -160,7 +163,7 @@ func TestChecksOfALargeMove(t *testing.T) {
 	}
 	for chunk := range slices.Chunk(byCluster(items), deleteChunk) {
 		if got := len(rootsAbove(roots, chunk)); got > deleteChunk/each+1 {
-			t.Errorf("%d Clusters are asked before a chunk of %d objects of which each Cluster has %d", got, len(chunk), each)
+			t.Errorf("%d Clusters are checked before a chunk of %d objects with %d objects of each Cluster", got, len(chunk), each)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"scute.dev/mover"
 )
 
-// about are the findings of a preflight that say something of an object.
+// about returns the findings of a preflight that mention an object.
 func (f *fakes) about(ref object.Ref) (found []mover.Finding) {
 	f.t.Helper()
 	outcome, err := f.transfer.preflight(f.t.Context(), f.state)
@@ -26,8 +26,9 @@ func (f *fakes) about(ref object.Ref) (found []mover.Finding) {
 	return found
 }
 
-// Credentials in another namespace are read there. They are copied with the permissions of the user alone: in the daemon, who may write the
-// field would get any Secret by it. Else the target must have them.
+// TestCredentialsOfAnotherNamespace checks that credentials in another namespace are copied only with the user's own
+// permissions. The daemon does not copy them: a user who may write the reference could obtain any Secret. In that case
+// the target must already have them.
 func TestCredentialsOfAnotherNamespace(t *testing.T) {
 	secret := object.Ref{Kind: "Secret", Namespace: "vault", Name: "cloud"}
 	for name, c := range map[string]struct {
@@ -55,13 +56,14 @@ func TestCredentialsOfAnotherNamespace(t *testing.T) {
 			}
 			found := f.about(secret)
 			if len(found) != 1 || found[0].Severity != c.severity || !strings.Contains(found[0].Message, c.says) {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// What a Cluster of another namespace names stays there too.
+// TestAClusterOfAnotherNamespaceKeepsWhatItNames checks that an object stays if a Cluster of another namespace
+// references it.
 func TestAClusterOfAnotherNamespaceKeepsWhatItNames(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "cloud"}
@@ -73,11 +75,12 @@ func TestAClusterOfAnotherNamespaceKeepsWhatItNames(t *testing.T) {
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
 		return strings.Contains(one.Message, "also stays at the source: it is also named by DevMachine.infrastructure.cluster.x-k8s.io other/z")
 	}) || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
-		t.Errorf("%+v", found)
+		t.Errorf("findings = %+v", found)
 	}
 }
 
-// Where the objects of other namespaces may not be listed, a warning says that it is not known what they name.
+// TestObjectsOfOtherNamespacesThatMayNotBeListed checks that a warning reports kinds that may not be listed in other
+// namespaces, because their references are unknown.
 func TestObjectsOfOtherNamespacesThatMayNotBeListed(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	f.src.put(object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "other", Name: "z"}, nil)
@@ -91,11 +94,12 @@ func TestObjectsOfOtherNamespacesThatMayNotBeListed(t *testing.T) {
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
 		return one.Severity == mover.Warning && strings.Contains(one.Message, "may not list DevMachine.infrastructure.cluster.x-k8s.io there") && one.Remedy != ""
 	}) {
-		t.Errorf("%+v", found)
+		t.Errorf("findings = %+v, want a warning", found)
 	}
 }
 
-// An identity of the whole management cluster names its Secret without a namespace, and the inventory of clusterctl is empty.
+// TestCredentialsOfAnIdentityWithoutInventory checks that the Secret of a cluster-scoped identity is found without
+// clusterctl's inventory, although the reference has no namespace.
 func TestCredentialsOfAnIdentityWithoutInventory(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	withIdentity(f.src)
@@ -109,11 +113,12 @@ func TestCredentialsOfAnIdentityWithoutInventory(t *testing.T) {
 	}
 	members, _, err := f.transfer.members(t.Context(), f.state.Spec, everyKind)
 	if err != nil || !slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == secret && m.Keep != "" }) {
-		t.Errorf("%v: %+v", err, members.Objects)
+		t.Errorf("error %v, objects %+v", err, members.Objects)
 	}
 }
 
-// What stays at the source does not go with its owner, which leaves: the garbage collector would delete it.
+// TestWhatStaysIsTakenFromItsOwners checks that an object that stays at the source loses its references to owners that
+// leave: the garbage collector would delete it.
 func TestWhatStaysIsTakenFromItsOwners(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "cloud"}
@@ -130,6 +135,6 @@ func TestWhatStaysIsTakenFromItsOwners(t *testing.T) {
 	}
 	f.there(f.src, secret)
 	if owners := f.src.get(secret).GetOwnerReferences(); len(owners) != 1 || owners[0].Name != "b" {
-		t.Errorf("its owners are %+v", owners)
+		t.Errorf("owners = %+v, want b", owners)
 	}
 }

@@ -25,36 +25,36 @@ import (
 
 type obj = map[string]any
 
-// fakeAPI is an API server in memory: objects, UIDs, resource versions, finalizers, merge patches and preconditions. It
-// has no admission, validation, controllers or garbage collector, so it serves single steps only; whole moves are tested
-// on the real stack.
+// fakeAPI is an API server in memory with objects, UIDs, resource versions, finalizers, merge patches and
+// preconditions. It has no admission, validation, controllers or garbage collector, so it serves single steps only;
+// whole moves are tested on the real stack.
 type fakeAPI struct {
 	url string
 
 	mu      sync.Mutex
 	objects map[string]obj // by path
 	last    int
-	// hook sees each request before it is served, without the lock.
+	// hook is called ahead of each request, without the lock.
 	hook func(r *http.Request)
-	// deny says why a request is answered with 403; "" is not at all.
+	// deny returns the message with which a request is denied, or "" if it is not.
 	deny func(r *http.Request) string
-	// mayNot is a plural that nothing may be done with, as a review of the access says, or another part of such a review.
+	// mayNot is a plural, or another part of an access review, that access reviews deny.
 	mayNot string
-	// verbs are those that the rules grant; nil is all.
+	// verbs are the granted verbs; nil is all.
 	verbs []string
-	// incomplete: it does not know all rules of its authorizers.
+	// incomplete marks the rules of a namespace as incomplete.
 	incomplete bool
-	// identities: it serves the kinds identity, provider, resourceSet, configTemplate and host, too.
+	// identities adds the kinds identity, provider, resourceSet, configTemplate and host.
 	identities bool
-	// operator: it serves the kinds of Cluster API's operator.
+	// operator adds the kinds of the Cluster API Operator.
 	operator bool
-	// more are kinds that it serves, too.
+	// more are additional kinds.
 	more []fakeKind
-	// page is how many objects the first page of a list has; there is no second one. 0 is all.
+	// page is the number of objects on the first page of a list; there is no second page. 0 is all.
 	page int
 }
 
-// fakeKind is a kind that the fake serves.
+// fakeKind is a kind of the fake API server.
 type fakeKind struct {
 	group, version, kind, plural string
 	namespaced                   bool
@@ -105,7 +105,7 @@ func configTemplate() fakeKind {
 	return fakeKind{"bootstrap.cluster.x-k8s.io", "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates", true}
 }
 
-// kinds are those that it serves.
+// kinds returns the kinds that are served.
 func (f *fakeAPI) kinds() []fakeKind {
 	kinds := fakeKinds()
 	if f.identities {
@@ -126,7 +126,7 @@ func (k fakeKind) base() string {
 	return "/apis/" + k.apiVersion()
 }
 
-// collection is the path of a kind's objects in a namespace, or of all of them.
+// collection returns the path of a kind's objects in a namespace, or in all namespaces.
 func (k fakeKind) collection(namespace string) string {
 	if k.namespaced && namespace != "" {
 		return k.base() + "/namespaces/" + namespace + "/" + k.plural
@@ -166,7 +166,7 @@ func (f *fakeAPI) cluster(t *testing.T, name string) *kube.Cluster {
 	return c
 }
 
-// put stores an object as it is given, under a new UID.
+// put stores an object with a new UID.
 func (f *fakeAPI) put(ref object.Ref, content obj) types.UID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +193,7 @@ func (f *fakeAPI) store(ref object.Ref, content obj) types.UID {
 	return types.UID(uid)
 }
 
-// get returns a copy of an object; nil if it is not there.
+// get returns a copy of an object, or nil.
 func (f *fakeAPI) get(ref object.Ref) *unstructured.Unstructured {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,7 +204,7 @@ func (f *fakeAPI) get(ref object.Ref) *unstructured.Unstructured {
 	return (&unstructured.Unstructured{Object: u}).DeepCopy()
 }
 
-// drop takes an object away at once, whatever holds it.
+// drop removes an object at once, without regard to finalizers.
 func (f *fakeAPI) drop(ref object.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,7 +218,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status") // it is written like the rest
+	r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status") // the status is not handled separately
 	code, answer := f.answer(r, body)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -266,7 +266,7 @@ func refusal(code int, reason metav1.StatusReason) (int, any) {
 	return code, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": string(reason), "code": code}
 }
 
-// rules grant the verbs on every kind but the one that nothing may be done with.
+// rules grants the verbs on each kind except mayNot.
 func (f *fakeAPI) rules() obj {
 	verbs := f.verbs
 	if verbs == nil {
@@ -281,7 +281,7 @@ func (f *fakeAPI) rules() obj {
 	return obj{"resourceRules": granted, "nonResourceRules": []any{}, "incomplete": f.incomplete}
 }
 
-// discovery answers in the form without aggregation.
+// discovery responds without aggregation.
 func (f *fakeAPI) discovery(path string) (obj, bool) {
 	switch path {
 	case "/api":
@@ -307,7 +307,7 @@ func (f *fakeAPI) discovery(path string) (obj, bool) {
 	return obj{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}, resources != nil
 }
 
-// lists says whether a path is a collection of the kind, and of which namespace; "" is all.
+// lists reports whether a path is a collection of the kind, and returns its namespace; "" is all.
 func (k fakeKind) lists(path string) (namespace string, ok bool) {
 	if path == k.collection("") {
 		return "", true
@@ -319,7 +319,7 @@ func (k fakeKind) lists(path string) (namespace string, ok bool) {
 	return "", false
 }
 
-// list knows of selectors only those that ask whether a label is there.
+// list supports only selectors for the existence of a label.
 func (f *fakeAPI) list(k fakeKind, namespace, selector string, partial bool) obj {
 	items := []obj{}
 	for _, at := range slices.Sorted(maps.Keys(f.objects)) {
@@ -405,7 +405,7 @@ func (f *fakeAPI) remove(r *http.Request, u obj, body []byte) (int, any) {
 	return http.StatusOK, obj{"kind": "Status", "apiVersion": "v1", "status": "Success"}
 }
 
-// settle takes away what is being deleted and held by no finalizer.
+// settle removes an object that is being deleted and has no finalizers.
 func (f *fakeAPI) settle(path string) {
 	meta, _ := f.objects[path]["metadata"].(obj)
 	if finalizers, _ := meta["finalizers"].([]any); meta["deletionTimestamp"] != nil && len(finalizers) == 0 {

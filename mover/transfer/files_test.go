@@ -10,7 +10,7 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// withFiles stores a template of the Cluster's machines, which takes a file from a Secret that nobody owns.
+// withFiles stores a template of the Cluster's machines that reads a file from a Secret without owners.
 func withFiles(f *fakes) (secret object.Ref) {
 	for _, side := range []*fakeAPI{f.src, f.dst} {
 		side.identities = true
@@ -27,7 +27,7 @@ func withFiles(f *fakes) (secret object.Ref) {
 	return secret
 }
 
-// What machines are made with is copied, by a move and by a backup.
+// TestWhatFilesAreInIsCopied checks that a backup includes a Secret that a bootstrap template reads files from.
 func TestWhatFilesAreInIsCopied(t *testing.T) {
 	var secret object.Ref
 	_, a, err := backedUpOf(t, func(f *fakes) { secret = withFiles(f) }, func(*fakes, int) {})
@@ -36,14 +36,15 @@ func TestWhatFilesAreInIsCopied(t *testing.T) {
 	}
 	i := slices.IndexFunc(a.Index.Objects, func(e archive.Entry) bool { return e.Ref == secret })
 	if i < 0 || !strings.Contains(a.Index.Objects[i].Keep, "it is named by KubeadmConfigTemplate") {
-		t.Errorf("%+v", a.Index.Objects)
+		t.Errorf("objects = %+v, want the Secret", a.Index.Objects)
 	}
 }
 
-// A copy takes no address out of its pool: what forbids a move is a warning for a backup.
+// TestABackupMayHaveAddresses checks that an address, which prevents a move, is only a warning for a backup: a copy
+// does not release it.
 func TestABackupMayHaveAddresses(t *testing.T) {
 	found := new(Backup).check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}})
 	if len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != "IPAddress fleet/a" {
-		t.Errorf("%+v", found)
+		t.Errorf("findings = %+v, want one warning", found)
 	}
 }

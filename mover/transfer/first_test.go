@@ -13,8 +13,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Of two moves of the same clusters that begin at the same time, the one that gets the first root gets the others: nothing is asked about
-// them before that.
+// TestTheFirstRootDecidesWhoseMoveItIs checks that nothing is requested for other roots before the first root is held.
+// Of two moves that start at the same time, one gets all roots.
 func TestTheFirstRootDecidesWhoseMoveItIs(t *testing.T) {
 	api := newFakeAPI(t)
 	var roots []pause.Root
@@ -45,14 +45,14 @@ func TestTheFirstRootDecidesWhoseMoveItIs(t *testing.T) {
 	}
 }
 
-// Two moves to one target share objects that stay at the source. One that waits for an object of the other has made none that the other waits
-// for: both ask for them in the same order.
+// TestSharedObjectsAreCreatedInOneOrder checks that moves to one target create shared objects in the same order, so
+// that two moves never wait for each other.
 func TestSharedObjectsAreCreatedInOneOrder(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})
 	var items []mover.Item
 	shared := make([]object.Ref, 9)
 	for i := range shared {
-		shared[len(shared)-1-i] = capi("Machine", fmt.Sprintf("shared-%d", i)) // not in their order
+		shared[len(shared)-1-i] = capi("Machine", fmt.Sprintf("shared-%d", i)) // in reverse order
 	}
 	for _, ref := range shared {
 		items = append(items, mover.Item{Ref: ref, Version: "v1beta2", UID: f.src.put(ref, obj{}), Keep: "another Cluster uses it"})

@@ -14,8 +14,8 @@ import (
 	"scute.dev/pause"
 )
 
-// Somebody lifts the pause of the source after Verified. Its controllers are at work again: nothing is deleted before they have
-// taken note of the pause once more.
+// TestNothingIsDeletedBesideControllersThatWoke checks that if the pause of the source is lifted after verification,
+// nothing is deleted until its controllers have acknowledged the pause again.
 func TestNothingIsDeletedBesideControllersThatWoke(t *testing.T) {
 	says := func(status string) obj {
 		return obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": status}}}}
@@ -27,7 +27,7 @@ func TestNothingIsDeletedBesideControllersThatWoke(t *testing.T) {
 	for range 2 {
 		message, next := f.step()
 		if !strings.Contains(message, "lifted the pause") || !strings.Contains(next, "GitOps") {
-			t.Errorf("%q, next %q", message, next)
+			t.Errorf("message %q, next %q", message, next)
 		}
 		f.there(f.src, f.machine)
 		f.isPaused(f.src, f.cluster, true)
@@ -40,8 +40,9 @@ func TestNothingIsDeletedBesideControllersThatWoke(t *testing.T) {
 	f.isPaused(f.dst, f.cluster, false)
 }
 
-// While somebody lifts the pause a MachineSet makes a Machine again. The move stops because of it, with the source paused: else
-// the Machine would come again whenever a human takes it away. Nothing was deleted yet, so the source does not say that it is.
+// TestASourceThatIsNotInOrderIsPausedAgain lifts the pause while a MachineSet creates a Machine. The move must stop
+// with the source paused: otherwise the Machine would be created again after each removal. Nothing is deleted yet, so
+// the source must not be annotated as being emptied.
 func TestASourceThatIsNotInOrderIsPausedAgain(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	late := capi("Machine", "late")
@@ -55,15 +56,15 @@ func TestASourceThatIsNotInOrderIsPausedAgain(t *testing.T) {
 	message, next := f.step()
 	f.stranded(message, next, late.String())
 	if isEmptying(f.src.get(f.cluster)) {
-		t.Error("the source says that it is being emptied")
+		t.Error("the source is annotated as being emptied")
 	}
 	f.there(f.src, f.machine)
 	f.src.drop(late)
 	f.run(mover.AwaitAwake)
 }
 
-// A tool lifts the pause of every Cluster at once. One try pauses all of them again, also where one of them cannot be paused: each that
-// is left has controllers that make machines in the place of those that were deleted.
+// TestAllClustersArePausedAgainAtOnce checks that one attempt pauses all Clusters again, even if one of them cannot be
+// paused: the controllers of each Cluster that is not paused replace deleted machines.
 func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 	const clusters = 60
 	for name, denied := range map[string]string{"all can be paused": "", "one cannot": "/clusters/c-07"} {
@@ -100,18 +101,18 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 				want, says = 1, "c-07"
 			}
 			if left != want || !strings.Contains(message, says) {
-				t.Errorf("%d of %d Clusters are not paused, want %d; %q, want %q in it", left, clusters, want, message, says)
+				t.Errorf("%d of %d Clusters are not paused, want %d; message %q, want %q in it", left, clusters, want, message, says)
 			}
 			f.there(f.src, f.machine)
 		})
 	}
 }
 
-// The pause is lifted after the look that saw it, and before the first deletion. A look at a large plan takes long, so the pause is
-// asked for again.
+// TestThePauseIsAskedForAfterALongLook checks that the pause is verified again before the first deletion, because
+// reading a large plan takes long.
 func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 	f := moved(t, mover.Verified{})
-	f.transfer.lookEvery = 1 // each look takes longer
+	f.transfer.lookEvery = 1 // each read takes longer
 	f.src.hook = func(r *http.Request) {
 		if r.Method == http.MethodPatch {
 			f.src.hook = nil
@@ -119,13 +120,13 @@ func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 		}
 	}
 	if message, _ := f.step(); !strings.Contains(message, "lifted the pause") {
-		t.Errorf("%q", message)
+		t.Errorf("message = %q, want the lifted pause", message)
 	}
 	f.there(f.src, f.machine)
 	f.isPaused(f.src, f.cluster, true)
 }
 
-// One Cluster cannot be resumed, because a webhook denies it. The others are: nobody would manage them until that is solved.
+// TestAllOtherClustersAreResumed checks that other Clusters are resumed if a webhook denies one of them.
 func TestAllOtherClustersAreResumed(t *testing.T) {
 	const clusters = 60
 	for name, end := range map[string]mover.Event{"at the source": mover.RollbackStarted{Reason: "an operator asked for it"}, "on the target": mover.SourceEmptied{}} {
@@ -164,13 +165,14 @@ func TestAllOtherClustersAreResumed(t *testing.T) {
 				}
 			}
 			if len(left) != 1 || !strings.Contains(message, "c-07 is denied") || f.state.Finished() {
-				t.Errorf("%d of %d Clusters are paused: %v; %s: %q", len(left), clusters, left, f.state.Phase, message)
+				t.Errorf("%d of %d Clusters are paused: %v; phase %s, message %q", len(left), clusters, left, f.state.Phase, message)
 			}
 		})
 	}
 }
 
-// A Cluster is resumed as soon as the marks are off its own objects and off the templates, while others have theirs.
+// TestClustersAreResumedOneAfterTheOther checks that a Cluster is resumed once the annotations are removed from its own
+// objects and from templates, before those of other Clusters.
 func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.src.drop(f.machine)
@@ -192,7 +194,7 @@ func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 		put(capi("MachineSet", name+"-2"), name, nil)
 	}
 	put(capi("ClusterClass", "base"), "", nil)
-	put(capi("ClusterClass", "own"), "b", nil) // labelled with the name of the only Cluster that uses it
+	put(capi("ClusterClass", "own"), "b", nil) // labeled with the name of the only Cluster that uses it
 	put(capi("MachineSet", "orphan"), "none", nil)
 	var order []string
 	f.dst.hook = func(r *http.Request) {
@@ -203,16 +205,17 @@ func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 	f.step()
 	want := []string{"orphan", "base", "own", "a-1", "a", "b-1", "b-2", "b", "c-1", "c-2", "c"}
 	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("the order of the writes (-want +got):\n%s", diff)
+		t.Errorf("order of the writes (-want +got):\n%s", diff)
 	}
 	for _, ref := range []object.Ref{capi("ClusterClass", "own"), capi("ClusterClass", "base")} {
 		if f.dst.get(ref).GetAnnotations()[object.MoveAnnotation] != "" {
-			t.Errorf("%s has the mark still", ref)
+			t.Errorf("%s still has the annotation", ref)
 		}
 	}
 }
 
-// A webhook denies a write to an object of a Cluster, or to a ClusterResourceSet. That one stays paused, and no other one.
+// TestRootsBesideADeniedOneAreResumed checks that a denied write to an object of a Cluster, or to a ClusterResourceSet,
+// keeps only that one paused.
 func TestRootsBesideADeniedOneAreResumed(t *testing.T) {
 	set := object.Ref{Group: object.AddonsGroup, Kind: "ClusterResourceSet", Namespace: "fleet", Name: "s"}
 	b, c := capi("Cluster", "b"), capi("Cluster", "c")
@@ -248,17 +251,17 @@ func TestRootsBesideADeniedOneAreResumed(t *testing.T) {
 				return ""
 			}
 			if message, _ := f.step(); !strings.Contains(message, "it is denied") {
-				t.Errorf("%q", message)
+				t.Errorf("message = %q, want the denial", message)
 			}
 			for _, ref := range []object.Ref{f.cluster, set, b, c} {
 				_, marked := f.dst.get(ref).GetAnnotations()[object.MoveAnnotation]
 				if marked != (ref == stays) {
-					t.Errorf("%s has the mark: %v", ref, marked)
+					t.Errorf("%s has the annotation: %v", ref, marked)
 				}
 			}
 			deny = false
 			if f.step(); f.dst.get(stays).GetAnnotations()[object.MoveAnnotation] != "" {
-				t.Errorf("%s has the mark still", stays)
+				t.Errorf("%s still has the annotation", stays)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"scute.dev/mover"
 )
 
-// What both sides have is in memory while a level is deleted: no more of it than the deletion needs.
+// TestALookAtBothSidesKeepsLittle checks that the state of both sides in memory has only what a deletion needs.
 func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	fields := []any{obj{"manager": "kubectl", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": obj{"f:spec": obj{}}}}
@@ -37,11 +37,11 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	for ref, u := range look.roots {
 		spec, _ := u.Object["spec"].(obj)
 		if len(u.GetManagedFields()) > 0 || u.Object["status"] != nil || spec["clusterNetwork"] != nil {
-			t.Errorf("%s: %v", ref, u.Object)
+			t.Errorf("%s keeps unused fields: %v", ref, u.Object)
 		}
 	}
 	if spec, _ := look.roots[f.cluster].Object["spec"].(obj); spec["paused"] != true || len(look.roots) != 1 {
-		t.Errorf("the look does not say that the Cluster is paused, or keeps more than that: %v", look.roots)
+		t.Errorf("roots = %v, want only the Cluster, paused", look.roots)
 	}
 	have, err := f.transfer.present(t.Context(), f.transfer.Source, f.transfer.types, f.state.Plan)
 	if err != nil {
@@ -49,12 +49,13 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	}
 	for ref, u := range have {
 		if len(u.GetManagedFields()) > 0 {
-			t.Errorf("%s has its managed fields, although nobody applies to it", ref)
+			t.Errorf("%s has managed fields, which are not used", ref)
 		}
 	}
 }
 
-// A distant API server takes long to answer, however little it is asked. What does not depend on an answer does not wait for it.
+// TestAPreflightDoesNotWaitForEachAnswer checks that independent requests of a preflight are concurrent, because the
+// API servers may be distant.
 func TestAPreflightDoesNotWaitForEachAnswer(t *testing.T) {
 	for name, paths := range map[string][]string{
 		"the source is looked at, the target reached": {"source /machines", "target /namespaces/kube-system"},
@@ -69,13 +70,14 @@ func TestAPreflightDoesNotWaitForEachAnswer(t *testing.T) {
 			f.dst.drop(f.machine)
 			f.together(paths)
 			if f.step(); f.state.Phase != mover.PhasePausing {
-				t.Errorf("%s: %+v", f.state.Phase, f.state.Findings)
+				t.Errorf("phase = %s, findings %+v", f.state.Phase, f.state.Findings)
 			}
 		})
 	}
 }
 
-// So does what is read before the copies are made, and for the verification.
+// TestBothSidesAreReadAtOnce checks that the reads before the creation of copies, and those of the verification, are
+// concurrent.
 func TestBothSidesAreReadAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		last  mover.Event
@@ -98,13 +100,13 @@ func TestBothSidesAreReadAtOnce(t *testing.T) {
 			}
 			f.together(c.paths)
 			if message, _ := f.step(); f.state.Phase != c.want {
-				t.Errorf("%s: %s", f.state.Phase, message)
+				t.Errorf("phase = %s, message %s", f.state.Phase, message)
 			}
 		})
 	}
 }
 
-// All lists of a reading are in flight at once.
+// TestTheListsOfAReadingDoNotWaitForEachOther checks that all lists of one read are concurrent.
 func TestTheListsOfAReadingDoNotWaitForEachOther(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.DeleteSource); failed != nil || err != nil {
@@ -134,7 +136,7 @@ func TestTheListsOfAReadingDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// together answers the first request for each of the paths only when all of them are in flight.
+// together delays the first response for each path until requests for all of them have arrived.
 func (f *fakes) together(paths []string) {
 	var all sync.WaitGroup
 	all.Add(len(paths))

@@ -15,7 +15,7 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// Kinds of a hosted control plane. Only the first two have clusterctl's label.
+// hostedKinds returns the kinds of a hosted control plane.
 func hostedKinds() []fakeKind {
 	return []fakeKind{
 		{"controlplane.cluster.x-k8s.io", "v1beta1", "K0smotronControlPlane", "k0smotroncontrolplanes", true},
@@ -42,7 +42,7 @@ func owned(f *fakeAPI, by object.Ref, more obj) obj {
 	return content
 }
 
-// hosted gives the Cluster a control plane that owns a StatefulSet, which owns a Pod.
+// hosted returns a Cluster with a control plane that owns a StatefulSet, which owns a Pod.
 func hosted(t *testing.T, kind string, spec obj) (f *fakes, controlPlane, set object.Ref) {
 	t.Helper()
 	f = moved(t, mover.Claimed{Holder: "one"})
@@ -78,7 +78,7 @@ func (f *fakes) preflight() []mover.Finding {
 	return done.Findings
 }
 
-// about returns the severity of the finding about an object whose message has some words.
+// about returns the severity of the finding about an object whose message contains says.
 func about(findings []mover.Finding, field, says string) mover.Severity {
 	for _, one := range findings {
 		if strings.HasSuffix(one.Field, field) && strings.Contains(one.Message, says) {
@@ -88,31 +88,32 @@ func about(findings []mover.Finding, field, says string) mover.Severity {
 	return ""
 }
 
-// What a hosted control plane runs on would be removed with it. Each loss is refused, or accepted by its kind and then said before anything is
-// changed.
+// TestAHostedControlPlaneIsRefused checks that the preflight reports each object of a hosted control plane that would
+// be lost as an error, or as a warning if its kind is accepted as lost.
 func TestAHostedControlPlaneIsRefused(t *testing.T) {
 	for _, kind := range []string{"K0smotronControlPlane", "OtherControlPlane"} {
 		t.Run(kind, func(t *testing.T) {
 			f, controlPlane, set := hosted(t, kind, obj{"spec": obj{"replicas": int64(1)}})
 			found := f.preflight()
 			if about(found, controlPlane.String(), "hosted") != mover.Error || about(found, set.String(), "(1 of Pod) from the source with "+controlPlane.String()) != mover.Error {
-				t.Errorf("%+v", found)
+				t.Errorf("findings without accepted losses = %+v", found)
 			}
 			f.state.Spec.AcceptLoss = []string{set.GroupKind()}
 			found = f.preflight()
 			if about(found, controlPlane.String(), "hosted") != mover.Error || about(found, set.String(), "it will be lost") != mover.Warning {
-				t.Errorf("%+v", found)
+				t.Errorf("findings with StatefulSets accepted = %+v", found)
 			}
 			f.state.Spec.AcceptLoss = []string{controlPlane.GroupKind(), set.GroupKind()}
 			found = f.preflight()
 			if about(found, controlPlane.String(), "it will be lost") != mover.Warning || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
-				t.Errorf("%+v", found)
+				t.Errorf("findings with all kinds accepted = %+v", found)
 			}
 		})
 	}
 }
 
-// A kind that may not be listed is named, and nothing is assumed of it.
+// TestWhatMayNotBeListedIsNamed checks that a warning names a kind that may not be listed, and that nothing is assumed
+// about its objects.
 func TestWhatMayNotBeListedIsNamed(t *testing.T) {
 	for name, deny := range map[string]func(f *fakes){
 		"the rules say so": func(f *fakes) { f.src.mayNot = "statefulsets" },
@@ -130,13 +131,14 @@ func TestWhatMayNotBeListedIsNamed(t *testing.T) {
 			f, _, set := hosted(t, "K0smotronControlPlane", nil)
 			deny(f)
 			if found := f.preflight(); about(found, "source", "StatefulSet.apps") != mover.Warning || about(found, set.String(), "") != "" {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// What comes after the preflight is found before anything is deleted, unless its loss was accepted.
+// TestWhatComesAfterThePreflightIsNotLost checks that an object that appears after the preflight is found before
+// anything is deleted, unless its loss is accepted.
 func TestWhatComesAfterThePreflightIsNotLost(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		f := moved(t, mover.AllCreated{})
@@ -148,12 +150,12 @@ func TestWhatComesAfterThePreflightIsNotLost(t *testing.T) {
 		f.src.put(set, owned(f.src, f.cluster, nil))
 		f.step()
 		if refused := strings.Contains(f.state.RollbackCause, set.String()); refused == accepted {
-			t.Errorf("accepted %t: %s, %q", accepted, f.state.Phase, f.state.RollbackCause)
+			t.Errorf("accepted %t: phase %s, rollback cause %q", accepted, f.state.Phase, f.state.RollbackCause)
 		}
 	}
 }
 
-// A copy that is to stay goes too if nothing that stays owns it.
+// TestACopyThatWouldNotStay checks that an object that should stay counts as lost if all its owners move.
 func TestACopyThatWouldNotStay(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "shared"}
@@ -164,11 +166,12 @@ func TestACopyThatWouldNotStay(t *testing.T) {
 	}
 	lost, _, err := f.transfer.lost(t.Context(), []mover.Member{{Observed: cluster}, {Observed: copied, Keep: "another Cluster names it"}}, &snapshot{objects: []object.Observed{cluster, copied}})
 	if err != nil || len(lost) != 1 || lost[0].Ref != secret {
-		t.Errorf("%+v, %v", lost, err)
+		t.Errorf("lost = %+v, error %v, want the Secret", lost, err)
 	}
 }
 
-// A backup has nothing of what a hosted control plane stores, and a restore does not make an empty one unasked.
+// TestAHostedControlPlaneIsNotRestoredEmpty checks that a backup warns that it lacks the data of a hosted control
+// plane, and that a restore refuses to create an empty one.
 func TestAHostedControlPlaneIsNotRestoredEmpty(t *testing.T) {
 	f, controlPlane, _ := hosted(t, "K0smotronControlPlane", nil)
 	dir := filepath.Join(t.TempDir(), "backup")
@@ -179,7 +182,7 @@ func TestAHostedControlPlaneIsNotRestoredEmpty(t *testing.T) {
 	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Keeper: w}
 	index, found, err := b.Run(t.Context())
 	if err != nil || about(found, controlPlane.String(), "not in the backup") != mover.Warning {
-		t.Fatalf("%+v, %v", found, err)
+		t.Fatalf("findings = %+v, error %v", found, err)
 	}
 	index.ID, index.TakenAt = "0123", time.Now()
 	if err := w.Finish(index); err != nil {
@@ -193,11 +196,12 @@ func TestAHostedControlPlaneIsNotRestoredEmpty(t *testing.T) {
 	_, err = r.Prepare(t.Context())
 	var refused *RefusedError
 	if !errors.As(err, &refused) || about(refused.Findings, controlPlane.String(), "empty control plane") != mover.Error {
-		t.Errorf("%v", err)
+		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 }
 
-// Runtime extensions that a ClusterClass names have to be on the target, with the handler.
+// TestExtensionsOfTheTarget checks that the target must have the runtime extensions that a ClusterClass references,
+// with their handlers.
 func TestExtensionsOfTheTarget(t *testing.T) {
 	class := capi("ClusterClass", "base")
 	config := ofKind("ExtensionConfig", "labels")
@@ -221,13 +225,13 @@ func TestExtensionsOfTheTarget(t *testing.T) {
 				f.dst.put(config, c.there)
 			}
 			if found := f.preflight(); about(found, c.field, "") != c.want {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// An upgrade or an update in place that is half way is not taken along.
+// TestWhatIsHalfWayIsRefused checks that the preflight refuses unfinished upgrades and in-place updates.
 func TestWhatIsHalfWayIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(f *fakes) object.Ref{
 		"upgrade of the control plane": func(f *fakes) object.Ref {
@@ -255,20 +259,21 @@ func TestWhatIsHalfWayIsRefused(t *testing.T) {
 			f := moved(t, mover.Claimed{})
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
 			if ref, found := spoil(f), f.preflight(); about(found, ref.String(), "half way") != mover.Error {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// Which machine of a pool a RemoteMachine has is in a status. Without it the target would install another one.
+// TestAMachineOfAPoolMovesWithItsStatus checks that a machine of a pool is refused unless its status is moved, which is
+// the only record of the RemoteMachine that uses it. Without it the target would install another machine.
 func TestAMachineOfAPoolMovesWithItsStatus(t *testing.T) {
 	pooled := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "PooledRemoteMachine", Namespace: "fleet", Name: "p"}
 	members := mover.Members{Objects: []mover.Member{{Observed: object.Observed{Ref: pooled, Consumer: &object.Ref{Kind: "RemoteMachine", Namespace: "fleet", Name: "a-0"}}}}}
 	for _, carried := range [][]string{nil, {pooled.GroupKind()}} {
 		found, err := (&scope{Transfer: &Transfer{}, spec: mover.Spec{CarryStatus: carried}, members: members}).checkObjects(t.Context())
 		if refused := about(found, pooled.String(), "only its status says") == mover.Error; err != nil || refused == (carried != nil) {
-			t.Errorf("%v: %v, %+v", carried, err, found)
+			t.Errorf("carried %v: error %v, findings %+v", carried, err, found)
 		}
 	}
 }

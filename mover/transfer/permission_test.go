@@ -12,8 +12,8 @@ import (
 	"scute.dev/mover"
 )
 
-// An API server that has just started denies everything until it has read its roles: a move that has begun waits for what
-// its preflight was granted.
+// TestARestartedAPIServerIsWaitedFor checks that a started move waits if its requests are denied: an API server that
+// has just started denies everything until it has read its roles.
 func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
 	const denied = `machines.cluster.x-k8s.io is forbidden: User "system:serviceaccount:scute:scuted" cannot list resource "machines" in API group "cluster.x-k8s.io" in the namespace "fleet"`
 	f := moved(t, mover.AllAcknowledged{})
@@ -24,16 +24,17 @@ func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
 	message, next := f.step()
 	if f.state.Phase != mover.PhasePlanned || !strings.Contains(message, "waiting until "+f.now.Add(2*time.Minute).UTC().Format(time.RFC3339)) ||
 		!strings.Contains(message, denied) || !strings.Contains(next, "grant it") {
-		t.Errorf("%s: %q, next %q", f.state.Phase, message, next)
+		t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 	}
 	f.src.deny = nil
 	f.run(mover.CreateCopies)
 	if f.state.TransientFailure != "" || f.state.RollbackCause != "" {
-		t.Errorf("%q, %q", f.state.TransientFailure, f.state.RollbackCause)
+		t.Errorf("failure = %q, rollback cause %q, want none", f.state.TransientFailure, f.state.RollbackCause)
 	}
 }
 
-// Neither a denial that outlasts the wait nor one by a quota, a webhook or a policy is waited for.
+// TestADenialThatDoesNotPassEndsTheMove checks that the move rolls back after a denial that outlasts the wait, and at
+// once after one by a quota, a webhook or a policy.
 func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		denied string
@@ -52,19 +53,19 @@ func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
 			}
 			f.step()
 			if f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "forbidden") && !strings.Contains(f.state.RollbackCause, "denied") {
-				t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
+				t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 			}
 		})
 	}
 }
 
-// One question for all rules of a namespace replaces one for each verb on each kind, unless the API server does not know them all. What
-// they do not grant is asked for: that they lack it is no denial.
+// TestPermissionsAreAskedForAtOnce checks that one rules review for a namespace replaces a review for each verb and
+// kind. Permissions that are missing in the rules, or incomplete rules, still need single reviews.
 func TestPermissionsAreAskedForAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		incomplete    bool
 		mayNot        string
-		rules, single int // questions to each side
+		rules, single int // requests to each side
 	}{
 		"granted":          {rules: 1},
 		"a missing one":    {rules: 1, mayNot: "machines", single: 5},
@@ -84,16 +85,17 @@ func TestPermissionsAreAskedForAtOnce(t *testing.T) {
 				}
 			}, nil)
 			if int(rules.Load()) != c.rules || int(single.Load()) != c.single {
-				t.Errorf("asked %d times for all, %d times for one, want %d and %d", rules.Load(), single.Load(), c.rules, c.single)
+				t.Errorf("%d rules reviews and %d single reviews, want %d and %d", rules.Load(), single.Load(), c.rules, c.single)
 			}
 			if denied := len(fields) > 0; denied != (c.mayNot != "") {
-				t.Errorf("%v", fields)
+				t.Errorf("findings = %v", fields)
 			}
 		})
 	}
 }
 
-// Neither side waits for what the other one is asked: here each answers only when both were asked.
+// TestBothSidesAreAskedAtOnce checks that both sides are asked for permissions concurrently: each responds only after
+// both were asked.
 func TestBothSidesAreAskedAtOnce(t *testing.T) {
 	var asked [2]chan struct{}
 	preflighted(t, func(f *fakes, _ object.Ref) {
@@ -108,14 +110,14 @@ func TestBothSidesAreAskedAtOnce(t *testing.T) {
 				select {
 				case <-asked[1-i]:
 				case <-time.After(time.Minute):
-					t.Error("one side is asked for the permissions only after the other one has answered")
+					t.Error("one side is asked only after the other has responded")
 				}
 			}
 		}
 	}, nil)
 }
 
-// What may not be listed on the target is a finding like every other, and the others are found too.
+// TestAKindThatMayNotBeListed checks that a kind that may not be listed on the target is one finding beside the others.
 func TestAKindThatMayNotBeListed(t *testing.T) {
 	fields, _ := preflighted(t, func(f *fakes, _ object.Ref) {
 		crowded(f, 20)
@@ -133,6 +135,6 @@ func TestAKindThatMayNotBeListed(t *testing.T) {
 		}
 	}, nil)
 	if !strings.Contains(fields[targetField], "on the target scute may not") || !strings.Contains(fields["target: Secret fleet/s-00"], "exceeded quota") {
-		t.Errorf("%v", fields)
+		t.Errorf("findings = %v", fields)
 	}
 }

@@ -25,7 +25,7 @@ func TestDriftNamesWhatChangedCameOrWent(t *testing.T) {
 		{Ref: ref("Template", "kept"), UID: "6", Hash: "h", Keep: "it stays"},
 	}
 	now := []mover.Item{
-		{Ref: ref("Machine", "same"), UID: "1", Hash: "h", ResourceVersion: "2"}, // its status was written
+		{Ref: ref("Machine", "same"), UID: "1", Hash: "h", ResourceVersion: "2"}, // its status changed
 		{Ref: ref("Machine", "written"), UID: "2", Hash: "other"},
 		{Ref: ref("Machine", "replaced"), UID: "33", Hash: "h"},
 		{Ref: ref("Machine", "new"), UID: "7", Hash: "h"},
@@ -48,8 +48,8 @@ func TestDriftNamesWhatChangedCameOrWent(t *testing.T) {
 	}
 }
 
-// What the preflight would have refused may come between it and the pause. It is found when the plan is made: a Machine that is
-// being deleted would not be on the target, and one that is half made would be made again there.
+// TestTheSourceIsJudgedAgainWhenThePlanIsMade checks that the preflight's checks are repeated when the plan is made: a
+// Machine that is being deleted by then would be lost, and an unfinished one would be created twice.
 func TestTheSourceIsJudgedAgainWhenThePlanIsMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(f *fakes)
@@ -83,19 +83,20 @@ func TestTheSourceIsJudgedAgainWhenThePlanIsMade(t *testing.T) {
 			}
 			failed, ok := o.(mover.StepFailed)
 			if ok != (c.want != "") || !strings.Contains(failed.Message, c.want) || ok && (!failed.Final || !strings.Contains(failed.Next, "create another Move")) {
-				t.Errorf("%+v, want %q", o, c.want)
+				t.Errorf("outcome = %+v, want %q", o, c.want)
 			}
 		})
 	}
 }
 
-// The plan is made from the look that showed all at rest, once, and only if that was a moment ago.
+// TestThePlanIsMadeFromALookAtRest checks that the plan is made from the read that found the source at rest, once, and
+// only if it is recent.
 func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 	for name, c := range map[string]struct {
 		age   time.Duration
 		lists []int // of the first plan and of another one
 	}{
-		"a moment ago": {-time.Hour, []int{0, 1}}, // ahead, for a machine may take its time from here to the plan
+		"a moment ago": {-time.Hour, []int{0, 1}}, // in the future, because a slow machine needs time between here and the plan
 		"long ago":     {lookEvery / pauseShare, []int{1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 				made := requests(f.src)
 				o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)
 				if drafted, ok := o.(mover.Drafted); err != nil || !ok || len(drafted.Items) != 2 || drafted.Items[1].Hash == "" {
-					t.Fatalf("%+v, %v", o, err)
+					t.Fatalf("outcome = %+v, error %v", o, err)
 				}
 				lists := 0
 				for _, r := range made() {
@@ -130,7 +131,8 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 	}
 }
 
-// Where no kind is without an object, also a look that hashes nothing shows all at rest. No plan is made from it.
+// TestThePlanHasHashesWhereEveryKindHasObjects checks that the plan is not made from a read without hashes. If every
+// kind has objects, such a read can also find the source at rest.
 func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})
 	for _, kind := range []string{"Secret", "ConfigMap"} {
@@ -141,7 +143,7 @@ func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
 	}
 	f.src.put(object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Namespace: "fleet", Name: "other"}, nil)
 	f.controllers()
-	crowded(f, 1) // a machine that its controller has yet to see
+	crowded(f, 1) // a machine that its controller has not seen yet
 	await := func() mover.AcksSeen {
 		o, err := f.transfer.Perform(t.Context(), f.state, mover.AwaitAcks, nil)
 		if err != nil {
@@ -151,7 +153,7 @@ func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
 		return seen
 	}
 	if seen := await(); len(seen.Pending) == 0 {
-		t.Fatalf("nothing is waited for: %+v", seen)
+		t.Fatalf("nothing is pending: %+v", seen)
 	}
 	f.controllers()
 	if seen := await(); !seen.Stable {
@@ -160,16 +162,17 @@ func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
 	o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)
 	drafted, ok := o.(mover.Drafted)
 	if err != nil || !ok {
-		t.Fatalf("%+v, %v", o, err)
+		t.Fatalf("outcome = %+v, error %v", o, err)
 	}
 	for _, item := range drafted.Items {
 		if item.Hash == "" && !isSecret(item.Ref) {
-			t.Errorf("%s is planned without a hash of its content", item.Ref)
+			t.Errorf("%s is planned without a hash", item.Ref)
 		}
 	}
 }
 
-// A deletion that comes while the copies are made would be lost with them.
+// TestADeletionBeforeVerifiedIsADifference checks that an object that is deleted while the copies are created is found
+// by the verification.
 func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	for _, ref := range []object.Ref{f.cluster, f.machine} {
@@ -182,16 +185,16 @@ func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
 	}
 	done, _ := o.(mover.VerifyDone)
 	if !slices.Contains(done.Differences, mover.Wait{Ref: f.machine, Why: "it is being deleted at the source"}) {
-		t.Errorf("%+v", done.Differences)
+		t.Errorf("differences = %+v, want the deletion", done.Differences)
 	}
 }
 
-// The verification reads the copies while it looks at the source.
+// TestTheVerificationReadsBothSidesAtOnce checks that the verification reads the copies and the source concurrently.
 func TestTheVerificationReadsBothSidesAtOnce(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.controllers()
 	f.planned()
-	f.transfer.acknowledged = map[object.Ref]bool{f.cluster: true, f.machine: true} // so that nothing else is read of the target
+	f.transfer.acknowledged = map[object.Ref]bool{f.cluster: true, f.machine: true} // so that the target is only read for the comparison
 	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.VerifyCopies); failed != nil || err != nil {
 		t.Fatal(failed, err)
 	}
@@ -202,12 +205,12 @@ func TestTheVerificationReadsBothSidesAtOnce(t *testing.T) {
 		select {
 		case <-read:
 		case <-time.After(time.Minute):
-			t.Error("the copies are read only after the source was looked at")
+			t.Error("the copies were only read after the source")
 			compared()
 		}
 	}
 	o, err := f.transfer.Perform(t.Context(), f.state, mover.VerifyCopies, nil)
 	if done, ok := o.(mover.VerifyDone); err != nil || !ok || len(done.Differences) > 0 {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("outcome = %+v, error %v", o, err)
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"scute.dev/mover"
 )
 
-// A controller of the target whose cache lacks a copy makes another machine as soon as the copies are awake. Nothing is deleted at the
-// source before each one has said that it knows its copy; one that says nothing is woken.
+// TestTheTargetKnowsTheCopiesFirst checks that the verification waits until the controllers of the target have
+// acknowledged each copy, and touches copies that are not acknowledged. A controller whose cache lacks a copy would
+// create another machine once the copies are active.
 func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	says := func(api *fakeAPI, ref object.Ref, conditions ...any) {
@@ -34,7 +35,7 @@ func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 	pending := func() []object.Ref {
 		unseen, ok := verify().(mover.CopiesUnseen)
 		if !ok {
-			t.Fatal("verified before the Machine is known on the target")
+			t.Fatal("verified before the target has acknowledged the Machine")
 		}
 		var refs []object.Ref
 		for _, w := range unseen.Pending {
@@ -43,7 +44,7 @@ func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 		return refs
 	}
 	if got := pending(); !slices.Equal(got, []object.Ref{f.machine}) {
-		t.Errorf("waits for %v, want the Machine", got)
+		t.Errorf("pending = %v, want the Machine", got)
 	}
 	var mu sync.Mutex
 	var woken []string
@@ -58,12 +59,12 @@ func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 	for range 2 {
 		pending()
 	}
-	if !slices.Equal(woken, []string{"a-1", "a-1"}) { // an annotation, set and taken off
-		t.Errorf("%v are woken, want the controller of the Machine alone", woken)
+	if !slices.Equal(woken, []string{"a-1", "a-1"}) { // an annotation is added and removed
+		t.Errorf("%v were touched, want only the Machine", woken)
 	}
 
 	says(f.dst, f.machine, paused)
 	if _, ok := verify().(mover.VerifyDone); !ok {
-		t.Error("not verified, though all is acknowledged")
+		t.Error("not verified although all copies are acknowledged")
 	}
 }

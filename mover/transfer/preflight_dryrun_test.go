@@ -12,7 +12,8 @@ import (
 
 const tooLong = "ten characters and more"
 
-// crowded gives the source n Machines with a finalizer, one of them with an ID that is tooLong for the schema, and n Secrets.
+// crowded adds n Machines with a finalizer to the source, one with an ID that is too long for the schema, and n
+// Secrets.
 func crowded(f *fakes, n int) {
 	owner := []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(f.src.get(f.cluster).GetUID())}}
 	meta := func(finalizers ...any) obj {
@@ -30,10 +31,10 @@ func crowded(f *fakes, n int) {
 	}
 }
 
-// machines is the definition of Machines.
+// machines is the CustomResourceDefinition of Machines.
 var machines = object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "machines.cluster.x-k8s.io"}
 
-// define has the API server validate Machines by a rule too, and serve subresources of them.
+// define adds a validation rule and subresources to the definition of Machines.
 func (f *fakeAPI) define(rule, subresources obj) {
 	version := f.get(machines).Object["spec"].(obj)["versions"].([]any)[0].(obj)
 	if rule != nil {
@@ -43,7 +44,7 @@ func (f *fakeAPI) define(rule, subresources obj) {
 	f.merge(machines, obj{"spec": obj{"versions": []any{version}}})
 }
 
-// schema has the API server say how it validates Machines.
+// schema sets the schema and the conversion strategy of Machines.
 func (f *fakeAPI) schema(longest int, conversion string) {
 	text := obj{"type": "string", "maxLength": longest}
 	f.merge(machines, obj{"spec": obj{
@@ -80,7 +81,7 @@ func unreadable(plural string) func(*http.Request) string {
 	}
 }
 
-// unreadableSchema denies what reads one definition, and lets the list of all pass.
+// unreadableSchema denies reads of a single definition, but not the list of all.
 func unreadableSchema(r *http.Request) string {
 	if r.URL.Query().Has("fieldSelector") {
 		return "it may not be read"
@@ -88,11 +89,11 @@ func unreadableSchema(r *http.Request) string {
 	return ""
 }
 
-// tries are how often something was tried.
+// tries counts dry runs.
 type tries struct{ machines, secrets int }
 
-// TestWhatMayBeRefusedIsTried: every object that something may refuse is tried, and of the others one of each kind. There are 21 Machines,
-// of which one does not match the schema, and 20 Secrets.
+// TestWhatMayBeRefusedIsTried checks that the preflight makes a dry run for each object that something may refuse, and
+// for one object of each other kind. There are 21 Machines, one of which does not match the schema, and 20 Secrets.
 func TestWhatMayBeRefusedIsTried(t *testing.T) {
 	const core = "cluster.x-k8s.io"
 	one := tries{1, 1}

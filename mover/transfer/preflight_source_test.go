@@ -12,7 +12,8 @@ import (
 	"scute.dev/mover"
 )
 
-// What has no finalizers is released only if its deletion is denied, and so is it tried.
+// TestReleaseIsTriedOnlyWhereItIsDone checks that for an object without finalizers, the preflight tries the release
+// only if its deletion is denied, as the move does.
 func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 	const why = `admission webhook "keep" denied the request`
 	for name, c := range map[string]struct {
@@ -47,14 +48,14 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 				got = append(got, finding.Severity)
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// What denies that objects are taken away from the source is found before anything is changed. A webhook that goes by the
-// annotation for a move does not see it in a dry run of the deletion, so that is no error.
+// TestRemovalIsTried checks that the preflight finds what denies the removal of objects from the source. A denied
+// deletion is only a warning: a webhook that expects the annotation of a move does not see it in a dry run.
 func TestRemovalIsTried(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, why string
@@ -71,7 +72,7 @@ func TestRemovalIsTried(t *testing.T) {
 			f.src.deny = func(r *http.Request) string {
 				if r.Method == http.MethodPatch || r.Method == http.MethodDelete {
 					if r.URL.Query().Get("dryRun") != "All" {
-						t.Errorf("%s %s is no dry run", r.Method, r.URL)
+						t.Errorf("%s %s is not a dry run", r.Method, r.URL)
 					}
 				}
 				if r.Method == c.method && strings.HasSuffix(r.URL.Path, "/machines/a-1") {
@@ -94,13 +95,13 @@ func TestRemovalIsTried(t *testing.T) {
 			switch {
 			case c.want == "" && len(found) == 0:
 			case len(found) != 1 || found[0].Severity != c.want || found[0].Field != c.field || !strings.Contains(found[0].Message, c.says):
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// What another program manages is moved, and the warning says what to do for it.
+// TestAnotherProgramIsNamed checks the warning and the remedy for objects that another program manages.
 func TestAnotherProgramIsNamed(t *testing.T) {
 	const kind = "Machine.cluster.x-k8s.io"
 	for name, c := range map[string]struct {
@@ -135,13 +136,14 @@ func TestAnotherProgramIsNamed(t *testing.T) {
 			case c.message == "" && len(found) == 0:
 			case len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != "source: "+kind || !strings.Contains(found[0].Message, c.message),
 				strings.Contains(found[0].Remedy, "name "+kind+" in spec.carryStatus") != c.carry:
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// Objects of a definition that is labelled and not served cannot be seen, so nobody knows what would stay.
+// TestEachLabelledDefinitionIsServed checks that a move and a backup are refused if the API server does not serve a
+// labeled definition: its objects cannot be listed.
 func TestEachLabelledDefinitionIsServed(t *testing.T) {
 	unserved := func(f *fakes) {
 		f.src.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "gadgets.example.org"},
@@ -149,16 +151,16 @@ func TestEachLabelledDefinitionIsServed(t *testing.T) {
 	}
 	fields, remedies := preflighted(t, func(f *fakes, _ object.Ref) { unserved(f) }, nil)
 	if !strings.Contains(fields["source: gadgets.example.org"], "does not serve it") || len(fields) != 1 || !strings.Contains(remedies, "established") {
-		t.Errorf("a move: %v, %s", fields, remedies)
+		t.Errorf("findings of a move = %v, remedies %s", fields, remedies)
 	}
 	_, _, err := backedUpOf(t, unserved, func(*fakes, int) {})
 	var refused *RefusedError
 	if !errors.As(err, &refused) || len(refused.Findings) != 1 || refused.Findings[0].Field != "gadgets.example.org" {
-		t.Errorf("a backup: %v, %+v", err, refused)
+		t.Errorf("Backup.Run = %v, findings %+v", err, refused)
 	}
 }
 
-// Whatever else holds the pause of what moves is found before anything is changed, and the finding names it and the remedy.
+// TestAPauseByOthersIsRefused checks that the preflight names any other holder of a pause, with the remedy.
 func TestAPauseByOthersIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ annotation, holder, message, remedy string }{
 		"a Pause":       {object.PausePrefix + "1a2b", "fleet/maintenance", "it is held paused by Pause fleet/maintenance", "delete that Pause"},
@@ -171,7 +173,7 @@ func TestAPauseByOthersIsRefused(t *testing.T) {
 				f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{c.annotation: c.holder}}})
 			}, nil)
 			if got := fields["Cluster.cluster.x-k8s.io fleet/a"]; got != c.message || !strings.Contains(remedies, c.remedy) || len(fields) > 1 {
-				t.Errorf("%v, remedies %s", fields, remedies)
+				t.Errorf("findings = %v, remedies %s", fields, remedies)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"scute.dev/mover"
 )
 
-// operated is a provider that Cluster API's operator has installed.
+// operated adds a provider that the Cluster API Operator has installed.
 func (f *fakeAPI) operated(kind, namespace, name, version string) {
 	f.operator = true
 	f.put(object.Ref{Group: "operator.cluster.x-k8s.io", Kind: kind, Namespace: namespace, Name: name}, obj{"status": obj{"installedVersion": version}})
@@ -22,14 +22,15 @@ func (f *fakeAPI) installed(kind, name, version string) {
 	f.put(object.Ref{Group: provider().group, Kind: "Provider", Namespace: "capi-system", Name: kind + name}, obj{"type": kind, "providerName": name, "version": version})
 }
 
-// TestProvidersAreComparedWhereBothSidesRecordThem: by clusterctl or by Cluster API's operator. What is not recorded is one warning,
-// and no error: the kinds that are served decide.
+// TestProvidersAreComparedWhereBothSidesRecordThem checks that versions recorded by clusterctl or by the Cluster API
+// Operator are compared. Missing records are one warning rather than an error, because the served kinds are compared
+// too.
 func TestProvidersAreComparedWhereBothSidesRecordThem(t *testing.T) {
 	const infra, none = "InfrastructureProvider", "the versions of the providers were not compared: "
 	for name, c := range map[string]struct {
 		source, target func(*fakeAPI)
 		severity       mover.Severity
-		says           string // "" is nothing
+		says           string // "" is none
 	}{
 		"neither": {says: none + "the source has none"},
 		"source":  {source: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }, says: none + "the target has none"},
@@ -76,16 +77,17 @@ func TestProvidersAreComparedWhereBothSidesRecordThem(t *testing.T) {
 			switch {
 			case c.says == "":
 				if len(found) > 0 {
-					t.Errorf("%+v", found)
+					t.Errorf("findings = %+v, want none", found)
 				}
 			case len(found) != 1 || found[0].Severity != severity || !strings.HasPrefix(found[0].Message, c.says) || found[0].Remedy == "":
-				t.Errorf("%+v, want one %s %q", found, severity, c.says)
+				t.Errorf("findings = %+v, want one %s %q", found, severity, c.says)
 			}
 		})
 	}
 }
 
-// TestCredentialsAreFoundWithoutAnInventory: the Secrets that identities own move, or are said to stay, however the providers were installed.
+// TestCredentialsAreFoundWithoutAnInventory checks that Secrets owned by identities move, or are reported as left,
+// however the providers were installed.
 func TestCredentialsAreFoundWithoutAnInventory(t *testing.T) {
 	for name, prepare := range map[string]func(*fakeAPI){
 		"no record":          func(*fakeAPI) {},
@@ -110,7 +112,7 @@ func TestCredentialsAreFoundWithoutAnInventory(t *testing.T) {
 				moves := slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == credentials })
 				left := slices.ContainsFunc(members.Left, func(l mover.Wait) bool { return l.Ref == credentials })
 				if moves != shared || left == shared {
-					t.Errorf("moves: %v, is said to stay: %v", moves, left)
+					t.Errorf("moves %v, reported as left %v", moves, left)
 				}
 				if slices.ContainsFunc(w.objects, func(o object.Observed) bool { return o.Ref.Namespace == "elsewhere" }) {
 					t.Error("a Secret that no identity owns was read")
@@ -120,7 +122,8 @@ func TestCredentialsAreFoundWithoutAnInventory(t *testing.T) {
 	}
 }
 
-// TestKindsThatMayNotBeListedAreGrantedByOneCommand: all of them are in one finding.
+// TestKindsThatMayNotBeListedAreGrantedByOneCommand checks that one finding has a command that grants all missing
+// permissions.
 func TestKindsThatMayNotBeListedAreGrantedByOneCommand(t *testing.T) {
 	f := moved(t, mover.Claimed{})
 	f.src.mayNot = "infrastructure.cluster.x-k8s.io"
@@ -140,11 +143,11 @@ func TestKindsThatMayNotBeListedAreGrantedByOneCommand(t *testing.T) {
 		"--resource=devmachines.infrastructure.cluster.x-k8s.io && kubectl label clusterrole scute-devmachines-infrastructure-cluster-x-k8s-io " +
 		"scute.dev/aggregate-to-daemon=true"
 	if len(found) != 1 || !strings.Contains(found[0].Message, "may not list DevMachine.infrastructure.cluster.x-k8s.io") || !strings.Contains(found[0].Remedy, command) {
-		t.Errorf("%+v", found)
+		t.Errorf("findings = %+v, want one with the command", found)
 	}
 }
 
-// TestWhatTheTargetLacks: what the target does not serve or permit is said with its remedy.
+// TestWhatTheTargetLacks checks the findings and remedies for kinds, versions and permissions that the target lacks.
 func TestWhatTheTargetLacks(t *testing.T) {
 	template := func(f *fakeAPI, version string) {
 		k := configTemplate()
@@ -176,7 +179,7 @@ func TestWhatTheTargetLacks(t *testing.T) {
 		}, mover.Warning, "the versions of the providers could not be compared", "grant list on providers.clusterctl.cluster.x-k8s.io"},
 		"permission to name owners": {func(f *fakes) {
 			f.dst.deny = func(r *http.Request) string {
-				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/machines") { // as OwnerReferencesPermissionEnforcement says
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/machines") { // from OwnerReferencesPermissionEnforcement
 					return `machines "a-1" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`
 				}
 				return ""
@@ -190,13 +193,14 @@ func TestWhatTheTargetLacks(t *testing.T) {
 			if !slices.ContainsFunc(found, func(one mover.Finding) bool {
 				return one.Severity == c.severity && strings.Contains(one.Message, c.says) && strings.Contains(one.Remedy, c.remedy)
 			}) {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// TestContractsOfTheTarget: a target of an older contract is refused. A newer one, or one without labels, serves the source's versions.
+// TestContractsOfTheTarget checks that a target with only older contracts is refused. A target with a newer contract,
+// or without labels, is accepted.
 func TestContractsOfTheTarget(t *testing.T) {
 	const v1, v2 = "cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"
 	for name, c := range map[string]struct {
@@ -221,13 +225,13 @@ func TestContractsOfTheTarget(t *testing.T) {
 			}
 			refused := slices.ContainsFunc(f.findings(t), func(one mover.Finding) bool { return strings.Contains(one.Message, "contract") })
 			if refused != c.refused {
-				t.Errorf("refused: %v", refused)
+				t.Errorf("refused = %v", refused)
 			}
 		})
 	}
 }
 
-// findings are those of a preflight.
+// findings runs a preflight and returns its findings.
 func (f *fakes) findings(t *testing.T) []mover.Finding {
 	t.Helper()
 	outcome, err := f.transfer.preflight(t.Context(), f.state)
@@ -236,7 +240,7 @@ func (f *fakes) findings(t *testing.T) []mover.Finding {
 	}
 	done, ok := outcome.(mover.PreflightDone)
 	if !ok {
-		t.Fatalf("%T", outcome)
+		t.Fatalf("outcome = %T, want PreflightDone", outcome)
 	}
 	return done.Findings
 }

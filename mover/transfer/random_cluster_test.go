@@ -8,8 +8,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// cluster makes a Cluster as its controllers do: control plane, workers, infrastructure, bootstrap data, certificates, and what its
-// provider needs to act for it.
+// cluster adds a Cluster as its controllers create it: control plane, workers, infrastructure, bootstrap data,
+// certificates, and the credentials of its provider.
 func (w *randomWorld) cluster(namespace, name string, p realProvider) {
 	c := w.add("Cluster", namespace, name, nil)
 	c.of[namespace+"/"+name] = true
@@ -48,7 +48,7 @@ func (w *randomWorld) cluster(namespace, name string, p realProvider) {
 	}
 	for _, suffix := range []string{"kubeconfig", "ca", "etcd", "sa", "apiserver-etcd-client"} {
 		switch rapid.IntRange(0, 3).Draw(w.t, suffix) {
-		case 0: // brought by its user
+		case 0: // provided by the user
 			w.add("Secret", namespace, name+"-"+suffix, c)
 		default:
 			w.part("Secret", name+"-"+suffix, c, cp)
@@ -64,7 +64,7 @@ func (w *randomWorld) cluster(namespace, name string, p realProvider) {
 	w.credentials(p, c, infra)
 }
 
-// machine makes a Machine and what is below it.
+// machine adds a Machine and the objects below it.
 func (w *randomWorld) machine(p realProvider, name string, c, owner *thing) {
 	m := w.part("Machine", name, c, owner)
 	m.set(obj{"nodeRef": obj{"name": name}}, "status")
@@ -84,7 +84,7 @@ func (w *randomWorld) machine(p realProvider, name string, c, owner *thing) {
 	}
 }
 
-// address is one that a machine has from a pool.
+// address adds an address that a machine has from a pool.
 func (w *randomWorld) address(name string, c, owner *thing) {
 	kind := rapid.SampledFrom([]string{"InClusterIPPool", "GlobalInClusterIPPool"}).Draw(w.t, "pool")
 	pool := w.add(kind, c.ref.Namespace, rapid.SampledFrom([]string{"pool", "pool-" + c.ref.Name}).Draw(w.t, "pool's name"), c)
@@ -101,7 +101,7 @@ func (w *randomWorld) address(name string, c, owner *thing) {
 	}
 }
 
-// host is the bare metal of a machine. Newer versions of its provider set no owner, and name the consumer.
+// host adds the bare metal host of a machine. Newer versions of its provider set no owner, but only the consumer.
 func (w *randomWorld) host(name string, c, machine *thing) {
 	host := w.add("BareMetalHost", c.ref.Namespace, "host-"+name, c)
 	if w.chance("older provider", 3) {
@@ -123,7 +123,7 @@ func (w *randomWorld) host(name string, c, machine *thing) {
 	}
 }
 
-// class makes the Cluster one of a ClusterClass, which others may use too.
+// class sets a ClusterClass for the Cluster, which others may share.
 func (w *randomWorld) class(c *thing, p realProvider) {
 	namespace := rapid.SampledFrom([]string{c.ref.Namespace, "classes"}).Draw(w.t, "class's namespace")
 	class := w.add("ClusterClass", namespace, "base-"+p.prefix, c)
@@ -137,14 +137,14 @@ func (w *randomWorld) class(c *thing, p realProvider) {
 	}
 	class.set(obj{"templateRef": of(infra)}, "spec", "infrastructure")
 	class.set(obj{"templateRef": of(plane), "machineInfrastructure": obj{"templateRef": of(machine)}}, "spec", "controlPlane")
-	for _, o := range w.things { // what is made of the class is labelled
+	for _, o := range w.things { // objects that the class creates are labeled
 		if o.of[c.ref.Namespace+"/"+c.ref.Name] && o.has("cluster.x-k8s.io/cluster-name") && o.ref.Namespace == c.ref.Namespace {
 			o.label("topology.cluster.x-k8s.io/owned", "")
 		}
 	}
 }
 
-// credentials are what the provider acts with: in a Secret or an identity, of this Cluster alone or shared with others.
+// credentials adds the credentials of the provider: in a Secret or an identity, of this Cluster alone or shared.
 func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
 	name := rapid.SampledFrom([]string{"cloud", "cloud", "cloud-" + c.ref.Name}).Draw(w.t, "credentials")
 	own := func() *thing {
@@ -152,7 +152,7 @@ func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
 		switch rapid.IntRange(0, 5).Draw(w.t, "who owns the credentials") {
 		case 0:
 			secret.label(object.MoveLabel, "")
-		case 1: // the first Cluster that named them
+		case 1: // the first Cluster that references them
 			if len(secret.owners) == 0 {
 				secret.owners = append(secret.owners, infra)
 			}
@@ -203,7 +203,7 @@ func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
 	}
 }
 
-// resourceSet is one that is applied to some Clusters of fleet.
+// resourceSet may add a ClusterResourceSet that is applied to some Clusters of fleet.
 func (w *randomWorld) resourceSet() {
 	if !w.chance("resource set", 4) {
 		return
@@ -215,14 +215,14 @@ func (w *randomWorld) resourceSet() {
 		if c.ref.Namespace != "fleet" || w.chance("not applied", 3) {
 			continue
 		}
-		set.of[c.ref.Namespace+"/"+c.ref.Name] = true // what it applies was applied
+		set.of[c.ref.Namespace+"/"+c.ref.Name] = true // its resources are applied
 		binding := w.part("ClusterResourceSetBinding", c.ref.Name, c, set)
 		binding.set(c.ref.Name, "spec", "clusterName")
 		binding.set([]any{obj{"clusterResourceSetName": set.ref.Name}}, "spec", "bindings")
 	}
 }
 
-// noise is what has nothing to do with any Cluster.
+// noise adds objects that belong to no Cluster.
 func (w *randomWorld) noise() {
 	if w.chance("noise", 2) {
 		w.add("Secret", "fleet", "noise", nil)
@@ -254,9 +254,9 @@ func (w *randomWorld) oddity() {
 		return
 	}
 	switch rapid.IntRange(0, 6).Draw(w.t, "oddity") {
-	case 0: // a backup tool or a user dropped the owners
+	case 0: // a backup tool or a user removed the owners
 		o.owners = nil
-	case 1: // another program makes it
+	case 1: // another program creates it
 		if o.ref.Group == "" {
 			o.owners = []*thing{w.add("ExternalSecret", "fleet", o.ref.Name, nil)}
 		}
@@ -270,12 +270,12 @@ func (w *randomWorld) oddity() {
 		}
 	case 4:
 		o.label(object.MoveLabel, "")
-	case 5: // another Cluster owns it too
+	case 5: // another Cluster is also an owner
 		if c := rapid.SampledFrom(w.clusters).Draw(w.t, "second owner"); c.ref.Namespace == o.ref.Namespace && !o.live {
 			o.owners = append(o.owners, c)
 			o.of[c.ref.Namespace+"/"+c.ref.Name] = true
 		}
-	case 6: // two that own each other
+	case 6: // two objects own each other
 		if p := rapid.SampledFrom(w.things).Draw(w.t, "circle"); p != o && p.ref.Namespace == o.ref.Namespace && p.ref.Kind != "Cluster" && w.chance("circle after all", 3) {
 			o.owners, p.owners = append(o.owners, p), append(p.owners, o)
 		}

@@ -13,7 +13,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Groups of the kinds in random worlds.
+// These are the groups of the kinds in random worlds.
 const (
 	infraGroup     = "infrastructure.cluster.x-k8s.io"
 	planeGroup     = "controlplane.cluster.x-k8s.io"
@@ -21,15 +21,15 @@ const (
 	addressGroup   = "ipam.cluster.x-k8s.io"
 )
 
-// realKind is a kind of Cluster API or of a provider, with the labels that its definition has.
+// realKind is a kind of Cluster API or of a provider, with the labels of its definition.
 type realKind struct {
 	fakeKind
 
 	labels []string
 }
 
-// realKinds are kinds of providers, with the labels of their definitions as the providers publish them. The fake API server serves one
-// version of a group.
+// realKinds returns kinds of providers, with the labels of their definitions as published. The fake API server serves
+// one version of each group.
 func realKinds() (kinds []realKind) {
 	add := func(group, version string, namespaced bool, names string, labels ...string) {
 		for _, name := range strings.Fields(names) {
@@ -58,7 +58,7 @@ func realKinds() (kinds []realKind) {
 	return kinds
 }
 
-// realProvider is how an infrastructure provider names its kinds, and the namespace that it runs in.
+// realProvider is the prefix of an infrastructure provider's kinds, and its namespace.
 type realProvider struct{ prefix, namespace string }
 
 func providers() []realProvider {
@@ -79,13 +79,14 @@ type thing struct {
 	uid     types.UID
 	content obj
 	owners  []*thing
-	// of are the Clusters that need it, as namespace/name: their controllers read it, or act on the thing that it represents.
+	// of has the Clusters that need it, as namespace/name: their controllers read it, or act on the thing that it
+	// represents.
 	of map[string]bool
-	// live: a controller acts on the thing that it represents, so it may not be on both sides.
+	// live marks an object whose controller acts on the thing that it represents, so that it must not be on both sides.
 	live bool
 }
 
-// randomWorld is what a management cluster holds.
+// randomWorld is the content of a management cluster.
 type randomWorld struct {
 	t        *rapid.T
 	kinds    map[string]fakeKind
@@ -94,7 +95,7 @@ type randomWorld struct {
 	byRef    map[object.Ref]*thing
 }
 
-// newRandomWorld draws one to three Clusters in namespace fleet, perhaps one in another namespace, and what belongs to them.
+// newRandomWorld draws one to three Clusters in namespace fleet, maybe one in another namespace, and their objects.
 func newRandomWorld(t *rapid.T) *randomWorld {
 	w := &randomWorld{t: t, kinds: make(map[string]fakeKind), byRef: make(map[object.Ref]*thing)}
 	for _, k := range fakeKinds() {
@@ -125,12 +126,12 @@ func newRandomWorld(t *rapid.T) *randomWorld {
 	return w
 }
 
-// chance is true in one of n cases.
+// chance returns true in one of n cases.
 func (w *randomWorld) chance(what string, n int) bool {
 	return rapid.IntRange(1, n).Draw(w.t, what) == 1
 }
 
-// add makes an object, or returns the one that is there: several Clusters may share it.
+// add returns an object, which it creates unless another Cluster already shares it.
 func (w *randomWorld) add(kind, namespace, name string, of *thing, owners ...*thing) *thing {
 	k, ok := w.kinds[kind]
 	if !ok {
@@ -158,7 +159,7 @@ func (w *randomWorld) add(kind, namespace, name string, of *thing, owners ...*th
 	return o
 }
 
-// part is an object below a Cluster, with the label of it.
+// part adds an object below a Cluster, with its label.
 func (w *randomWorld) part(kind, name string, c *thing, owners ...*thing) *thing {
 	o := w.add(kind, c.ref.Namespace, name, c, owners...)
 	o.label("cluster.x-k8s.io/cluster-name", c.ref.Name)
@@ -203,12 +204,12 @@ func (o *thing) set(value any, path ...string) {
 	at[path[len(path)-1]] = value
 }
 
-// to is a reference to an object.
+// to returns a reference to the object.
 func (o *thing) to() obj {
 	return obj{"apiGroup": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name}
 }
 
-// object is the object as an API server has it.
+// object returns the object as an API server has it.
 func (o *thing) object() *unstructured.Unstructured {
 	u := (&unstructured.Unstructured{Object: o.content}).DeepCopy()
 	u.SetName(o.ref.Name)

@@ -13,8 +13,8 @@ import (
 	"scute.dev/mover"
 )
 
-// After credentials were refused, or anything else went wrong, the target is dialed again: its Secret may hold others by
-// now. Refused credentials end a move in its preflight alone.
+// TestAFailureDialsAgain checks that the target is dialed again after refused credentials or another failure, because
+// its Secret may have changed. Refused credentials are final only in the preflight.
 func TestAFailureDialsAgain(t *testing.T) {
 	resource := schema.GroupResource{Resource: "clusters"}
 	for name, c := range map[string]struct {
@@ -37,15 +37,15 @@ func TestAFailureDialsAgain(t *testing.T) {
 			}
 			failed := x.failure(c.step, c.err)
 			if failed.Final != c.final || failed.Next == "" && name[:3] != "404" {
-				t.Errorf("%+v", failed)
+				t.Errorf("failure = %+v", failed)
 			}
 			if !failed.Final && strings.Contains(failed.Next, "continues by itself") {
-				t.Errorf("the status says of every step that is tried again that the move continues: %q", failed.Next)
+				t.Errorf("each retried step would report that the move continues by itself: %q", failed.Next)
 			}
-			x.types = map[string]kube.Type{"ConfigMap": {}} // as the next look at the source finds them
+			x.types = map[string]kube.Type{"ConfigMap": {}} // as the next read of the source sets them
 			again, err := x.Reach(t.Context(), &mover.State{}, mover.CreateCopies)
 			if err != nil || again == nil || again.Message != broken.Error() || dialed != 1 {
-				t.Errorf("dialed %d times: %+v, %v", dialed, again, err)
+				t.Errorf("dialed %d times: failure %+v, error %v", dialed, again, err)
 			}
 		})
 	}

@@ -9,7 +9,8 @@ import (
 	"scute.dev/mover"
 )
 
-// TestPagesOfUnknownSize: a kind that nobody has listed may have more than is wanted of it, so that few such lists are in memory at once.
+// TestPagesOfUnknownSize checks that the lists of a kind whose size is unknown count with a whole page each, so that
+// few of them are in memory at once.
 func TestPagesOfUnknownSize(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	typ := kube.Type{Group: "example.com", Kind: "Thing", Plural: "things", Versions: []string{"v1"}, Namespaced: true}
@@ -18,6 +19,6 @@ func TestPagesOfUnknownSize(t *testing.T) {
 		want = append(want, wanted{typ, object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: "fleet", Name: strconv.Itoa(i)}})
 	}
 	if g := f.transfer.grouped(f.transfer.Source, want); len(g) != 1 || !g[0].list || g[0].page != unknown {
-		t.Errorf("%+v, want one list with a page of %d", g, unknown)
+		t.Errorf("grouped = %+v, want one list with a page of %d", g, unknown)
 	}
 }

@@ -20,7 +20,8 @@ import (
 	"scute.dev/mover"
 )
 
-// requests has an API server note the requests that it gets, by method and what the path ends with.
+// requests records the requests to an API server by method and last element of the path. made returns them and starts
+// again.
 func requests(api *fakeAPI) (made func() []string) {
 	var mu sync.Mutex
 	var list []string
@@ -38,8 +39,8 @@ func requests(api *fakeAPI) (made func() []string) {
 	}
 }
 
-// TestWhole: every object is read once, and many are listed. What is sparse, or does not have the label by which Secrets
-// are listed, is read alone, and so is what is not there.
+// TestWhole checks that each object is read once, with lists for many objects. Sparse or missing objects, and Secrets
+// without the label of the list, are read individually.
 func TestWhole(t *testing.T) {
 	api := newFakeAPI(t)
 	machine := func(i int) object.Ref { return capi("Machine", fmt.Sprintf("m-%02d", i)) }
@@ -101,7 +102,7 @@ func TestWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			if slices.Min(times) != 1 || slices.Max(times) != 1 {
-				t.Errorf("not every object was worked on once: %v", times)
+				t.Errorf("not every object was processed once: %v", times)
 			}
 			lists, single := 0, 0
 			for _, r := range made() {
@@ -118,7 +119,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// Lists are made at once, but not of more objects than may be in memory.
+// TestWholeIsBounded checks that lists are concurrent, but limited by the number of objects in memory.
 func TestWholeIsBounded(t *testing.T) {
 	const each = inMemory/2 + 1
 	kinds := []string{"Cluster", "ClusterClass", "Machine", "MachineSet"}
@@ -150,9 +151,9 @@ func TestWholeIsBounded(t *testing.T) {
 				}
 				mu.Unlock()
 				if c.most > 1 {
-					<-all // they come at once
+					<-all // all lists arrive before one is served
 				} else {
-					time.Sleep(20 * time.Millisecond) // time for another one, which must not come
+					time.Sleep(20 * time.Millisecond) // time for another list, which must not arrive
 				}
 				mu.Lock()
 				flying--
@@ -160,19 +161,20 @@ func TestWholeIsBounded(t *testing.T) {
 			}
 			err := readEach(t.Context(), tr, tr.Source, want, func(context.Context, int, *unstructured.Unstructured) (int, error) { return 0, nil }, func([]int) error { return nil })
 			if err != nil || most != c.most {
-				t.Errorf("%d lists at once, want %d; %v", most, c.most, err)
+				t.Errorf("%d concurrent lists, want %d; error %v", most, c.most, err)
 			}
 		})
 	}
 }
 
-// TestRemove: the fewest requests that delete an object, and what may come between.
+// TestRemove checks the requests that remove needs to delete an object, also if a finalizer appears or a webhook denies
+// the deletion.
 func TestRemove(t *testing.T) {
 	ref := capi("Machine", "m")
 	held := obj{"metadata": obj{"finalizers": []any{"a"}}}
 	for name, c := range map[string]struct {
 		content obj
-		guarded bool // a webhook denies the deletion of what does not have the mark
+		guarded bool // a webhook denies the deletion without the annotation
 		late    bool // a finalizer appears right before the deletion
 		want    []string
 	}{
@@ -207,7 +209,7 @@ func TestRemove(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := made(); !slices.Equal(got, c.want) || api.get(ref) != nil {
-				t.Errorf("%v, want %v; left: %v", got, c.want, headOf(api.get(ref)))
+				t.Errorf("requests = %v, want %v; remaining object: %v", got, c.want, headOf(api.get(ref)))
 			}
 			other := api.put(ref, nil)
 			if err := remove(t.Context(), source, typ, ref, uid, headOf(before)); err != nil {
@@ -220,8 +222,9 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestNobodyActsOnWhatIsReleased: a controller that does not follow the pause of a Cluster, as that of HelmReleaseProxies, puts its
-// finalizer back between the release and the deletion, and would then delete what the object is about. It heeds a pause of the object.
+// TestNobodyActsOnWhatIsReleased checks that the annotation for a pause is set on a released object. A controller that
+// ignores the pause of the Cluster, such as that of HelmReleaseProxies, would otherwise add its finalizer again and
+// then process the deletion.
 func TestNobodyActsOnWhatIsReleased(t *testing.T) {
 	ref := capi("Machine", "m")
 	held := obj{"metadata": obj{"finalizers": []any{"a"}}}
@@ -240,11 +243,12 @@ func TestNobodyActsOnWhatIsReleased(t *testing.T) {
 	}
 	typ := kube.Type{Group: object.CoreGroup, Kind: "Machine", Plural: "machines", Versions: []string{"v1beta2"}, Namespaced: true}
 	if err := remove(t.Context(), api.cluster(t, "source"), typ, ref, uid, headOf(api.get(ref))); err != nil || acted || api.get(ref) != nil {
-		t.Errorf("its controller acted on the deletion: %t; left: %v; %v", acted, api.get(ref), err)
+		t.Errorf("the controller processed the deletion: %t; remaining object: %v; error %v", acted, api.get(ref), err)
 	}
 }
 
-// TestWholeWithoutAList: what a list does not give, as it expires between its pages or as a page is too large, is read alone.
+// TestWholeWithoutAList checks that objects are read individually if a list expires between two pages, or has a page
+// that is too large.
 func TestWholeWithoutAList(t *testing.T) {
 	for name, second := range map[string]func() (*http.Response, error){
 		"expired": func() (*http.Response, error) {
@@ -291,7 +295,7 @@ func TestWholeWithoutAList(t *testing.T) {
 				return nil
 			})
 			if err != nil || slices.Contains(seen, false) {
-				t.Errorf("%v; seen: %v", err, seen)
+				t.Errorf("error %v; seen: %v", err, seen)
 			}
 		})
 	}

@@ -17,8 +17,8 @@ func usesClass(class object.Ref) obj {
 	return obj{"topology": obj{"classRef": obj{"name": class.Name, "namespace": class.Namespace}}}
 }
 
-// classed is a move whose Cluster has a ClusterClass that moves along, verified. The source denies the deletion of the class while a
-// Cluster uses it, as the webhook of Cluster API does.
+// classed returns a verified move of a Cluster with its ClusterClass. As the webhook of Cluster API, the source denies
+// the deletion of the class while a Cluster uses it.
 func classed(t *testing.T) (f *fakes, class object.Ref) {
 	t.Helper()
 	f, class = moved(t, mover.Verified{}), capi("ClusterClass", "k")
@@ -41,8 +41,8 @@ func classed(t *testing.T) (f *fakes, class object.Ref) {
 	return f, class
 }
 
-// A Cluster is made again while its ClusterClass is still at the source. Paused or not, it is in the way of the class: the move
-// says which Cluster it is, and how to take it away.
+// TestAClusterIsMadeAgainBeforeItsClassIsDeleted checks that if the Cluster is created again while its ClusterClass is
+// still at the source, the move names the Cluster and the commands to remove it, whether or not it is paused.
 func TestAClusterIsMadeAgainBeforeItsClassIsDeleted(t *testing.T) {
 	for name, paused := range map[string]bool{"active": false, "paused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAClusterIsMadeAgainBeforeItsClassIsDeleted(t *testing.T) {
 				}
 			}
 			if message, next := f.step(); !strings.Contains(message, "denied the request") || strings.Contains(next, "grant") {
-				t.Errorf("%q, next %q", message, next)
+				t.Errorf("message %q, next %q", message, next)
 			}
 			message, next := f.step()
 			f.stranded(message, next, f.cluster.String(), "uses "+class.String(), "GitOps",
@@ -74,21 +74,23 @@ func TestAClusterIsMadeAgainBeforeItsClassIsDeleted(t *testing.T) {
 	}
 }
 
-// Another Cluster that begins to use a class after the plan keeps it, and its templates, at the source.
+// TestAClassThatANewClusterUsesIsKept checks that the move stops if another Cluster starts to use the class after the
+// plan, until it no longer does.
 func TestAClassThatANewClusterUsesIsKept(t *testing.T) {
 	f, class := classed(t)
 	f.src.put(capi("Cluster", "b"), obj{"spec": usesClass(class)})
 	message, next := f.step()
 	f.stranded(message, next, "fleet/b", "uses "+class.String(), "another ClusterClass")
 	if strings.Contains(next, "kubectl") {
-		t.Errorf("a Cluster that the move does not have must be removed: %q", next)
+		t.Errorf("Next = %q, must not remove a Cluster that is not part of the move", next)
 	}
 	f.there(f.src, f.machine)
 	f.src.drop(capi("Cluster", "b"))
 	f.run(mover.AwaitAwake)
 }
 
-// The webhook of Cluster API refuses every change of a Cluster whose ClusterClass is gone: it is not told to be paused then.
+// TestAClusterIsMadeAgainAfterItsClassWasDeleted checks that the remedy does not pause a Cluster whose ClusterClass is
+// deleted: the webhook of Cluster API would deny it.
 func TestAClusterIsMadeAgainAfterItsClassWasDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		finalizers []any
@@ -110,7 +112,7 @@ func TestAClusterIsMadeAgainAfterItsClassWasDeleted(t *testing.T) {
 			message, next := f.step()
 			f.stranded(message, next, again.String(), "stays paused", c.says)
 			if strings.Contains(next, c.not) {
-				t.Errorf("%q says %q", next, c.not)
+				t.Errorf("Next = %q, must not contain %q", next, c.not)
 			}
 			f.isPaused(f.dst, f.cluster, true)
 			f.src.drop(again)
@@ -119,7 +121,7 @@ func TestAClusterIsMadeAgainAfterItsClassWasDeleted(t *testing.T) {
 	}
 }
 
-// The commands are whole in a status, however long the names are.
+// TestTheCommandsFitIntoAStatus checks that the commands are complete in a status, even with long names.
 func TestTheCommandsFitIntoAStatus(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	long := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("a", 63)}
@@ -128,15 +130,16 @@ func TestTheCommandsFitIntoAStatus(t *testing.T) {
 	f.step()
 	next, err := f.transfer.removal(t.Context(), long, f.src.get(long))
 	if err != nil || len(next) > 1000 {
-		t.Errorf("%d characters, %v: %s", len(next), err, next)
+		t.Errorf("remedy has %d characters, error %v: %s", len(next), err, next)
 	}
 }
 
-// What admission denies is not told to be granted.
+// TestADenialByAdmissionIsNoMissingPermission checks that the remedy for a denial by admission is not to grant a
+// permission.
 func TestADenialByAdmissionIsNoMissingPermission(t *testing.T) {
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterclasses"}, "k", errors.New("it is used by Cluster(s): fleet/a"))
 	failed := (&Transfer{}).failure(mover.DeleteSource, denied)
 	if failed.Unpermitted || strings.Contains(failed.Next, "grant") || !strings.Contains(failed.Next, "webhook") {
-		t.Errorf("%+v", failed)
+		t.Errorf("failure = %+v", failed)
 	}
 }

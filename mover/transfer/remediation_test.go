@@ -12,8 +12,8 @@ import (
 	"scute.dev/mover"
 )
 
-// preflighted performs the preflight of a move of a cluster whose machine belongs to a MachineSet, and returns its errors by
-// field. before changes the source; begun is what the log tells.
+// preflighted runs the preflight of a move of a cluster whose machine belongs to a MachineSet, and returns its errors
+// by field. before changes the clusters, and begun returns the remediations of the log.
 func preflighted(t *testing.T, before func(f *fakes, set object.Ref), begun func(set types.UID) []Remediation) (fields map[string]string, remedies string) {
 	t.Helper()
 	f := moved(t, mover.Claimed{Holder: "one"})
@@ -38,7 +38,7 @@ func preflighted(t *testing.T, before func(f *fakes, set object.Ref), begun func
 	}
 	done, ok := o.(mover.PreflightDone)
 	if !ok {
-		t.Fatalf("%+v", o)
+		t.Fatalf("outcome = %+v, want PreflightDone", o)
 	}
 	fields = make(map[string]string)
 	for _, found := range done.Findings {
@@ -50,10 +50,10 @@ func preflighted(t *testing.T, before func(f *fakes, set object.Ref), begun func
 	return fields, remedies
 }
 
-// A remediation that the log knows keeps its owner from being moved, and no other.
+// TestARemediationOfTheLogIsRefused checks that a remediation in the log prevents a move of its owner, and of no other.
 func TestARemediationOfTheLogIsRefused(t *testing.T) {
 	if fields, _ := preflighted(t, nil, func(types.UID) []Remediation { return []Remediation{{Owner: "another", Machine: "b-1"}} }); len(fields) > 0 {
-		t.Fatalf("refused for another's: %v", fields)
+		t.Fatalf("refused for the remediation of another owner: %v", fields)
 	}
 	for name, c := range map[string]struct {
 		said          Remediation
@@ -72,23 +72,24 @@ func TestARemediationOfTheLogIsRefused(t *testing.T) {
 				return []Remediation{c.said}
 			})
 			if got := fields["MachineSet.cluster.x-k8s.io fleet/a-workers"]; len(fields) != 1 || !strings.Contains(got, c.message) || !strings.Contains(remedies, c.next) {
-				t.Errorf("%v, remedies %s", fields, remedies)
+				t.Errorf("findings = %v, remedies %s", fields, remedies)
 			}
 		})
 	}
 }
 
-// A log that does not answer now may tell of a remediation: it is asked again.
+// TestALogThatDoesNotAnswerIsAskedAgain checks that the preflight is retried if the remediations cannot be read.
 func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
 	f.transfer.Remediations = func(context.Context) ([]Remediation, error) { return nil, errors.New("no answer") } //nolint:err113 // as a server says it
 	if f.step(); mover.Next(f.state) != mover.RunPreflight || !strings.Contains(f.state.TransientFailure, "remediations: no answer") {
-		t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
 }
 
-// Without a log the marks on the objects tell.
+// TestMarksOfARemediationAreRefused checks that without a log, annotations and conditions of a remediation prevent the
+// move.
 func TestMarksOfARemediationAreRefused(t *testing.T) {
 	annotate := func(key, value string) obj { return obj{"metadata": obj{"annotations": obj{key: value}}} }
 	for name, c := range map[string]struct {
@@ -107,13 +108,14 @@ func TestMarksOfARemediationAreRefused(t *testing.T) {
 			fields, remedies := preflighted(t, func(f *fakes, _ object.Ref) { f.src.merge(f.machine, c.change) }, nil)
 			got := fields["Machine.cluster.x-k8s.io fleet/a-1"]
 			if c.says == "" && len(fields) > 0 || c.says != "" && (!strings.Contains(got, c.says) || !strings.Contains(remedies, "then create another Move")) {
-				t.Errorf("%v, remedies %s", fields, remedies)
+				t.Errorf("findings = %v, remedies %s", fields, remedies)
 			}
 		})
 	}
 }
 
-// A remediation by somebody whose log the move cannot read, which began after the preflight, ends the move before the plan.
+// TestARemediationThatBeganMeanwhileIsRolledBack checks that a remediation that started after the preflight, and is not
+// in this log, causes a rollback before the plan.
 func TestARemediationThatBeganMeanwhileIsRolledBack(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})
 	paused := obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}}
@@ -121,6 +123,6 @@ func TestARemediationThatBeganMeanwhileIsRolledBack(t *testing.T) {
 	f.src.merge(f.machine, paused)
 	f.src.merge(f.machine, obj{"metadata": obj{"annotations": obj{"cluster.x-k8s.io/delete-machine": "scute.dev"}}})
 	if f.step(); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "a remediation began while the move paused the source") {
-		t.Errorf("%s: %q, %q", f.state.Phase, f.state.RollbackCause, f.state.TransientFailure)
+		t.Errorf("phase = %s, rollback cause %q, failure %q", f.state.Phase, f.state.RollbackCause, f.state.TransientFailure)
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"scute.dev/mover"
 )
 
-// TestRequestsOfAMove bounds what a move costs both API servers, so that it cannot grow unnoticed: requests for each of 200 objects,
-// and those that only read or ask, which a move makes however few objects it has.
+// TestRequestsOfAMove limits the requests of a move to both API servers: in total for each of 200 objects, and the
+// reads, whose number does not depend on the objects.
 func TestRequestsOfAMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(f *fakes)
 		most    float64
 	}{
-		// 1 creation, 1 removal of the mark, 1 deletion, 0.5 releases; the rest is what a move costs once.
+		// 1 creation, 1 removal of the annotation, 1 deletion, 0.5 releases; the rest is a fixed cost of the move.
 		"nothing may be refused": {func(*fakes) {}, 4.2},
-		// 2.5 more: each of them is tried, but for the removal of the mark.
+		// 2.5 more: a dry run for each of them, except for the removal of the annotation.
 		"all may be refused": {func(f *fakes) {
 			f.src.webhook("*", "*", "*")
 			f.dst.webhook("*", "*", "*")
@@ -41,7 +41,7 @@ func TestRequestsOfAMove(t *testing.T) {
 			c.prepare(f)
 			var mu sync.Mutex
 			f.state.Spec.Acknowledge = mover.Duration(time.Hour)
-			f.transfer.lookEvery = time.Hour // however long it takes here
+			f.transfer.lookEvery = time.Hour // independent of the speed of this machine
 			made := make(map[string]int)
 			for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
 				api.hook = func(r *http.Request) {
@@ -56,7 +56,7 @@ func TestRequestsOfAMove(t *testing.T) {
 				f.step()
 			}
 			if f.state.Phase != mover.PhaseSucceeded {
-				t.Fatalf("%s: %q, %q", f.state.Phase, f.state.TransientFailure, f.state.RollbackCause)
+				t.Fatalf("phase = %s, failure %q, rollback cause %q", f.state.Phase, f.state.TransientFailure, f.state.RollbackCause)
 			}
 			const mostReads = 127
 			total, reads := 0, 0
@@ -68,7 +68,7 @@ func TestRequestsOfAMove(t *testing.T) {
 				}
 			}
 			if reads > mostReads {
-				t.Errorf("%d requests only read, want at most %d", reads, mostReads)
+				t.Errorf("%d reads, want at most %d", reads, mostReads)
 			}
 			if got := float64(total) / float64(f.state.Counts.Objects); got > c.most {
 				t.Errorf("%.2f requests for each object, want at most %.1f", got, c.most)
@@ -77,15 +77,15 @@ func TestRequestsOfAMove(t *testing.T) {
 	}
 }
 
-// A process that dies after each write gets on only if the next one writes nothing again: of a copy that is there, fields that were applied
-// are taken over once.
+// TestACopyThatIsThereIsNotWrittenAgain checks that existing copies are not written again after a crash: otherwise a
+// process that crashes after each write would never finish.
 func TestACopyThatIsThereIsNotWrittenAgain(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	told := f.events
 	f.state, f.events = &mover.State{}, nil
 	for _, e := range told {
 		switch e := e.(type) {
-		case mover.Created, mover.AllCreated: // the process died before
+		case mover.Created, mover.AllCreated: // the process crashed before these events
 			continue
 		case mover.PlanDrafted:
 			for i, item := range e.Items {
@@ -107,12 +107,13 @@ func TestACopyThatIsThereIsNotWrittenAgain(t *testing.T) {
 	f.run(mover.VerifyCopies)
 	for _, r := range made() {
 		if !strings.HasPrefix(r, "GET ") {
-			t.Errorf("%s, though all copies are there", r)
+			t.Errorf("unexpected write %s: all copies exist", r)
 		}
 	}
 }
 
-// A small plan is read before its levels are created: Secrets are at several of them, and are listed once.
+// TestASmallPlanIsReadAtOnce checks that a small plan is read once before its levels are created, although its Secrets
+// are at several levels.
 func TestASmallPlanIsReadAtOnce(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})
 	f.dst.drop(f.cluster)
@@ -146,7 +147,7 @@ func TestASmallPlanIsReadAtOnce(t *testing.T) {
 	}
 }
 
-// request names what was asked of a side.
+// request returns a description of a request to a side.
 func request(side string, r *http.Request) string {
 	name := side + " " + r.Method
 	if r.URL.Query().Get("dryRun") != "" {
@@ -158,7 +159,8 @@ func request(side string, r *http.Request) string {
 	return name
 }
 
-// controllers of Cluster API say on each side of every Machine, and of the Cluster, whether it is paused.
+// controllers sets condition Paused of each Machine and of the Cluster on both sides, as the controllers of Cluster API
+// do.
 func (f *fakes) controllers() {
 	for _, api := range []*fakeAPI{f.src, f.dst} {
 		cluster := api.get(f.cluster)
@@ -175,7 +177,7 @@ func (f *fakes) controllers() {
 	}
 }
 
-// named are the objects of a kind of Cluster API.
+// named returns the objects of a kind of Cluster API.
 func (f *fakeAPI) named(kind string) (refs []object.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

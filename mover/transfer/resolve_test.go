@@ -13,7 +13,7 @@ import (
 	"scute.dev/pause"
 )
 
-// forget gives the move a new log that knows only that the move had begun.
+// forget replaces the log with one that only records that the move started.
 func (f *fakes) forget() {
 	spec := f.state.Spec
 	*f.state = mover.State{}
@@ -22,7 +22,7 @@ func (f *fakes) forget() {
 	f.state.Apply(mover.Claimed{Holder: "two"}, f.now)
 }
 
-// planned gives the plan the content that the source has.
+// planned sets the hashes of the plan to the content of the source.
 func (f *fakes) planned() {
 	f.t.Helper()
 	for i := range f.state.Plan {
@@ -34,7 +34,7 @@ func (f *fakes) planned() {
 	}
 }
 
-// emptying deletes what is owned at the source and dies before it deletes the Cluster.
+// emptying deletes the owned objects at the source, and crashes before the deletion of the Cluster.
 func (f *fakes) emptying() {
 	f.t.Helper()
 	ctx, die := context.WithCancel(f.t.Context())
@@ -67,12 +67,12 @@ func TestTheLogIsLostWhileTheSourceIsEmptied(t *testing.T) {
 	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseSucceeded || f.src.get(f.cluster) != nil {
-		t.Errorf("%s, the Cluster is at the source: %t", f.state.Phase, f.src.get(f.cluster) != nil)
+		t.Errorf("phase = %s, the Cluster is at the source: %t", f.state.Phase, f.src.get(f.cluster) != nil)
 	}
 	f.there(f.dst, f.machine)
 	f.isPaused(f.dst, f.cluster, false)
 	for key := range f.dst.get(f.cluster).GetAnnotations() {
-		t.Errorf("annotation %s is left", key)
+		t.Errorf("annotation %s remains", key)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestTheLogIsLostBeforeTheSourceIsEmptied(t *testing.T) {
 	f.state.Apply(mover.Resolved{Way: mover.Back}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil || f.dst.get(f.machine) != nil {
-		t.Errorf("%s, copies are left on the target", f.state.Phase)
+		t.Errorf("phase = %s, copies remain on the target", f.state.Phase)
 	}
 	f.isPaused(f.src, f.cluster, false)
 }
@@ -101,12 +101,12 @@ func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
 	f.forget()
 	f.step()
 	if f.state.Phase != mover.PhasePreflight || f.state.Lost != nil {
-		t.Errorf("%s: %q, want the move to begin again", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q, want the move to start again", f.state.Phase, f.state.TransientFailure)
 	}
 }
 
-// The log is lost after the last mark was taken off: neither cluster tells of the move any more. Whichever way an operator
-// chooses, it ends; so a Move that is deleted goes.
+// TestTheLogIsLostAfterTheLastMark checks that a move whose log is lost after its last annotation was removed can be
+// ended with either resolution, so that the Move can be deleted.
 func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
 	for _, way := range []mover.Way{mover.Back, mover.Forward} {
 		f := moved(t, mover.Verified{})
@@ -117,14 +117,15 @@ func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
 		f.state.Apply(mover.Resolved{Way: way}, f.now)
 		message, next = f.step()
 		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "it may be complete already") || !strings.Contains(next, "look at the target") {
-			t.Errorf("%s: %s: %q, next %q", way, f.state.Phase, message, next)
+			t.Errorf("resolution %s: phase %s, message %q, next %q", way, f.state.Phase, message, next)
 		}
 		f.there(f.dst, f.cluster)
 		f.there(f.dst, f.machine)
 	}
 }
 
-// The target is wiped while the source is emptied: what is left at the source is not all there was, and no command says that it is.
+// TestTheTargetIsWipedWhileTheSourceIsEmptied checks that no resolution succeeds if the target lost its copies while
+// the source was being emptied: neither side has all objects.
 func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.emptying()
@@ -141,12 +142,13 @@ func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	f.state.Apply(mover.TargetAbandoned{}, f.now)
 	f.step()
 	if f.state.Phase != mover.PhaseFailed || !f.state.Finished() {
-		t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
 	f.isPaused(f.src, f.cluster, true)
 }
 
-// A log that went back before the pause meets the move's own mark: it is stranded, not refused with "nothing was changed".
+// TestTheLogWentBackBeforeThePause checks that a move whose log lost its records since the pause, and that finds its
+// own annotation, is stranded rather than refused.
 func TestTheLogWentBackBeforeThePause(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.step()
@@ -155,7 +157,8 @@ func TestTheLogWentBackBeforeThePause(t *testing.T) {
 	f.isPaused(f.src, f.cluster, true)
 }
 
-// Another installation has a move of the same name in its own log. Neither takes the other's copies for its own.
+// TestTheSameMoveInAnotherLog checks that a move of the same name in the log of another installation does not touch
+// this move's copies.
 func TestTheSameMoveInAnotherLog(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	other := mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}}
@@ -172,7 +175,7 @@ func TestTheSameMoveInAnotherLog(t *testing.T) {
 		found = found || finding.Severity == mover.Error && strings.Contains(finding.Message, "event log "+theLog)
 	}
 	if !found {
-		t.Errorf("%+v does not name the log that holds the Cluster", o)
+		t.Errorf("preflight = %+v, want a finding with the log that holds the Cluster", o)
 	}
 	theirs.Plan, theirs.Phase, theirs.Roots = f.state.Plan, mover.PhaseRollingBack, f.state.Roots
 	for _, step := range []mover.Step{mover.ClearTarget, mover.RestoreSource} {
@@ -191,7 +194,7 @@ func (f *fakes) lose() {
 	f.transfer.Dial = func(context.Context, mover.Spec) (*kube.Cluster, error) { return nil, errors.New("connection refused") }
 }
 
-// Where nothing was sent to the target, a rollback does not need it.
+// TestRollbackWithoutTheTarget checks that a rollback does not need the target if nothing was sent to it.
 func TestRollbackWithoutTheTarget(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})
 	for _, ref := range []object.Ref{f.cluster, f.machine} {
@@ -199,18 +202,18 @@ func TestRollbackWithoutTheTarget(t *testing.T) {
 	}
 	f.step()
 	if f.state.Phase != mover.PhaseCreating {
-		t.Fatalf("%s: %q", f.state.Phase, f.state.TransientFailure)
+		t.Fatalf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
 	f.lose()
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack {
-		t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
 	f.isPaused(f.src, f.cluster, false)
 }
 
-// A target that is gone for good is given up by an operator.
+// TestAbandonTheTarget checks that a user can end a move whose target is lost.
 func TestAbandonTheTarget(t *testing.T) {
 	t.Run("the source is whole", func(t *testing.T) {
 		f := moved(t, mover.AllCreated{})
@@ -218,12 +221,12 @@ func TestAbandonTheTarget(t *testing.T) {
 		f.state.Apply(mover.AbortRequested{}, f.now)
 		f.step()
 		if f.state.Finished() {
-			t.Fatalf("%s without the target, and it was not abandoned", f.state.Phase)
+			t.Fatalf("phase = %s without the target, which was not abandoned", f.state.Phase)
 		}
 		f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
 		message, next := f.step()
 		if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(message, "it burned down") || !strings.Contains(next, object.MoveAnnotation) {
-			t.Errorf("%s: %q, next %q", f.state.Phase, message, next)
+			t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 		}
 		f.isPaused(f.src, f.cluster, false)
 	})
@@ -234,14 +237,14 @@ func TestAbandonTheTarget(t *testing.T) {
 		f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
 		message, next := f.step()
 		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "fleet/a-1") || next == "" {
-			t.Errorf("%s: %q, next %q", f.state.Phase, message, next)
+			t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 		}
 		f.isPaused(f.src, f.cluster, true)
 	})
 }
 
-// The log went back to a creation, and a move that was aborted since had begun to empty the source: the copies stay until it
-// is known what is gone.
+// TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied checks that a rollback removes no copies if the source is annotated
+// as being emptied, which a log that lost its newest events does not know.
 func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.EmptyingAnnotation: theMove}}})
@@ -256,8 +259,9 @@ func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
 	f.isPaused(f.dst, f.cluster, false)
 }
 
-// The log went back to before the plan. A plan of what is left would leave out what the target has alone, and a rollback of
-// it would remove the owner of that: a garbage collector takes the rest.
+// TestNoPlanOfASourceThatIsBeingEmptied checks that no plan is made of a source that is being emptied. It would lack
+// objects that are only on the target, and a rollback would remove their owners and thereby, through the garbage
+// collector, these objects.
 func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.emptying()
@@ -269,11 +273,12 @@ func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
 	message, next := older.step()
 	older.stranded(message, next, "begun to empty the source", "fleet/a", "--action forward")
 	if len(older.state.Plan) > 0 {
-		t.Errorf("%d objects are planned", len(older.state.Plan))
+		t.Errorf("%d objects are planned, want none", len(older.state.Plan))
 	}
 }
 
-// Abandoned without a log that tells, a move says that the source is as it was found only if its Clusters are there.
+// TestAbandonAfterTheSourceWasEmptied checks that a move that is abandoned after its log was lost reports Clusters that
+// are missing at the source.
 func TestAbandonAfterTheSourceWasEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.run(mover.RestorePauses)
@@ -281,12 +286,12 @@ func TestAbandonAfterTheSourceWasEmptied(t *testing.T) {
 	f.lose()
 	f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
 	if message, _ := f.step(); f.state.Phase != mover.PhaseFailed || !strings.Contains(message, "Cluster fleet/a is not at the source") {
-		t.Errorf("%s: %q", f.state.Phase, message)
+		t.Errorf("phase = %s, message %q", f.state.Phase, message)
 	}
 }
 
-// An operator accepted a log that had gone back: what it knows of an earlier life of the move is dropped when neither cluster
-// shows a trace of it.
+// TestALostMoveBeginsAgainFromNothing checks that a move whose log lost events starts again with an empty state if
+// neither cluster has a trace of it.
 func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
@@ -295,12 +300,12 @@ func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
 	f.state.Apply(mover.LogLost{Log: theLog, Phase: f.state.Phase}, f.now)
 	f.step()
 	if s := f.state; s.Phase != mover.PhasePreflight || len(s.Roots)+len(s.Plan)+len(s.Created) > 0 || s.Posted || s.Holder != "one" {
-		t.Errorf("%s: %q, %d roots, %d planned, %d created", s.Phase, s.TransientFailure, len(s.Roots), len(s.Plan), len(s.Created))
+		t.Errorf("phase = %s, failure %q, %d roots, %d planned, %d created", s.Phase, s.TransientFailure, len(s.Roots), len(s.Plan), len(s.Created))
 	}
 }
 
-// The log went back behind a rollback that had released a copy to be deleted. Without its finalizers, and with the word that
-// it may be deleted, it is not what was planned.
+// TestACopyThatARollbackReleasedIsNotTakenForWhole checks that a copy that a rollback had released, which the log no
+// longer records, causes a rollback: it lacks its finalizers and may be deleted.
 func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
 	for _, step := range []mover.Step{mover.CreateCopies, mover.VerifyCopies} {
 		t.Run(string(step), func(t *testing.T) {
@@ -313,19 +318,20 @@ func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
 			f.planned()
 			f.step()
 			if message, _ := mover.Explain(f.state); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(message, "released") {
-				t.Fatalf("%s: %q", f.state.Phase, message)
+				t.Fatalf("phase = %s, message %q", f.state.Phase, message)
 			}
 			f.run(mover.None)
 			if f.dst.get(f.machine) != nil {
-				t.Error("the copy is left")
+				t.Error("the copy remains")
 			}
 			f.isPaused(f.src, f.cluster, false)
 		})
 	}
 }
 
-// The source is empty and the log lost: the copy of a class that stays at the source, in another namespace, is found by its
-// Cluster. With its mark left on, every later move that needs it would wait for this one.
+// TestTheMarkComesOffAClassOfAnotherNamespace checks that after the log is lost and the source emptied, the annotation
+// is also removed from the copy of a ClusterClass in another namespace. Otherwise later moves that need the class would
+// wait for this move.
 func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	class := object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: "classes", Name: "k"}
@@ -336,6 +342,6 @@ func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
 	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
 	f.run(mover.None)
 	if marks := f.dst.get(class).GetAnnotations(); f.state.Phase != mover.PhaseSucceeded || len(marks) > 0 {
-		t.Errorf("%s: %q, the class has %v", f.state.Phase, f.state.TransientFailure, marks)
+		t.Errorf("phase = %s, failure %q, annotations of the class %v", f.state.Phase, f.state.TransientFailure, marks)
 	}
 }

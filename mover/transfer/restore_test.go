@@ -15,7 +15,7 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// toRestore prepares a restore of Cluster a on the fakes' target, which has nothing of it.
+// toRestore prepares a restore of Cluster a to the target, which has none of its objects.
 func toRestore(t *testing.T) (*fakes, *archive.Archive, func() *Restore) {
 	t.Helper()
 	f, a, err := backedUp(t, func(*fakes, int) {})
@@ -34,7 +34,8 @@ func refusedFor(err error, says string) bool {
 	return errors.As(err, &refused) && slices.ContainsFunc(refused.Findings, func(one mover.Finding) bool { return strings.Contains(one.Message, says) })
 }
 
-// Of two processes on one restore, the one that came first stops at its next write to the record.
+// TestARestoreIsTakenOver checks that of two processes that run the same restore, the first one stops at its next write
+// to the record.
 func TestARestoreIsTakenOver(t *testing.T) {
 	f, _, process := toRestore(t)
 	first, second := process(), process()
@@ -52,17 +53,18 @@ func TestARestoreIsTakenOver(t *testing.T) {
 		}
 	}
 	if err := first.Run(t.Context()); err == nil {
-		t.Errorf("the first process: %v", err)
+		t.Errorf("Run of the first process = %v, want an error", err)
 	}
 	f.there(f.dst, f.cluster)
 	f.there(f.dst, f.machine)
 	f.isPaused(f.dst, f.cluster, false)
 	if marks := f.dst.get(f.machine).GetAnnotations(); len(marks) > 0 {
-		t.Errorf("left on the Machine: %v", marks)
+		t.Errorf("annotations of the Machine remain: %v", marks)
 	}
 }
 
-// A restore that has ended is not done once more, and not at all where a Cluster of it is gone.
+// TestARestoreThatHasEnded checks that a finished restore creates no objects again, and is refused if one of its
+// Clusters is gone.
 func TestARestoreThatHasEnded(t *testing.T) {
 	f, _, process := toRestore(t)
 	for range 2 {
@@ -76,44 +78,45 @@ func TestARestoreThatHasEnded(t *testing.T) {
 		f.dst.drop(f.machine) // as its owner does when it is scaled down
 	}
 	if f.dst.get(f.machine) != nil {
-		t.Error("a Machine that was deleted after the restore was made again")
+		t.Error("a Machine that was deleted after the restore was created again")
 	}
 	f.dst.drop(f.cluster)
 	if _, err := process().Prepare(t.Context()); !refusedFor(err, "not there any more") {
-		t.Errorf("the Cluster is gone: %v", err)
+		t.Errorf("Prepare after the Cluster was deleted = %v, want a refusal", err)
 	}
 }
 
-// Nobody but a human can know that a management cluster which does not answer is gone.
+// TestARestoreAsksForTheSource checks that a restore needs a source whose Clusters are paused, or a statement of the
+// user that the source is gone.
 func TestARestoreAsksForTheSource(t *testing.T) {
 	f, a, process := toRestore(t)
 	r := process()
 	r.SourceIsGone = false
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "is not known") {
-		t.Errorf("nothing was said: %v", err)
+		t.Errorf("Prepare without a source = %v, want a refusal", err)
 	}
 	r = process()
 	r.SourceIsGone, r.Source = false, f.src.cluster(t, "source")
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": nil}})
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "still runs there") {
-		t.Errorf("the source is active: %v", err)
+		t.Errorf("Prepare with an active source = %v, want a refusal", err)
 	}
 	there := f.src.get(f.cluster).Object
 	f.src.drop(f.cluster)
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "moved to another management cluster") {
-		t.Errorf("the Cluster is not at the source any more: %v", err)
+		t.Errorf("Prepare with a source without the Cluster = %v, want a refusal", err)
 	}
 	same := process()
 	same.SourceIsGone, same.Target, same.Source = false, f.src.cluster(t, "target"), f.src.cluster(t, "source")
 	if _, err := same.Prepare(t.Context()); !refusedFor(err, "it is the target") {
-		t.Errorf("the Cluster is gone where it was, and is to be restored there: %v", err)
+		t.Errorf("Prepare with a source that is the target and lacks the Cluster = %v, want a refusal", err)
 	}
 	f.src.put(f.cluster, there)
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": true}})
 	if _, err := r.Prepare(t.Context()); err != nil {
-		t.Errorf("the source is paused: %v", err)
+		t.Errorf("Prepare with a paused source = %v", err)
 	}
-	// It is resumed while the objects are made: they stay paused.
+	// The source is resumed while the objects are created: they stay paused.
 	f.dst.hook = func(q *http.Request) {
 		if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/machines") {
 			f.dst.hook = nil
@@ -121,53 +124,55 @@ func TestARestoreAsksForTheSource(t *testing.T) {
 		}
 	}
 	if err := r.Run(t.Context()); !refusedFor(err, "still runs there") {
-		t.Errorf("the source was resumed meanwhile: %v", err)
+		t.Errorf("Run after the source was resumed = %v, want a refusal", err)
 	}
 	f.isPaused(f.dst, f.cluster, true)
 	if a.Index.Source.Cluster == "" {
-		t.Error("the backup does not say where it is from")
+		t.Error("the backup does not record its source")
 	}
 }
 
-// A name that is taken on the target is never overwritten.
+// TestARestoreOntoATakenName checks that existing objects of the target are never overwritten.
 func TestARestoreOntoATakenName(t *testing.T) {
 	f, _, process := toRestore(t)
 	f.dst.put(f.cluster, obj{"spec": obj{"paused": true}})
 	uid := f.dst.get(f.cluster).GetUID()
 	if _, err := process().Prepare(t.Context()); !refusedFor(err, "an object of this name is there") {
-		t.Errorf("%v", err)
+		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 	if f.dst.get(f.cluster).GetUID() != uid || f.dst.get(f.machine) != nil {
 		t.Error("the target was changed")
 	}
 }
 
-// A restore into the management cluster that still has the Cluster is refused by one finding that says so.
+// TestARestoreOntoTheClusterThatWasBackedUp checks that a restore to the management cluster that still has the Cluster
+// is refused with a single finding.
 func TestARestoreOntoTheClusterThatWasBackedUp(t *testing.T) {
 	f, a, _ := toRestore(t)
 	r := &Restore{Target: f.src.cluster(t, "target"), Archive: a, SourceIsGone: true}
 	_, err := r.Prepare(t.Context())
 	var refused *RefusedError
 	if !refusedFor(err, "is the management cluster that was backed up") || !errors.As(err, &refused) || len(refused.Findings) != 1 {
-		t.Errorf("%v", err)
+		t.Errorf("Prepare = %v, want a single finding", err)
 	}
 }
 
-// What another undertaking holds on the target is left to it, also if it is the same otherwise.
+// TestARestoreOntoWhatIsHeld checks that an object that another restore holds on the target is not adopted, even if it
+// is equal.
 func TestARestoreOntoWhatIsHeld(t *testing.T) {
 	f, _, process := toRestore(t)
 	f.dst.put(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "restore-b2"}}, "spec": obj{"paused": true}})
 	if _, err := process().Prepare(t.Context()); !refusedFor(err, "held there by the restore of backup b2") {
-		t.Errorf("%v", err)
+		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 }
 
-// Without the permission to write the record nothing is begun.
+// TestARestoreThatMayNotKeepItsRecord checks that a restore does not start without the permission to write its record.
 func TestARestoreThatMayNotKeepItsRecord(t *testing.T) {
 	f, _, process := toRestore(t)
 	f.dst.mayNot = "configmaps"
 	if _, err := process().Prepare(t.Context()); !refusedFor(err, "may not create ConfigMaps") {
-		t.Errorf("%v", err)
+		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 }
 
@@ -176,7 +181,7 @@ func TestARestoreCarriesStatus(t *testing.T) {
 	r := process()
 	r.CarryStatus = []string{"Gadget.example.org"}
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "serves no kind") {
-		t.Errorf("a kind that is not there: %v", err)
+		t.Errorf("Prepare with an unknown kind = %v, want a refusal", err)
 	}
 	r = process()
 	r.CarryStatus = []string{machineNamed("").GroupKind()}
@@ -187,15 +192,15 @@ func TestARestoreCarriesStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if node, _, _ := unstructured.NestedString(f.dst.get(f.machine).Object, "status", "nodeRef", "name"); node != "n" {
-		t.Errorf("the status of the Machine: %v", f.dst.get(f.machine).Object["status"])
+		t.Errorf("status of the Machine = %v", f.dst.get(f.machine).Object["status"])
 	}
 	if f.dst.get(f.cluster).Object["status"] != nil {
-		t.Error("the status of the Cluster, which was not asked for, was written")
+		t.Error("the status of the Cluster was written although its kind is not in CarryStatus")
 	}
 }
 
-// Nothing is awake before the controllers of the target have said that they know every copy, and only they can say so: not a status that
-// the restore has brought along.
+// TestARestoreWaitsForTheTarget checks that objects are resumed only after the controllers of the target have
+// acknowledged each copy. A condition in a restored status does not count.
 func TestARestoreWaitsForTheTarget(t *testing.T) {
 	paused := obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}}
 	f, a, err := backedUpOf(t, func(f *fakes) {
@@ -219,13 +224,13 @@ func TestARestoreWaitsForTheTarget(t *testing.T) {
 	}
 	err = process(50 * time.Millisecond).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "everything stays paused") || !strings.Contains(err.Error(), f.machine.String()) {
-		t.Errorf("no controller knows the copies: %v", err)
+		t.Errorf("Run without controllers = %v, want a timeout with the Machine", err)
 	}
 	f.isPaused(f.dst, f.cluster, true)
 
 	r := process(time.Minute)
 	r.Progress = func(s Step) {
-		if s.Phase == restoreAcknowledging { // now they look
+		if s.Phase == restoreAcknowledging { // the controllers acknowledge now
 			f.dst.merge(f.cluster, paused)
 			f.dst.merge(f.machine, paused)
 		}
@@ -236,7 +241,7 @@ func TestARestoreWaitsForTheTarget(t *testing.T) {
 	f.isPaused(f.dst, f.cluster, false)
 }
 
-// Every pause is as it was before the backup: that of a user stays, that of a Pause does not travel.
+// TestWhatWasPausedBeforeABackup checks that a restore keeps a user's pause, and drops a pause of a Pause or of a run.
 func TestWhatWasPausedBeforeABackup(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotations obj
@@ -260,7 +265,7 @@ func TestWhatWasPausedBeforeABackup(t *testing.T) {
 			if _, err := r.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			f.dst.hook = func(q *http.Request) { // the last object is made
+			f.dst.hook = func(q *http.Request) { // the last object is created
 				if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/machines") && q.URL.RawQuery == "" {
 					f.isPaused(f.dst, f.cluster, true)
 				}
@@ -270,13 +275,14 @@ func TestWhatWasPausedBeforeABackup(t *testing.T) {
 			}
 			f.isPaused(f.dst, f.cluster, c.paused)
 			if left := f.dst.get(f.cluster).GetAnnotations(); len(left) > 0 {
-				t.Errorf("left on the Cluster: %v", left)
+				t.Errorf("annotations of the Cluster remain: %v", left)
 			}
 		})
 	}
 }
 
-// A shared ClusterClass stays at the source of a move, so a restore does not pause it: it is as it was before a Pause held it.
+// TestASharedClassThatAPauseHeld checks that a restore does not pause a shared ClusterClass, which stays at the source
+// of a move. Its pause is as it was before a Pause held it.
 func TestASharedClassThatAPauseHeld(t *testing.T) {
 	class := capi("ClusterClass", "c")
 	dir := t.TempDir()
@@ -305,12 +311,13 @@ func TestASharedClassThatAPauseHeld(t *testing.T) {
 	for held, want := range map[bool]bool{true: true, false: false} {
 		got, err := paused(a, mover.Item{Ref: class, Held: held, Keep: "it is shared"})
 		if _, is := got.GetAnnotations()[object.PausedAnnotation]; err != nil || is != want {
-			t.Errorf("paused by a user %v: paused %v, %v", held, is, err)
+			t.Errorf("paused by a user %v: paused %v, error %v", held, is, err)
 		}
 	}
 }
 
-// Who restores sees where else something is made: the backup may be from somebody who may do nothing there.
+// TestARestoreTellsOfOtherNamespaces checks that a warning lists objects that a restore would create in other
+// namespaces, because the author of the backup may lack permissions there.
 func TestARestoreTellsOfOtherNamespaces(t *testing.T) {
 	for _, namespace := range []string{"fleet", "classes"} {
 		f, a, err := backedUpOf(t, func(f *fakes) {
@@ -331,7 +338,7 @@ func TestARestoreTellsOfOtherNamespaces(t *testing.T) {
 			return one.Field == "target: namespace classes" && strings.HasSuffix(one.Message, ": ClusterClass c")
 		})
 		if told != (namespace != "fleet") {
-			t.Errorf("%s: %+v", namespace, warnings)
+			t.Errorf("namespace %s: warnings %+v", namespace, warnings)
 		}
 	}
 }

@@ -19,20 +19,20 @@ import (
 	"scute.dev/mover"
 )
 
-// death is what is left when a process died: what both clusters hold, and what the log was told.
+// death is the state after a crash: the content of both clusters, and the events of the log.
 type death struct {
 	src, dst []byte
 	events   []mover.Event
 }
 
-// search is a move between two clusters that is stopped, and taken up again with a log that knows less.
+// search is a move between two clusters that is interrupted, and resumed with fewer events.
 type search struct {
 	*fakes
 	source, target *kube.Cluster
 
-	mu        sync.Mutex // both sides are asked at once
+	mu        sync.Mutex // both sides are requested concurrently
 	writes    int
-	dieBefore int // this write, counted from 0; below 0 is never
+	dieBefore int // the write before which it crashes, counted from 0; negative is never
 	dead      bool
 }
 
@@ -67,7 +67,7 @@ func writes(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "selfsubject")
 }
 
-// dies runs the move until a process dies before a write; false when the move ended before that.
+// dies runs the move until it crashes before a write. It returns false if the move ended before that.
 func (s *search) dies(before int) (death, bool) {
 	s.process()
 	s.dieBefore = before
@@ -76,7 +76,7 @@ func (s *search) dies(before int) (death, bool) {
 		if mover.Next(s.state) == mover.None {
 			return left, false
 		}
-		left.events = slices.Clone(s.events) // what a dying process says is not in the log
+		left.events = slices.Clone(s.events) // the last step's events are not in the log
 		s.controllers()
 		s.step()
 	}
@@ -93,7 +93,7 @@ func (s *search) isDead() bool {
 	return s.dead
 }
 
-// process is a new one: it knows nothing but the log.
+// process starts a new process, which knows only the log.
 func (s *search) process() {
 	s.transfer = &Transfer{ID: theMove, Source: s.source, Workers: 1, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return s.target, nil }}
 }
@@ -108,8 +108,8 @@ func restore(api *fakeAPI, raw []byte) {
 	_ = json.Unmarshal(raw, &api.objects)
 }
 
-// after is the next process, with the first events of the log or, for 0, an empty one. A log that has no plan is lost for the move,
-// as `scutectl log reconcile` has it.
+// after restores both clusters and resumes the move with the first events of the log, or with an empty log if known is
+// 0. A log without the plan counts as lost for the move, as in `scutectl log reconcile`.
 func (s *search) after(left death, known int) {
 	restore(s.src, left.src)
 	restore(s.dst, left.dst)
@@ -129,7 +129,7 @@ func (s *search) after(left death, known int) {
 	s.process()
 }
 
-// rests runs the move until it has ended, or nothing changes any more. Time passes fast.
+// rests runs the move until it has ended, or until nothing changes any more. The clock advances quickly.
 func (s *search) rests() {
 	for range 40 {
 		events, writes := len(s.events), s.writes
@@ -148,7 +148,7 @@ func (s *search) rests() {
 	}
 }
 
-// controllers of Cluster API say on each side whether they have paused.
+// controllers sets condition Paused on both sides, as the controllers of Cluster API do.
 func (s *search) controllers() {
 	for _, api := range []*fakeAPI{s.src, s.dst} {
 		cluster := api.get(s.cluster)
@@ -167,7 +167,7 @@ func (s *search) controllers() {
 	}
 }
 
-// safe: each object is whole on one side at least, and the Cluster is active on one side at most.
+// safe checks that each object is complete on at least one side, and that the Cluster is active on at most one side.
 func (s *search) safe() {
 	whole := func(api *fakeAPI, ref object.Ref) bool {
 		u := api.get(ref)
@@ -187,7 +187,7 @@ func (s *search) safe() {
 	}
 }
 
-// ended says whether the move has ended with everything on one side, reconciled there.
+// ended reports whether the move has ended, and then checks that everything is on one side and active there.
 func (s *search) ended() bool {
 	for phase, sides := range map[mover.Phase][2]*fakeAPI{mover.PhaseSucceeded: {s.dst, s.src}, mover.PhaseRolledBack: {s.src, s.dst}} {
 		if s.state.Phase != phase {
@@ -195,7 +195,7 @@ func (s *search) ended() bool {
 		}
 		for _, ref := range []object.Ref{s.cluster, s.machine} {
 			s.there(sides[0], ref)
-			if sides[1].get(ref) != nil && !s.state.Abandon { // a target that was abandoned is not changed: its copies stay paused
+			if sides[1].get(ref) != nil && !s.state.Abandon { // an abandoned target is not changed: its copies stay paused
 				s.t.Errorf("%s: %s is left on the other side", phase, ref)
 			}
 		}
@@ -205,7 +205,7 @@ func (s *search) ended() bool {
 	return false
 }
 
-// words are what an operator can say about a move that is not over.
+// words returns the commands of a user for an unfinished move.
 func words() map[string]mover.Event {
 	return map[string]mover.Event{
 		"nothing": nil, "resolve --back": mover.Resolved{Way: mover.Back}, "resolve --forward": mover.Resolved{Way: mover.Forward},
@@ -213,7 +213,7 @@ func words() map[string]mover.Event {
 	}
 }
 
-// says is an operator's word, if the move takes it now.
+// says runs a user's command if the move accepts it now.
 func (s *search) says(word mover.Event) {
 	_, resolves := word.(mover.Resolved)
 	if word == nil || s.state.Finished() || resolves && !s.state.Stranded && s.state.Lost == nil {
@@ -222,11 +222,11 @@ func (s *search) says(word mover.Event) {
 	s.tell(word)
 }
 
-// deathShares is how many runs it takes until every case was taken. A run takes one share, which ROTATION numbers as in the suites on the
-// real stack, or all of them with ROTATION=all.
+// deathShares is the number of runs that cover all cases. Each run tests one share, numbered by ROTATION as in the
+// suites on the real stack, or all of them with ROTATION=all.
 const deathShares = 12
 
-// taken says which cases this run takes.
+// taken returns a function that reports whether this run tests a case.
 func taken(t *testing.T) (takes func(i int) bool) {
 	t.Helper()
 	env := os.Getenv("ROTATION")
@@ -235,16 +235,16 @@ func taken(t *testing.T) (takes func(i int) bool) {
 	}
 	n, err := strconv.Atoi(cmp.Or(env, "1"))
 	if err != nil || n < 1 {
-		t.Fatalf("ROTATION is %q: it must be a number from 1 on, or all", env)
+		t.Fatalf("ROTATION is %q, want a number of at least 1, or all", env)
 	}
 	first := (n - 1) % deathShares
-	t.Logf("rotation %d of %d: took one in %d of the deaths and logs; `make test-full` runs all", first+1, deathShares, deathShares)
+	t.Logf("rotation %d of %d: one in %d of the crashes and logs; `make test-full` runs all", first+1, deathShares, deathShares)
 	return func(i int) bool { return i%deathShares == first }
 }
 
-// TestEveryDeathAndEveryLog stops a move before each of its writes, and continues it with each earlier log, and with an
-// empty one, under each command of an operator, at once and when it waits. In no case is an object lost, or a Cluster
-// active on both sides, and a command brings each to an end with everything on one side.
+// TestEveryDeathAndEveryLog interrupts a move before each of its writes, and resumes it with each earlier log and with
+// an empty one, with each command of a user, at once and after a wait. An object must never be lost, nor a Cluster
+// active on both sides, and in each case some command must end the move with everything on one side.
 func TestEveryDeathAndEveryLog(t *testing.T) {
 	takes, i := taken(t), 0
 	for before := 0; ; before++ {
@@ -252,7 +252,7 @@ func TestEveryDeathAndEveryLog(t *testing.T) {
 		left, died := s.dies(before)
 		if !died {
 			if before < 8 {
-				t.Errorf("the whole move has %d writes", before)
+				t.Errorf("the move has only %d writes", before)
 			}
 			return
 		}
@@ -275,13 +275,13 @@ func TestEveryDeathAndEveryLog(t *testing.T) {
 						ends = append(ends, word)
 					}
 					if t.Failed() {
-						t.Fatalf("died before write %d, the log knows %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.TransientFailure)
+						t.Fatalf("crash before write %d, log with %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.TransientFailure)
 					}
 				}
 			}
 			if len(ends) == 0 {
 				message, next := mover.Explain(s.state)
-				t.Errorf("died before write %d, the log knows %d of %d events: nothing brings it to an end: %q, next %q", before, known, len(left.events), message, next)
+				t.Errorf("crash before write %d, log with %d of %d events: no end: message %q, next %q", before, known, len(left.events), message, next)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"scute.dev/mover"
 )
 
-// withIdentity has an API server serve an identity of the whole management cluster, whose credentials are in the namespace of its provider.
+// withIdentity adds a cluster-scoped identity with credentials in the namespace of its provider.
 func withIdentity(f *fakeAPI) (credentials object.Ref) {
 	f.identities = true
 	f.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: identity().plural + "." + identity().group},
@@ -25,7 +25,8 @@ func withIdentity(f *fakeAPI) (credentials object.Ref) {
 	return credentials
 }
 
-// Who may create a Move or a BackupSchedule in a namespace does not get the Secrets of another one thereby, unless the operator says so.
+// TestSecretsOfOtherNamespacesAreNotShared checks that a user who may create a Move or a BackupSchedule in a namespace
+// cannot obtain Secrets of another one thereby, unless an administrator permits it.
 func TestSecretsOfOtherNamespacesAreNotShared(t *testing.T) {
 	for name, c := range map[string]struct {
 		shares func(string) bool
@@ -49,13 +50,13 @@ func TestSecretsOfOtherNamespacesAreNotShared(t *testing.T) {
 			moves := slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == credentials })
 			left := slices.ContainsFunc(members.Left, func(w mover.Wait) bool { return w.Ref == credentials })
 			if moves != c.moves || left == c.moves {
-				t.Errorf("moves: %v, is said to stay: %v", moves, left)
+				t.Errorf("moves %v, reported as left %v", moves, left)
 			}
 		})
 	}
 }
 
-// A target needs the Secrets that do not move: one that has them uses its own.
+// TestTheTargetNeedsWhatIsNotShared checks that the target must have its own copies of Secrets that do not move.
 func TestTheTargetNeedsWhatIsNotShared(t *testing.T) {
 	for name, there := range map[string]bool{"there": true, "missing": false} {
 		t.Run(name, func(t *testing.T) {
@@ -82,13 +83,14 @@ func TestTheTargetNeedsWhatIsNotShared(t *testing.T) {
 				}
 			}
 			if len(found) != 1 || found[0].Severity != severity || !strings.Contains(found[0].Remedy, "shareCredentialsWith") {
-				t.Errorf("%+v", found)
+				t.Errorf("findings = %+v", found)
 			}
 		})
 	}
 }
 
-// What is in other namespaces stays, of whatever kind it is: a template may have files with credentials.
+// TestObjectsOfOtherNamespacesAreNotShared checks that objects of any kind in other namespaces are left: even a
+// template may have files with credentials.
 func TestObjectsOfOtherNamespacesAreNotShared(t *testing.T) {
 	kind := func(group, kind, namespace, name, uid, owner string) object.Observed {
 		o := object.Observed{Ref: object.Ref{Group: group, Kind: kind, Namespace: namespace, Name: name}, UID: types.UID(uid)}
@@ -107,7 +109,7 @@ func TestObjectsOfOtherNamespacesAreNotShared(t *testing.T) {
 		f := &Transfer{Shares: func(string) bool { return shared }}
 		got := f.withhold("mine", mover.Select(world, mover.Selection{Namespace: "mine", All: true}))
 		if len(got.Objects) != want || len(got.Left) != 3-want {
-			t.Errorf("shared %v: %d move, %d stay: %+v", shared, len(got.Objects), len(got.Left), got.Left)
+			t.Errorf("shared %v: %d objects move and %d are left: %+v", shared, len(got.Objects), len(got.Left), got.Left)
 		}
 	}
 }

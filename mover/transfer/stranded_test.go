@@ -26,20 +26,20 @@ func capi(kind, name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
 }
 
-// fakes are two API servers and a move between them of one Cluster with one Machine.
+// fakes is a move of one Cluster with one Machine between two API servers.
 type fakes struct {
 	t        *testing.T
 	src, dst *fakeAPI
 	transfer *Transfer
 	state    *mover.State
-	events   []mover.Event // that the state is made of
+	events   []mover.Event // events that led to the state
 	now      time.Time
 
 	cluster, machine object.Ref
 }
 
-// moved stores the Cluster and its Machine on both sides, as a move leaves them that has created its copies and not
-// deleted anything yet, and tells the move's state up to the given event.
+// moved returns a move in the state after the given event. Both sides have the Cluster and its Machine, as after the
+// creation of the copies and before the first deletion.
 func moved(t *testing.T, until mover.Event) *fakes {
 	t.Helper()
 	f := &fakes{t: t, src: newFakeAPI(t), dst: newFakeAPI(t), state: &mover.State{}, now: time.Now(), cluster: capi("Cluster", "a"), machine: capi("Machine", "a-1")}
@@ -62,7 +62,7 @@ func moved(t *testing.T, until mover.Event) *fakes {
 		{Ref: f.cluster, Version: "v1beta2", UID: here, Cluster: "a"},
 		{Ref: f.machine, Version: "v1beta2", UID: f.src.put(f.machine, machine(obj{}, here)), Level: 1, Cluster: "a"},
 	}
-	// As the older contract has it, so that the tests can set the other conditions alone.
+	// The older contract leaves the other conditions to the tests.
 	f.src.merge(f.cluster, obj{"status": obj{
 		"infrastructureReady": true, "v1beta2": obj{"conditions": []any{obj{"type": "ControlPlaneInitialized", "status": "True"}}},
 	}})
@@ -71,7 +71,7 @@ func moved(t *testing.T, until mover.Event) *fakes {
 	made := map[object.Ref]types.UID{
 		f.cluster: there, f.machine: f.dst.put(f.machine, machine(mark(obj{object.OriginAnnotation: string(items[1].UID)}), there)),
 	}
-	for copied := range made { // its controller knows it
+	for copied := range made { // its controller has acknowledged it
 		f.dst.merge(copied, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
 	}
 	f.transfer = &Transfer{
@@ -106,7 +106,7 @@ func (f *fakes) tell(e mover.Event) {
 	f.events = append(f.events, e)
 }
 
-// step performs what is due and returns the status after it.
+// step runs the next step, and returns the status after it.
 func (f *fakes) step() (message, next string) {
 	f.t.Helper()
 	emit := func(o mover.Outcome) error {
@@ -129,7 +129,7 @@ func (f *fakes) step() (message, next string) {
 	return mover.Explain(f.state)
 }
 
-// run performs steps until one is called for.
+// run performs steps until the next step is until.
 func (f *fakes) run(until mover.Step) {
 	f.t.Helper()
 	for range 20 {
@@ -171,8 +171,8 @@ func (f *fakes) isPaused(api *fakeAPI, ref object.Ref, want bool) {
 	}
 }
 
-// A log that lost its tail says "all created" while the source was half emptied. The copies on the target are the only
-// ones, and the source may not be unpaused.
+// TestRollbackKeepsTheOnlyCopy checks that a rollback removes no copies, and resumes nothing, if the source lacks an
+// object: the log may have lost the record of its deletion.
 func TestRollbackKeepsTheOnlyCopy(t *testing.T) {
 	for name, empty := range map[string]func(*fakes){
 		"deleted":  func(f *fakes) { f.src.drop(f.machine) },
@@ -194,7 +194,7 @@ func TestRollbackKeepsTheOnlyCopy(t *testing.T) {
 	}
 }
 
-// The rollback continues by itself once nothing on the target is the only copy.
+// TestStrandedRollbackGoesOn checks that a stranded rollback continues once the target has no only copies.
 func TestStrandedRollbackGoesOn(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.src.drop(f.machine)
@@ -203,12 +203,13 @@ func TestStrandedRollbackGoesOn(t *testing.T) {
 	f.dst.drop(f.machine)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
-		t.Errorf("%s, the copy of the Cluster is there: %t", f.state.Phase, f.dst.get(f.cluster) != nil)
+		t.Errorf("phase = %s, the copy of the Cluster exists: %t", f.state.Phase, f.dst.get(f.cluster) != nil)
 	}
 	f.isPaused(f.src, f.cluster, false)
 }
 
-// A log that went back behind its plan knows of no copy: what the roots say keeps the source paused.
+// TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused checks that the annotation of an emptied source keeps it paused if
+// the log lost the plan.
 func TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	ctx, die := context.WithCancel(t.Context())
@@ -218,7 +219,7 @@ func TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused(t *testing.T) {
 		}
 	}
 	if _, err := f.transfer.Perform(ctx, f.state, mover.DeleteSource, func(mover.Outcome) error { return nil }); err == nil {
-		t.Fatal("the process did not die")
+		t.Fatal("the process did not crash")
 	}
 	f.src.hook = nil
 	older := moved(t, mover.Paused{})
@@ -231,7 +232,8 @@ func TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused(t *testing.T) {
 	older.isPaused(f.src, f.cluster, true)
 }
 
-// Days after Verified the copies are gone from the target: nothing more may be deleted at the source.
+// TestNothingIsDeletedThatTheTargetDoesNotHold checks that nothing is deleted at the source if the target has lost its
+// copies since the verification.
 func TestNothingIsDeletedThatTheTargetDoesNotHold(t *testing.T) {
 	for name, wipe := range map[string]func(*fakes){
 		"gone":     func(f *fakes) { f.dst.drop(f.machine) },
@@ -252,7 +254,7 @@ func TestNothingIsDeletedThatTheTargetDoesNotHold(t *testing.T) {
 	}
 }
 
-// The target is wiped between two levels of the deletion.
+// TestTheTargetIsAskedBeforeEachLevel checks that a deletion stops if the target loses its copies between two levels.
 func TestTheTargetIsAskedBeforeEachLevel(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.src.hook = func(r *http.Request) {
@@ -267,7 +269,8 @@ func TestTheTargetIsAskedBeforeEachLevel(t *testing.T) {
 	}
 }
 
-// A GitOps tool makes the Cluster again at the source: the target stays paused until the new one is paused or gone.
+// TestRecreatedAtTheSource checks that the target stays paused while a Cluster that a GitOps tool created again at the
+// source is active.
 func TestRecreatedAtTheSource(t *testing.T) {
 	for name, settle := range map[string]func(*fakes){
 		"paused": func(f *fakes) { f.src.merge(f.cluster, obj{"spec": obj{"paused": true}}) },
@@ -290,8 +293,8 @@ func TestRecreatedAtTheSource(t *testing.T) {
 	}
 }
 
-// A class that another move made on the target is not taken for one's own before that move is over: its rollback would
-// remove it.
+// TestACopyOfAnotherMoveIsWaitedFor checks that a shared class that another move created on the target is not adopted
+// until that move has ended: its rollback would remove the class.
 func TestACopyOfAnotherMoveIsWaitedFor(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	class := capi("ClusterClass", "k")
@@ -308,18 +311,19 @@ func TestACopyOfAnotherMoveIsWaitedFor(t *testing.T) {
 	}
 	failed, _ := create().(mover.StepFailed)
 	if failed.Final || !strings.Contains(failed.Message, "fleet/other/89abcdef") || failed.Next == "" {
-		t.Errorf("%+v, want a wait that names the other move", failed)
+		t.Errorf("outcome = %+v, want a wait with the other move", failed)
 	}
 	f.dst.merge(class, obj{"metadata": obj{"annotations": nil}})
 	if _, done := create().(mover.AllCreated); !done {
-		t.Error("the other move is over, and the class is still waited for")
+		t.Error("the class is still waited for after the other move ended")
 	}
 	if some, _ := got.(mover.Created); len(some.Adopted) != 1 {
-		t.Errorf("%+v, want the class to be adopted", got)
+		t.Errorf("outcome = %+v, want the class adopted", got)
 	}
 }
 
-// A process stalls between the look and the write of its restore; meanwhile another holder took the Cluster.
+// TestRestoreTakesOffNoOthersMark checks that a rollback keeps the annotation of another holder that it set between the
+// read and the write of the restore.
 func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.src.hook = func(r *http.Request) {
@@ -331,12 +335,12 @@ func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 	f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
 	f.run(mover.None)
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
-		t.Errorf("the Cluster has the mark %q", mark)
+		t.Errorf("annotation of the Cluster = %q, want that of the other move", mark)
 	}
 	f.isPaused(f.src, f.cluster, true)
 }
 
-// recorded is a move that has recorded that its Cluster is not paused, and has not paused it yet.
+// recorded returns a move that has recorded that its Cluster is not paused, and has not paused it yet.
 func recorded(t *testing.T) *fakes {
 	t.Helper()
 	f := moved(t, mover.Claimed{Holder: "one"})
@@ -346,22 +350,23 @@ func recorded(t *testing.T) *fakes {
 	return f
 }
 
-// A user pauses a Cluster after its pause state was recorded and before the move pauses it: what was recorded would be restored at the
-// end, and the user's pause would be lost.
+// TestAPauseThatComesBeforeOursIsKept checks that a user's pause is kept that was set after the state was recorded and
+// before the move pauses the Cluster: restoring the recorded state would remove it.
 func TestAPauseThatComesBeforeOursIsKept(t *testing.T) {
 	f := recorded(t)
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": true}})
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(f.state.RollbackCause, "somebody paused or resumed it") {
-		t.Errorf("%s: %s", f.state.Phase, f.state.RollbackCause)
+		t.Errorf("phase = %s, rollback cause %s", f.state.Phase, f.state.RollbackCause)
 	}
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "" {
-		t.Errorf("the Cluster has the mark %q", mark)
+		t.Errorf("annotation of the Cluster = %q, want none", mark)
 	}
 	f.isPaused(f.src, f.cluster, true)
 }
 
-// Another move marks the Cluster between the look and the write of this one: only one of them may hold it.
+// TestAMarkThatComesBeforeOursIsKept checks that only one of two moves holds a Cluster if another move annotates it
+// between the read and the write.
 func TestAMarkThatComesBeforeOursIsKept(t *testing.T) {
 	f := recorded(t)
 	f.src.hook = func(r *http.Request) {
@@ -372,11 +377,12 @@ func TestAMarkThatComesBeforeOursIsKept(t *testing.T) {
 	}
 	f.step()
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
-		t.Errorf("the Cluster has the mark %q", mark)
+		t.Errorf("annotation of the Cluster = %q, want that of the other move", mark)
 	}
 }
 
-// A controller writes to the Cluster between the look and the write: it is looked at again, and paused.
+// TestAPauseLooksAgain checks that a Cluster is read again and paused if a controller writes to it between the read and
+// the write.
 func TestAPauseLooksAgain(t *testing.T) {
 	f := recorded(t)
 	f.src.hook = func(r *http.Request) {
@@ -387,12 +393,13 @@ func TestAPauseLooksAgain(t *testing.T) {
 	}
 	f.step()
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark == "" {
-		t.Error("the Cluster has no mark")
+		t.Error("the Cluster has no annotation")
 	}
 	f.isPaused(f.src, f.cluster, true)
 }
 
-// A controller that has resumed since it acknowledged is seen when the plan is made, and again at the verification.
+// TestAcknowledgementsAreJudgedAgain checks that a controller that has resumed since its acknowledgement is found when
+// the plan is made, and at the verification.
 func TestAcknowledgementsAreJudgedAgain(t *testing.T) {
 	paused := func(status string) obj {
 		return obj{
@@ -405,7 +412,7 @@ func TestAcknowledgementsAreJudgedAgain(t *testing.T) {
 			f.src.merge(f.cluster, paused("True"))
 			f.src.merge(f.machine, paused("False"))
 			if message, _ := f.step(); !strings.Contains(message, "condition Paused is False") {
-				t.Errorf("%s: %q", f.state.Phase, message)
+				t.Errorf("phase = %s, message %q", f.state.Phase, message)
 			}
 		})
 	}

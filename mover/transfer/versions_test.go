@@ -8,7 +8,8 @@ import (
 	"scute.dev/mover"
 )
 
-// A folder of clusterctl may have the objects of a kind in several versions: each is checked, whichever comes first.
+// TestEachVersionOfAKindIsChecked checks each version of a kind in any order: a folder of clusterctl may have objects
+// in several versions.
 func TestEachVersionOfAKindIsChecked(t *testing.T) {
 	for _, versions := range [][]string{{"v1alpha4", "v1beta2"}, {"v1beta2", "v1alpha4"}, {"v1beta2", "v1beta2"}} {
 		p := &scope{Transfer: &Transfer{onto: map[string]kube.Type{"Machine." + object.CoreGroup: {Versions: []string{"v1beta1", "v1beta2"}}}}}
@@ -17,7 +18,7 @@ func TestEachVersionOfAKindIsChecked(t *testing.T) {
 		}
 		found, err := p.checkKinds(t.Context())
 		if err != nil || found.Refuse() != (versions[0] != versions[1]) {
-			t.Errorf("%v: %v, %+v", versions, err, found)
+			t.Errorf("versions %v: error %v, findings %+v", versions, err, found)
 		}
 	}
 }

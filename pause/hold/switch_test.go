@@ -24,7 +24,7 @@ type server struct {
 	t  *testing.T
 	mu sync.Mutex
 	u  *unstructured.Unstructured
-	// before sees each write before it is served.
+	// before is called ahead of each write.
 	before func()
 }
 
@@ -81,7 +81,8 @@ func turned(t *testing.T, value any, meta map[string]any) (*server, *kube.Cluste
 	return s, c, typ, pause.Root{Ref: object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: "gitops", Name: "apps"}, UID: "u"}
 }
 
-// Restore would replace a value that was written after the record by the recorded one.
+// TestAValueThatChangedAfterTheRecord checks that Set fails if the value changed since it was recorded: Restore would
+// overwrite it with the recorded value.
 func TestAValueThatChangedAfterTheRecord(t *testing.T) {
 	for name, c := range map[string]struct{ recorded, now any }{
 		"written":  {nil, false},
@@ -92,13 +93,14 @@ func TestAValueThatChangedAfterTheRecord(t *testing.T) {
 			s, cluster, typ, root := turned(t, c.now, nil)
 			err := Switch{Field: "suspend", On: true, Off: c.recorded, Exact: true}.Set(t.Context(), cluster, typ, root, ByRun("run"))
 			if changed := c.recorded != c.now; errors.Is(err, ErrChanged) != changed || !changed && err != nil {
-				t.Errorf("set: %v; it is %v", err, s.u.Object["spec"])
+				t.Errorf("Set = %v with spec %v", err, s.u.Object["spec"])
 			}
 		})
 	}
 }
 
-// A pause that somebody else had taken over and has let go before the write is no longer theirs.
+// TestAPauseThatIsLetGoDuringTheRestore checks that Restore resumes the object if the user who had taken over the pause
+// released it just before the write.
 func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
 	s, cluster, typ, root := turned(t, true, map[string]any{
 		"annotations":   map[string]any{object.PauseAnnotation: "run"},
@@ -114,6 +116,6 @@ func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, on := (Switch{Field: "suspend", On: true}).Read(s.u); on || Holder(s.u) != (Mark{}) {
-		t.Errorf("it is still paused: %v", s.u.Object)
+		t.Errorf("object is still paused: %v", s.u.Object)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// world decides and applies, with a clock that the test moves.
+// world decides and applies, with a clock that the test advances.
 type world struct {
 	t     *testing.T
 	state request.State
@@ -35,7 +35,8 @@ func ref(kind, name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
 }
 
-// A pause that times out continues to look, is acknowledged later, and is over once everything is awake.
+// TestDecide checks that a pause that timed out continues to wait, can still be acknowledged, and ends once its objects
+// are awake or the timeout for waking has passed.
 func TestDecide(t *testing.T) {
 	w := &world{t: t, now: time.Unix(1000, 0)}
 	minute := pause.Duration(time.Minute)
@@ -56,7 +57,7 @@ func TestDecide(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.see(request.Looked{Pending: silent}, v1alpha1.PauseTimedOut)
 	if s := request.Status(&w.state); s.Next == "" || s.Counts.Pending != 1 || s.Counts.Acknowledged != 1 || len(s.WaitingFor) != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("Status after the timeout = %+v", s)
 	}
 	for _, e := range request.Decide(&w.state, request.Looked{New: map[object.Ref]request.Ack{machine: {How: pause.ByCondition, Cluster: "a"}}, Stable: true}, w.now) {
 		w.state.Apply(e, w.now)
@@ -66,7 +67,8 @@ func TestDecide(t *testing.T) {
 	w.released(silent)
 }
 
-// What had not acknowledged a pause when it ended stays visible.
+// TestReleasedWithoutAcknowledgement checks that the status of a released pause still reports objects that never
+// acknowledged it.
 func TestReleasedWithoutAcknowledgement(t *testing.T) {
 	w := &world{t: t, now: time.Unix(1000, 0)}
 	minute := pause.Duration(time.Minute)
@@ -91,11 +93,12 @@ func TestReleasedWithoutAcknowledgement(t *testing.T) {
 	s := request.Status(&w.state)
 	if s.Counts.Acknowledged != 1 || s.Counts.Objects != 2 || s.Counts.Pending != 1 || len(s.Unacknowledged) != 1 || s.Unacknowledged[0].Object != machine.String() ||
 		s.Clusters[0].Pending != 1 || !strings.Contains(s.Message, "1 of 2 objects") || !strings.Contains(s.Message, machine.Short()) {
-		t.Errorf("%+v", s)
+		t.Errorf("Status = %+v", s)
 	}
 }
 
-// The definition of a kind gives its objects their time to acknowledge, and the Pause's own time for the kind goes before it.
+// TestTimeToAcknowledge checks that a kind's definition sets its timeout for acknowledgements, and that the timeout in
+// the Pause's spec takes precedence.
 func TestTimeToAcknowledge(t *testing.T) {
 	slow := ref("Slow", "s").GroupKind()
 	for name, c := range map[string]struct {
@@ -115,16 +118,16 @@ func TestTimeToAcknowledge(t *testing.T) {
 			}
 			w.state.Apply(request.Paused{Roots: []object.Ref{root.Ref}}, w.now)
 			if got := w.state.AcknowledgeBy(slow).Sub(w.now); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
+				t.Errorf("timeout = %s, want %s", got, c.want)
 			}
 			if got := w.state.AcknowledgeBy("Machine." + object.CoreGroup).Sub(w.now); got != time.Minute {
-				t.Errorf("another kind: %s", got)
+				t.Errorf("timeout of another kind = %s, want 1m", got)
 			}
 		})
 	}
 }
 
-// released ends the pause; the objects do not wake in time.
+// released ends the pause, with objects that do not wake in time.
 func (w *world) released(silent map[string][]pause.Wait) {
 	w.t.Helper()
 	w.state.Apply(request.ReleaseRequested{}, w.now)

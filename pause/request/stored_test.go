@@ -11,13 +11,13 @@ import (
 	"scute.dev/pause/request"
 )
 
-// TestStored holds what is in the logs of users to what it was when it was written.
+// TestStored checks that stored events still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Events(t, request.NewCatalog(), pause.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
-// TestHistories replays Pauses of earlier versions and compares what users were shown: the status in each phase, and at the end. The
-// process was killed in one of them.
+// TestHistories replays Pauses of earlier versions, one of them with a killed process, and compares the status in each
+// phase and at the end.
 func TestHistories(t *testing.T) {
 	pinned.Histories(t, request.NewCatalog(), func(_ *testing.T, events []pinned.History[request.Event]) any {
 		var s request.State

@@ -16,9 +16,9 @@ import (
 	"scute.dev/pause/request"
 )
 
-// TestDeathAtEveryEffect kills the process at each of its appends and writes, before it has happened and after, until a pause gets
-// through: between the mark on a Cluster and its record, and between what is restored and its record, among them. The next process
-// brings it to the end that a pause without a death has.
+// TestDeathAtEveryEffect kills the process before and after each of its appends and writes, such as between the
+// annotation of a Cluster and its record, or between a restore and its record. The next process must complete the pause
+// with the same result.
 func TestDeathAtEveryEffect(t *testing.T) {
 	l := logtest.Open(t)
 	for _, after := range []bool{false, true} {
@@ -32,17 +32,17 @@ func TestDeathAtEveryEffect(t *testing.T) {
 					t.Fatalf("effect %d: %v", n, err)
 				}
 				if err := drive(t, "heir", &life{}, l, w, id, release); err != nil {
-					t.Fatalf("after a death at effect %d: %v", n, err)
+					t.Fatalf("after a crash at effect %d: %v", n, err)
 				}
 				s := stateOf(t, l, id)
 				w.isOver(t, &s)
 				if len(s.Acks) != 4 || s.AsleepAll > 0 {
-					t.Errorf("after a death at effect %d: %d objects have acknowledged, %d are not awake", n, len(s.Acks), s.AsleepAll)
+					t.Errorf("after a crash at effect %d: %d objects have acknowledged, %d are not awake", n, len(s.Acks), s.AsleepAll)
 				}
 				if err == nil {
-					t.Logf("%d effects tried", n)
+					t.Logf("tried %d effects", n)
 					if n < 10 {
-						t.Error("a pause has more effects")
+						t.Error("a pause must have at least 10 effects")
 					}
 					return
 				}
@@ -51,7 +51,8 @@ func TestDeathAtEveryEffect(t *testing.T) {
 	}
 }
 
-// A Pause that is deleted while objects have not acknowledged is restored at once.
+// TestReleaseBeforeItIsAcknowledged checks that a Pause that is deleted before all objects have acknowledged is
+// restored at once.
 func TestReleaseBeforeItIsAcknowledged(t *testing.T) {
 	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/silent"
 	w.silent = true
@@ -62,18 +63,18 @@ func TestReleaseBeforeItIsAcknowledged(t *testing.T) {
 	s := stateOf(t, l, id)
 	w.isOver(t, &s)
 	if s.Acks[machine("a")].How != "" {
-		t.Errorf("%+v", s.Acks)
+		t.Errorf("acknowledgements = %+v, want none of the Machine", s.Acks)
 	}
 }
 
-// A Pause that is deleted in the middle of a turn is restored without a wait.
+// TestReleaseDuringATurn checks that a Pause that is deleted during a reconciliation is restored without a wait.
 func TestReleaseDuringATurn(t *testing.T) {
 	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/late"
 	ask(t, l, id)
 	release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledging)
 	err := drive(t, "one", &life{}, overtaken{l, release}, w, id, func() {
 		if s := stateOf(t, l, id); s.Releasing && s.RestoredAt.IsZero() {
-			t.Error("it waits before it restores")
+			t.Error("the runner waits before it restores")
 		}
 	})
 	if err != nil {
@@ -83,7 +84,7 @@ func TestReleaseDuringATurn(t *testing.T) {
 	w.isOver(t, &s)
 }
 
-// overtaken is a log in which somebody else writes just before each commit.
+// overtaken is a log that calls write before each commit, to simulate another writer.
 type overtaken struct {
 	aggregate.Log
 
@@ -95,8 +96,8 @@ func (o overtaken) Append(ctx context.Context, c eventlog.Commit) (eventlog.Rece
 	return o.Log.Append(ctx, c)
 }
 
-// While the API server refuses to write, a Pause says what is refused and what to do, and continues once it may: when it pauses, and
-// when it restores.
+// TestRefusedWrites checks that a Pause reports a write that the API server refuses, with what to do, and continues
+// once writes are permitted: while pausing and while restoring.
 func TestRefusedWrites(t *testing.T) {
 	for name, at := range map[string]v1alpha1.PausePhase{"pausing": v1alpha1.PausePausing, "restoring": v1alpha1.PauseRestoring} {
 		t.Run(name, func(t *testing.T) {
@@ -122,16 +123,17 @@ func TestRefusedWrites(t *testing.T) {
 			s := stateOf(t, l, id)
 			w.isOver(t, &s)
 			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "it is tried again") || s.TransientFailure != (request.TransientFailure{}) {
-				t.Errorf("said %+v, left %+v", said, s.TransientFailure)
+				t.Errorf("reported failure = %+v, remaining failure = %+v, want none remaining", said, s.TransientFailure)
 			}
 			if at == v1alpha1.PauseRestoring && !strings.Contains(said.Next, "remove finalizer scute.dev/pause") {
-				t.Errorf("next %q", said.Next)
+				t.Errorf("Next = %q, want advice to remove the finalizer", said.Next)
 			}
 		})
 	}
 }
 
-// A process dies after it has paused a Cluster, and before the log has that. A user resumes the Cluster. The next process leaves it to them.
+// TestResumedBeforeThePauseIsRecorded kills the process after it paused a Cluster and before this is recorded, and then
+// resumes the Cluster as a user. The next process must not pause it again.
 func TestResumedBeforeThePauseIsRecorded(t *testing.T) {
 	l, tried := logtest.Open(t), 0
 	for n := 1; n < 20; n++ {
@@ -154,18 +156,18 @@ func TestResumedBeforeThePauseIsRecorded(t *testing.T) {
 		err := drive(t, "heir", &life{}, l, w, id, func() {
 			if s := stateOf(t, l, id); !s.Releasing && len(s.Set) == 2 {
 				if paused, _ := w.holds(t, "a"); paused {
-					t.Errorf("after a death at effect %d: it is paused again", n)
+					t.Errorf("after a crash at effect %d: the Cluster was paused again", n)
 				}
 				release()
 			}
 		})
 		if err != nil {
-			t.Fatalf("after a death at effect %d: %v", n, err)
+			t.Fatalf("after a crash at effect %d: %v", n, err)
 		}
 		s := stateOf(t, l, id)
 		w.isOver(t, &s)
 	}
 	if tried == 0 {
-		t.Error("no process died between the two")
+		t.Error("no process was killed between the write and its record")
 	}
 }

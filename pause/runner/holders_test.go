@@ -52,12 +52,12 @@ func (o *other) restore() {
 func (w *world) wantPaused(t *testing.T, when string, paused bool) {
 	t.Helper()
 	if is, annotations := w.holds(t, "a"); is != paused {
-		t.Errorf("%s: Cluster a: paused %t with %v", when, is, annotations)
+		t.Errorf("%s: Cluster a: paused %t with annotations %v", when, is, annotations)
 	}
 }
 
-// A task of a run and a Pause hold a Cluster together, whichever came first. Neither unpauses it while the other holds it, and the
-// last one restores what was found.
+// TestBesideATaskOfARun checks that a task of a run and a Pause can hold a Cluster at the same time, in any order. The
+// Cluster stays paused until both have released it, and the last one restores the original state.
 func TestBesideATaskOfARun(t *testing.T) {
 	for name, c := range map[string]struct{ runFirst, runLast bool }{
 		"the run within the Pause": {false, false}, "the run after the Pause": {false, true},
@@ -101,7 +101,8 @@ func TestBesideATaskOfARun(t *testing.T) {
 	}
 }
 
-// A Pause of a Cluster that a move holds waits and says for which, and a move cannot take a Cluster that a Pause holds.
+// TestBesideAMove checks that a Pause waits for a move that holds the Cluster and reports which move, and that a move
+// cannot hold a Cluster that a Pause holds.
 func TestBesideAMove(t *testing.T) {
 	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
 	move := w.other(t, hold.ByMove("fleet/m/1", "log"))
@@ -115,17 +116,17 @@ func TestBesideAMove(t *testing.T) {
 		if i := slices.IndexFunc(s.Pending.For, func(p pause.Wait) bool { return p.Ref == move.root.Ref }); i >= 0 && waited == "" {
 			waited = s.Pending.For[i].Why
 			if _, annotations := w.holds(t, "a"); len(annotations) != 2 {
-				t.Errorf("beside the move: %v", annotations)
+				t.Errorf("annotations while the move holds the Cluster = %v, want 2", annotations)
 			}
 			if message, _ := request.Explain(&s); s.Phase == v1alpha1.PauseAcknowledged || !strings.Contains(message, "it is held by move fleet/m/1") {
-				t.Errorf("%s: %q", s.Phase, message)
+				t.Errorf("phase %s with message %q, want a wait for the move", s.Phase, message)
 			}
 			move.restore()
 		}
 		if s.Phase == v1alpha1.PauseAcknowledged && !s.Releasing {
 			w.wantPaused(t, "when every object has acknowledged", true)
 			if how := s.Acks[machine("a")].How; how != pause.ByCondition {
-				t.Errorf("the Machine acknowledged by %q: what it said for the move counts", how)
+				t.Errorf("the Machine acknowledged by %q: its acknowledgement of the move was counted", how)
 			}
 			refused = move.set()
 		}
@@ -135,17 +136,17 @@ func TestBesideAMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	if waited != "it is held by move fleet/m/1 in event log log" {
-		t.Errorf("waited for %q", waited)
+		t.Errorf("the Pause waited for %q", waited)
 	}
 	if !errors.Is(refused, hold.ErrHeld) || !strings.Contains(refused.Error(), "it is held by Pause fleet/p") {
-		t.Errorf("the move was told: %v", refused)
+		t.Errorf("the move's error = %v, want ErrHeld with the Pause", refused)
 	}
 	s := stateOf(t, l, id)
 	w.isOver(t, &s)
 }
 
-// A user pauses a Cluster while a Pause holds it. What was found before does not say so, and the fields that the API server says the user
-// manages do: the Cluster stays paused.
+// TestAPauseOfTheUserStays checks that a Cluster stays paused if a user pauses it while a Pause holds it. The recorded
+// state does not show this, but the managed fields do.
 func TestAPauseOfTheUserStays(t *testing.T) {
 	for name, manager := range map[string]string{"of the user": "flux", "of scute": kube.FieldManager, "of nobody that is known": "ancient-changes"} {
 		t.Run(name, func(t *testing.T) {
@@ -164,13 +165,14 @@ func TestAPauseOfTheUserStays(t *testing.T) {
 			}
 			w.wantPaused(t, "when the Pause is over", manager == "flux")
 			if _, annotations := w.holds(t, "a"); len(annotations) > 0 {
-				t.Errorf("annotations are left: %v", annotations)
+				t.Errorf("annotations remain: %v", annotations)
 			}
 		})
 	}
 }
 
-// A user had paused a Cluster, and resumes it while a Pause holds it. It is not paused again when the Pause is over.
+// TestAResumeOfTheUserStays checks that a Cluster that a user had paused, and resumes while a Pause holds it, is not
+// paused again by the restore.
 func TestAResumeOfTheUserStays(t *testing.T) {
 	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
 	ask(t, l, id)
@@ -187,6 +189,6 @@ func TestAResumeOfTheUserStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if paused, annotations := w.holds(t, "b"); paused || len(annotations) > 0 {
-		t.Errorf("when the Pause is over: paused %t with %v", paused, annotations)
+		t.Errorf("after the Pause: paused %t with annotations %v", paused, annotations)
 	}
 }

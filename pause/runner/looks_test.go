@@ -10,8 +10,9 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// A look at what is below many Clusters takes seconds of the API server, which their controllers need too: they get at least as much,
-// while they are waited for, when all is at rest, and until they are awake again.
+// TestLargeLooksLeaveTimeToTheControllers checks that the runner waits at least as long as its last read of the objects
+// took. For many Clusters such a read occupies the API server for seconds, which the controllers need to acknowledge
+// and to resume.
 func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	const took = 40 * time.Second
 	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/large"
@@ -28,7 +29,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	r.After = func(wait time.Duration) <-chan time.Time {
 		passed.Add(int64(wait))
 		if waits++; wait < took {
-			t.Errorf("wait %d, %s: %s, want %s at least", waits, stateOf(t, l, id).Phase, wait, took)
+			t.Errorf("wait %d, phase %s: %s, want at least %s", waits, stateOf(t, l, id).Phase, wait, took)
 		}
 		switch {
 		case waits == 3:
@@ -40,7 +41,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 			w.do(func() { w.asleep = false })
 			resumed = true
 		case waits == 10:
-			t.Errorf("after ten looks it is %s", stateOf(t, l, id).Phase)
+			t.Errorf("phase after ten reads = %s", stateOf(t, l, id).Phase)
 			stop()
 		}
 		over := make(chan time.Time, 1)
@@ -53,6 +54,6 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	s := stateOf(t, l, id)
 	w.isOver(t, &s)
 	if !resumed {
-		t.Error("it did not wait for what was asleep")
+		t.Error("the runner did not wait for objects that were still paused")
 	}
 }

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// TestRest: a few pauses at rest are looked at as often as one; many share the looks.
+// TestRest checks that each of a few acknowledged pauses is observed as often as a single one, and that many share a
+// limited rate.
 func TestRest(t *testing.T) {
 	for pauses, want := range map[int64]time.Duration{1: lookSlow, 30: lookSlow, 31: 15*time.Second + 500*time.Millisecond, 1000: 500 * time.Second} {
 		if got := rest(pauses); got != want {
-			t.Errorf("of %d, each waits %s, want %s", pauses, got, want)
+			t.Errorf("rest(%d) = %s, want %s", pauses, got, want)
 		}
 	}
 }
 
-// TestPausesAtRestAreCounted: one counts as long as it waits, and no longer when something has happened.
+// TestPausesAtRestAreCounted checks that a pause counts as resting while it waits, and no longer after an event.
 func TestPausesAtRestAreCounted(t *testing.T) {
 	r := &Runner{}
 	news := make(chan uint64)
@@ -30,6 +31,6 @@ func TestPausesAtRestAreCounted(t *testing.T) {
 		t.Error(err)
 	}
 	if n := r.resting.Load(); n != 0 {
-		t.Errorf("%d pauses are at rest, want 0", n)
+		t.Errorf("%d pauses count as resting, want 0", n)
 	}
 }

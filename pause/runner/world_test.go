@@ -36,8 +36,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an API server with Clusters, and what belongs to them. It outlives the processes that drive pauses. Each Cluster has one
-// Machine, whose controller acknowledges the pause at once unless it is silent.
+// world is an API server with Clusters and their Machines. It outlives the processes that drive pauses. Each Cluster
+// has one Machine, whose controller acknowledges a pause at once unless it is silent.
 type world struct {
 	url string
 
@@ -45,10 +45,10 @@ type world struct {
 	clusters map[string][]byte
 	version  int
 	silent   bool
-	asleep   bool // the Machines say that they are paused
-	// denied says that the server refuses every write.
+	asleep   bool // the Machines still report that they are paused
+	// denied makes the server refuse every write.
 	denied bool
-	// looked is called at each look at what is below the Clusters.
+	// looked is called at each read of the objects below the Clusters.
 	looked func()
 }
 
@@ -115,7 +115,7 @@ func (w *world) do(f func()) {
 	f()
 }
 
-// holds is whether a Cluster is paused, and the annotations on it.
+// holds reports whether a Cluster is paused, and returns its annotations.
 func (w *world) holds(t *testing.T, name string) (paused bool, annotations map[string]string) {
 	t.Helper()
 	w.mu.Lock()
@@ -145,7 +145,7 @@ func (graph) Kind(ref object.Ref) (kube.Type, error) {
 	return kube.Type{Group: ref.Group, Kind: ref.Kind, Plural: strings.ToLower(ref.Kind) + "s", Versions: []string{"v1beta2"}, Namespaced: true}, nil
 }
 
-// Below implements hold.Graph. The Machine of a Cluster says what its controller does.
+// Below implements hold.Graph. The condition of a Machine follows its Cluster, as if set by its controller.
 func (g graph) Below(context.Context) (below []pause.Subject, _ []object.Observed, err error) {
 	if g.world.looked != nil {
 		g.world.looked()
@@ -181,7 +181,7 @@ func machine(cluster string) object.Ref {
 
 var errDead = errors.New("the process is dead")
 
-// life is a process that dies at one of its effects, before it has happened or after. Effects are appends to the log and writes to
+// life is a process that dies at one of its effects, before or after it. Effects are appends to the log and writes to
 // the API server.
 type life struct {
 	mu      sync.Mutex
@@ -216,7 +216,7 @@ func (l *life) die() {
 	l.stop()
 }
 
-// logOf is the log as a process has it.
+// logOf is the log of a process.
 type logOf struct {
 	aggregate.Log
 	*life
@@ -230,7 +230,7 @@ func (l logOf) Append(ctx context.Context, c eventlog.Commit) (r eventlog.Receip
 	return r, err
 }
 
-// callsOf is the API server as a process has it.
+// callsOf is the connection of a process to the API server.
 type callsOf struct {
 	http.RoundTripper
 	*life
@@ -251,7 +251,7 @@ func (c callsOf) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return answer, err
 }
 
-// process is a runner as a process has it. between is called whenever it would wait; it waits no time.
+// process returns a runner of a process. It calls between instead of each wait.
 func process(t *testing.T, name string, l *life, log aggregate.Log, w *world, between func()) *runner.Runner {
 	t.Helper()
 	transport := &http.Transport{}
@@ -284,7 +284,7 @@ func drive(t *testing.T, name string, l *life, log aggregate.Log, w *world, id s
 	return err
 }
 
-// asker asks for pauses and releases them, as the controller does.
+// asker returns a runner that requests and releases pauses, as the controller does.
 func asker(log aggregate.Log) *runner.Runner { return &runner.Runner{Log: log, Incarnation: "asker"} }
 
 func ask(t *testing.T, log aggregate.Log, id string) {
@@ -311,7 +311,7 @@ func stateOf(t *testing.T, log aggregate.Log, id string) (s request.State) {
 	return s
 }
 
-// releaseWhen asks for the end of a pause once it is in one of the phases.
+// releaseWhen returns a function that releases a pause once it is in one of the phases.
 func releaseWhen(t *testing.T, log aggregate.Log, id string, phases ...v1alpha1.PausePhase) func() {
 	return func() {
 		if s := stateOf(t, log, id); slices.Contains(phases, s.Phase) && !s.Releasing {
@@ -322,18 +322,18 @@ func releaseWhen(t *testing.T, log aggregate.Log, id string, phases ...v1alpha1.
 	}
 }
 
-// isOver holds the end of a pause against what was there before it.
+// isOver checks that a pause is released and that the Clusters are in their original state.
 func (w *world) isOver(t *testing.T, s *request.State) {
 	t.Helper()
 	if s.Phase != v1alpha1.PauseReleased {
-		t.Errorf("phase %s", s.Phase)
+		t.Errorf("phase = %s, want Released", s.Phase)
 	}
 	for name, found := range map[string]bool{"a": false, "b": true} {
 		if paused, annotations := w.holds(t, name); paused != found || len(annotations) > 0 {
-			t.Errorf("Cluster %s: paused %t with %v, want %t with nothing", name, paused, annotations, found)
+			t.Errorf("Cluster %s: paused %t with annotations %v, want %t without annotations", name, paused, annotations, found)
 		}
 		if i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref.Name == name }); i < 0 || s.Roots[i].Found != found {
-			t.Errorf("the log has of Cluster %s: %+v", name, s.Roots)
+			t.Errorf("recorded state of Cluster %s = %+v", name, s.Roots)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestTheConfigurationBeforeIsKept: whenever the process dies while the file is replaced, a rollback puts the old one back.
+// TestTheConfigurationBeforeIsKept checks that a rollback restores the earlier file, even if the process crashes while
+// the file is replaced.
 func TestTheConfigurationBeforeIsKept(t *testing.T) {
 	for name, stored := range map[string]bool{"before the record is stored": false, "when it is": true} {
 		t.Run(name, func(t *testing.T) {
@@ -38,21 +39,21 @@ func TestTheConfigurationBeforeIsKept(t *testing.T) {
 			}
 			w := &configWriter{sink: ConfigSink{File: file}}
 			if err := w.writeFile(attempt(), []byte("new")); err == nil {
-				t.Fatal("it lives")
+				t.Fatal("writeFile succeeded, want the error of Record")
 			}
 			if err := w.writeFile(attempt(), []byte("new")); err != nil {
 				t.Fatal(err)
 			}
 			if got, _ := os.ReadFile(file); string(got) != "new" {
-				t.Fatalf("written is %q", got)
+				t.Fatalf("file = %q, want new", got)
 			}
-			for range 2 { // the process may die behind an undo too
+			for range 2 { // the process may crash after an undo too
 				if err := w.RestoreConfig(attempt()); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if got, _ := os.ReadFile(file); string(got) != "old" {
-				t.Errorf("the rollback leaves %q", got)
+				t.Errorf("file after the rollback = %q, want old", got)
 			}
 		})
 	}

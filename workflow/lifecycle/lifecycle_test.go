@@ -50,7 +50,7 @@ func asJSON(t *testing.T, text string) json.RawMessage {
 	return data
 }
 
-// whole are parameters that serve all six.
+// whole has parameters for all six workflows.
 const whole = `
 cluster:
   name: prod
@@ -92,7 +92,7 @@ func TestTheSixWorkflows(t *testing.T) {
 					}
 				}
 				if i > 0 && (len(task.Needs) != 1 || task.Needs[0].Task != d.Tasks[i-1].Name) {
-					t.Errorf("%s needs %v", task.Name, task.Needs)
+					t.Errorf("task %s needs %v, want the task before it", task.Name, task.Needs)
 				}
 				got = append(got, line)
 			}
@@ -100,13 +100,14 @@ func TestTheSixWorkflows(t *testing.T) {
 				t.Error(diff)
 			}
 			if again := build(t, name, whole, deps(true)); again.Hash() != d.Hash() {
-				t.Error("another construction gives another definition")
+				t.Error("a second construction has another hash")
 			}
 		})
 	}
 }
 
-// The tasks are those of the design, in its order. What an upgrade pauses is held until the run ends, after all of them.
+// TestTheTasksOfTheDesign checks that the tasks are those of the design, in its order, and that the pause of an upgrade
+// is held until the run ends.
 func TestTheTasksOfTheDesign(t *testing.T) {
 	text, err := os.ReadFile("testdata/tasks.txt")
 	if err != nil {
@@ -122,19 +123,19 @@ func TestTheTasksOfTheDesign(t *testing.T) {
 		for i := range d.Tasks {
 			if own := &d.Tasks[i].Steps[0]; own.Kind == "Pause" {
 				if !own.Holds || d.Tasks[i-1].Name != "pre-upgrade" {
-					t.Errorf("%s: it must hold, and begin after pre-upgrade: %+v", lines[0], own)
+					t.Errorf("%s: the pause must hold, and start after pre-upgrade: %+v", lines[0], own)
 				}
 			} else if got = append(got, d.Tasks[i].Name); own.Releases != "" {
-				t.Errorf("%s: %s ends the pause before the run ends", lines[0], d.Tasks[i].Name)
+				t.Errorf("%s: task %s releases the pause before the run ends", lines[0], d.Tasks[i].Name)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", lines[0], diff)
+			t.Errorf("tasks of %s (-want +got):\n%s", lines[0], diff)
 		}
 	}
 }
 
-// build constructs a workflow and has the engine build it.
+// build constructs a workflow, and builds its definition.
 func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Definition {
 	t.Helper()
 	named, problems := lifecycle.New(context.Background(), name, asJSON(t, params), deps)
@@ -167,7 +168,7 @@ func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Def
 	return d
 }
 
-// All that is wrong is told at once, with the field and a remedy.
+// TestProblems checks that all problems are reported at once, with the field and a remedy.
 func TestProblems(t *testing.T) {
 	for title, c := range map[string]struct {
 		name, params string
@@ -250,13 +251,13 @@ func TestProblems(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s\n%v", diff, problems)
+				t.Errorf("fields (-want +got):\n%s\n%v", diff, problems)
 			}
 		})
 	}
 }
 
-// astray binds a hook to a task of another workflow, and does not look at the error.
+// astray binds a hook to a task of another workflow, and ignores the error.
 type astray struct {
 	management.NoopHookRegistrar
 }
@@ -273,14 +274,15 @@ func TestAHookForAnUnknownTask(t *testing.T) {
 	d.Management = []management.HookRegistrar{astray{}}
 	_, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
-		t.Errorf("%v", problems)
+		t.Errorf("problems = %v, want one with the task's name", problems)
 	}
 	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
-		t.Errorf("it binds nothing here: %v", problems)
+		t.Errorf("problems of a workflow without its hooks: %v", problems)
 	}
 }
 
-// A manifest hooks each task of a named workflow. The hook sees the outputs that its task needs, and its own; what is wrong names the field.
+// TestHooksOfTheManifest checks that a manifest can add hooks to each task of a named workflow. A hook may use the
+// outputs of the tasks that its task needs, and the task's own output; problems name the field.
 func TestHooksOfTheManifest(t *testing.T) {
 	d := deps(true)
 	d.Kinds["Exec"] = &exec.Kind{Enabled: true}
@@ -313,7 +315,7 @@ func TestHooksOfTheManifest(t *testing.T) {
 			steps = append(steps, s.Name)
 		}
 		if diff := cmp.Diff([]string{"before/look", "", "after/push", "after/own"}, steps); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: steps (-want +got):\n%s", name, diff)
 		}
 	}
 	_, problems := run(lifecycle.ManagementCreate, strings.Replace(whole, "version: v1.36.0", "version: '1'", 1), "{before: {pivot: [{name: a, kind: Exec, with: {command: [a]}}]},"+
@@ -327,11 +329,11 @@ func TestHooksOfTheManifest(t *testing.T) {
 		"spec.workflow.hooks.after.post-create[2].name",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(problems[1].Remedy, "pivot-to-management, ") {
-		t.Errorf("%s\n%v", diff, problems)
+		t.Errorf("fields (-want +got):\n%s\n%v", diff, problems)
 	}
 }
 
-// missing are parameters that serve all six, whose files do not exist.
+// missing has parameters for all six workflows, with files that do not exist.
 const missing = `
 cluster: {name: prod, version: v1.36.0, template: {file: no-template.yaml}}
 management: {kubeconfig: no-management.kubeconfig}
@@ -344,8 +346,8 @@ access: {kubeconfig: no-access.kubeconfig}
 writeConfig: {file: no-folder/out.yaml}
 `
 
-// All that a workflow is going to read is read before it begins, and everything that is wrong is said at once. What it does not read may be
-// missing.
+// TestMissingFiles checks that all files of a workflow are read before it starts, and that all problems are reported at
+// once. Files that it does not read may be missing.
 func TestMissingFiles(t *testing.T) {
 	const (
 		template, management, boot = "cluster.template.file", "management.kubeconfig", "bootstrap.cluster.kubeconfig"
@@ -372,14 +374,14 @@ func TestMissingFiles(t *testing.T) {
 		for _, p := range unread {
 			got = append(got, strings.TrimPrefix(p.Field, "spec.workflow.params."))
 			if !strings.Contains(p.Message, "no such file or directory") {
-				t.Errorf("%s: %s", name, p)
+				t.Errorf("%s: problem %s, want a missing file", name, p)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: fields (-want +got):\n%s", name, diff)
 		}
 	}
-	// A template that cannot be filled in is found too, and beside wrong parameters.
+	// A template with unset variables is reported too, together with invalid parameters.
 	file := filepath.Join(t.TempDir(), "cluster.yaml")
 	if err := os.WriteFile(file, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${ZONE}\"}}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -393,12 +395,13 @@ func TestMissingFiles(t *testing.T) {
 	}
 	want := []string{"spec.workflow.params.cluster.template.file", "spec.workflow.params.bootstrap.kind.program", "spec.workflow.params.bootstrap.kind.config"}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) != 1 || err != nil || !strings.Contains(unread[0].Message, "ZONE") {
-		t.Errorf("%s\n%v\n%v\n%v", diff, problems, unread, err)
+		t.Errorf("fields (-want +got):\n%s\nproblems %v\nunread %v\nerror %v", diff, problems, unread, err)
 	}
 }
 
-// Where pre-upgrade has found that the cluster does not change, no bootstrap cluster is made, nothing is moved, and each task says so. A decision
-// that is not there, of an earlier version or of a failure that was ignored, skips nothing.
+// TestWhatIsNotNeededIsSkipped checks that if pre-upgrade found that the cluster does not change, no bootstrap cluster
+// is created and nothing is moved, and that each task reports this. Without a recorded decision, because of an earlier
+// version or an ignored failure, no task is skipped.
 func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 	for name, tasks := range map[string][]string{
 		lifecycle.ManagementUpgrade: {"CreateBootstrapCluster", "InstallBootstrapComponents", "PivotToBootstrap", "UpgradeCluster", "PivotToManagement", "DeleteBootstrapCluster"},
@@ -419,15 +422,15 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 				t.Errorf("%s: the hooks of %s are not skipped with it", name, kind)
 			}
 			output, err := named.Kinds[kind].Run(t.Context(), unneeded)
-			if kind == "UpgradeCluster" { // it looks again
+			if kind == "UpgradeCluster" { // it reads the cluster again
 				if err == nil || !strings.Contains(err.Error(), "management.kubeconfig") {
-					t.Errorf("%s: %s does not look at the cluster: %v", name, kind, err)
+					t.Errorf("%s: %s does not read the cluster: %v", name, kind, err)
 				}
 			} else if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade found nothing to upgrade`) {
-				t.Errorf("%s: %s: %s, %v", name, kind, output, err)
+				t.Errorf("%s: %s = %s, error %v", name, kind, output, err)
 			}
 			if err := named.Kinds[kind].Undo(t.Context(), call(`{"upgradeCluster": false, "cluster": {}}`)); err != nil {
-				t.Errorf("%s: the undo of %s: %v", name, kind, err)
+				t.Errorf("%s: undo of %s = %v", name, kind, err)
 			}
 			if kind != "CreateBootstrapCluster" && kind != "UpgradeCluster" {
 				continue
@@ -439,7 +442,8 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 	}
 }
 
-// A management cluster may upgrade itself, also in the daemon: without a bootstrap cluster and without a pivot.
+// TestUpgradeWithoutAPivot checks that a management cluster can upgrade itself, even in the daemon, without a bootstrap
+// cluster and a pivot.
 func TestUpgradeWithoutAPivot(t *testing.T) {
 	const params = "{cluster: {name: prod, template: {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}'}}, upgrade: {version: v1.36.1, pivot: false}}"
 	d := build(t, lifecycle.ManagementUpgrade, params, deps(false))
@@ -457,11 +461,12 @@ func TestUpgradeWithoutAPivot(t *testing.T) {
 	}
 	unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
 	if err != nil || len(unread) != 1 || unread[0].Field != "spec.workflow.params.management" {
-		t.Errorf("this machine has no cluster, and no bootstrap cluster is needed: %v, %v", unread, err)
+		t.Errorf("Read without a cluster = %v, error %v, want one problem", unread, err)
 	}
 }
 
-// The default handler of failures asks the clusters that a workflow works on: what its tasks have made by then, and nothing else.
+// TestWhatIsDiagnosed checks that the default handler of failures reads the clusters of a workflow, including those
+// that its tasks have created by then, and no others.
 func TestWhatIsDiagnosed(t *testing.T) {
 	const boot, own = `{"kubeconfig":"${tasks.create-bootstrap-cluster.output.cluster.kubeconfig:-}"}`, `{"kubeconfig":"management.kubeconfig"}`
 	for name, want := range map[string]string{
@@ -482,10 +487,10 @@ func TestWhatIsDiagnosed(t *testing.T) {
 			t.Fatal(name, problems)
 		}
 		if got := string(named.Diagnose); got != `{"namespace":"fleet","clusters":["prod"],`+want+`}` {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: Diagnose = %s", name, got)
 		}
 		if wrong := (&diagnose.Kind{Clusters: &access.Clusters{Local: true}}).Validate(named.Diagnose); len(wrong) > 0 {
-			t.Errorf("%s: %v", name, wrong)
+			t.Errorf("%s: problems %v", name, wrong)
 		}
 	}
 }

@@ -53,13 +53,13 @@ func TestExpandMakesATaskOfEachObjectAndHasOthersNeedAllOfThem(t *testing.T) {
 		names = append(names, task.Name)
 	}
 	if want := []string{"config/configmap-a", "config/configmap-b", "after"}; !slices.Equal(names, want) {
-		t.Fatalf("%v, want %v", names, want)
+		t.Fatalf("tasks = %v, want %v", names, want)
 	}
 	if d.Tasks[0].Policy != v1alpha1.Ignore || d.Tasks[1].Needs[0].Task != names[0] || len(d.Tasks[2].Needs) != 2 {
-		t.Errorf("%+v", d.Tasks)
+		t.Errorf("tasks = %+v", d.Tasks)
 	}
 	if len(s.Tasks) != 2 {
-		t.Error("the manifest itself was changed")
+		t.Error("the manifest was changed")
 	}
 }
 
@@ -71,7 +71,8 @@ func TestProblemsOfAnExpansionNameTheTaskOfTheManifest(t *testing.T) {
 	}
 }
 
-// What is in a cluster is not read by a check, and what depends on it is not held against a manifest.
+// TestCheckAsksNoCluster checks that Check reads nothing from a cluster, and reports nothing that depends on its
+// content.
 func TestCheckAsksNoCluster(t *testing.T) {
 	s := spec(t, `
 tasks:
@@ -87,7 +88,8 @@ tasks:
 	}
 }
 
-// The definition says what a Resume ends; its hash does not, so that a run from before that is known by its manifest.
+// TestResumeReleasesItsPause checks that a definition records which pause a Resume releases. The hash does not include
+// it, so that a run of an earlier version is still recognized by its manifest.
 func TestResumeReleasesItsPause(t *testing.T) {
 	d, problems, err := env().Definition(t.Context(), "fleet", "run", spec(t, `
 tasks:
@@ -98,16 +100,16 @@ tasks:
 		t.Fatal(err, problems)
 	}
 	if got := d.Tasks[1].Steps[0].Releases; got != "hold" {
-		t.Errorf("it releases %q", got)
+		t.Errorf("Releases = %q, want hold", got)
 	}
 	hash := d.Hash()
 	if d.Tasks[1].Steps[0].Releases = ""; d.Hash() != hash {
-		t.Error("the hash is another one")
+		t.Error("the hash depends on Releases")
 	}
 }
 
-// A policy may be for a type of objects. It wins over that of the kind Apply, and the task's own wins over it; what it leaves out comes from the
-// kind's.
+// TestPoliciesOfTypes checks policies for types of objects. They take precedence over the policy of kind Apply, and the
+// task's own policy over both; unset fields come from the policy of the kind.
 func TestPoliciesOfTypes(t *testing.T) {
 	d, problems, err := env().Definition(t.Context(), "fleet", "x", spec(t, `
 policies:
@@ -164,7 +166,8 @@ tasks:
 	}
 }
 
-// A run that works on a cluster gets a handler that collects evidence, where it is wanted. It is the same run without it.
+// TestDiagnosticsByDefault checks that a run that uses a cluster has a default handler that collects evidence, if this
+// is enabled. The hash is the same without it.
 func TestDiagnosticsByDefault(t *testing.T) {
 	const apply = "tasks:\n- {name: a, kind: Apply, with: {cluster: {kubeconfig: b.kubeconfig}, manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}"
 	local := &manifest.Env{Kinds: tasks.Kinds(tasks.Options{Clusters: &access.Clusters{Local: true}, Local: true, ExecEnabled: true})}
@@ -180,18 +183,18 @@ func TestDiagnosticsByDefault(t *testing.T) {
 	const both = apply + "\n- {name: b, kind: Wait, with: {object: {apiVersion: v1, kind: ConfigMap, name: a}, for: ready}}"
 	for text, want := range map[string]string{apply: `{"cluster":{"kubeconfig":"b.kubeconfig"}}`, both: `{"others":[{"kubeconfig":"b.kubeconfig"}]}`} {
 		if d := define(text, true); len(d.OnFailure) != 1 || d.OnFailure[0].Kind != "Diagnose" || string(d.OnFailure[0].With) != want {
-			t.Errorf("%+v", d.OnFailure)
+			t.Errorf("handlers = %+v", d.OnFailure)
 		}
 	}
 	if len(without.OnFailure) != 0 || with.Hash() != without.Hash() {
-		t.Errorf("%+v: the hashes are %s and %s", without.OnFailure, with.Hash(), without.Hash())
+		t.Errorf("handlers without diagnosis %+v, hashes %s and %s", without.OnFailure, with.Hash(), without.Hash())
 	}
 	for what, text := range map[string]string{
 		"nothing works on a cluster": "tasks: [{name: a, kind: Exec, with: {command: [a]}}]",
 		"it has a handler":           apply + "\nhooks: {onFailure: [{name: own, kind: Diagnose}]}",
 	} {
 		if d := define(text, true); slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Default }) {
-			t.Errorf("%s, and there is another: %+v", what, d.OnFailure)
+			t.Errorf("%s: unexpected default handler: %+v", what, d.OnFailure)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestNamed: the handlers of failures of a named workflow come after those of the run, and the manifest stays as it is.
+// TestNamed checks that a named workflow's handlers of failures come after those of the run, and that the manifest is
+// not changed.
 func TestNamed(t *testing.T) {
 	own := spec(t, `{tasks: [{name: create, kind: Own, with: {command: [begin]}}], hooks: {onFailure: [{name: tinkerbell-1, kind: Exec, with: {command: [look]}}]}}`)
 	e := env()
@@ -40,6 +41,6 @@ func TestNamed(t *testing.T) {
 	s.Hooks.OnFailure[0].Name = "tinkerbell-1"
 	_, problems, err = e.Definition(t.Context(), "fleet", "test", s)
 	if err != nil || len(problems) != 1 || problems[0].Field != "spec.hooks.onFailure[0].name" || problems[0].Warning {
-		t.Errorf("the manifest has a handler of the same name: %v, %v", problems, err)
+		t.Errorf("with a second handler of the same name: problems %v, error %v", problems, err)
 	}
 }

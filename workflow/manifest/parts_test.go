@@ -27,7 +27,7 @@ func TestNeedParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			problems := needParts(c.tasks, "app", c.parts)
 			if len(problems) != c.problems {
-				t.Errorf("problems %v", problems)
+				t.Errorf("problems = %v", problems)
 			}
 			if diff := cmp.Diff(c.want, c.tasks[0].Needs); diff != "" {
 				t.Error(diff)

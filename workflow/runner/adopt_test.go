@@ -8,7 +8,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestDigest: every event of a client that can change what a run does counts, and what only stops or continues it does not.
+// TestDigest checks that the digest includes each event of a client that can change what a run does, and no event that
+// only stops or continues it.
 func TestDigest(t *testing.T) {
 	plain := map[string]any{
 		"paused": workflow.Paused{}, "resumed": workflow.Resumed{Rerun: []string{"a"}}, "aborted": workflow.Aborted{},
@@ -30,12 +31,12 @@ func TestDigest(t *testing.T) {
 	}
 	for name, e := range plain {
 		if got := Digest("before", event(e, "user/a")); got != "before" {
-			t.Errorf("%s counts", name)
+			t.Errorf("event %s changes the digest", name)
 		}
 	}
 	for name, e := range brings {
 		if got := Digest("before", event(e, "user/a")); got == "before" {
-			t.Errorf("%s does not count", name)
+			t.Errorf("event %s does not change the digest", name)
 		}
 	}
 	listed := make(map[string]bool)
@@ -45,17 +46,17 @@ func TestDigest(t *testing.T) {
 	for typ := range catalog.Types() {
 		for _, actor := range []string{"user/a", "local/daemon/one", "daemon", "nonsense"} {
 			if got := Digest("", eventlog.Event{Type: typ, Actor: actor, Data: []byte(`{}`)}); (got == "") != listed[typ] {
-				t.Errorf("%s of %s: %q", typ, actor, got)
+				t.Errorf("%s of %s: digest %q", typ, actor, got)
 			}
 		}
 		for _, actor := range []string{"daemon/one", "resource/ns/name"} {
 			if got := Digest("", eventlog.Event{Type: typ, Actor: actor, Data: []byte(`{"with":1}`)}); got != "" {
-				t.Errorf("%s of %s counts", typ, actor)
+				t.Errorf("%s of %s changes the digest", typ, actor)
 			}
 		}
 		delete(listed, typ)
 	}
 	if len(listed) > 0 {
-		t.Errorf("no catalog has %v", listed)
+		t.Errorf("types that are not in the catalog: %v", listed)
 	}
 }

@@ -17,11 +17,11 @@ import (
 
 func nothing(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil }
 
-// errDead is what a killed process sees.
+// errDead is the error of every call of a killed process.
 var errDead = errors.New("the process is dead")
 
-// mortal is the log as a process has it that can be killed: after that nothing is stored any more. It may be set to die at
-// its n-th append, before it is stored or after.
+// mortal is the log of a process that can be killed: after that nothing is stored any more. It can be set to die at its
+// n-th append, before or after the commit is stored.
 type mortal struct {
 	aggregate.Log
 	dead    atomic.Bool
@@ -52,7 +52,7 @@ func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 	return r, err
 }
 
-// flaky is a log of which every second call fails: the append is stored or not, and nobody knows.
+// flaky is a log of which every second call fails: the commit may be stored or not.
 type flaky struct {
 	aggregate.Log
 	calls atomic.Int32
@@ -72,8 +72,8 @@ func (f *flaky) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt
 	}
 }
 
-// TestDeathAtEveryAppend kills the process at each of its appends, before it is stored and after, and lets another one
-// continue: the run ends as it does without, and nothing that the log has as done is done again.
+// TestDeathAtEveryAppend kills the process before and after each of its appends, and continues with another process.
+// The result must be the same as without a crash, and nothing that the log records as done may run again.
 func TestDeathAtEveryAppend(t *testing.T) {
 	deaths := 0
 	for name, manifest := range map[string]string{
@@ -122,7 +122,7 @@ tasks:
 				for _, after := range []bool{false, true} {
 					run := fmt.Sprintf("run/%d/%t", at, after)
 					if got := live(t, w, d, run, &mortal{Log: w.log, at: at, after: after}); got != want {
-						t.Errorf("died at append %d (stored: %t): it ends\n%s\nand should end\n%s", at, after, got, want)
+						t.Errorf("crash at append %d (stored: %t): result\n%s\nwant\n%s", at, after, got, want)
 					}
 					nothingTwice(t, w.history(run))
 					deaths++
@@ -130,10 +130,10 @@ tasks:
 			}
 		})
 	}
-	t.Logf("%d deaths", deaths)
+	t.Logf("%d crashes", deaths)
 }
 
-// live drives a run with a log that may die, and then with new processes, to its end.
+// live drives a run with a log that may die, and then with new processes until it ends.
 func live(t *testing.T, w *world, d *workflow.Definition, run string, first *mortal) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -164,7 +164,7 @@ func live(t *testing.T, w *world, d *workflow.Definition, run string, first *mor
 	return out + " " + workflow.Status(s).Message
 }
 
-// nothingTwice holds that no step is started again once the log has it as done or undone.
+// nothingTwice checks that no step starts again that the log records as done or undone.
 func nothingTwice(t *testing.T, history []workflow.Event) {
 	t.Helper()
 	type step struct{ task, step string }
@@ -179,11 +179,11 @@ func nothingTwice(t *testing.T, history []workflow.Event) {
 			undone[step{e.Task, e.Step}] = true
 		case workflow.TaskStarted:
 			if done[step{e.Task, e.Step}] {
-				t.Errorf("%s %s was done, and is started again", e.Task, e.Step)
+				t.Errorf("%s %s was done and started again", e.Task, e.Step)
 			}
 		case workflow.UndoStarted:
 			if undone[step{e.Task, e.Step}] {
-				t.Errorf("%s %s was undone, and is undone again", e.Task, e.Step)
+				t.Errorf("%s %s was undone, and its undo started again", e.Task, e.Step)
 			}
 		}
 	}

@@ -26,14 +26,15 @@ func (a *acting) Run(ctx context.Context, c *task.Call) (json.RawMessage, error)
 	return a.run(ctx, c)
 }
 
-// doing has the kind Do be a function.
+// doing returns kinds in which Do is the function.
 func (w *world) doing(run func(context.Context, *task.Call) (json.RawMessage, error)) func(context.Context, workflow.Header) (task.Kinds, error) {
 	return func(context.Context, workflow.Header) (task.Kinds, error) {
 		return task.Kinds{"Do": &acting{kind{world: w}, run}}, nil
 	}
 }
 
-// TestAllOfAnAttemptWorksAgain: an attempt may ask from many goroutines, and each of them is answered.
+// TestAllOfAnAttemptWorksAgain checks that several goroutines of an attempt can wait for its worker, and that each of
+// them is woken.
 func TestAllOfAnAttemptWorksAgain(t *testing.T) {
 	w := newWorld(t)
 	r := w.process("one", nil)
@@ -78,7 +79,8 @@ func TestAllOfAnAttemptWorksAgain(t *testing.T) {
 	w.want("Succeeded a=Succeeded")
 }
 
-// TestAttemptsNeedNoDriver: one that has not waited works on without asking, and one that has to end asks nobody.
+// TestAttemptsNeedNoDriver checks that an attempt that has not waited continues without a request, and that an attempt
+// that must end does not wait for its driver.
 func TestAttemptsNeedNoDriver(t *testing.T) {
 	w := newWorld(t)
 	r := w.process("one", nil)
@@ -87,7 +89,7 @@ func TestAttemptsNeedNoDriver(t *testing.T) {
 	waits := make(chan struct{})
 	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err := c.WorksAgain(ended); err != nil {
-			t.Errorf("it has not waited, and was told: %v", err)
+			t.Errorf("WorksAgain without a wait = %v", err)
 		}
 		c.Waits()
 		close(waits)
@@ -105,11 +107,12 @@ func TestAttemptsNeedNoDriver(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(patience):
-		t.Fatal("the driver never ends")
+		t.Fatal("the driver does not end")
 	}
 }
 
-// TestTheTimeOfAnAttemptContinues while it waits for a place.
+// TestTheTimeOfAnAttemptContinues checks that the timeout of an attempt includes the time in which it waits for a
+// worker.
 func TestTheTimeOfAnAttemptContinues(t *testing.T) {
 	w := newWorld(t)
 	waits, holds := make(chan struct{}), make(chan struct{})
@@ -128,11 +131,11 @@ func TestTheTimeOfAnAttemptContinues(t *testing.T) {
 	close(holds)
 	w.untilPhase(runs, id, v1alpha1.RunAborted)
 	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "ran out of time") {
-		t.Errorf("%s", status.Message)
+		t.Errorf("message = %s, want the timeout", status.Message)
 	}
 }
 
-// TestAPartOfAnAttemptNoLongerAsks: when the time of a part is over, the attempt need not have a place, and gets none.
+// TestAPartOfAnAttemptNoLongerAsks checks that the request for a worker is dropped if the context of a part ends.
 func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 	w := newWorld(t)
 	waits, holds, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -156,19 +159,20 @@ func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 	w.eventually("it asks for a place", func() bool { return r.Throttled(id).Reason == supervise.NoFreePlace })
 	over()
 	if err := <-refused; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("WorksAgain = %v, want context.Canceled", err)
 	}
 	other.Give()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := r.Places.Place("").Take(ctx); err != nil {
-		t.Error("it has a place, and only waits")
+		t.Error("it has a worker although it only waits")
 	}
 	close(end)
 	w.untilPhase(runs, id, v1alpha1.RunSucceeded)
 }
 
-// TestAFreePlaceWakesTheDriver also when it becomes free after the driver has asked for it, and before it sleeps. Here no time ever passes.
+// TestAFreePlaceWakesTheDriver checks that a worker that becomes free wakes the driver, even between its request and
+// its sleep. In this test no time passes.
 func TestAFreePlaceWakesTheDriver(t *testing.T) {
 	w := newWorld(t)
 	r := w.process("one", nil)
@@ -197,12 +201,13 @@ func TestAFreePlaceWakesTheDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want("Succeeded a=Succeeded")
-	if most := wakes + 3; sleeps > most { // and for the place, the beginning and the end
-		t.Errorf("the driver was awake %d times, want %d at most", sleeps, most)
+	if most := wakes + 3; sleeps > most { // and for the worker, the start and the end
+		t.Errorf("the driver woke up %d times, want at most %d", sleeps, most)
 	}
 }
 
-// TestAnUndoIsNotKeptWaiting: other runs that hold all places cannot use up the time of an undo that has begun.
+// TestAnUndoIsNotKeptWaiting checks that runs that use all workers do not use up the timeout of an undo that has
+// started.
 func TestAnUndoIsNotKeptWaiting(t *testing.T) {
 	w := newWorld(t)
 	undo := w.gate("undo made")
@@ -217,7 +222,8 @@ func TestAnUndoIsNotKeptWaiting(t *testing.T) {
 	w.untilPhase(runs, "ns/made/0", v1alpha1.RunRolledBack)
 }
 
-// TestQuotaIsToldBesideWhatWorksAgain: a run whose namespace is above its quota says so all the time, whatever works in it.
+// TestQuotaIsToldBesideWhatWorksAgain checks that a run whose namespace exceeds its quota reports it throughout, even
+// while its tasks continue.
 func TestQuotaIsToldBesideWhatWorksAgain(t *testing.T) {
 	w := newWorld(t)
 	wait, first, work := w.gate("wait"), w.gate("first"), w.gate("work")
@@ -252,7 +258,7 @@ tasks:
 	close(wait)
 	w.until("works again wait")
 	if other.Load() {
-		t.Error("it said in between that nothing keeps it from starting what is next")
+		t.Error("the run was not throttled for a moment")
 	}
 	over.Store(false)
 	close(work)

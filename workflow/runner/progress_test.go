@@ -10,7 +10,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// An attempt says what it waits for when that changes, and not again: the log gets the latest message even if it came too early.
+// TestTheLatestProgressIsRecorded checks that changes of a progress message are recorded at a limited rate, and that
+// the log gets the latest message.
 func TestTheLatestProgressIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drive{reports: make(chan report, 10)}

@@ -60,7 +60,7 @@ func TestParallelIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if most := w.mostBusy(); most != 3 || started != 3 {
-		t.Errorf("%d attempts were in flight at once, and %d were started before the first one ended; 3 are allowed and can be had", most, started)
+		t.Errorf("%d attempts ran at once, and %d were started before the first one ended; want 3 each", most, started)
 	}
 }
 
@@ -75,11 +75,11 @@ tasks:
 	w.want("Degraded each=Ignored all=Ignored")
 	each, all := workflow.Status(s).Tasks[0], workflow.Status(s).Tasks[1]
 	if each.Attempts != 2 || !strings.HasPrefix(each.Message, "the attempt ran out of time") {
-		t.Errorf("%d attempts: %s", each.Attempts, each.Message)
+		t.Errorf("%d attempts, message %s", each.Attempts, each.Message)
 	}
-	// At least 40 ms each, and nothing says that a busy machine gets to the second within 100 ms.
+	// At least 40 ms each. A busy machine may not reach the second attempt within 100 ms.
 	if all.Attempts > 4 || !strings.Contains(all.Message, "time") {
-		t.Errorf("%d attempts: %s", all.Attempts, all.Message)
+		t.Errorf("%d attempts, message %s", all.Attempts, all.Message)
 	}
 }
 
@@ -108,13 +108,13 @@ tasks:
 	s := w.drive("two")
 	w.want("Succeeded a=Succeeded slow=Succeeded fails=Succeeded last=Succeeded")
 	if n := count(w.noted(), "do a"); n != 1 {
-		t.Errorf("a ran %d times", n)
+		t.Errorf("a ran %d times, want once", n)
 	}
 	if got := string(s.Output("a")); got != `{"kept":true}` {
-		t.Errorf("the output of a is %s", got)
+		t.Errorf("output of a = %s", got)
 	}
 	if n := count(w.noted(), "verify a"); n != 1 {
-		t.Errorf("a was looked at %d times", n)
+		t.Errorf("a was verified %d times, want once", n)
 	}
 }
 
@@ -140,7 +140,8 @@ tasks:
 	}
 }
 
-// TestWhatTheRunTookAwayStaysAway: what a later task has removed, or had begun to, is not made again. What it has not reached is.
+// TestWhatTheRunTookAwayStaysAway checks that objects are not created again that a later task has removed, or started
+// to remove. Other missing objects are.
 func TestWhatTheRunTookAwayStaysAway(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -187,11 +188,12 @@ tasks:
 	w.drive("three")
 	w.want("Succeeded a=Succeeded b=Succeeded gate=Succeeded other=Succeeded")
 	if count(w.noted(), "do a patched") != 1 {
-		t.Errorf("the patch did not arrive: %v", w.noted())
+		t.Errorf("the changed inputs were not used: %v", w.noted())
 	}
 }
 
-// TestRollback undoes what was done with what was recorded before, in reverse order. No end of the run reaches an undo.
+// TestRollback checks that tasks are undone in reverse order, with their recorded data, and that ending the run does
+// not cancel an undo.
 func TestRollback(t *testing.T) {
 	w := newWorld(t)
 	fails := w.gate("fails")
@@ -217,7 +219,7 @@ tasks:
 	ctx, cancel := context.WithCancel(t.Context())
 	done = w.driving(ctx, w.process("two", nil))
 	w.eventually("b is undone again", func() bool { return count(w.noted(), `undo b {"in":1,"made":"b"}`) == 2 })
-	cancel() // the process ends: that alone reaches an undo, and who comes next does it again
+	cancel() // the process ends, which cancels the undo; the next process starts it again
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -240,7 +242,8 @@ tasks:
 	w.wantJournal("recorded ", "do a", `undo a {"in":1,"made":"a"}`, "undone a", "recorded ", "do a", "done a")
 }
 
-// TestRecreateByItsOwnUndo takes away what a failed attempt made by what the manifest gives, with what the attempt recorded.
+// TestRecreateByItsOwnUndo checks that what a failed attempt created is removed with the undo of the manifest, and with
+// the output that the attempt recorded.
 func TestRecreateByItsOwnUndo(t *testing.T) {
 	for name, c := range map[string]struct {
 		undo string
@@ -260,14 +263,14 @@ tasks:
 `)
 			w.drive("one")
 			if got := w.noted()[2:]; !slices.Equal(got, c.want[max(len(c.want)-len(got), 0):]) {
-				t.Errorf("done was %v", got)
+				t.Errorf("steps = %v", got)
 			}
 		})
 	}
 }
 
-// TestKept rolls back past what nothing says how to undo: an undo that lacks the output that it uses, and a kind without an
-// inverse.
+// TestKept checks that a rollback continues past tasks that cannot be undone: an undo that lacks the output that it
+// uses, and a kind without an inverse.
 func TestKept(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -285,12 +288,12 @@ tasks:
 		"do default undoes what is there", "done default", "do half undoes h1", "done half",
 		`undo none {"in":1,"made":"none"}`, "do base undoes b1", "done base")
 	if got, want := workflow.Status(s).Message, "rolled back: create: it does not work; kept, for nothing says how to undo it: none, create"; got != want {
-		t.Errorf("it says %q", got)
+		t.Errorf("message = %q", got)
 	}
 }
 
-// TestKeptByAHalf: an output that a failed attempt recorded may lack what the undo uses. One that a task succeeded with lacks it by
-// mistake, which a human sees.
+// TestKeptByAHalf checks that a failed task may lack an output that its undo uses. If a task succeeded without it, this
+// is a mistake, which is reported.
 func TestKeptByAHalf(t *testing.T) {
 	for name, c := range map[string]struct {
 		create, after int
@@ -314,7 +317,7 @@ tasks:
 	}
 }
 
-// TestOwnOutput gives a hook after a task the task's output, in its strings and among its inputs.
+// TestOwnOutput checks that a hook after a task can use the task's output in its strings and inputs.
 func TestOwnOutput(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -328,11 +331,11 @@ tasks:
 	w.want("Succeeded a=Succeeded")
 	w.wantJournal("do a", "done a", "do a:after/h sees 1", "done a:after/h")
 	if before, after := s.Inputs("a", ""), s.Inputs("a", "after/h"); len(before) != 0 || string(after["a"]) != `{"x":1}` {
-		t.Errorf("the inputs are %v, and %v after it", before, after)
+		t.Errorf("inputs before = %v, after = %v", before, after)
 	}
 }
 
-// TestReaders: the outputs of all that comes before a task are gathered for those that read them, and for no other.
+// TestReaders checks that the outputs of all earlier tasks are passed only to kinds that read them.
 func TestReaders(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -377,11 +380,11 @@ tasks:
 		}
 	}
 	if want := []string{"pre/first", "a:before/x", "a", "a:after/z", "c", "post/last"}; !slices.Equal(order, want) {
-		t.Errorf("done were %v", order)
+		t.Errorf("order = %v", order)
 	}
 }
 
-// TestHooksOfASkippedTask does not run the hooks of a task that has nothing to do, and does not undo them.
+// TestHooksOfASkippedTask checks that the hooks of a skipped task are neither run nor undone.
 func TestHooksOfASkippedTask(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -400,11 +403,11 @@ tasks:
 		}
 	}
 	if want := []string{"look", "pivot", "other:before/w", "other"}; !slices.Equal(did, want) {
-		t.Errorf("done were %v", did)
+		t.Errorf("steps = %v", did)
 	}
 }
 
-// TestHolds gives back what is held however a run ends, and takes it again on a resume.
+// TestHolds checks that holds are released however a run ends, and acquired again on a resume.
 func TestHolds(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{
 		{"Abort", "Aborted hold=Succeeded work=Failed"}, {"Rollback", "RolledBack hold=Undone work=Undone"}, {"Ignore", "Degraded hold=Succeeded work=Ignored"},
@@ -420,21 +423,21 @@ tasks:
 			w.drive("one")
 			w.want(c.want)
 			if count(w.noted(), "undone hold") != 1 {
-				t.Errorf("it is still held: %v", w.noted())
+				t.Errorf("the hold was not released: %v", w.noted())
 			}
 			if c.policy == "Abort" {
 				w.command(workflow.ResumeRun{})
 				w.drive("one")
 				w.want("Succeeded hold=Succeeded work=Succeeded")
 				if count(w.noted(), "do hold") != 2 || count(w.noted(), "undone hold") != 2 {
-					t.Errorf("it was not held again, and given back again: %v", w.noted())
+					t.Errorf("the hold was not acquired and released again: %v", w.noted())
 				}
 			}
 		})
 	}
 }
 
-// TestLostProcess kills a process in the middle: nothing that it did is stored any more.
+// TestLostProcess kills a process while tasks run: nothing that it does afterwards is stored.
 func TestLostProcess(t *testing.T) {
 	w := newWorld(t)
 	gate := w.gate("once")
@@ -453,18 +456,18 @@ tasks:
 	dying.kill()
 	cancel()
 	if err := <-done; err == nil {
-		t.Fatal("it lives")
+		t.Fatal("Drive of the killed process succeeded")
 	}
 	close(gate)
 	close(w.gates["again"])
 	w.drive("two")
 	w.want("Paused a=Succeeded once=Paused again=Succeeded")
 	if count(w.noted(), "do a") != 1 || count(w.noted(), "do again") != 2 || count(w.noted(), "do once") != 1 {
-		t.Errorf("%v", w.noted())
+		t.Errorf("steps = %v", w.noted())
 	}
 }
 
-// TestLeave asks a process to end: what was done by then is stored, and done by nobody else.
+// TestLeave checks that a process that is asked to end stores what is done by then, so that it is not done again.
 func TestLeave(t *testing.T) {
 	w := newWorld(t)
 	w.gate("slow")
@@ -486,7 +489,7 @@ tasks:
 	w.want("Succeeded slow=Succeeded quick=Succeeded")
 }
 
-// endsAt is a log whose process is asked to end while it stores that a task starts.
+// endsAt is a log whose process is asked to end while it stores the start of a task.
 type endsAt struct {
 	aggregate.Log
 	cancel context.CancelFunc
@@ -499,7 +502,8 @@ func (e *endsAt) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 	return e.Log.Append(ctx, c)
 }
 
-// A start that is stored in the very moment in which the process is asked to end is not lost with it: nothing had begun.
+// TestOrderlyEndAtAStart checks that a start that is stored just when the process is asked to end does not count as a
+// lost attempt: nothing had started.
 func TestOrderlyEndAtAStart(t *testing.T) {
 	w := newWorld(t)
 	w.request("tasks:\n- {name: a, kind: Do}\n")
@@ -512,13 +516,13 @@ func TestOrderlyEndAtAStart(t *testing.T) {
 	w.drive("two")
 	w.want("Succeeded a=Succeeded")
 	if count(w.noted(), "do a") != 1 {
-		t.Errorf("%v", w.noted())
+		t.Errorf("steps = %v", w.noted())
 	}
 }
 
-// TestOrderlyEnds: a driver that has to end starts nothing any more, and has nothing in flight when it returns. A process
-// that is asked to end is not one that died: however often that happens, the step is not taken for the cause. A handler
-// that it cuts short has not run, and a rollback still waits for it.
+// TestOrderlyEnds checks that a driver that is asked to end starts nothing more, and has nothing running when it
+// returns. This does not count as a crash, however often it happens. A handler that is interrupted runs again before
+// the rollback.
 func TestOrderlyEnds(t *testing.T) {
 	w := newWorld(t)
 	slow, handle := w.gate("slow"), w.gate("handle")
@@ -547,7 +551,7 @@ tasks:
 	close(slow)
 	end("handle fails (Do 1) error: it does not work")
 	if slices.Contains(w.noted(), "undone slow") {
-		t.Error("it is rolled back before the handler has run")
+		t.Error("rolled back before the handler has run")
 	}
 	close(handle)
 	w.drive("two")
@@ -568,10 +572,10 @@ tasks:
 	other := w.driving(ctx, w.process("two", nil))
 	w.eventually("two has it", func() bool { return w.state().Holder == "two" })
 	if err := <-done; !errors.Is(err, aggregate.ErrLost) {
-		t.Fatalf("the first process ends with %v", err)
+		t.Fatalf("Drive of the first process = %v, want ErrLost", err)
 	}
 	if slices.Contains(w.noted(), "do b") {
-		t.Error("b has begun")
+		t.Error("b has started")
 	}
 	close(gate)
 	if err := <-other; err != nil {
@@ -580,11 +584,11 @@ tasks:
 	cancel()
 	w.want("Succeeded a=Succeeded b=Succeeded")
 	if count(w.noted(), "do a") != 2 || count(w.noted(), "do b") != 1 {
-		t.Errorf("%v", w.noted())
+		t.Errorf("steps = %v", w.noted())
 	}
 }
 
-// TestOperatorInTheMiddle has an operator write while a driver is about to: both facts land.
+// TestOperatorInTheMiddle checks that a user's command and a decision that are stored concurrently both take effect.
 func TestOperatorInTheMiddle(t *testing.T) {
 	w := newWorld(t)
 	gate := w.gate("a")
@@ -607,12 +611,12 @@ tasks:
 	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded")
 	for _, line := range []string{"do a", "do b", "do c"} {
 		if n := count(w.noted(), line); n != 1 {
-			t.Errorf("%q %d times", line, n)
+			t.Errorf("%q %d times, want once", line, n)
 		}
 	}
 }
 
-// TestPauseTheRun lets what is in flight end, and starts nothing more.
+// TestPauseTheRun checks that a paused run lets running tasks end, and starts no others.
 func TestPauseTheRun(t *testing.T) {
 	w := newWorld(t)
 	gate := w.gate("a")
@@ -635,7 +639,7 @@ tasks:
 	w.want("Succeeded a=Succeeded b=Succeeded")
 }
 
-// TestAbortTheRun cancels what is in flight although nothing failed.
+// TestAbortTheRun checks that an abort cancels running tasks.
 func TestAbortTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.gate("a")
@@ -652,7 +656,7 @@ tasks:
 	w.want("Aborted a=Interrupted")
 }
 
-// TestLogAway: a run continues when the log could not be reached for a moment.
+// TestLogAway checks that a run continues after the log was unreachable for a moment.
 func TestLogAway(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -668,7 +672,8 @@ tasks:
 	w.wantJournal("do a", "done a", "do b", "done b", "do c", "done c")
 }
 
-// TestStranded claims a run that the process does not know enough for once, says so, and lets another one continue.
+// TestStranded checks that a run that this process cannot handle is claimed once and reported as stranded, and that
+// another process can continue it.
 func TestStranded(t *testing.T) {
 	w := newWorld(t)
 	w.request("tasks:\n- {name: a, kind: Do}\n")
@@ -682,7 +687,7 @@ func TestStranded(t *testing.T) {
 	w.want("Succeeded a=Succeeded")
 }
 
-// TestManyTasks drives 2,000 tasks side by side, and 2,000 in a row.
+// TestManyTasks drives 2,000 tasks in parallel, and 2,000 in sequence.
 func TestManyTasks(t *testing.T) {
 	for name, needs := range map[string]func(i int) string{
 		"wide": func(int) string { return "" }, "chain": func(i int) string { return fmt.Sprintf(", needs: [t%d]", i-1) },
@@ -697,9 +702,9 @@ func TestManyTasks(t *testing.T) {
 			w.request(manifest.String())
 			begun := time.Now()
 			status := workflow.Status(w.drive("one"))
-			t.Logf("%s: %s, %d done in %s", name, status.Phase, status.Counts.Succeeded, time.Since(begun))
+			t.Logf("%s: %s, %d tasks succeeded in %s", name, status.Phase, status.Counts.Succeeded, time.Since(begun))
 			if status.Counts.Succeeded != 2000 || len(w.noted()) != 4000 {
-				t.Errorf("%d succeeded, %d lines", status.Counts.Succeeded, len(w.noted()))
+				t.Errorf("%d tasks succeeded, %d journal lines", status.Counts.Succeeded, len(w.noted()))
 			}
 		})
 	}
@@ -714,8 +719,8 @@ func count(lines []string, line string) (n int) {
 	return n
 }
 
-// TestKeys looks at the idempotency keys that a kind is given, of a run of this version and of one that an earlier version
-// has started: that one keeps its keys, for what it has started is known by them. Those of a local run have the ID of its log.
+// TestKeys checks the idempotency keys of a run of this version, of a local run, whose keys contain the ID of its log,
+// and of a run that an earlier version started: it keeps its old keys, by which external systems know it.
 func TestKeys(t *testing.T) {
 	const manifest = `
 failurePolicy: Rollback
@@ -759,13 +764,13 @@ tasks:
 				}
 			}
 			if !slices.Equal(keys, c.want) {
-				t.Errorf("the keys are %v, want %v", keys, c.want)
+				t.Errorf("keys = %v, want %v", keys, c.want)
 			}
 		})
 	}
 }
 
-// store appends facts to the run as an earlier process may have done.
+// store appends events to the run as an earlier process.
 func (w *world) store(t *testing.T, facts []workflow.Event, edit func(workflow.Event) workflow.Event) {
 	t.Helper()
 	commit := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}}
@@ -783,8 +788,7 @@ func (w *world) store(t *testing.T, facts []workflow.Event, edit func(workflow.E
 	}
 }
 
-// TestClockSetBack drives a run whose machine's clock is set back by an hour in the middle: no delay and no timeout becomes
-// longer by that.
+// TestClockSetBack checks that delays and timeouts do not get longer if the clock goes back by an hour during a run.
 func TestClockSetBack(t *testing.T) {
 	w := newWorld(t)
 	gate := w.gate("first")
@@ -805,15 +809,15 @@ tasks:
 	back.Store(int64(time.Hour))
 	close(gate)
 	if err := <-done; err != nil {
-		t.Fatalf("%v; %v", err, w.noted())
+		t.Fatalf("Drive = %v; steps %v", err, w.noted())
 	}
 	w.want("Degraded first=Succeeded again=Succeeded slow=Ignored all=Ignored")
 	if message := workflow.Status(w.state()).Tasks[3].Message; !strings.Contains(message, "total time") {
-		t.Errorf("the last task says %q", message)
+		t.Errorf("message of the last task = %q", message)
 	}
 }
 
-// removed is a log whose files were removed while it was open.
+// removed is a log whose files can be removed while it is open.
 type removed struct {
 	aggregate.Log
 	gone atomic.Bool
@@ -826,7 +830,7 @@ func (l *removed) Append(ctx context.Context, c eventlog.Commit) (eventlog.Recei
 	return l.Log.Append(ctx, c)
 }
 
-// thorough does its work to the end when it is cancelled.
+// thorough is a kind that completes its work when it is canceled.
 type thorough struct {
 	*kind
 	begun chan struct{}
@@ -838,7 +842,8 @@ func (k *thorough) Run(ctx context.Context, _ *task.Call) (json.RawMessage, erro
 	return nil, nil
 }
 
-// TestWhatIsLostAtTheEndIsNamed: a process that is asked to end, and cannot store what its tasks have just done, says which.
+// TestWhatIsLostAtTheEndIsNamed checks that a process that is asked to end names the tasks whose results it could not
+// store.
 func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
 	for name, gone := range map[string]bool{"stored": false, "the log is gone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -856,16 +861,16 @@ func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
 			err := <-ended
 			switch {
 			case !gone && !errors.Is(err, context.Canceled):
-				t.Errorf("it ends with %v", err)
+				t.Errorf("Drive = %v, want context.Canceled", err)
 			case gone && (!errors.Is(err, runner.ErrUnrecorded) || !errors.Is(err, eventlog.ErrMissing) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "not recorded: a: ")):
-				t.Errorf("what is lost is not named: %v", err)
+				t.Errorf("Drive = %v, want ErrUnrecorded with the task", err)
 			}
 		})
 	}
 }
 
-// TestResumeWaitsForTheReleaseThatItCancels: what a task held is being given back when the run is paused and resumed. The hold is not taken
-// again before the attempt to give it back has ended.
+// TestResumeWaitsForTheReleaseThatItCancels pauses and resumes a run while a hold is being released. The hold must not
+// be acquired again before that attempt has ended.
 func TestResumeWaitsForTheReleaseThatItCancels(t *testing.T) {
 	w := newWorld(t)
 	w.gate("undo hold")
@@ -884,7 +889,7 @@ tasks:
 	w.until("undo cancelled hold")
 	w.eventually("the other task runs again", func() bool { return count(w.noted(), "done again") == 2 })
 	if n := count(w.noted(), "do hold"); n != 1 {
-		t.Error("the hold is taken again while it is given back")
+		t.Error("the hold was acquired while it was being released")
 	}
 	w.mu.Lock()
 	delete(w.gates, "undo hold")
@@ -895,11 +900,11 @@ tasks:
 	}
 	w.want("Succeeded hold=Succeeded again=Succeeded")
 	if n := count(w.noted(), "do hold"); n != 2 {
-		t.Errorf("the hold was taken %d times", n)
+		t.Errorf("the hold was acquired %d times, want 2", n)
 	}
 }
 
-// TestRetryLeavesTheHandlerRunning: an operator has a task tried again while a handler collects why it failed.
+// TestRetryLeavesTheHandlerRunning checks that a user's retry does not interrupt the handler of the failure.
 func TestRetryLeavesTheHandlerRunning(t *testing.T) {
 	w := newWorld(t)
 	gate := w.gate("handle")
@@ -918,7 +923,7 @@ tasks:
 		t.Fatal(err)
 	}
 	if n := count(w.noted(), "handle a (Do 1) error: it does not work"); n != 1 {
-		t.Errorf("the handler was begun %d times", n)
+		t.Errorf("the handler started %d times, want once", n)
 	}
 	for _, e := range w.history(id) {
 		if ended, ok := e.(workflow.HandlerEnded); ok && ended.Error != "the handler fails" {
@@ -927,7 +932,7 @@ tasks:
 	}
 }
 
-// TestDiscard: of the runs in a folder one is removed, and none by an id that leads elsewhere.
+// TestDiscard checks that Discard removes the folder of a run, and nothing for an ID that is a path to another folder.
 func TestDiscard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs")
 	r := &runner.Runner{Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) }}
@@ -950,7 +955,7 @@ func TestDiscard(t *testing.T) {
 			got[i], _ = filepath.Rel(dir, got[i])
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("left are %v, want %v", got, want)
+			t.Errorf("folders = %v, want %v", got, want)
 		}
 	}
 	for _, id := range []string{".", "..", "../runs", "fleet/up/..", "fleet/up/.", "fleet/up/1", "fleet/up/1"} {

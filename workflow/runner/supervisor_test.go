@@ -77,19 +77,19 @@ func TestSupervisorBoundsRuns(t *testing.T) {
 		w.untilPhase(runs, fmt.Sprintf("ns/run/%d", i), v1alpha1.RunSucceeded)
 	}
 	if most := w.mostBusy(); most != 2 {
-		t.Errorf("%d runs were driven at once, the limit is 2", most)
+		t.Errorf("%d runs were driven at once, want 2", most)
 	}
 	totals := runs.Totals()
 	if totals.Phases[v1alpha1.RunSucceeded] != 6 || totals.Tasks.Succeeded != 12 || totals.InFlight != 0 {
-		t.Errorf("%+v", totals)
+		t.Errorf("Totals = %+v", totals)
 	}
-	status, ok := runs.Status("ns/run/3") // of a run whose graph is no longer kept
+	status, ok := runs.Status("ns/run/3") // of a run whose graph is no longer in memory
 	if !ok || len(status.Tasks) != 2 || status.Progress != "2/2" || status.LogSequence == 0 || status.RunID != "ns/run/3" {
-		t.Errorf("%+v", status)
+		t.Errorf("Status = %+v", status)
 	}
 }
 
-// TestRunsShareThePlaces: one tenant's runs hold every place forever, and another tenant's run continues.
+// TestRunsShareThePlaces checks that a tenant's run continues while another tenant's runs occupy all workers.
 func TestRunsShareThePlaces(t *testing.T) {
 	w := newWorld(t)
 	w.gate("long")
@@ -118,12 +118,12 @@ func TestRunsShareThePlaces(t *testing.T) {
 	ask("prod/run/0", short)
 	w.untilPhase(runs, "prod/run/0", v1alpha1.RunSucceeded)
 	if why := r.Throttled("prod/run/0"); why != (supervise.Throttled{}) {
-		t.Errorf("a run that is over is throttled: %+v", why)
+		t.Errorf("a finished run is throttled: %+v", why)
 	}
 }
 
-// TestRunsThatOnlyWaitHoldNoPlace: attempts that wait, and tasks that wait for their next attempt, keep no other run from
-// working.
+// TestRunsThatOnlyWaitHoldNoPlace checks that waiting attempts, and tasks that wait for their next attempt, block no
+// other run.
 func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
 	w := newWorld(t)
 	release := w.gate("wait")
@@ -145,7 +145,8 @@ func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
 	}
 }
 
-// TestAttemptsWorkAgain: an attempt that has waited and has more to do gets a place first, whatever the quota of its namespace is, or ends as others do.
+// TestAttemptsWorkAgain checks that an attempt that has waited gets the next free worker, regardless of its namespace's
+// quota, or ends normally.
 func TestAttemptsWorkAgain(t *testing.T) {
 	w := newWorld(t)
 	w.gate("long")
@@ -174,7 +175,7 @@ func TestAttemptsWorkAgain(t *testing.T) {
 	}
 	w.untilPhase(runs, "ns/wait/0", v1alpha1.RunAborted)
 	if count(w.noted(), "works again wait") > 0 {
-		t.Errorf("it works beside the one that has the place: %v", w.noted())
+		t.Errorf("it ran beside the run that has the worker: %v", w.noted())
 	}
 	over.Store(true)
 	if err := r.Command(t.Context(), "ns/long/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
@@ -188,11 +189,12 @@ func TestAttemptsWorkAgain(t *testing.T) {
 	w.untilPhase(runs, "ns/wait/1", v1alpha1.RunSucceeded)
 	w.untilPhase(runs, "ns/late/0", v1alpha1.RunSucceeded)
 	if count(w.noted(), "works again wait") != 1 {
-		t.Errorf("%v", w.noted())
+		t.Errorf("steps = %v", w.noted())
 	}
 }
 
-// TestRecreatedStepsWorkAgain: to take away what an attempt has made may take long, and what follows is work.
+// TestRecreatedStepsWorkAgain checks that an attempt that removes what an earlier one created needs a worker again
+// afterwards, because the removal may take long.
 func TestRecreatedStepsWorkAgain(t *testing.T) {
 	w := newWorld(t)
 	w.gate("long")
@@ -206,7 +208,7 @@ func TestRecreatedStepsWorkAgain(t *testing.T) {
 	close(undo)
 	w.eventually("it asks for a place", func() bool { return r.Throttled("ns/made/0").Reason == supervise.NoFreePlace })
 	if count(w.noted(), "do made") != 1 {
-		t.Errorf("it works beside the one that has the place: %v", w.noted())
+		t.Errorf("it ran beside the run that has the worker: %v", w.noted())
 	}
 	if err := r.Command(t.Context(), "ns/long/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
 		t.Fatal(err)
@@ -214,11 +216,12 @@ func TestRecreatedStepsWorkAgain(t *testing.T) {
 	w.untilPhase(runs, "ns/made/0", v1alpha1.RunSucceeded)
 }
 
-// TestDecisionsWakeARun that waits for its next attempt. Here no time ever passes.
+// TestDecisionsWakeARun checks that a user's decision wakes a run that waits for its next attempt. In this test no time
+// passes.
 func TestDecisionsWakeARun(t *testing.T) {
 	for name, c := range map[string]struct {
 		in    workflow.Input
-		task  string // begins because of it
+		task  string // starts because of it
 		phase v1alpha1.RunPhase
 	}{
 		"approve": {workflow.Decision{Task: "asks", Action: workflow.ActSucceed}, "do after", ""},
@@ -254,7 +257,7 @@ tasks:
 	}
 }
 
-// TestQuotaKeepsRunsFromStarting anything new, and from nothing else.
+// TestQuotaKeepsRunsFromStarting checks that an exceeded quota prevents only new starts.
 func TestQuotaKeepsRunsFromStarting(t *testing.T) {
 	w := newWorld(t)
 	r := w.process("one", nil)
@@ -275,13 +278,13 @@ func TestQuotaKeepsRunsFromStarting(t *testing.T) {
 		return r.Throttled("ns/run/0") == supervise.Throttled{Reason: supervise.QuotaExceeded, Message: "too much"}
 	})
 	if !slices.Contains(w.noted(), "done a") || slices.Contains(w.noted(), "do b") {
-		t.Errorf("what was started ends, and nothing more is started: %v", w.noted())
+		t.Errorf("running tasks must end, and no others start: %v", w.noted())
 	}
 	over.Store(false)
 	w.untilPhase(runs, "ns/run/0", v1alpha1.RunSucceeded)
 }
 
-// TestSupervisorLeavesStrandedRuns: a run that this process does not know enough for is looked at once, and again when it
+// TestSupervisorLeavesStrandedRuns checks that a run that this process cannot handle is tried once, and again when it
 // has changed.
 func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 	w := newWorld(t)
@@ -300,10 +303,10 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 	w.request("tasks: [{name: a, kind: Do}]")
 	w.untilPhase(runs, id, v1alpha1.RunStranded)
 	if _, due := runs.Due(id, r.Incarnation); due {
-		t.Error("it is due again, however often it is looked at")
+		t.Error("a stranded run is due again")
 	}
 	if _, due := runs.Due(id, "another"); !due {
-		t.Error("another process has nothing to do")
+		t.Error("a stranded run is not due for another process")
 	}
 	mu.Lock()
 	able = true
@@ -313,11 +316,11 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if asked != 2 {
-		t.Errorf("it was taken up %d times, want once before it has changed and once after", asked)
+		t.Errorf("the run was tried %d times, want once before and once after the change", asked)
 	}
 }
 
-// TestAbortedRunsGiveBack what they held, also when they are paused.
+// TestAbortedRunsGiveBack checks that an aborted run releases its holds, even if it is paused.
 func TestAbortedRunsGiveBack(t *testing.T) {
 	w := newWorld(t)
 	w.gate("work")
@@ -329,15 +332,15 @@ func TestAbortedRunsGiveBack(t *testing.T) {
 	w.command(workflow.AbortRun{Reason: "asked twice"})
 	w.untilPhase(runs, id, v1alpha1.RunAborted)
 	if count(w.noted(), "undone hold") != 1 {
-		t.Errorf("what was held is not given back: %v", w.noted())
+		t.Errorf("the hold was not released: %v", w.noted())
 	}
 	g, _ := runs.Summary(id)
 	if s, _ := runs.Status(id); !g.Settled || s.Message != "aborted by an operator: deleted" {
-		t.Errorf("%+v: %s", g, s.Message)
+		t.Errorf("summary %+v, message %s", g, s.Message)
 	}
 }
 
-// The status of a large run fits a resource, and to summarize it costs nothing.
+// TestStatusIsBounded checks that the status of a large run fits into a resource, and that a summary of it is cheap.
 func TestStatusIsBounded(t *testing.T) {
 	w := newWorld(t)
 	d := &workflow.Definition{Header: workflow.Header{Name: "large"}}
@@ -362,9 +365,9 @@ func TestStatusIsBounded(t *testing.T) {
 	status, ok := runs.Status("ns/large/1")
 	raw, err := json.Marshal(status)
 	if !ok || err != nil || len(raw) > 200<<10 || len(status.Tasks) != 100 || status.TasksOmitted != 99_900 {
-		t.Errorf("%v %v: %d bytes, %d tasks, %d left out", ok, err, len(raw), len(status.Tasks), status.TasksOmitted)
+		t.Errorf("known %v, error %v: %d bytes, %d tasks, %d omitted", ok, err, len(raw), len(status.Tasks), status.TasksOmitted)
 	}
 	if n := testing.AllocsPerRun(100, func() { runs.Summary("ns/large/1"); runs.Due("ns/large/1", "one") }); n > 100 {
-		t.Errorf("summarizing 100,000 tasks allocates %v times", n)
+		t.Errorf("a summary of 100,000 tasks allocates %v times", n)
 	}
 }

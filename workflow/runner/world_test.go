@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is what tasks act upon. It outlives the processes that drive runs, as the real one does.
+// world simulates what tasks work on. It outlives the processes that drive runs.
 type world struct {
 	t   *testing.T
 	log *eventlog.Log
@@ -37,7 +37,7 @@ type world struct {
 	busy    int
 	most    int
 	gates   map[string]chan struct{}
-	gone    map[string]string // what Verify says of a task
+	gone    map[string]string // results of Verify by task
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, log: log, gates: make(map[string]chan struct{}), gone: make(map[string]string)}
 }
 
-// gate makes the step of this name wait until the gate is closed, or it is cancelled.
+// gate makes the named step wait until the gate is closed or the step is canceled.
 func (w *world) gate(name string) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,14 +60,14 @@ func (w *world) note(format string, args ...any) {
 	w.journal = append(w.journal, fmt.Sprintf(format, args...))
 }
 
-// noted is the journal so far.
+// noted returns the journal so far.
 func (w *world) noted() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.journal)
 }
 
-// mostBusy is how many attempts were in flight at once so far.
+// mostBusy returns the largest number of concurrent attempts so far.
 func (w *world) mostBusy() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +80,7 @@ func (w *world) until(line string) {
 	w.eventually("journal has "+line, func() bool { return slices.Contains(w.noted(), line) })
 }
 
-// patience ends a test that has failed, and no other: however slow a disk is that syncs each of thousands of commits.
+// patience is the timeout of a failed test. It is long enough for a slow disk that syncs each of thousands of commits.
 const patience = 5 * time.Minute
 
 func (w *world) eventually(what string, ok func() bool) {
@@ -92,22 +92,22 @@ func (w *world) eventually(what string, ok func() bool) {
 	}
 }
 
-// inputs of the kind Do say what becomes of an attempt.
+// inputs are the inputs of kind Do, which determine the result of an attempt.
 type inputs struct {
 	Output    json.RawMessage `json:"output,omitempty"`
 	Say       string          `json:"say,omitempty"`
-	Fails     int             `json:"fails,omitempty"` // attempts that fail
+	Fails     int             `json:"fails,omitempty"` // number of attempts that fail
 	Final     bool            `json:"final,omitempty"`
 	Sleep     string          `json:"sleep,omitempty"`
 	Ask       string          `json:"ask,omitempty"`
 	Undo      string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
 	NoRecord  bool            `json:"noRecord,omitempty"`
-	Waits     bool            `json:"waits,omitempty"`     // it only waits once it has begun
-	UndoWaits bool            `json:"undoWaits,omitempty"` // to take it back only waits
-	UndoAgain bool            `json:"undoAgain,omitempty"` // until there is more to do
+	Waits     bool            `json:"waits,omitempty"`     // it only waits once it has started
+	UndoWaits bool            `json:"undoWaits,omitempty"` // its undo only waits
+	UndoAgain bool            `json:"undoAgain,omitempty"` // the undo works again afterwards
 	Again     bool            `json:"again,omitempty"`     // it works again after its gate
-	Key       bool            `json:"key,omitempty"`       // it notes its idempotency key
-	Recorded  bool            `json:"recorded,omitempty"`  // it notes what earlier attempts have recorded
+	Key       bool            `json:"key,omitempty"`       // it records its idempotency key
+	Recorded  bool            `json:"recorded,omitempty"`  // it records what earlier attempts have recorded
 }
 
 // kind acts on a world.
@@ -120,7 +120,7 @@ func (k *kind) Holds() bool { return k.holds }
 
 func (k *kind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
-// remover is a kind that takes away what the task that it says has made.
+// remover is a kind that removes what the task that it names has created.
 type remover struct{ kind }
 
 func (*remover) Removes(c *task.Call, o task.Object) bool {
@@ -128,12 +128,12 @@ func (*remover) Removes(c *task.Call, o task.Object) bool {
 	return json.Unmarshal(c.With, &in) == nil && in.Say == " of "+o.UID
 }
 
-// reader is a kind that gets the outputs before it.
+// reader is a kind that reads the outputs of earlier tasks.
 type reader struct{ kind }
 
 func (*reader) ReadsInputs() {}
 
-// skipper is a kind whose task has nothing to do if an earlier one says so.
+// skipper is a kind that has nothing to do if an earlier output says so.
 type skipper struct{ kind }
 
 func (*skipper) Skips(c *task.Call) string {
@@ -223,7 +223,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err := c.WorksAgain(ctx); err != nil {
 			return nil, err
 		}
-		for range 2 { // the driver takes the second after it has looked whether it keeps the place
+		for range 2 { // the driver handles the second one after it has decided whether to keep the worker
 			if err := c.Prepare(ctx, map[string]any{"again": name}, false); err != nil {
 				return nil, err
 			}
@@ -325,7 +325,7 @@ func (w *world) build(manifest string) *workflow.Definition {
 	return d
 }
 
-// process is a runner with a log that may fail it.
+// process returns a runner with a log that may fail.
 func (w *world) process(incarnation string, log aggregate.Log) *runner.Runner {
 	if log == nil {
 		log = w.log
@@ -351,7 +351,7 @@ func (w *world) command(in workflow.Input) {
 	}
 }
 
-// drive drives to where the run rests.
+// drive drives the run until nothing more happens.
 func (w *world) drive(incarnation string) *workflow.State {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
@@ -362,7 +362,7 @@ func (w *world) drive(incarnation string) *workflow.State {
 	return w.state()
 }
 
-// driving drives beside the test. The channel tells the result.
+// driving drives the run in the background. The channel returns the result.
 func (w *world) driving(ctx context.Context, r *runner.Runner) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- r.Drive(ctx, id) }()
@@ -378,7 +378,7 @@ func (w *world) state() *workflow.State {
 	return s
 }
 
-// phases is the run in one line.
+// phases returns the phases of a run and its tasks in one line.
 func phases(s *workflow.State) string {
 	status := workflow.Status(s)
 	out := string(status.Phase)
@@ -395,7 +395,7 @@ func (w *world) want(want string) {
 	}
 }
 
-// wantJournal compares what was done, without what is not asked for.
+// wantJournal compares the journal with the wanted lines.
 func (w *world) wantJournal(want ...string) {
 	w.t.Helper()
 	if got := w.noted(); !slices.Equal(got, want) {
@@ -403,7 +403,7 @@ func (w *world) wantJournal(want ...string) {
 	}
 }
 
-// history is what the log holds of the run.
+// history returns the events of a run in the log.
 func (w *world) history(run string) []workflow.Event {
 	w.t.Helper()
 	records, err := w.log.Read(w.t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: run}, 0)

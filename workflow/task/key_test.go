@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// calls are attempts of different steps, and of undos, whose names are easily taken for each other.
+// calls returns attempts of different steps, and of undos, with similar names.
 func calls(dir string) []*Call {
 	long := strings.Repeat("x", 200)
 	list := []*Call{
@@ -58,29 +58,30 @@ func TestKeysAreDistinct(t *testing.T) {
 		call Call
 		want string
 	}{
-		{Call{Run: "fleet/run/1", Task: "a/b"}, "fleet/run/1/a/b"}, // as ever: such keys are in clusters and in other people's servers
+		{Call{Run: "fleet/run/1", Task: "a/b"}, "fleet/run/1/a/b"}, // unchanged: such keys are stored in clusters and on other servers
 		{Call{Run: "fleet/run/1", Task: "a", Step: "before/x"}, "fleet/run/1/a@before/x"},
 		{Call{Run: "fleet/run/1", Task: "a", Undoing: true}, "fleet/run/1/a:undo"},
 		{Call{Run: "fleet/run/1", Task: "a", Step: "before/x", OldKeys: true}, "fleet/run/1/a/before/x"},
 		{Call{Run: "fleet/run/1", Task: "a", Undoing: true, OldKeys: true}, "fleet/run/1/a"},
 	} {
 		if got := c.call.Key(); got != c.want {
-			t.Errorf("the key is %s, want %s", got, c.want)
+			t.Errorf("Key = %s, want %s", got, c.want)
 		}
 	}
 }
 
-// TestRequestKeys: a server that does nothing twice for one key hears of each failure.
+// TestRequestKeys checks that the keys of requests differ between failures, so that a server that ignores repeated keys
+// receives each of them.
 func TestRequestKeys(t *testing.T) {
 	call := func(number int, failure *Failure) string {
 		return (&Call{Run: "fleet/run/1", Task: "onFailure/page", Step: "a", Execution: number, Failure: failure}).RequestKey()
 	}
 	first, second := call(1, &Failure{}), call(2, &Failure{})
 	if first == second || second != call(2, &Failure{}) {
-		t.Errorf("the keys for two failures are %s and %s", first, second)
+		t.Errorf("keys for two failures = %s and %s", first, second)
 	}
 	if call(1, nil) != call(2, nil) {
-		t.Error("the key of a step that is performed again is another one")
+		t.Error("the key of a step that runs again has changed")
 	}
 }
 
@@ -95,12 +96,12 @@ func TestLogFiles(t *testing.T) {
 			}
 			seen[path] = true
 			if filepath.Dir(path) != dir || len(filepath.Base(path)) > 255 || strings.HasPrefix(filepath.Base(path), ".") {
-				t.Errorf("the log %s is not a visible file of the run's folder", path)
+				t.Errorf("log %s is not a visible file in the run's folder", path)
 			}
 		}
 	}
 	c := Call{Dir: dir, Task: "net/install", Step: "before/check", Attempt: 2}
 	if got := filepath.Base(c.LogPath("")); got != "net+install@before+check-2.log" {
-		t.Errorf("the log is %s", got)
+		t.Errorf("log = %s", got)
 	}
 }

@@ -21,7 +21,7 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		name string
 		kind task.Kind
 		with string
-		want []string // "field: part of the message or remedy"; none is valid
+		want []string // "field: part of the message or remedy"; none means valid
 	}{
 		{"pause nothing", &pause.Kind{}, `{}`, []string{"clusters: nothing is selected"}},
 		{"pause all", &pause.Kind{}, `{"all": true}`, nil},
@@ -63,26 +63,26 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			problems := c.kind.Validate(json.RawMessage(c.with))
 			if len(problems) != len(c.want) {
-				t.Fatalf("%v, want %q", problems, c.want)
+				t.Fatalf("problems = %v, want %q", problems, c.want)
 			}
 			for i, want := range c.want {
 				field, says, _ := strings.Cut(want, ": ")
 				if p := problems[i]; p.Field != field || !strings.Contains(p.Message+": "+p.Remedy, says) || p.Remedy == "" {
-					t.Errorf("%+v, want %q", p, want)
+					t.Errorf("problem = %+v, want %q", p, want)
 				}
 			}
 		})
 	}
 }
 
-// What never recorded anything has nothing to undo, and asks no cluster.
+// TestUndoOfNothing checks that the undo of a task that recorded nothing succeeds without a cluster.
 func TestUndoOfNothing(t *testing.T) {
 	for _, kind := range []task.Kind{&pause.Kind{}, &resume.Kind{}, &move.Kind{}, &move.Kind{Resource: true}, &providers.Kind{}, &diagnose.Kind{}} {
 		if err := kind.Undo(t.Context(), &task.Call{}); err != nil {
-			t.Errorf("%T: %v", kind, err)
+			t.Errorf("Undo of %T = %v", kind, err)
 		}
 	}
 	if holder, ok := task.Kind(&pause.Kind{}).(task.Holder); !ok || !holder.Holds() {
-		t.Error("a Pause is not given back at the end of a run")
+		t.Error("kind Pause does not hold")
 	}
 }

@@ -11,14 +11,15 @@ import (
 	"scute.dev/workflow/tasks/job"
 )
 
-// TestSecretsAreNotInputs: a secret in a manifest, or in an output, would be in the log forever.
+// TestSecretsAreNotInputs checks that inputs with a secret, literal or from an output, are rejected, because the log
+// would keep it forever.
 func TestSecretsAreNotInputs(t *testing.T) {
 	for _, c := range []struct {
 		kind interface {
 			Validate(json.RawMessage) []workflow.Problem
 		}
 		with  string
-		field string // "" is fine
+		field string // "" means valid
 	}{
 		{&httprequest.Kind{}, `{"url": "https://example.com/?page=1&tokens=2"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://example.com/?page_token=${tasks.list.output.body.next:-}&pageToken=x"}`, ""},

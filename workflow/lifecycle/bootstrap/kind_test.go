@@ -13,8 +13,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// script represents the program kind: it keeps the names of its clusters in a file. What is tested is how it is called;
-// no API server is behind it.
+// script replaces the program kind: it keeps the names of its clusters in a file. The tests only check how it is
+// called; it starts no API server.
 const script = `#!/bin/sh
 echo "$@" >> "$KIND_CALLS"
 case "$1 $2" in
@@ -35,11 +35,12 @@ func TestKindIsMissing(t *testing.T) {
 	k := &Kind{Program: filepath.Join(t.TempDir(), "kind"), folder: t.TempDir()}
 	_, err := k.Create(attempt(t))
 	if err == nil || !task.IsFinal(err) || !strings.Contains(err.Error(), "install kind") {
-		t.Errorf("%v", err)
+		t.Errorf("Create without the program = %v, want a final error with advice", err)
 	}
 }
 
-// A cluster that a death or a failure left half made is deleted and made again; deleting twice is deleting once.
+// TestKindFails checks that a cluster that is incomplete after a crash or a failure is deleted and created again, and
+// that deletion is idempotent.
 func TestKindFails(t *testing.T) {
 	dir := t.TempDir()
 	program, calls := filepath.Join(dir, "kind"), filepath.Join(dir, "calls")
@@ -51,7 +52,7 @@ func TestKindFails(t *testing.T) {
 	k := &Kind{Program: program, Image: "kindest/node:v1", folder: filepath.Join(dir, "state")}
 	for range 2 {
 		if _, err := k.Create(attempt(t)); err == nil || !strings.Contains(err.Error(), "no room for nodes") {
-			t.Fatalf("%v", err)
+			t.Fatalf("Create = %v, want the error of kind", err)
 		}
 	}
 	for range 2 {
@@ -68,14 +69,15 @@ func TestKindFails(t *testing.T) {
 		verbs = append(verbs, strings.Join(strings.Fields(line)[:1], ""))
 	}
 	if got := strings.Join(verbs, " "); got != "get create get export delete create get delete get" {
-		t.Errorf("kind was called: %s", got)
+		t.Errorf("calls of kind = %s", got)
 	}
 	if !strings.Contains(string(text), "--image kindest/node:v1") || !strings.Contains(string(text), "--name "+name("run")) {
-		t.Errorf("kind was called with %s", text)
+		t.Errorf("arguments of kind = %s", text)
 	}
 }
 
-// A cluster that has answered before may have been given others to manage: it is not deleted because it does not answer now.
+// TestKindThatAnsweredIsKept checks that a cluster that was available before is not deleted because it is unavailable
+// now: it may manage other clusters by then.
 func TestKindThatAnsweredIsKept(t *testing.T) {
 	dir := t.TempDir()
 	program, clusters := filepath.Join(dir, "kind"), filepath.Join(dir, "clusters")
@@ -92,10 +94,10 @@ func TestKindThatAnsweredIsKept(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := k.Create(c); err == nil || !strings.Contains(err.Error(), "may manage clusters") {
-			t.Errorf("%v", err)
+			t.Errorf("Create = %v, want an error", err)
 		}
 	}
 	if _, err := os.Stat(clusters); err != nil {
-		t.Errorf("it was deleted: %v", err)
+		t.Errorf("the cluster was deleted: %v", err)
 	}
 }

@@ -23,11 +23,12 @@ const (
 	first  hook.Task[before, after] = "first"
 	second hook.Task[after, after]  = "second"
 	absent hook.Task[before, after] = "third"
-	// elsewhere has the name of a task here, and belongs to another workflow.
+	// elsewhere has the name of a task here, but belongs to another workflow.
 	elsewhere hook.Task[before, before] = "first"
 )
 
-// The handler of failures is bound before others: that does not rename them, or a run of an earlier version would perform others.
+// TestHooksAreBoundInOrder checks the names of hooks. A handler of failures that is bound before them must not change
+// their numbers: a run of an earlier version would perform other hooks.
 func TestHooksAreBoundInOrder(t *testing.T) {
 	b := hook.NewBinder(first.Point(), second.Point())
 	nothing := func(*before) error { return nil }
@@ -51,14 +52,15 @@ func TestHooksAreBoundInOrder(t *testing.T) {
 		t.Error(diff)
 	}
 	if b.At("first", false)[1].Undo == nil || b.At("first", false)[0].Undo != nil {
-		t.Error("an inverse got lost, or came from nowhere")
+		t.Error("an undo handler is missing or unexpected")
 	}
 	if err := b.Err(); err != nil {
 		t.Error(err)
 	}
 }
 
-// What cannot be bound is an error even if nobody looks at what Before and After return.
+// TestWhatCannotBeBound checks that Err returns the error of a hook that could not be bound, even if the caller ignores
+// it.
 func TestWhatCannotBeBound(t *testing.T) {
 	nothing := func(*before) error { return nil }
 	for name, c := range map[string]struct {
@@ -74,10 +76,10 @@ func TestWhatCannotBeBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := hook.NewBinder(first.Point(), second.Point()).As("part")
 			if err := c.bind(b); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want it to say %q", err, c.says)
+				t.Errorf("bind = %v, want an error with %q", err, c.says)
 			}
 			if err := b.Err(); err == nil || !strings.Contains(err.Error(), "part") {
-				t.Errorf("the binder says %v", err)
+				t.Errorf("Err = %v, want an error with the registrar's name", err)
 			}
 		})
 	}
@@ -91,7 +93,8 @@ type registrar struct {
 
 func (r registrar) Name() string { return r.name }
 
-// TestBind: the error of a registrar is told once. That of a hook that could not be bound is the binder's.
+// TestBind checks that a registrar's own error is a problem, while Err returns the error of a hook that could not be
+// bound.
 func TestBind(t *testing.T) {
 	own := registrar{"own", func(*hook.Binder) error { return errors.New("no licence") }}
 	refused := registrar{"refused", func(b *hook.Binder) error { return hook.OnFailure[before](b, nil) }}
@@ -109,6 +112,6 @@ func TestBind(t *testing.T) {
 		t.Error(bound)
 	}
 	if b, _ := hook.Bind([]registrar{}, "no registrar", []hook.Point{first.Point()}, bind); b.OnFailure() != nil {
-		t.Error("a provider that is no registrar has bound something")
+		t.Error("a provider that is not a registrar has bound a hook")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"scute.dev/workflow/tasks/move"
 )
 
-// temporary is a bootstrap cluster that does not answer.
+// temporary is a bootstrap cluster that is unavailable.
 type temporary struct{ exists, created, deleted bool }
 
 func (*temporary) Temporary() bool                          { return true }
@@ -32,8 +32,8 @@ func (t *temporary) Delete(*sequence.Context) error {
 	return nil
 }
 
-// A bootstrap cluster that exists and does not answer may hold all objects of the cluster: it is neither deleted nor made
-// again.
+// TestBootstrapThatDoesNotAnswerIsKept checks that a bootstrap cluster that exists and is unavailable is neither
+// deleted nor recreated: it may have all objects of the cluster.
 func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -44,25 +44,25 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	boot := &temporary{exists: true}
 	d := &Deps{Clusters: clusters, Bootstrap: boot}
 	if err := d.deleteBootstrap(&c, on, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
-		t.Errorf("it is deleted (%t): %v", boot.deleted, err)
+		t.Errorf("deleteBootstrap: deleted %t, error %v", boot.deleted, err)
 	}
 	if err := d.recreateBootstrap(&c, on, spec, nil); err == nil || !strings.Contains(err.Error(), "does not answer") || boot.created {
-		t.Errorf("it is made again (%t): %v", boot.created, err)
+		t.Errorf("recreateBootstrap: created %t, error %v", boot.created, err)
 	}
 	if err := d.undoBootstrap(&c, &provider.Access{Cluster: &on}, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
-		t.Errorf("the undo of its creation deletes it (%t): %v", boot.deleted, err)
+		t.Errorf("undoBootstrap: deleted %t, error %v", boot.deleted, err)
 	}
 	boot.exists = false // an earlier attempt has deleted it
 	if err := d.deleteBootstrap(&c, on, spec); err != nil || !boot.deleted {
 		t.Error(err)
 	}
-	boot.exists, boot.deleted = true, false // it was never made whole, so nothing was moved to it
+	boot.exists, boot.deleted = true, false // it was never complete, so nothing was moved to it
 	if err := d.undoBootstrap(&c, nil, spec); err != nil || !boot.deleted {
 		t.Error(err)
 	}
 }
 
-// undone is a kind Move whose undo ends with an error; runs counts the moves that it begins.
+// undone is a kind Move whose undo returns err; runs counts the moves that it starts.
 type undone struct {
 	err  error
 	runs int
@@ -77,7 +77,8 @@ func (u *undone) Run(ctx context.Context, c *task.Call) (json.RawMessage, error)
 
 func (u *undone) Undo(context.Context, *task.Call) error { return u.err }
 
-// Only a move that has been made is moved back: one that cannot be rolled back for another reason may be on both sides.
+// TestOnlyWhatWasMovedIsMovedBack checks that only a completed move is moved back: a move that cannot be rolled back
+// for another reason may have objects on both sides.
 func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -96,7 +97,7 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 		}
 		_, err := d.unpivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
 		if move.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
-			t.Errorf("undo: %v: %d moves, %v", is.err, move.runs, err)
+			t.Errorf("undo error %v: %d moves, error %v", is.err, move.runs, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// maker is a kind that records what it is going to make.
+// maker is a kind that records what it is going to create.
 type maker struct {
 	fails  bool
 	undone []string
@@ -37,7 +37,7 @@ func (m *maker) Undo(_ context.Context, c *task.Call) error {
 	return nil
 }
 
-// attempt is a call whose record outlives it.
+// attempt returns a call whose record outlives it.
 func attempt(record *json.RawMessage, adopted *bool) *task.Call {
 	return &task.Call{Run: "run", Task: "task", Undo: *record, Record: func(_ context.Context, undo json.RawMessage, a bool) error {
 		*record, *adopted = undo, a
@@ -45,7 +45,7 @@ func attempt(record *json.RawMessage, adopted *bool) *task.Call {
 	}}
 }
 
-// A step that is made of parts is undone part by part, also what an attempt that died has begun.
+// TestParts checks that a step is undone part by part, including a part that a crashed attempt has started.
 func TestParts(t *testing.T) {
 	var record json.RawMessage
 	var adopted bool
@@ -55,7 +55,7 @@ func TestParts(t *testing.T) {
 	}
 	k := &maker{}
 	if _, err := context().Perform("one", k, "there"); err != nil || !adopted {
-		t.Fatalf("%v, adopted %v", err, adopted)
+		t.Fatalf("Perform = %v, adopted %v", err, adopted)
 	}
 	c := context()
 	if _, err := c.Perform("one", k, "there"); err != nil {
@@ -63,11 +63,11 @@ func TestParts(t *testing.T) {
 	}
 	k.fails = true
 	if _, err := c.Perform("two", k, "new"); err == nil || adopted {
-		t.Fatalf("%v, adopted %v", err, adopted)
+		t.Fatalf("Perform = %v, adopted %v", err, adopted)
 	}
 	c = context() // the next process
 	if c.Began("one") || !c.Began("two") || c.Began("three") {
-		t.Error("what began is told wrong")
+		t.Error("Began returned a wrong result")
 	}
 	for _, name := range []string{"three", "two", "one"} {
 		if err := c.Revert(name, k, nil); err != nil {
@@ -75,7 +75,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	if got := strings.Join(k.undone, ", "); got != `"made by run/task@two" ` {
-		t.Errorf("undone: %s", got)
+		t.Errorf("undone = %s", got)
 	}
 }
 
@@ -96,7 +96,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestPartsNeedAPlace: what has waited works again before it performs a part or undoes one, and does neither when it cannot.
+// TestPartsNeedAPlace checks that a step that has waited acquires a worker before it performs or undoes a part, and
+// does neither without one.
 func TestPartsNeedAPlace(t *testing.T) {
 	var record json.RawMessage
 	var adopted bool
@@ -114,19 +115,19 @@ func TestPartsNeedAPlace(t *testing.T) {
 	k := &maker{}
 	c.OnlyWaits()
 	if _, err := c.Perform("one", k, "new"); err != nil || waits {
-		t.Errorf("%v, it only waits: %v", err, waits)
+		t.Errorf("Perform = %v, waiting %v", err, waits)
 	}
 	over = errors.New("the attempt is over")
 	c.OnlyWaits()
 	if _, err := c.Perform("two", k, "new"); !errors.Is(err, over) || c.Began("two") {
-		t.Errorf("%v", err)
+		t.Errorf("Perform without a worker = %v, want the error", err)
 	}
 	if err := c.Revert("one", k, nil); !errors.Is(err, over) || len(k.undone) > 0 {
-		t.Errorf("%v, undone: %v", err, k.undone)
+		t.Errorf("Revert without a worker = %v, undone %v", err, k.undone)
 	}
 	over = nil
-	cancel() // the time of the step, which may be shorter than that of the attempt
+	cancel() // the context of the step, which may end before that of the attempt
 	if _, err := c.Perform("three", k, "new"); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Perform = %v, want context.Canceled", err)
 	}
 }

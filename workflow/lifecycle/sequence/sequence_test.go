@@ -44,7 +44,7 @@ const (
 	use    hook.Task[reached, reached] = "use"
 )
 
-// construct builds the workflow again for each attempt, as after a restart. seen collects what steps and hooks saw.
+// construct builds the workflow again for each attempt, as after a restart. seen collects the calls of steps and hooks.
 func construct(t *testing.T, seen *[]string) task.Named {
 	t.Helper()
 	b := hook.NewBinder(before.Point(), reach.Point(), use.Point()).As("part")
@@ -80,7 +80,8 @@ func construct(t *testing.T, seen *[]string) task.Named {
 	return made
 }
 
-// A context is restored from the log alone: every attempt here has new tasks, as if the process had died before it.
+// TestContextsComeFromTheLog checks that a context is restored from the log alone: each attempt has new tasks, as if
+// the process had crashed before it.
 func TestContextsComeFromTheLog(t *testing.T) {
 	var seen []string
 	log := map[string]json.RawMessage{}
@@ -96,7 +97,7 @@ func TestContextsComeFromTheLog(t *testing.T) {
 			}
 			out, err := kinds[step.Kind].Run(context.Background(), call)
 			if err != nil {
-				t.Fatalf("%s: %v", step.Name, err)
+				t.Fatalf("Run of %s = %v", step.Name, err)
 			}
 			if step.Name == tasks[i].Name {
 				log[step.Name] = out
@@ -108,7 +109,7 @@ func TestContextsComeFromTheLog(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := string(log["reach"]); got != `{"address":"at prod"}` {
-		t.Errorf("the log has %s", got)
+		t.Errorf("logged output = %s", got)
 	}
 }
 
@@ -137,17 +138,18 @@ func TestTheShapeOfASequence(t *testing.T) {
 		}
 		shape = append(shape, line)
 	}
-	// What comes after reach needs its output, so it runs first thing before use.
+	// Hooks after reach need its output, so they run before use.
 	want := []string{"before Before", "reach Reach needs before before part-1", "use Use needs reach before part-2 after part-3"}
 	if diff := cmp.Diff(want, shape); diff != "" {
 		t.Error(diff)
 	}
 	if len(kinds) != 4 {
-		t.Errorf("%d kinds", len(kinds))
+		t.Errorf("got %d kinds, want 4", len(kinds))
 	}
 }
 
-// What an operator ignored or gave by hand may lack what is needed: that is told, and nothing runs with half a context.
+// TestAMissingOutput checks that a step fails if an output lacks a required field, because its task was ignored or
+// completed by a user, and does not run with an incomplete context.
 func TestAMissingOutput(t *testing.T) {
 	var seen []string
 	kinds := construct(t, &seen).Kinds
@@ -158,11 +160,11 @@ func TestAMissingOutput(t *testing.T) {
 	} {
 		_, err := kinds["Use"].Run(context.Background(), &task.Call{Inputs: inputs})
 		if err == nil || !task.IsFinal(err) || !strings.Contains(err.Error(), "reach") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Run = %v, want a final error with the task's name", name, err)
 		}
 	}
 	if len(seen) > 0 {
-		t.Errorf("it ran: %v", seen)
+		t.Errorf("steps ran: %v", seen)
 	}
 }
 
@@ -187,7 +189,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// The log takes no record from an undo, and an undo that performs kinds of tasks needs none to be taken.
+// TestAnUndoRecordsNothing checks that an undo can perform kinds of tasks although the log accepts no record from it.
 func TestAnUndoRecordsNothing(t *testing.T) {
 	m := &maker{}
 	s := sequence.Begin(&access.Clusters{}, hook.NewBinder(before.Point()), start{})
@@ -203,12 +205,13 @@ func TestAnUndoRecordsNothing(t *testing.T) {
 	}
 }
 
-// TestHandlersOfFailures: they know what failed and with what the workflow began, and the log takes no record from them.
+// TestHandlersOfFailures checks that a handler of failures has the failed task and the initial context of the workflow,
+// although the log accepts no record from it.
 func TestHandlersOfFailures(t *testing.T) {
 	var seen []string
 	made := construct(t, &seen)
 	if len(made.OnFailure) != 1 || made.OnFailure[0].Name != "part-1" {
-		t.Fatalf("%+v", made.OnFailure)
+		t.Fatalf("handlers = %+v, want part-1", made.OnFailure)
 	}
 	h := made.OnFailure[0]
 	_, err := made.Kinds[h.Kind].Run(t.Context(), &task.Call{
@@ -223,8 +226,9 @@ func TestHandlersOfFailures(t *testing.T) {
 	}
 }
 
-// TestHooksAndHandlersKeepTheirPlaces: a manifest that gives the one the place of the other, or a run of a program that had other hooks, performs
-// neither. A handler that runs where nothing has failed has no failure to look at.
+// TestHooksAndHandlersKeepTheirPlaces checks that a hook that is used as a handler, or a handler as a hook, fails
+// without running: by a manifest, or in a run of a program with other hooks. A handler without a failure would have no
+// data.
 func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
 	b := hook.NewBinder(before.Point())
 	none := func(*start) error { t.Error("it was performed"); return nil }
@@ -240,7 +244,7 @@ func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
 	_, asHook := kind.Run(t.Context(), &task.Call{With: handles})
 	for name, err := range map[string]error{"handlers-1": asHook, "hooks-1": asHandler} {
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want a final error with its name", name, err)
 		}
 	}
 	if p := slices.Concat(kind.Validate(hooked), kind.Validate(handles)); len(p) > 0 {
@@ -248,7 +252,7 @@ func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestAHandlerOfAnotherContext is refused, with the context that it has to take.
+// TestAHandlerOfAnotherContext checks that a handler with another context type is rejected with the required type.
 func TestAHandlerOfAnotherContext(t *testing.T) {
 	b := hook.NewBinder(before.Point())
 	if err := hook.OnFailure(b, func(*reached) error { return nil }); err != nil {
@@ -256,7 +260,7 @@ func TestAHandlerOfAnotherContext(t *testing.T) {
 	}
 	_, problems := sequence.Begin(&access.Clusters{}, b, start{}).Build()
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "takes a *sequence_test.start") {
-		t.Errorf("%v", problems)
+		t.Errorf("problems = %v, want one with the required type", problems)
 	}
 }
 
@@ -265,9 +269,9 @@ func TestAHookThatIsGone(t *testing.T) {
 	kinds := construct(t, &seen).Kinds
 	with := json.RawMessage(`{"hook":"other-1"}`)
 	if p := kinds[sequence.HookKind].Validate(with); len(p) != 1 {
-		t.Errorf("%v", p)
+		t.Errorf("Validate = %v, want one problem", p)
 	}
 	if _, err := kinds[sequence.HookKind].Run(context.Background(), &task.Call{With: with}); !task.IsFinal(err) {
-		t.Errorf("%v", err)
+		t.Errorf("Run = %v, want a final error", err)
 	}
 }

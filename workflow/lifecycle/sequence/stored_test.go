@@ -6,7 +6,7 @@ import (
 	"scute.dev/internal/pinned"
 )
 
-// TestStored holds the records of the parts of a step to what they were when they were written.
+// TestStored checks that stored records of the parts of a step still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Records(t, map[string]any{"parts": record{}})
 }

@@ -21,18 +21,19 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestConnectIsBounded: asking a server for its kinds has no context that could end it.
+// TestConnectIsBounded checks that discovery has a timeout, because it has no context.
 func TestConnectIsBounded(t *testing.T) {
 	cluster, err := connect(&rest.Config{Host: "https://127.0.0.1:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cluster.Config.Timeout <= 0 {
-		t.Error("a request may take for ever")
+		t.Error("requests have no timeout")
 	}
 }
 
-// TestDenialOfAStartingServer: a task does not fail for good because an API server has just started, and denies everything.
+// TestDenialOfAStartingServer checks that a denial by an API server that has just started, and denies everything, is
+// not final.
 func TestDenialOfAStartingServer(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
@@ -52,30 +53,32 @@ func TestDenialOfAStartingServer(t *testing.T) {
 	}
 	err = cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "a"}, &corev1.ConfigMap{})
 	if !errors.Is(err, kube.ErrStarting) || task.IsFinal(Refusal(err)) {
-		t.Errorf("%v", err)
+		t.Errorf("Get = %v, want ErrStarting", err)
 	}
 }
 
-// TestInDaemonsName: only on the run's own cluster, and never for a local run, a task acts with more permissions than the ServiceAccount has.
+// TestInDaemonsName checks that a task has more permissions than its ServiceAccount only on the run's own cluster, and
+// never in a local run.
 func TestInDaemonsName(t *testing.T) {
 	own := func() (*rest.Config, error) { return &rest.Config{Host: "https://127.0.0.1:1"}, nil }
 	daemons, ok := (&Clusters{Own: own}).InDaemonsName(ClusterRef{})
 	if !ok {
-		t.Fatal("the own cluster of the daemon")
+		t.Fatal("InDaemonsName on the daemon's own cluster = false, want true")
 	}
 	cluster, err := daemons.Open(context.Background(), &task.Call{Namespace: "a", ServiceAccount: "one"}, ClusterRef{})
 	if err != nil || cluster.Config.Impersonate.UserName != "" {
-		t.Errorf("%v, acts as %q", err, cluster.Config.Impersonate.UserName)
+		t.Errorf("Open = %v, impersonates %q", err, cluster.Config.Impersonate.UserName)
 	}
 	if _, ok := (&Clusters{Own: own}).InDaemonsName(ClusterRef{KubeconfigSecretRef: &SecretKey{Name: "other"}}); ok {
-		t.Error("another cluster")
+		t.Error("InDaemonsName on another cluster = true, want false")
 	}
 	if _, ok := (&Clusters{Own: own, Local: true}).InDaemonsName(ClusterRef{}); ok {
-		t.Error("a local run")
+		t.Error("InDaemonsName in a local run = true, want false")
 	}
 }
 
-// TestRunsOfANamespaceShareTheKinds: what kinds the own cluster has is kept once for a namespace, and for no other cluster.
+// TestRunsOfANamespaceShareTheKinds checks that the kinds of the own cluster are cached once for each namespace, and
+// not for other clusters.
 func TestRunsOfANamespaceShareTheKinds(t *testing.T) {
 	clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: "https://127.0.0.1:1"}, nil }}
 	open := func(namespace, account string) *Cluster {
@@ -88,23 +91,24 @@ func TestRunsOfANamespaceShareTheKinds(t *testing.T) {
 	}
 	one, two, other := open("a", "one"), open("a", "two"), open("b", "one")
 	if one.Client.RESTMapper() != two.Client.RESTMapper() {
-		t.Error("two runs of a namespace ask for the kinds each")
+		t.Error("two runs of a namespace do not share the kinds")
 	}
 	if one.Client.RESTMapper() == other.Client.RESTMapper() {
 		t.Error("runs of two namespaces share the kinds")
 	}
 	if got := two.Config.Impersonate.UserName; got != "system:serviceaccount:a:two" {
-		t.Errorf("the second run acts as %s", got)
+		t.Errorf("the second run impersonates %s", got)
 	}
 	for i := range 100 {
 		open(string(rune('A'+i)), "one")
 	}
 	if n := clusters.kinds.Len(); n > cachedKinds {
-		t.Errorf("the kinds of %d namespaces are kept", n)
+		t.Errorf("the kinds of %d namespaces are cached", n)
 	}
 }
 
-// TestKubeconfigsOfSecretsAreGuarded: in the daemon a kubeconfig of a Secret reaches no address that the daemon may not reach for a tenant.
+// TestKubeconfigsOfSecretsAreGuarded checks that in the daemon a kubeconfig of a Secret cannot reach addresses that are
+// denied to tenants.
 func TestKubeconfigsOfSecretsAreGuarded(t *testing.T) {
 	const kubeconfig = `{"clusters": [{"name": "c", "cluster": {"server": %q}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`
 	var reached bool
@@ -139,7 +143,7 @@ func TestKubeconfigsOfSecretsAreGuarded(t *testing.T) {
 			}
 			_, _, err = cluster.Mapping(t.Context(), corev1.SchemeGroupVersion.WithKind("Secret"))
 			if denied := allowed == nil; errors.Is(err, guard.ErrDenied) != denied || reached == denied {
-				t.Errorf("the server was reached: %t; %v", reached, err)
+				t.Errorf("server reached %t, error %v", reached, err)
 			}
 		})
 	}

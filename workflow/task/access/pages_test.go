@@ -28,8 +28,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestPagesTakeTurns: however many tasks of one namespace list large objects, few pages are in memory at once, and those of another namespace do
-// not wait for them.
+// TestPagesTakeTurns checks that the pages of large lists in memory are limited, however many tasks of a namespace
+// list, and that other namespaces do not wait for them.
 func TestPagesTakeTurns(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -67,7 +67,7 @@ func TestPagesTakeTurns(t *testing.T) {
 			return nil
 		})
 		if found != 2 || err != nil {
-			t.Errorf("%d objects: %v", found, err)
+			t.Errorf("Each returned %d objects, error %v", found, err)
 		}
 	}
 	held, free := make(chan struct{}, tasks), make(chan struct{})
@@ -96,7 +96,7 @@ func TestPagesTakeTurns(t *testing.T) {
 	all.Wait()
 }
 
-// TestAPageWaitsForItsPlace: for as long as others have pages in memory, and not only for as long as a request may take.
+// TestAPageWaitsForItsPlace checks that a list waits for its turn longer than the timeout of a request.
 func TestAPageWaitsForItsPlace(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -121,16 +121,16 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := cluster.Each(ctx, selector, "quiet", nothing); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Minute {
-			t.Errorf("after %s: %v", time.Since(begun), err)
+			t.Errorf("after %s: %v, want DeadlineExceeded", time.Since(begun), err)
 		}
 		if err := cluster.Each(t.Context(), selector, "quiet", nothing); err != nil || time.Since(begun) != time.Hour {
-			t.Errorf("after %s: %v", time.Since(begun), err)
+			t.Errorf("Each returned after %s: %v", time.Since(begun), err)
 		}
 	})
 }
 
-// TestAPageIsGivenBackInTime: what takes long to be looked at keeps no page from others. The remaining objects of the page are read again one by one, each as it
-// is by then, and looked at for as long as it takes.
+// TestAPageIsGivenBackInTime checks that a slow callback does not keep a page from others: the remaining objects of the
+// page are read again individually, in their current state.
 func TestAPageIsGivenBackInTime(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -150,7 +150,7 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 				var o client.ListOptions
 				o.ApplyOptions(opts)
 				name, one := "", o.FieldSelector != nil
-				if one { // which the fake does not know
+				if one { // which the fake does not support
 					single++
 					name, _ = o.FieldSelector.RequiresExactMatch("metadata.name")
 					o.FieldSelector = nil
@@ -194,21 +194,21 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 			t.Errorf("another page was in memory after %s: %v", took, err)
 		}
 		if err := <-slow; err != nil || time.Since(begun) != 3*time.Hour+pageTime {
-			t.Errorf("after %s: %v", time.Since(begun), err)
+			t.Errorf("Each returned after %s: %v", time.Since(begun), err)
 		}
 		if diff := cmp.Diff([]string{"1-quick", "2-slow", "3-slow", "6-slow"}, looked); diff != "" || single != 5 {
-			t.Errorf("%d were read again: %s", single, diff)
+			t.Errorf("%d objects were read again; names (-want +got):\n%s", single, diff)
 		}
 		failed := errors.New("it failed")
 		err = of("slow").Each(t.Context(), selector, "slow", func(context.Context, *unstructured.Unstructured) error { return failed })
 		if !errors.Is(err, failed) || single != 5 {
-			t.Errorf("%v", err)
+			t.Errorf("Each = %v, want the error of the callback", err)
 		}
 		place := pages.Place("slow")
 		defer place.Give()
 		place.Ask()
 		if !place.Held() {
-			t.Error("a place was not given back")
+			t.Error("the page was not released")
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestPinKeepsTheUID: a task that runs again, and whose cluster cannot be asked for a moment, does not record that it may be any cluster: its undo
-// would do to another one what was meant for the first.
+// TestPinKeepsTheUID checks that the recorded UID is kept if a task runs again while its cluster denies requests.
+// Without it, the undo could act on another cluster.
 func TestPinKeepsTheUID(t *testing.T) {
 	denied := false
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,17 +48,17 @@ func TestPinKeepsTheUID(t *testing.T) {
 	ref := ClusterRef{KubeconfigSecretRef: &SecretKey{Name: "s"}, AllowInsecure: true}
 	_, first, err := clusters.Pin(t.Context(), call, ref, Pinned{}, false)
 	if err != nil || first.UID != "u-1" || first.Execution != 1 {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("Pin = %+v, error %v", first, err)
 	}
 	denied = true
 	call.Execution = 2
 	if _, again, err := clusters.Pin(t.Context(), call, ref, first, true); err == nil || again.UID != "u-1" {
-		t.Errorf("it runs again, and may not ask which cluster it is: %+v, %v", again, err)
+		t.Errorf("Pin of a later attempt that may have done something = %+v, error %v, want an error and the UID", again, err)
 	}
 	if _, again, err := clusters.Pin(t.Context(), call, ref, first, false); err != nil || again.UID != "" {
-		t.Errorf("nothing was done yet: %+v, %v", again, err)
+		t.Errorf("Pin of a later attempt that has done nothing = %+v, error %v, want no UID", again, err)
 	}
 	if _, _, err := clusters.Pin(t.Context(), call, ClusterRef{}, first, true); !task.IsFinal(err) {
-		t.Errorf("the inputs lead to another cluster than the record: %v", err)
+		t.Errorf("Pin with inputs for another cluster = %v, want a final error", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestLongWait: what waits for days asks the API server less and less often, and often again once something has changed.
+// TestLongWait checks that a wait of days polls at growing intervals, and at short ones again after a change.
 func TestLongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
@@ -23,7 +23,7 @@ func TestLongWait(t *testing.T) {
 			last = time.Now()
 			switch waited := time.Since(began); {
 			case waited < time.Minute && gap > lookMax:
-				t.Errorf("after %s it looks every %s", waited, gap)
+				t.Errorf("after %s, the interval is %s", waited, gap)
 			case waited > 12*time.Hour && says == "approval":
 				says = "the rest"
 			case says == "the rest" && after == 0:
@@ -37,7 +37,7 @@ func TestLongWait(t *testing.T) {
 			t.Error(err)
 		}
 		if looks > 4000 || longest > lookLongest || after > lookMax {
-			t.Errorf("%d looks in a day, %s apart at most, %s after a change", looks, longest, after)
+			t.Errorf("%d polls in a day, longest interval %s, %s after a change", looks, longest, after)
 		}
 	})
 }

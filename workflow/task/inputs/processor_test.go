@@ -8,7 +8,7 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// TestTemplatesAreBounded: a template of somebody's, with variables of theirs, fills no memory and computes for no hours.
+// TestTemplatesAreBounded checks that the memory and time for a template and variables of a tenant are limited.
 func TestTemplatesAreBounded(t *testing.T) {
 	values := map[string]string{"A": strings.Repeat("a", 100_000), "B": "b", "VERSION": "v1.36.1"}
 	value := func(name string) (string, error) {
@@ -22,12 +22,12 @@ func TestTemplatesAreBounded(t *testing.T) {
 		"${A##*b}", "${A%%b*}", strings.Repeat("${MISSING:-", 5_000) + "${A}" + strings.Repeat("}", 5_000), strings.Repeat("${A^^}", 10_000),
 	} {
 		if _, err := inputs.NewProcessor().Process([]byte(template), value); !errors.Is(err, inputs.ErrTemplate) {
-			t.Errorf("%.30s: %v", template, err)
+			t.Errorf("Process(%.30s) = %v, want ErrTemplate", template, err)
 		}
 	}
 	const says = "${A##...} tries each part of the value, which has 100000 bytes: set the variable to a value that need not be trimmed, or to one of at most 2896 bytes"
 	if _, err := inputs.NewProcessor().Process([]byte("${B} ${A##*b} ${B}"), value); err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("a long value that is trimmed: %v", err)
+		t.Errorf("Process with a long trimmed value = %v", err)
 	}
 	for template, want := range map[string]string{
 		"a ${B} ${ VERSION } ${MISSING:-c} $$x ${VERSION/v/}": "a b v1.36.1 c $x 1.36.1", "${B^^} ${VERSION#v} ${VERSION%%.*} ${A:0:3} ${#B}": "B 1.36.1 v1 aaa 1",
@@ -35,10 +35,10 @@ func TestTemplatesAreBounded(t *testing.T) {
 		strings.Repeat("x", 20<<20): strings.Repeat("x", 20<<20),
 	} {
 		if got, err := inputs.NewProcessor().Process([]byte(template), value); err != nil || string(got) != want {
-			t.Errorf("%.60s: %.60q, %v", template, got, err)
+			t.Errorf("Process(%.60s) = %.60q, error %v", template, got, err)
 		}
 	}
 	if _, err := inputs.NewProcessor().Process([]byte("${MISSING}"), value); err == nil || errors.Is(err, inputs.ErrTemplate) {
-		t.Errorf("a variable without a value: %v", err)
+		t.Errorf("Process with an unset variable = %v, want another error than ErrTemplate", err)
 	}
 }

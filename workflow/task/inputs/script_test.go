@@ -7,7 +7,8 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// TestScriptsOfLongCommands: a command of a million words is read once. If it were read for each word that took hours.
+// TestScriptsOfLongCommands checks that a command of a million words is read once. Reading it for each word would take
+// hours.
 func TestScriptsOfLongCommands(t *testing.T) {
 	const many = 1 << 20
 	for name, words := range map[string][]string{
@@ -18,7 +19,7 @@ func TestScriptsOfLongCommands(t *testing.T) {
 	} {
 		words = append(words, "sh", "-c", "echo ${tasks.a.output}")
 		if problems := inputs.Scripts("command", words, "args", nil, ""); len(problems) != 1 {
-			t.Errorf("%s: %v", name, problems)
+			t.Errorf("%s: problems %v, want 1", name, problems)
 		}
 	}
 }

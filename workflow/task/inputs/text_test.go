@@ -30,7 +30,8 @@ type with struct {
 	Any     json.RawMessage      `json:"any"`
 }
 
-// TestOutputsBecomeText: a number or a boolean that an output has filled into a field of text is text there, and stays what it is elsewhere.
+// TestOutputsBecomeText checks that a number or a boolean of an output becomes text in a text field, and is unchanged
+// in other fields.
 func TestOutputsBecomeText(t *testing.T) {
 	given := `{"name":1,"command":["sleep",3,true],"env":{"PORT":6443,"BIG":12345678901234567890,"ON":false,"<":"&"},"nested":{"In":1.50},
 		"vars":[{"name":"A","value":7}],"port":80,"count":2,"on":true,"any":{"a":1}}`
@@ -42,14 +43,14 @@ func TestOutputsBecomeText(t *testing.T) {
 	have := fmt.Sprintf("%s %v %v %s %v %v %d %t %s", w.Name, w.Command, w.Env, w.Nested.In, w.Vars, w.Port.IntValue(), w.Count, w.On, w.Any)
 	const want = `1 [sleep 3 true] map[<:& BIG:12345678901234567890 ON:false PORT:6443] 1.50 [{A 7 nil}] 80 2 true {"a":1}`
 	if have != want {
-		t.Errorf("have %s\nwant %s", have, want)
+		t.Errorf("got  %s\nwant %s", have, want)
 	}
 	for _, wrong := range []string{`{"command":[["a"]]}`, `{"count":"x"}`, `{"nme":"a"}`, `{"command":[null,{}]}`} {
 		if _, err := inputs.Read[with](&task.Call{With: json.RawMessage(wrong)}, strict); !task.IsFinal(err) {
-			t.Errorf("%s: %v", wrong, err)
+			t.Errorf("Read(%s) = %v, want a final error", wrong, err)
 		}
 	}
 	if problems := strict(json.RawMessage(`{"command":[1]}`)); len(problems) != 1 {
-		t.Errorf("a number in a manifest: %v", problems)
+		t.Errorf("problems with a number in a manifest = %v, want 1", problems)
 	}
 }

@@ -99,14 +99,14 @@ func TestExpand(t *testing.T) {
 		t.Error(diff)
 	}
 	if strings.Contains(with, "expand") || !strings.Contains(with, `"only":[{"apiVersion":"v1","kind":"ConfigMap","namespace":"web","name":"app"}]`) || !strings.Contains(with, `"force":true`) {
-		t.Errorf("with %s", with)
+		t.Errorf("with = %s", with)
 	}
 	if r := parts[3].Retry; r == nil || r.Max != 2 || r.Delay.Duration != time.Second {
-		t.Errorf("retry %v", r)
+		t.Errorf("retry = %v", r)
 	}
 	inline, problems := apply.Expand(base(`{"manifests": "...", "expand": true}`), parse(t, set))
 	if len(problems) > 0 || !strings.Contains(string(inline[1].With.Raw), `"manifests":[{"apiVersion":"v1","kind":"ConfigMap"`) {
-		t.Errorf("%v: with %s", problems, inline[1].With.Raw)
+		t.Errorf("problems %v, with %s", problems, inline[1].With.Raw)
 	}
 }
 
@@ -114,16 +114,16 @@ func TestExpandRefuses(t *testing.T) {
 	one := parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {scute.dev/retry: 'x', scute.dev/timeout: '-1s', scute.dev/needs: 'b@soon'}}}")
 	_, problems := apply.Expand(base(`{"files": ["a"]}`), one)
 	if len(problems) != 3 {
-		t.Errorf("problems %v", problems)
+		t.Errorf("problems = %v, want 3", problems)
 	}
 	twice := append(parse(t, set), parse(t, set)[1])
 	if _, problems = apply.Expand(base(`{"files": ["a"]}`), twice); len(problems) != 2 {
-		t.Errorf("problems %v", problems)
+		t.Errorf("problems = %v, want 2", problems)
 	}
 	hooked := base(`{"files": ["a"]}`)
 	hooked.Before = []v1alpha1.HookSpec{{}}
 	if _, problems = apply.Expand(hooked, parse(t, set)); len(problems) != 1 || problems[0].Field != "before" {
-		t.Errorf("problems %v", problems)
+		t.Errorf("problems = %v, want one about before", problems)
 	}
 	namesakes, problems := apply.Expand(base(`{"files": ["a"]}`), parse(t, `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: x}}
@@ -131,6 +131,6 @@ func TestExpandRefuses(t *testing.T) {
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: z}}
 `))
 	if len(problems) > 0 || namesakes[0].Name != "app/configmap-x-a" || namesakes[1].Name != "app/configmap-z-a" {
-		t.Errorf("%v %v", problems, namesakes)
+		t.Errorf("problems %v, parts %v", problems, namesakes)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestLists: what is in a list, in a list of lists or in a typed list is held to the same checks as what is not. The log keeps no content of a Secret.
+// TestLists checks that objects in lists, nested lists and typed lists are validated like other objects, and that the
+// content of a Secret is refused.
 func TestLists(t *testing.T) {
 	for name, c := range map[string]struct{ manifests, says string }{
 		"typed":          {`[{"apiVersion":"v1","kind":"SecretList","items":[{"metadata":{"name":"s"},"stringData":{"p":"hunter2"}}]}]`, "has its content in the manifest"},
@@ -24,7 +25,7 @@ func TestLists(t *testing.T) {
 	} {
 		problems := fmt.Sprint((&Kind{}).Validate([]byte(`{"manifests":` + c.manifests + `}`)))
 		if !strings.Contains(problems, c.says) || strings.Contains(problems, "hunter2") {
-			t.Errorf("%s: %s", name, problems)
+			t.Errorf("%s: problems %s", name, problems)
 		}
 	}
 	objects, err := parseManifests([]byte("{kind: List, apiVersion: v1, items: [{kind: ConfigMapList, apiVersion: v1, items: [{metadata: {name: a}}, {metadata: {name: b}}]}, {kind: Service, apiVersion: v1, metadata: {name: c}}]}"))
@@ -33,11 +34,12 @@ func TestLists(t *testing.T) {
 		have = append(have, access.RefOf(u).String())
 	}
 	if want := "[ConfigMap a ConfigMap b Service c]"; err != nil || fmt.Sprint(have) != want {
-		t.Errorf("%v, %v; want %s", have, err, want)
+		t.Errorf("parseManifests = %v, error %v; want %s", have, err, want)
 	}
 }
 
-// TestSecretsInAnyManifest: a Secret with content is refused before the log has it, whatever else in the manifests cannot be applied or parsed.
+// TestSecretsInAnyManifest checks that a Secret with content is refused before it is logged, even if other parts of the
+// manifests are invalid.
 func TestSecretsInAnyManifest(t *testing.T) {
 	const secret, ref = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: hunter2}\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {x: \"${tasks.a.output.x}\"}\n"
 	for name, text := range map[string]string{
@@ -59,7 +61,7 @@ func TestSecretsInAnyManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if problems := fmt.Sprint((&Kind{}).Validate(with)); !strings.Contains(problems, "the log keeps") || strings.Contains(problems, "hunter2") {
-			t.Errorf("%s: %s", name, problems)
+			t.Errorf("%s: problems %s", name, problems)
 		}
 	}
 	for name, text := range map[string]string{
@@ -71,7 +73,7 @@ func TestSecretsInAnyManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if problems := (&Kind{}).Validate(with); len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
+			t.Errorf("%s: problems %v, want none", name, problems)
 		}
 	}
 }

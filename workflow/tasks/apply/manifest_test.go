@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestManifestsThatBecomeMuch: a manifest within the size of a WorkflowRun is refused when it becomes more than the daemon has memory for, wherever it is written.
+// TestManifestsThatBecomeMuch checks that a manifest that fits into a WorkflowRun is refused if it expands to more than
+// the daemon's memory allows, in any form.
 func TestManifestsThatBecomeMuch(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	aliases := object + "x: &a " + strings.Repeat("z", 100<<10) + "\ny: [" + strings.Repeat("*a,", 3000) + "]\n"
@@ -28,17 +29,18 @@ func TestManifestsThatBecomeMuch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if problems := fmt.Sprint((&Kind{}).Validate(with)); c.says == "" && problems != "[]" || !strings.Contains(problems, c.says) || strings.Contains(problems, "zzz") {
-			t.Errorf("%s: %.300s", name, problems)
+			t.Errorf("%s: problems %.300s", name, problems)
 		}
 	}
 }
 
-// TestSecretsInManifestsToBeFilledIn: the content of a Secret is refused before the log has it, also where an output is put into the manifests.
+// TestSecretsInManifestsToBeFilledIn checks that the content of a Secret is refused before it is logged, even in
+// manifests with references to outputs.
 func TestSecretsInManifestsToBeFilledIn(t *testing.T) {
 	const with = `{"manifests": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n%s: {password: hunter2}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${tasks.b.output.name}'}\n"}`
 	for field, refused := range map[string]bool{"stringData": true, "data": true, "immutable": false} {
 		if problems := (&Kind{}).Validate(fmt.Appendf(nil, with, field)); (len(problems) == 1) != refused {
-			t.Errorf("%s: %v", field, problems)
+			t.Errorf("%s: problems %v", field, problems)
 		}
 	}
 }

@@ -18,12 +18,13 @@ import (
 	"scute.dev/workflow/task/tasktest"
 )
 
-// served answers as an API server that has the objects that it is given. What a step waits for comes when the step says that it only waits.
+// served is an API server with the given objects. An object that a step waits for appears, or disappears, when the step
+// reports that it only waits.
 type served struct {
 	t       *testing.T
 	place   tasktest.Place // of the step
 	objects map[string]map[string]any
-	writes  []string // beside those of what is waited for
+	writes  []string // in addition to those of awaited objects
 }
 
 func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +102,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// step is a call of the kind, and the kind.
+// step returns the kind, and a call of it.
 func (s *served) step(manifests string) (*Kind, *task.Call) {
 	server := httptest.NewServer(s)
 	s.t.Cleanup(server.Close)
@@ -126,7 +127,8 @@ const (
 	settings   = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}`
 )
 
-// TestDefinitionsAreWaitedForWithoutAPlace: that a definition is served may take long, or never come. What uses it is written in the place of the run.
+// TestDefinitionsAreWaitedForWithoutAPlace checks that a step releases its worker while it waits for a definition to be
+// served, and has a worker when it writes objects of that kind.
 func TestDefinitionsAreWaitedForWithoutAPlace(t *testing.T) {
 	s := &served{t: t}
 	k, c := s.step(definition + ", " + toy)
@@ -134,11 +136,12 @@ func TestDefinitionsAreWaitedForWithoutAPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.place.Waited() != 2 || len(s.writes) != 2 { // until it is established, and until it is served
-		t.Errorf("it has waited %d times, and written %s", s.place.Waited(), s.writes)
+		t.Errorf("waited %d times, wrote %s", s.place.Waited(), s.writes)
 	}
 }
 
-// TestWhatIsGoneIsMadeInThePlace: an attempt waits without a place until an object is gone that is being deleted, and looks at the next one in its place.
+// TestWhatIsGoneIsMadeInThePlace checks that an attempt releases its worker while it waits for the deletion of an
+// object, and has a worker for the next object.
 func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
 	meta := func(name string) map[string]any { return map[string]any{"name": name, "namespace": "ns", "uid": name} }
 	going := meta("a")
@@ -152,11 +155,12 @@ func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.place.Waited() != 1 {
-		t.Errorf("it has waited %d times", s.place.Waited())
+		t.Errorf("waited %d times, want once", s.place.Waited())
 	}
 }
 
-// TestUndoWorksInItsPlace: an undo waits without a place until an object is gone, and deletes the next one in its place.
+// TestUndoWorksInItsPlace checks that an undo releases its worker while it waits for the deletion of an object, and has
+// a worker for the next one.
 func TestUndoWorksInItsPlace(t *testing.T) {
 	s := &served{t: t}
 	k, c := s.step(settings)
@@ -168,6 +172,6 @@ func TestUndoWorksInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.place.Waited() != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
-		t.Errorf("it has waited %d times, and deleted %s", s.place.Waited(), s.writes)
+		t.Errorf("waited %d times, deleted %s", s.place.Waited(), s.writes)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"scute.dev/workflow/task/tasktest"
 )
 
-// TestDeleteWorksInItsPlace: while Delete waits, for the API server or in its undo for an object that is still being deleted, others work in the
-// place of its run. What it does to the next object it does in the place.
+// TestDeleteWorksInItsPlace checks that Delete releases its worker while it waits for the API server, or in its undo
+// for an object that is being deleted, and has a worker for the next object.
 func TestDeleteWorksInItsPlace(t *testing.T) {
 	var place tasktest.Place
 	held := false
@@ -40,10 +40,10 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
 				{"name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "create", "delete"]}]}`)
 		case r.Method == http.MethodDelete && name == "a" && !place.Waits():
-			refuse(http.StatusUnauthorized, "Unauthorized") // as one that is being upgraded
+			refuse(http.StatusUnauthorized, "Unauthorized") // as an API server that is being upgraded
 		case r.Method == http.MethodDelete, r.Method == http.MethodPost:
 			if place.Waits() && name != "a" {
-				t.Errorf("%s %s while it only waits", r.Method, r.URL.Path)
+				t.Errorf("%s %s without a worker", r.Method, r.URL.Path)
 			}
 			done = append(done, r.Method+" "+name)
 			fmt.Fprint(w, object)
@@ -68,13 +68,13 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 		return nil
 	}
 	if _, err := k.Run(t.Context(), c); err != nil || place.Waited() != 1 {
-		t.Fatalf("%v; it has waited %d times: %s", err, place.Waited(), done)
+		t.Fatalf("Run = %v; waited %d times: %s", err, place.Waited(), done)
 	}
 	held = true
 	if err := k.Undo(t.Context(), c); err != nil || place.Waited() != 2 {
-		t.Fatalf("%v; it has waited %d times: %s", err, place.Waited(), done)
+		t.Fatalf("Undo = %v; waited %d times: %s", err, place.Waited(), done)
 	}
 	if strings.Join(done, " ") != "DELETE a DELETE b POST configmaps POST configmaps" {
-		t.Errorf("%s", done)
+		t.Errorf("requests = %s", done)
 	}
 }

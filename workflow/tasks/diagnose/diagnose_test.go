@@ -45,7 +45,7 @@ func TestRedacted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(got), hidden) || !strings.Contains(string(got), c.keep) {
-				t.Errorf("it holds a secret, or %q is missing:\n%s", c.keep, got)
+				t.Errorf("the result contains a secret, or lacks %q:\n%s", c.keep, got)
 			}
 		})
 	}
@@ -59,9 +59,9 @@ func TestBundleIsBounded(t *testing.T) {
 	if len(b.files) != 2 || b.bytes != 80 || b.omitted != 3 {
 		t.Errorf("%d files, %d bytes, %d omitted", len(b.files), b.bytes, b.omitted)
 	}
-	b.put("tiny", nil) // what fits still goes in
+	b.put("tiny", nil) // smaller files still fit
 	if len(b.files) != 3 {
-		t.Error("a file that fits was left out")
+		t.Error("a file that fits was omitted")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 		e.object(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": strings.Repeat("x", 1<<20)}})
 	}
 	if n := len(e.observed); n == 0 || n >= 60 || e.omitted != 60-n {
-		t.Errorf("%d objects are kept, %d left out", n, e.omitted)
+		t.Errorf("%d objects are kept, %d omitted", n, e.omitted)
 	}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 5 * diagnoseEvents {
@@ -86,7 +86,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: an API server that does not answer is waited for once, and not again for each kind of evidence.
+// TestNoAnswer checks that an unreachable API server is waited for once, rather than for each kind of evidence.
 func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := &rest.Config{Host: "http://there.example", Transport: refused{}}
@@ -94,7 +94,7 @@ func TestNoAnswer(t *testing.T) {
 		began := time.Now()
 		_, err := (&Kind{Clusters: clusters}).Run(t.Context(), &task.Call{Namespace: "fleet", Name: "r", Attempt: 1, With: []byte(`{}`), Progress: func(string) {}})
 		if err == nil || strings.Contains(err.Error(), "events") || time.Since(began) > 20*time.Second {
-			t.Errorf("%v after %s", err, time.Since(began))
+			t.Errorf("Run = %v after %s", err, time.Since(began))
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestLogsAreBounded: an API server of somebody's may give more of a log than it is asked for, and of many containers there may be more than there is room
-// for in the bundle.
+// TestLogsAreBounded checks that the logs in memory are limited: an API server may return more than requested, and many
+// containers may have more logs than the bundle has room for.
 func TestLogsAreBounded(t *testing.T) {
 	asked, line := 0, strings.Repeat("no such file\n", 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -35,18 +35,18 @@ func TestLogsAreBounded(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "p"}}
 	e.log(t.Context(), clientset, pod, "c", false)
 	if len(e.logs) != 1 || len(e.logs[0].data) > int(diagnoseLogBytes) || len(e.errors) > 0 {
-		t.Fatalf("%d logs, the first with %d bytes, %v", len(e.logs), len(e.logs[0].data), e.errors)
+		t.Fatalf("%d logs, the first with %d bytes, errors %v", len(e.logs), len(e.logs[0].data), e.errors)
 	}
 	e.held = diagnoseHeld
 	for range 3 {
 		e.log(t.Context(), clientset, pod, "c", false)
 	}
 	if asked != 2 || len(e.logs) != 2 || e.omitted != 2 {
-		t.Errorf("asked %d times, %d logs, %d omitted", asked, len(e.logs), e.omitted)
+		t.Errorf("%d requests, %d logs, %d omitted", asked, len(e.logs), e.omitted)
 	}
 }
 
-// TestLogsBesideManyObjects: objects that are left out, because there are too many of them, take no room from the logs of pods, which are read last.
+// TestLogsBesideManyObjects checks that omitted objects use no room of the logs of pods, which are read last.
 func TestLogsBesideManyObjects(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no such file\n") }))
 	defer server.Close()

@@ -14,8 +14,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestConfigMapGoesWithTheRun: what is collected belongs to the WorkflowRun of the run, if its ServiceAccount may get it, and to no other
-// one of its name.
+// TestConfigMapGoesWithTheRun checks that the ConfigMap has the WorkflowRun of the run as owner if the ServiceAccount
+// may get it, and no other WorkflowRun of its name.
 func TestConfigMapGoesWithTheRun(t *testing.T) {
 	const mine = `{"apiVersion":"scute.dev/v1alpha1","kind":"WorkflowRun","metadata":{"namespace":"fleet","name":"up","uid":"01234567-89ab"`
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestConfigMapGoesWithTheRun(t *testing.T) {
 			}
 			owners := wrote.Metadata.OwnerReferences
 			if owned := len(owners) == 1 && owners[0].Kind == "WorkflowRun" && owners[0].Name == "up" && owners[0].UID == "01234567-89ab"; owned != c.owned {
-				t.Errorf("its owners are %+v", owners)
+				t.Errorf("owners = %+v", owners)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestMain is also the victim of TestExecDies: a process that runs a command and is killed.
+// TestMain also runs the victim of TestExecDies: a process that runs a command and is killed.
 func TestMain(m *testing.M) {
 	if pid := os.Getenv("TASK_TEST_VICTIM"); pid != "" {
 		c := &task.Call{Run: "r", Task: "t", With: json.RawMessage(fmt.Sprintf(`{"command": ["sh", "-c", "echo $$ > %s; exec sleep 60"]}`, pid))}
@@ -53,7 +53,7 @@ func TestExec(t *testing.T) {
 	}
 	said, err := os.ReadFile(filepath.Join(c.Dir, "part+of@before+x-2.log"))
 	if err != nil || string(said) != "hello\n" {
-		t.Errorf("log %q: %v", said, err)
+		t.Errorf("log = %q, error %v", said, err)
 	}
 }
 
@@ -78,20 +78,21 @@ func TestExecFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := (&Kind{Enabled: true}).Run(t.Context(), &task.Call{With: c.with})
 			if err == nil || !strings.Contains(err.Error(), c.says) || task.IsFinal(err) != c.final {
-				t.Errorf("final %t: %v\nwant it to say %q", task.IsFinal(err), err, c.says)
+				t.Errorf("final %t: %v\nwant %q", task.IsFinal(err), err, c.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), "A1b2") || len(err.Error()) > 1200) {
-				t.Errorf("%d bytes: %v", len(err.Error()), err)
+				t.Errorf("error has %d bytes, or contains the key: %v", len(err.Error()), err)
 			}
 		})
 	}
 	problems := (&Kind{}).Validate(command("true"))
 	if len(problems) != 1 || problems[0].Remedy != "run it locally, or start the daemon with --enable-exec" {
-		t.Errorf("problems %v", problems)
+		t.Errorf("problems = %v", problems)
 	}
 }
 
-// TestExecStops: the end of the context ends the command and what it started; first gently, then not.
+// TestExecStops checks that the end of the context ends the command and its children: with SIGTERM first, and then with
+// SIGKILL.
 func TestExecStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
@@ -112,28 +113,28 @@ func TestExecStops(t *testing.T) {
 			started := time.Now()
 			_, err := (&Kind{Enabled: true}).Run(ctx, &task.Call{With: command("PIDS=" + pids + "; " + c.script)})
 			if took := time.Since(started); took < c.min {
-				t.Errorf("it took %s", took)
+				t.Errorf("it ended after %s", took)
 			}
 			if !errors.Is(err, context.Canceled) || task.IsFinal(err) || name == "gently" && !strings.Contains(err.Error(), "cleaned up") {
-				t.Errorf("%v", err)
+				t.Errorf("Run = %v, want context.Canceled", err)
 			}
 			waitForDeath(t, waitForFile(t, pids))
 		})
 	}
 }
 
-// TestExecLeaves: a process that a command leaves behind does not hold up the task.
+// TestExecLeaves checks that the task does not wait for a process that its command leaves behind.
 func TestExecLeaves(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	if _, err := (&Kind{Enabled: true}).Run(t.Context(), &task.Call{With: command("sleep 3600 & echo $! > " + pids)}); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Kill(waitForFile(t, pids), syscall.SIGKILL); err != nil {
-		t.Errorf("it did not live on: %v", err)
+		t.Errorf("the process did not survive: %v", err)
 	}
 }
 
-// TestExecDies: a command does not outlive the process that runs it.
+// TestExecDies checks that a command does not outlive the process that runs it.
 func TestExecDies(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	victim := exec.Command(os.Args[0])
@@ -149,7 +150,7 @@ func TestExecDies(t *testing.T) {
 	waitForDeath(t, pid)
 }
 
-// waitForFile waits until a command has written a process id, and returns it.
+// waitForFile waits until a command has written a process ID, and returns it.
 func waitForFile(t *testing.T, path string) int {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -172,10 +173,11 @@ func waitForDeath(t *testing.T, pid int) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("process %d lives", pid)
+	t.Errorf("process %d is alive", pid)
 }
 
-// What a command records before it fails is recorded, and what it did is kept by a rollback.
+// TestExecRecordsBeforeItFails checks that the output of a failed command is recorded, and that a rollback keeps what
+// the command did.
 func TestExecRecordsBeforeItFails(t *testing.T) {
 	output, err := (&Kind{Enabled: true}).Run(t.Context(), &task.Call{Run: "r", Task: "t", With: command(`echo '{"id": 7}' > $SCUTE_OUTPUT; exit 3`)})
 	if err == nil || strings.TrimSpace(string(output)) != `{"id": 7}` {
@@ -183,11 +185,12 @@ func TestExecRecordsBeforeItFails(t *testing.T) {
 	}
 	var kept *task.KeptError
 	if err := (&Kind{Enabled: true}).Undo(t.Context(), &task.Call{}); !errors.As(err, &kept) {
-		t.Errorf("its undo says %v", err)
+		t.Errorf("Undo = %v, want a KeptError", err)
 	}
 }
 
-// An output inside the script of a shell is run by it: that is warned of, and no error.
+// TestExecWarnsOfScripts checks that a reference to an output inside a shell script is a warning, because the shell
+// executes it.
 func TestExecWarnsOfScripts(t *testing.T) {
 	for with, field := range map[string]string{
 		`{"command": ["sh", "-c", "echo ${tasks.a.output}"]}`:                               "command[2]",
@@ -202,7 +205,7 @@ func TestExecWarnsOfScripts(t *testing.T) {
 		problems := (&Kind{Enabled: true}).Validate(json.RawMessage(with))
 		switch {
 		case field == "" && len(problems) > 0:
-			t.Errorf("%s: %v", with, problems)
+			t.Errorf("%s: problems %v, want none", with, problems)
 		case field != "" && (len(problems) != 1 || !problems[0].Warning || problems[0].Field != field):
 			t.Errorf("%s: %v, want a warning about %s", with, problems, field)
 		}

@@ -8,7 +8,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// What an attempt said is not lost when its number is used again.
+// TestLogOfAnAttemptIsKept checks that a repeated attempt number does not overwrite the log.
 func TestLogOfAnAttemptIsKept(t *testing.T) {
 	exec := &Kind{Enabled: true}
 	c := &task.Call{Run: "r", Task: "a/b", Attempt: 1, Dir: t.TempDir()}
@@ -19,6 +19,6 @@ func TestLogOfAnAttemptIsKept(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(c.LogPath("")); err != nil || string(text) != "one\ntwo\n" {
-		t.Errorf("the log holds %q, %v", text, err)
+		t.Errorf("log = %q, error %v", text, err)
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"testing/iotest"
 )
 
-// TestBody: of a large answer the beginning is kept, a text is found wherever it is in the first MiB of it, and as much is read without one.
+// TestBody checks that the beginning of a large response is kept, and that a text is found anywhere in its first MiB.
+// Without a text, the same amount is read.
 func TestBody(t *testing.T) {
 	const text = "it is done"
 	for _, at := range []int{0, 4090, 4096, 3*4096 - 1, 20 << 10, httpBodyLimit - len(text)} {
 		for name, read := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "half": iotest.HalfReader, "with the end": iotest.DataErrReader} {
 			b, err := readBody(read(strings.NewReader(strings.Repeat("x", at)+text+strings.Repeat("y", 2<<20))), text)
 			if err != nil || !b.found || !b.cut || len(b.beginning) != httpBodyOutput {
-				t.Errorf("at %d, %s: found %t, cut %t, %d kept, %v", at, name, b.found, b.cut, len(b.beginning), err)
+				t.Errorf("at %d, %s: found %t, cut %t, %d kept, error %v", at, name, b.found, b.cut, len(b.beginning), err)
 			}
 		}
 	}
@@ -23,7 +24,7 @@ func TestBody(t *testing.T) {
 	}
 	long := strings.Repeat("z", 9000) + "!"
 	if b, _ := readBody(strings.NewReader(strings.Repeat("z", 50_000)+"!"), long); !b.found {
-		t.Error("a text that is longer than a part is not found")
+		t.Error("a text that is longer than a part was not found")
 	}
 	whole := strings.Repeat("x", httpBodyOutput)
 	if b, _ := readBody(strings.NewReader(whole), ""); b.cut || string(b.beginning) != whole || !b.found {
@@ -34,11 +35,12 @@ func TestBody(t *testing.T) {
 		t.Errorf("cut %t, %d left", b.cut, from.Len())
 	}
 	if _, err := readBody(iotest.TimeoutReader(from), ""); err == nil {
-		t.Error("an answer that ends early is taken for a whole one")
+		t.Error("readBody of a response that ends early succeeded")
 	}
 }
 
-// TestBodyKeepsTheBeginningOfALargeAnswer: also when the request has a secret, which may be cut at its end.
+// TestBodyKeepsTheBeginningOfALargeAnswer checks that the beginning is kept even if the request has a secret, which may
+// be cut at its end.
 func TestBodyKeepsTheBeginningOfALargeAnswer(t *testing.T) {
 	b, err := readBody(strings.NewReader("the database is down: c4n4ry"+strings.Repeat("x", 20<<10)), "")
 	if err != nil {
@@ -50,7 +52,7 @@ func TestBodyKeepsTheBeginningOfALargeAnswer(t *testing.T) {
 	}
 }
 
-// TestBodyHasNoHalfASecret: where an answer is cut, a secret may be too, and is not found in what is kept.
+// TestBodyHasNoHalfASecret checks that no part of a secret is kept where a response is cut.
 func TestBodyHasNoHalfASecret(t *testing.T) {
 	secret := strings.Repeat("c4n4ry", 5000)
 	b, err := readBody(strings.NewReader(secret), "")
@@ -66,6 +68,6 @@ func TestBodyHasNoHalfASecret(t *testing.T) {
 	}
 	b.remove([][]byte{[]byte("a"), []byte("_a_a_a_a")})
 	if strings.Contains(string(b.beginning), "_") {
-		t.Error("a part of a secret is kept behind a short one")
+		t.Error("a part of a secret is kept after a short secret")
 	}
 }

@@ -49,7 +49,7 @@ func TestHTTP(t *testing.T) {
 }
 
 func TestHTTPFails(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other host was asked") }))
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other host was requested") }))
 	defer other.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var status int
@@ -87,10 +87,10 @@ func TestHTTPFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := local().Run(t.Context(), &task.Call{Run: "r", Task: "t", Namespace: "n", With: json.RawMessage(strings.ReplaceAll(c.with, "S/", server.URL+"/"))})
 			if err == nil || !strings.Contains(err.Error(), c.says) || task.IsFinal(err) != c.final {
-				t.Errorf("final %t: %v\nwant it to say %q", task.IsFinal(err), err, c.says)
+				t.Errorf("final %t: %v\nwant %q", task.IsFinal(err), err, c.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), "c4n4ry") || len(err.Error()) > 600) {
-				t.Errorf("%d bytes: %v", len(err.Error()), err)
+				t.Errorf("error has %d bytes, or contains a secret: %v", len(err.Error()), err)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestHTTPFails(t *testing.T) {
 		daemon := &httprequest.Kind{Clusters: &access.Clusters{}}
 		_, err := daemon.Run(t.Context(), &task.Call{With: json.RawMessage(`{"url": "` + server.URL + `/200"}`)})
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
-			t.Errorf("%v", err)
+			t.Errorf("Run = %v, want a final error with advice", err)
 		}
 	})
 	t.Run("the daemon's errors", func(t *testing.T) {
@@ -110,13 +110,13 @@ func TestHTTPFails(t *testing.T) {
 		for _, with := range []string{`{"url": "S/404"}`, `{"url": "S/503"}`, `{"url": "S/503", "expect": {"status": [503], "bodyContains": "done"}}`} {
 			_, err := daemon.Run(t.Context(), &task.Call{With: json.RawMessage(strings.ReplaceAll(with, "S/", server.URL+"/"))})
 			if err == nil || strings.Contains(err.Error(), "told") || strings.Contains(err.Error(), "why") {
-				t.Errorf("%s: %v", with, err)
+				t.Errorf("Run with %s = %v, want an error without the body", with, err)
 			}
 		}
 	})
 }
 
-// TestHTTPEcho: an answer that repeats a Secret's value in the way that JSON or a URL writes it does not bring it into the log.
+// TestHTTPEcho checks that a Secret's value in a response is not logged, even if it is escaped for JSON or a URL.
 func TestHTTPEcho(t *testing.T) {
 	const secret = `c4n4ry+/"<\\=`
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -145,18 +145,18 @@ func TestHTTPEcho(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(output), "(removed)") || strings.Contains(string(output), "c4n4ry") {
-		t.Errorf("the output is %s", output)
+		t.Errorf("output = %s", output)
 	}
 }
 
-// A rollback keeps what a request may have changed.
+// TestHTTPKeeps checks that a rollback keeps what a request may have changed.
 func TestHTTPKeeps(t *testing.T) {
 	for with, keeps := range map[string]bool{
 		`{"url": "http://a"}`: false, `{"url": "http://a", "method": "HEAD"}`: false, `{"url": "http://a", "method": "POST"}`: true,
 		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
 	} {
 		if got := (&httprequest.Kind{}).Keeps(json.RawMessage(with)); got != keeps {
-			t.Errorf("HTTP %s keeps: %t, want %t", with, got, keeps)
+			t.Errorf("Keeps(%s) = %t, want %t", with, got, keeps)
 		}
 	}
 }

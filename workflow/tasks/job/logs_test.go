@@ -14,7 +14,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestLogsOfPods: a local run keeps them. In the daemon's folder is the log of all, and Jobs that fail without end must not take its room.
+// TestLogsOfPods checks that only a local run stores the logs of pods in its folder. In the daemon this folder has the
+// log of all runs, which Jobs that fail repeatedly must not fill.
 func TestLogsOfPods(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/log") {
@@ -30,12 +31,12 @@ func TestLogsOfPods(t *testing.T) {
 		said := podLogs(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, c, access.ObjectRef{Namespace: "fleet", Name: "j"}, local)
 		files, err := os.ReadDir(c.Dir)
 		if err != nil || (len(files) > 0) != local || !strings.Contains(said, "no such file") {
-			t.Errorf("local %v: %d files, said %q, %v", local, len(files), said, err)
+			t.Errorf("local %v: %d files, result %q, error %v", local, len(files), said, err)
 		}
 	}
 }
 
-// TestLogsAreBounded: what is kept of a Job does not grow with the containers of its pods.
+// TestLogsAreBounded checks that the size of a Job's logs does not grow with the containers of its pods.
 func TestLogsAreBounded(t *testing.T) {
 	const containers = 64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,11 +51,12 @@ func TestLogsAreBounded(t *testing.T) {
 	defer server.Close()
 	text, err := readPodLogs(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, access.ObjectRef{Namespace: "fleet", Name: "j"})
 	if most := int(podLogsBytes) + containers*len("--- p/c\n\n"); err != nil || len(text) > most || strings.Count(text, "--- p/c\n") != containers {
-		t.Errorf("%d bytes of logs, of which %d may be kept: %v", len(text), most, err)
+		t.Errorf("%d bytes of logs, want at most %d; error %v", len(text), most, err)
 	}
 }
 
-// While a Job runs, the message of its task names the newest pod, and what it printed last.
+// TestWhatThePodOfAJobSays checks that the message of a running Job's task has its newest pod and the last line of that
+// pod's log.
 func TestWhatThePodOfAJobSays(t *testing.T) {
 	for name, c := range map[string]struct{ pods, want string }{
 		"none yet": {"", ""},
@@ -82,7 +84,7 @@ func TestWhatThePodOfAJobSays(t *testing.T) {
 			defer server.Close()
 			got := podSays(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, access.ObjectRef{Namespace: "fleet", Name: "j"})
 			if got != c.want {
-				t.Errorf("%q, not %q", got, c.want)
+				t.Errorf("podSays = %q, want %q", got, c.want)
 			}
 		})
 	}

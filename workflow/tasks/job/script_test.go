@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// An output inside the script of a shell is run by it: that is warned of, and no error.
+// TestJobWarnsOfScripts checks that a reference to an output inside a shell script is a warning, because the shell
+// executes it.
 func TestJobWarnsOfScripts(t *testing.T) {
 	for with, field := range map[string]string{
 		`{"image": "x", "command": ["sh", "-c", "echo ${tasks.a.output}"]}`:                                                                                                "command[2]",
@@ -28,7 +29,7 @@ func TestJobWarnsOfScripts(t *testing.T) {
 		problems := (&Kind{}).Validate(json.RawMessage(with))
 		switch {
 		case field == "" && len(problems) > 0:
-			t.Errorf("%s: %v", with, problems)
+			t.Errorf("%s: problems %v, want none", with, problems)
 		case field != "" && (len(problems) != 1 || !problems[0].Warning || problems[0].Field != field):
 			t.Errorf("%s: %v, want a warning about %s", with, problems, field)
 		}

@@ -8,7 +8,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TestStored holds the record in the log to what it was when it was written.
+// TestStored checks that stored records still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Records(t, map[string]any{"job": record{}},
 		object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"}, json.RawMessage(`{"raw":"JSON"}`))

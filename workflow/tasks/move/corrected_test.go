@@ -21,13 +21,14 @@ import (
 
 const begunWith = `{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}, "timeouts": {"create": "1h"}}`
 
-// TestCorrectedInputs: a move has begun, or has succeeded and the process died before the log had that. An attempt with other inputs, which an operator
-// has given, does not take it for the move that these ask for, and does not forget where it leads.
+// TestCorrectedInputs checks an attempt with inputs that a user changed after an earlier attempt started a move, and
+// possibly completed it before a crash. The move must not count as the one of the new inputs, and its target must not
+// be forgotten.
 func TestCorrectedInputs(t *testing.T) {
 	for _, k := range []*Kind{local(t), resource(t)} {
 		for with, same := range map[string]bool{
 			begunWith: true,
-			`{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                         true, // a timeout is left as it is
+			`{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                         true, // a timeout is not changed
 			`{"clusters": ["b"], "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                         false,
 			`{"all": true, "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                               false,
 			`{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "blue"}}}`:                          false,
@@ -43,14 +44,14 @@ func TestCorrectedInputs(t *testing.T) {
 				}
 				_, err := k.Run(t.Context(), c)
 				if said := task.IsFinal(err) && strings.Contains(err.Error(), "has begun move"); said == same || recorded != same {
-					t.Errorf("in the daemon %t, undo %t: %s: recorded: %t: %v", k.Resource, undoing, with, recorded, err)
+					t.Errorf("resource %t, undo %t, with %s: recorded %t, error %v", k.Resource, undoing, with, recorded, err)
 				}
 			}
 		}
 	}
 }
 
-// begun is a call whose step has begun a move; an undo has no record of it.
+// begun returns a call whose step has started a move; an undo has no record of it.
 func begun(t *testing.T, undoing bool) *task.Call {
 	t.Helper()
 	c := &task.Call{Run: "fleet/run/1", Namespace: "fleet", Name: "run", ServiceAccount: "runs", Task: "move", Attempt: 2, Undoing: undoing, Logger: slog.New(slog.DiscardHandler)}
@@ -78,7 +79,7 @@ func local(t *testing.T) *Kind {
 	return k
 }
 
-// resource is the daemon's, with an API server that has the Moves of the step and of its undo.
+// resource returns the daemon's kind, with an API server that has the Moves of the step and of its undo.
 func resource(t *testing.T) *Kind {
 	t.Helper()
 	return daemons(t, func(w http.ResponseWriter, _, name string) {
@@ -88,7 +89,7 @@ func resource(t *testing.T) *Kind {
 	})
 }
 
-// daemons is the daemon's, with an API server that answers as it is told about Moves.
+// daemons returns the daemon's kind, with an API server that calls move for requests about Moves.
 func daemons(t *testing.T, move func(w http.ResponseWriter, method, name string)) *Kind {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// A Move that moves back is another one.
+// TestUndoHasObjectsOfItsOwn checks that a Move that moves clusters back has another name.
 func TestUndoHasObjectsOfItsOwn(t *testing.T) {
 	do := &task.Call{Run: "fleet/run/1", Namespace: "fleet", Name: "run", Task: "a", Attempt: 1}
 	undo := *do
@@ -15,10 +15,10 @@ func TestUndoHasObjectsOfItsOwn(t *testing.T) {
 		"Move resource": resourceBase, "local move": (&Kind{}).localBase,
 	} {
 		if name(do) == name(&undo) {
-			t.Errorf("%s: the undo has the name of what it takes back: %s", what, name(do))
+			t.Errorf("%s: the undo has the same name as the step: %s", what, name(do))
 		}
 	}
 	if do.StepKey() != undo.StepKey() {
-		t.Errorf("an undo by Apply would not find the objects that the step made: %s and %s", do.StepKey(), undo.StepKey())
+		t.Errorf("an undo by Apply would not find the objects of the step: %s and %s", do.StepKey(), undo.StepKey())
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestRemoves: what is gone from the namespace that clusters are moved from may have been moved.
+// TestRemoves checks that objects that are missing in the namespace of moved clusters count as moved.
 func TestRemoves(t *testing.T) {
 	for with, want := range map[string]bool{
 		`{"clusters": ["prod"], "namespace": "fleet"}`: true,
-		`{"clusters": ["prod"]}`:                       false, // of the run's own
+		`{"clusters": ["prod"]}`:                       false, // the namespace of the run
 		`{"all": true, "namespace": "other"}`:          false,
-		`{"namespace": "${tasks.a.output.list}"`:       true, // nobody can tell
+		`{"namespace": "${tasks.a.output.list}"`:       true, // unknown until the output exists
 	} {
 		if got := (&Kind{}).Removes(&task.Call{Namespace: "runs", With: json.RawMessage(with)}, task.Object{Namespace: "fleet"}); got != want {
-			t.Errorf("%s: %t, want %t", with, got, want)
+			t.Errorf("Removes with %s = %t, want %t", with, got, want)
 		}
 	}
 }

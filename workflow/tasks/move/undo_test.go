@@ -18,23 +18,24 @@ func notFound(w http.ResponseWriter) {
 	fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
 }
 
-// TestUndoWithoutItsMove: a move that was made is not undone because its Move resource was deleted since. One that was never begun is.
+// TestUndoWithoutItsMove checks that the undo of a completed move fails if its Move resource was deleted, and succeeds
+// if the move never started.
 func TestUndoWithoutItsMove(t *testing.T) {
 	k := daemons(t, func(w http.ResponseWriter, _, _ string) {
 		notFound(w)
 	})
 	c := begun(t, false)
 	if err := k.Undo(t.Context(), c); err != nil {
-		t.Errorf("nothing was moved: %v", err)
+		t.Errorf("Undo without a move = %v", err)
 	}
 	c.Output = json.RawMessage(`{"move": "b", "clusters": 1, "objects": 20}`)
 	if err := k.Undo(t.Context(), c); !errors.Is(err, ErrMoved) || !task.IsFinal(err) {
-		t.Errorf("the clusters are moved: %v", err)
+		t.Errorf("Undo of a completed move = %v, want ErrMoved", err)
 	}
 }
 
-// TestAFailedMoveIsDeletedMeanwhile: the first move of a task was rolled back, the second one has begun, and somebody deletes the first. The next attempt
-// continues with the second one and makes no other, and the undo aborts it.
+// TestAFailedMoveIsDeletedMeanwhile deletes the first Move of a task, which was rolled back, after the second one has
+// started. The next attempt must continue with the second one without creating another, and the undo must abort it.
 func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 	c := begun(t, false)
 	c.With, c.Undo = json.RawMessage(begunWith), nil
@@ -73,7 +74,7 @@ func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
 		if len(made) > 0 {
-			c.Progress = func(string) { cancel() } // it follows the move that is there
+			c.Progress = func(string) { cancel() } // it follows the existing move
 		}
 		if _, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -84,14 +85,15 @@ func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 	delete(phases, base)
 	attempt()
 	if want := []string{base + "-2"}; !slices.Equal(made, want) {
-		t.Errorf("made %v, want %v", made, want)
+		t.Errorf("created %v, want %v", made, want)
 	}
 	if err := k.Undo(t.Context(), c); err != nil || !slices.Equal(aborted, []string{base + "-2"}) {
-		t.Errorf("aborted %v: %v", aborted, err)
+		t.Errorf("aborted %v, error %v", aborted, err)
 	}
 }
 
-// TestAFailedMoveOfAnUndoIsDeletedMeanwhile: an undo that moves back has no record of its latest Move, and finds it also where those before were deleted.
+// TestAFailedMoveOfAnUndoIsDeletedMeanwhile checks that an undo that moves clusters back finds its latest Move, of
+// which it has no record, even if earlier ones were deleted.
 func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
 	for _, latest := range []string{"-2", "-4"} {
 		c := begun(t, true)
@@ -101,7 +103,7 @@ func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
 		c.Progress = func(string) { cancel() } // it follows a move
 		k := daemons(t, func(w http.ResponseWriter, method, name string) {
 			if method == http.MethodPost {
-				t.Error("it makes another move beside the one that is in progress")
+				t.Error("another Move was created")
 				cancel()
 			}
 			if name != resourceBase(c)+latest {

@@ -13,7 +13,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestDeploymentsByPages: anybody may label Deployments as those of a provider, and there may be no room in memory for all of them.
+// TestDeploymentsByPages checks that the Deployments of a provider are listed in pages: any user may label Deployments,
+// which could exceed the memory.
 func TestDeploymentsByPages(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -27,7 +28,7 @@ func TestDeploymentsByPages(t *testing.T) {
 			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "apps/v1", "resources": [
 				{"name": "deployments", "singularName": "deployment", "namespaced": true, "kind": "Deployment", "verbs": ["list"]}]}`)
 		case r.FormValue("limit") == "" || r.FormValue("labelSelector") != "cluster.x-k8s.io/provider=cluster-api":
-			t.Errorf("%s asks for more than a page of the provider", r.URL)
+			t.Errorf("%s has no limit, or another label", r.URL)
 			fallthrough
 		case r.FormValue("continue") != "":
 			next = ""
@@ -50,6 +51,6 @@ func TestDeploymentsByPages(t *testing.T) {
 		names = append(names, list[i].Name)
 	}
 	if strings.Join(names, " ") != "a amore" || err != nil {
-		t.Errorf("%v, %v", names, err)
+		t.Errorf("deployments = %v, error %v", names, err)
 	}
 }

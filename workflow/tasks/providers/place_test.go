@@ -36,8 +36,8 @@ func (p proxy) ListResources(_ context.Context, labels map[string]string, _ ...s
 	return p.list(labels[clusterv1.ProviderNameLabel]), nil
 }
 
-// TestRemovalWorksInItsPlace: others work in the place of the run until the components of a provider are gone. Those of the next one are deleted in the
-// place.
+// TestRemovalWorksInItsPlace checks that an undo releases its worker while it waits for the removal of a provider's
+// components, and has a worker when it deletes those of the next one.
 func TestRemovalWorksInItsPlace(t *testing.T) {
 	var place tasktest.Place
 	var deleted []string
@@ -56,7 +56,7 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 			return
 		}
 		if place.Waits() {
-			t.Errorf("%s is deleted while the undo only waits", r.URL.Path)
+			t.Errorf("%s was deleted without a worker", r.URL.Path)
 		}
 		deleted = append(deleted, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
@@ -69,7 +69,7 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &arranger{call: call, cluster: cluster, low: low{proxy: proxy{list: func(provider string) []unstructured.Unstructured {
-		if place.Waits() { // what it waits for has come
+		if place.Waits() { // the components are gone
 			return nil
 		}
 		u := unstructured.Unstructured{}
@@ -86,6 +86,6 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.Waited() != 2 {
-		t.Errorf("it has waited %d times, and deleted %s", place.Waited(), deleted)
+		t.Errorf("waited %d times, deleted %s", place.Waited(), deleted)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestProvidersReadsByHTTPS: what would have the daemon read a file, or tell its environment to a host, is refused in
-// every way in which it can be written.
+// TestProvidersReadsByHTTPS checks that the daemon refuses URLs, in any form, that would make it read a file or send
+// its environment to a host.
 func TestProvidersReadsByHTTPS(t *testing.T) {
 	daemon := &Kind{Clusters: &access.Clusters{}}
 	for config, says := range map[string]string{
@@ -36,7 +36,7 @@ func TestProvidersReadsByHTTPS(t *testing.T) {
 	} {
 		problems := daemon.Validate(json.RawMessage(`{"core": "cluster-api:v1.14.2", "config": ` + config + `}`))
 		if says == "" && len(problems) > 0 || says != "" && (len(problems) == 0 || !strings.Contains(problems[0].String(), says)) {
-			t.Errorf("%s: %v, want %q", config, problems, says)
+			t.Errorf("%s: problems %v, want %q", config, problems, says)
 		}
 	}
 	for _, url := range []string{
@@ -45,21 +45,22 @@ func TestProvidersReadsByHTTPS(t *testing.T) {
 	} {
 		_, err := daemon.repositories("tenant")(t.Context(), ctlconfig.NewProvider("toy", url, clusterctlv1.InfrastructureProviderType), nil)
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), "with.config") {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("%s: %v, want a final error", url, err)
 		}
 	}
 }
 
 func TestProvidersReadsNothingOfTheMachine(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the daemon's own machine was asked") }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the daemon's own machine was requested") }))
 	defer server.Close()
 	_, err := gitLabRepository{packages: server.URL + "/api/v4/projects/1/packages/generic/p"}.GetFile(t.Context(), "v1.0.0", "c.yaml")
 	if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
-		t.Errorf("%v", err)
+		t.Errorf("GetFile = %v, want a final error with advice", err)
 	}
 }
 
-// TestKubeconfigFile: what a kill left behind goes with the next attempt, and others' files stay.
+// TestKubeconfigFile checks that an attempt removes the files of its predecessors, which may have been killed, and no
+// others.
 func TestKubeconfigFile(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	call := &task.Call{Run: "run/1", Task: "providers"}
@@ -77,15 +78,15 @@ func TestKubeconfigFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file of the attempt before: %v", err)
+		t.Errorf("file of the earlier attempt: %v, want none", err)
 	}
 	for _, p := range []string{others, path} {
 		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", p, info, err)
+			t.Errorf("%s: %v, error %v", p, info, err)
 		}
 	}
 	remove()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after the attempt: %v", err)
+		t.Errorf("file after the attempt: %v, want none", err)
 	}
 }

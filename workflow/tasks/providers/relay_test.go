@@ -20,7 +20,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// serveSecret is an API server with one Secret.
+// serveSecret returns an API server with one Secret.
 func serveSecret(key, value string) *http.ServeMux {
 	mux := http.NewServeMux()
 	for path, body := range map[string]string{
@@ -46,8 +46,8 @@ func kubeconfigFor(server *httptest.Server) string {
 		server.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
-// TestProvidersStayAtTheServer: clusterctl's library reaches the API server of a Secret with its credentials, which lie in no
-// file, and follows it nowhere else.
+// TestProvidersStayAtTheServer checks that clusterctl's library uses the API server and the credentials of a Secret
+// without writing them to a file, and follows no redirects.
 func TestProvidersStayAtTheServer(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a redirect was followed: %s %s", r.Method, r.URL)
@@ -57,7 +57,7 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	moved, large := false, false
 	target := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer c4n4ry" {
-			t.Errorf("%s without the credentials", r.URL)
+			t.Errorf("%s without credentials", r.URL)
 		}
 		if moved {
 			http.Redirect(w, r, elsewhere.URL+"/latest/meta-data", http.StatusTemporaryRedirect)
@@ -89,7 +89,7 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	}
 	defer a.close()
 	if written, err := os.ReadFile(a.kubeconfig.Path); err != nil || strings.Contains(string(written), "c4n4ry") {
-		t.Errorf("the file of clusterctl's library: %s, %v", written, err)
+		t.Errorf("kubeconfig for clusterctl's library = %s, error %v", written, err)
 	}
 	c, err := a.low.Proxy().NewClient(t.Context())
 	if err != nil {
@@ -101,21 +101,21 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 		return string(s.Data["value"]), err
 	}
 	if value, err := get(); err != nil || value != "found" {
-		t.Errorf("%q, %v", value, err)
+		t.Errorf("Get = %q, error %v", value, err)
 	}
 	large = true
 	_, err = get()
 	if err = a.failed(err); !errors.Is(err, guard.ErrTooLarge) || !task.IsFinal(err) {
-		t.Errorf("an answer that is too large: %v", err)
+		t.Errorf("Get of a large response = %v, want ErrTooLarge", err)
 	}
 	_, _ = get()
 	large = false
 	if _, err := get(); err != nil || task.IsFinal(a.failed(http.ErrServerClosed)) {
-		t.Errorf("after an answer that was too large, and one that was not: %v", err)
+		t.Errorf("Get after a large response = %v", err)
 	}
 	moved = true
 	if _, err := get(); err == nil || !strings.Contains(err.Error(), "redirects") {
-		t.Errorf("a redirect: %v", err)
+		t.Errorf("Get with a redirect = %v", err)
 	}
 	config, err := a.low.Proxy().GetConfig()
 	if err != nil {
@@ -132,6 +132,6 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("without the path: %s", response.Status)
+		t.Errorf("request without the path = %s", response.Status)
 	}
 }

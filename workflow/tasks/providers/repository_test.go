@@ -29,7 +29,7 @@ import (
 
 const bomb = "x: &a {k: [1, 2, 3]}\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nw: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
 
-// hub is GitHub, and where it keeps files.
+// hub simulates GitHub and its file storage.
 type hub struct {
 	mu    sync.Mutex
 	asked []string
@@ -118,63 +118,65 @@ func raw(ctx context.Context, opened repository.Client) (string, error) {
 	return string(content), err
 }
 
-// TestGitHub: files are read without a token where that is enough; what one namespace reads with its token is not there for another.
+// TestGitHub checks that public files are read without a token, and that what one namespace reads with its token is not
+// cached for another.
 func TestGitHub(t *testing.T) {
 	p := daemon(t)
 	h := serve(t, p)
 	for range 2 {
 		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "")); err == nil || !strings.Contains(err.Error(), "needs github-token") {
-			t.Errorf("without a token: %q, %v", text, err)
+			t.Errorf("read without a token = %q, error %v", text, err)
 		}
 		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "bad")); err == nil {
-			t.Errorf("with a bad token: %q", text)
+			t.Errorf("read with a bad token = %q, want an error", text)
 		}
 		if text, err := raw(t.Context(), gitHubOf(t, p, "a", "acme/private", "tok-of-A")); err != nil || text != "a: private" {
-			t.Errorf("with the token: %q, %v", text, err)
+			t.Errorf("read with the token = %q, error %v", text, err)
 		}
 	}
 	h.asked = nil
 	if text, err := raw(t.Context(), gitHubOf(t, p, "a", "acme/public", "tok-of-A")); err != nil || text != "a: public" || strings.Join(h.asked, "") != "github.com/acme/public/releases/download/v1.0.0/c.yaml " {
-		t.Errorf("a public file: %q, %v, %q", text, err, h.asked)
+		t.Errorf("read of a public file = %q, error %v, requests %q", text, err, h.asked)
 	}
 	for name, token := range map[string]string{"acme/public": "", "acme/private": "tok-of-A"} {
 		versions, err := gitHubOf(t, p, "a", name, token).GetVersions(t.Context())
 		if fmt.Sprint(versions) != "[v1.0.0 v1.1.0-rc.1]" || err != nil {
-			t.Errorf("versions of %s: %v, %v", name, versions, err)
+			t.Errorf("versions of %s = %v, error %v", name, versions, err)
 		}
 	}
 	if versions, err := gitHubOf(t, p, "b", "acme/private", "").GetVersions(t.Context()); err == nil {
-		t.Errorf("versions without a token: %v", versions)
+		t.Errorf("versions without a token = %v, want an error", versions)
 	}
 }
 
-// TestHostileRepositories: what is large or becomes much is refused, and reading ends with its task.
+// TestHostileRepositories checks that content that is large, or expands to much, is refused, and that reading ends with
+// its context.
 func TestHostileRepositories(t *testing.T) {
 	p := daemon(t)
 	serve(t, p)
 	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/huge", "")); !errors.Is(err, guard.ErrTooLarge) {
-		t.Errorf("a huge file: %v", err)
+		t.Errorf("read of a huge file = %v, want ErrTooLarge", err)
 	}
 	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/bomb", "")); !errors.Is(err, document.ErrTooLarge) {
-		t.Errorf("a file of aliases: %v", err)
+		t.Errorf("read of a file of aliases = %v, want ErrTooLarge", err)
 	}
 	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/plain", "")); err == nil || !strings.Contains(err.Error(), "not encrypted") {
-		t.Errorf("a redirect to http: %v", err)
+		t.Errorf("read with a redirect to http = %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := raw(ctx, gitHubOf(t, p, "evil", "evil/slow", "")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a slow file: %v", err)
+		t.Errorf("read of a slow file = %v, want DeadlineExceeded", err)
 	}
 	for text, values := range map[string]map[string]string{"${A}": {"A": bomb}, strings.Repeat("${A}", 10_000): {"A": strings.Repeat("a", 100_000)}} {
 		value := func(name string) (string, error) { return values[name], nil }
 		if _, err := (processor{inputs.NewProcessor()}).Process([]byte(text), value); !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, inputs.ErrTemplate) {
-			t.Errorf("variables that become much: %v", err)
+			t.Errorf("Process with large variables = %v", err)
 		}
 	}
 }
 
-// TestGitHubWaitsForNobody: who reads slowly, or asks with a token that is not valid, keeps no other namespace from reading.
+// TestGitHubWaitsForNobody checks that slow reads, and requests with an invalid token, do not delay other namespaces.
 func TestGitHubWaitsForNobody(t *testing.T) {
 	p := daemon(t)
 	serve(t, p)
@@ -186,18 +188,19 @@ func TestGitHubWaitsForNobody(t *testing.T) {
 	}
 	begin := time.Now()
 	if text, err := raw(t.Context(), gitHubOf(t, p, "good", "acme/public", "")); err != nil || text != "a: public" {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("read = %q, error %v", text, err)
 	}
 	if took := time.Since(begin); took > repositoryWithin/6 {
-		t.Errorf("it took %s", took)
+		t.Errorf("read took %s", took)
 	}
 	cancel()
 	hostile.Wait()
 }
 
-// TestGitHubIsGuarded: a redirect of GitHub's, or a name that leads elsewhere, reaches nothing of the daemon's own network, and the proxy of its environment is not asked.
+// TestGitHubIsGuarded checks that a redirect or a host name cannot reach the daemon's own network, and that the proxy
+// of the environment is not used.
 func TestGitHubIsGuarded(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the daemon's own machine was asked") }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the daemon's own machine was requested") }))
 	defer server.Close()
 	t.Setenv("HTTPS_PROXY", server.URL)
 	from, err := url.Parse(server.URL)
@@ -206,11 +209,12 @@ func TestGitHubIsGuarded(t *testing.T) {
 	}
 	_, err = files{clusters: &access.Clusters{}}.get(t.Context(), "https://"+from.Host+"/acme", nil)
 	if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
-		t.Errorf("%v", err)
+		t.Errorf("get = %v, want a final error with advice", err)
 	}
 }
 
-// TestReadsNoFileOfTheDaemon: a version that is a path leads to no file of the daemon's machine, of which the library looks for an override.
+// TestReadsNoFileOfTheDaemon checks that a version that is a path does not lead to files of the daemon's machine, where
+// the library looks for overrides.
 func TestReadsNoFileOfTheDaemon(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"c.yaml", "metadata.yaml"} {
@@ -222,14 +226,14 @@ func TestReadsNoFileOfTheDaemon(t *testing.T) {
 	serve(t, p)
 	opened, path := gitHubOf(t, p, "evil", "acme/public", ""), strings.Repeat("../", 20)+dir
 	if text, err := opened.Components().Raw(t.Context(), repository.ComponentsOptions{Version: path}); err == nil {
-		t.Errorf("components: %s", text)
+		t.Errorf("components = %s, want an error", text)
 	}
 	if _, err := opened.Metadata(path).Get(t.Context()); err == nil {
-		t.Error("metadata are read")
+		t.Error("the metadata was read")
 	}
 }
 
-// TestSecretsOfVariables: an error names no part of a Secret's value, however it is written.
+// TestSecretsOfVariables checks that errors contain no part of a Secret's value, in any escaping.
 func TestSecretsOfVariables(t *testing.T) {
 	hidden := []string{"hunter2-line\n", "{\"key\": \"hunter2-json\"}", "hunter2-a\nhunter2-b\n"}
 	for _, said := range []string{
@@ -237,7 +241,7 @@ func TestSecretsOfVariables(t *testing.T) {
 	} {
 		a := &arranger{hidden: hidden, cut: new(atomic.Pointer[error])}
 		if err := a.failed(errors.New(said)); strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", said, err)
+			t.Errorf("error for %s = %v, want no part of a secret", said, err)
 		}
 	}
 }

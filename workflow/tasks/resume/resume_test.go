@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/tasks/resume"
 )
 
-// A Resume can only undo what it can see: a Pause among its needs.
+// TestResumeNeedsItsPause checks that a Resume needs the output of a Pause.
 func TestResumeNeedsItsPause(t *testing.T) {
 	for name, inputs := range map[string]map[string]json.RawMessage{
 		"add it to needs":         {},
@@ -19,11 +19,11 @@ func TestResumeNeedsItsPause(t *testing.T) {
 	} {
 		call := &task.Call{
 			With: json.RawMessage(`{"task": "hold"}`), Inputs: inputs,
-			Record: func(context.Context, json.RawMessage, bool) error { t.Error("something was recorded"); return nil },
+			Record: func(context.Context, json.RawMessage, bool) error { t.Error("Record was called"); return nil },
 		}
 		_, err := (&resume.Kind{}).Run(t.Context(), call)
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want it to say %q", err, name)
+			t.Errorf("Run = %v, want %q", err, name)
 		}
 	}
 }

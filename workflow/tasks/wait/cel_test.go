@@ -14,17 +14,17 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestCELIsBounded: a short expression cannot make a text that is larger than the memory.
+// TestCELIsBounded checks that a short expression cannot create a text that exceeds the memory.
 func TestCELIsBounded(t *testing.T) {
 	with := `{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "object.a.replace('x', 'xxxxxxxxxx').replace('x', 'xxxxxxxxxx') == ''"}}`
 	problems := (&Kind{}).Validate(json.RawMessage(with))
 	if len(problems) == 0 || !strings.Contains(problems[0].String(), "replace") {
-		t.Errorf("%v", problems)
+		t.Errorf("problems = %v", problems)
 	}
 }
 
-// TestComparisonsAreBounded: nothing interrupts one, and a short expression can make a list, or one of lists, that takes no memory and
-// days to be compared.
+// TestComparisonsAreBounded checks the cost limit of comparisons, which cannot be interrupted: a short expression can
+// create nested lists that use little memory but take days to compare.
 func TestComparisonsAreBounded(t *testing.T) {
 	const doublings = 22
 	u := &unstructured.Unstructured{Object: map[string]any{"a": []any{int64(1)}, "b": map[string]any{"c": "d"}}}
@@ -39,25 +39,25 @@ func TestComparisonsAreBounded(t *testing.T) {
 	for _, double := range []string{".map(x, x + x)", ".map(x, [x, x])", ".map(x, {'a': x, 'b': x})"} {
 		for _, last := range []string{"x == x", "x != x", "object.a in [x]", "[x] == [x]"} {
 			if _, err := test("[object.a]" + strings.Repeat(double, doublings) + ".exists(x, " + last + ")"); !task.IsFinal(err) {
-				t.Errorf("%s, %s: %v", double, last, err)
+				t.Errorf("%s, %s: %v, want a final error", double, last, err)
 			}
 		}
 	}
 	if _, err := test("['a']" + strings.Repeat(".map(x, x + x)", 30) + ".exists(x, x == '')"); !task.IsFinal(err) {
-		t.Errorf("a text: %v", err)
+		t.Errorf("comparison of a text = %v, want a final error", err)
 	}
 	for _, text := range []string{
 		"object.a == [1] && object.a != [2] && 1 in object.a && !(2 in object.a) && 'c' in object.b && object.b == {'c': 'd'} && object.b.c == 'd'",
 		"object.a + object.a == [1, 1] && object.a.all(x, x in [1, 2]) && object == object && object.a[0] == 1.0",
 	} {
 		if why, err := test(text); why != "" || err != nil {
-			t.Errorf("%s: %q, %v", text, why, err)
+			t.Errorf("%s: %q, error %v", text, why, err)
 		}
 	}
 }
 
-// TestMatchesAreBounded: nothing interrupts the matching of a regular expression, and a short one that repeats takes minutes for a text of a ConfigMap,
-// a longer one days.
+// TestMatchesAreBounded checks the cost limit of regular expressions, whose matching cannot be interrupted: a short one
+// with repetitions takes minutes on a text of a ConfigMap, a longer one days.
 func TestMatchesAreBounded(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{"a": strings.Repeat("a", 900_000), "version": "v1.36.1", "n": int64(1)}}
 	test := func(text string) (string, error) {
@@ -73,7 +73,7 @@ func TestMatchesAreBounded(t *testing.T) {
 		"object.version.matches('" + strings.Repeat("(a?){1000}", 200) + "')", "object.a.matches('" + strings.Repeat("a?", 600) + "')",
 	} {
 		if _, err := test(text); !task.IsFinal(err) || !strings.Contains(err.Error(), "costs too much") {
-			t.Errorf("%.60s: %v", text, err)
+			t.Errorf("%.60s: %v, want an error about the cost", text, err)
 		}
 	}
 	for _, text := range []string{
@@ -81,17 +81,18 @@ func TestMatchesAreBounded(t *testing.T) {
 		"matches(object.version, '(?i)V1') && ['v1', object.version].exists(x, x.matches('36'))", `object.version.matches('^(v\\d+\\.){1}36(\\.\\d{1,3}){0,10}$')`,
 	} {
 		if why, err := test(text); why != "" || err != nil {
-			t.Errorf("%s: %q, %v", text, why, err)
+			t.Errorf("%s: %q, error %v", text, why, err)
 		}
 	}
 	for _, text := range []string{"object.n.matches('1')", "object.version.matches(object.n)", "object.version.matches('(')", "object.missing.matches('a')"} {
 		if why, err := test(text); why == "" || err != nil {
-			t.Errorf("%s: %q, %v", text, why, err)
+			t.Errorf("%s: %q, error %v", text, why, err)
 		}
 	}
 }
 
-// TestAnEvaluationThatIsInterrupted says nothing of its object: it is evaluated again.
+// TestAnEvaluationThatIsInterrupted checks that an interrupted evaluation returns only the context's error, so that it
+// is repeated.
 func TestAnEvaluationThatIsInterrupted(t *testing.T) {
 	p, err := compileCEL("object.a.all(x, x == 1)")
 	if err != nil {
@@ -101,6 +102,6 @@ func TestAnEvaluationThatIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if why, err := p.test(ctx, access.ObjectRef{}, u); why != "" || !errors.Is(err, context.Canceled) {
-		t.Errorf("%q, %v", why, err)
+		t.Errorf("test = %q, error %v", why, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestWaitIsFresh: a status that was made for an earlier spec is not believed, unless the task says so.
+// TestWaitIsFresh checks that the status of an earlier generation is ignored unless allowStale is set.
 func TestWaitIsFresh(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "d", "generation": int64(4)},
@@ -35,14 +35,14 @@ func TestWaitIsFresh(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := test(t.Context(), ref, u); got != want || err != nil {
-				t.Errorf("%s, allowStale %t: %q %v, want %q", name, stale, got, err, want)
+				t.Errorf("%s, allowStale %t: %q, error %v, want %q", name, stale, got, err, want)
 			}
 		}
 	}
 }
 
-// TestEvaluationsTakeTurns: however many tasks of one namespace evaluate expressions, which may take seconds each, those of another one wait for
-// none of them.
+// TestEvaluationsTakeTurns checks that evaluations of one namespace, which may take seconds each, do not delay those of
+// another one.
 func TestEvaluationsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places, begun := supervise.NewPlaces(1), time.Now()
@@ -57,10 +57,10 @@ func TestEvaluationsTakeTurns(t *testing.T) {
 		synctest.Wait()
 		_, err := inTurn(places.Place("quiet"), slow)(t.Context(), access.ObjectRef{}, nil)
 		if took := time.Since(begun); err != nil || took != time.Second {
-			t.Errorf("it took %s: %v", took, err)
+			t.Errorf("evaluation took %s, error %v", took, err)
 		}
 		if all.Wait(); time.Since(begun) != 50*time.Second {
-			t.Errorf("50 evaluations by one namespace took %s", time.Since(begun))
+			t.Errorf("50 evaluations of one namespace took %s", time.Since(begun))
 		}
 
 		held := places.Place("noisy")
@@ -73,7 +73,7 @@ func TestEvaluationsTakeTurns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := test(ctx, access.ObjectRef{}, &unstructured.Unstructured{}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("it evaluates without a place: %v", err)
+			t.Errorf("evaluation without a turn = %v, want DeadlineExceeded", err)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestUsersOfAClass: the Clusters of a management cluster are read page by page, for there may be no room in memory for all of them. Who may not list
-// those of all namespaces sees those of one.
+// TestUsersOfAClass checks that the Clusters of a management cluster are listed in pages, to limit memory, and that
+// without the permission to list all namespaces only one namespace is listed.
 func TestUsersOfAClass(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func TestUsersOfAClass(t *testing.T) {
 			}
 			switch q := r.URL.Query(); {
 			case q.Get("limit") == "":
-				t.Errorf("%s is asked for at once", r.URL)
+				t.Errorf("%s has no limit", r.URL)
 			case q.Get("continue") == "":
 				items = fmt.Sprintf(user, where, "a", "class") + "," + fmt.Sprintf(user, where, "b", "another")
 			default:
@@ -54,7 +54,7 @@ func TestUsersOfAClass(t *testing.T) {
 			want = []string{"fleet/a", "fleet/c"}
 		}
 		if got, all, err := usersOf(t.Context(), on, class); err != nil || !slices.Equal(got, want) || all == forbidden {
-			t.Errorf("%v of all namespaces: %t, want %v: %v", got, all, want, err)
+			t.Errorf("usersOf = %v, all namespaces %t, want %v (error %v)", got, all, want, err)
 		}
 	}
 }

@@ -22,11 +22,11 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// running answers as an API server that has one available Cluster.
+// running is an API server with one available Cluster.
 type running struct {
-	machine string // the version of its only machine; it has none if that is empty
-	changes string // the label that a dry run adds to the Cluster
-	refuses bool   // the API server refuses what is compared
+	machine string // version of its only machine; empty means no machine
+	changes string // label that a dry run adds to the Cluster
+	refuses bool   // the API server refuses the dry run
 }
 
 func (m *running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func (m *running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// upgrader has the objects of a template, and components.
+// upgrader returns the objects of a template, and components.
 type upgrader struct{ names []string }
 
 func (u upgrader) UpgradeObjects(*sequence.Context, provider.Cluster) (objects []*unstructured.Unstructured, err error) {
@@ -86,7 +86,8 @@ func (upgrader) Differences(*sequence.Context, access.ClusterRef) ([]provider.Co
 	return []provider.Component{{Name: "CoreProvider cluster-api", OldVersion: "v1.13.0", NewVersion: "v1.14.2"}}, nil
 }
 
-// An upgrade is needed if a machine has another version, or if an object is new, differs or cannot be compared.
+// TestDecide checks that an upgrade is needed if a machine has another version, or if an object is new, differs or
+// cannot be compared.
 func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		running
@@ -117,13 +118,13 @@ func TestDecide(t *testing.T) {
 				t.Error(diff, err)
 			}
 			if err := got.Compare(&own, p, access.ClusterRef{}); err != nil || !got.Needed || got.UpgradeCluster != c.want.UpgradeCluster || len(got.Components) != len(c.want.Components)+1 {
-				t.Errorf("with components: %+v, %v", got, err)
+				t.Errorf("Compare = %+v, error %v", got, err)
 			}
 		})
 	}
 }
 
-// many has more components than an output names.
+// many has more components than an output lists.
 type many struct{}
 
 func (many) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
@@ -133,19 +134,19 @@ func (many) Differences(*sequence.Context, access.ClusterRef) ([]provider.Compon
 func TestTheDecisionIsBounded(t *testing.T) {
 	var d Decision
 	if err := d.Compare(nil, many{}, access.ClusterRef{}); err != nil || len(d.Components) != access.NamedLimit+1 || d.Components[access.NamedLimit].Name != "and 2 more" {
-		t.Errorf("%d components, %v", len(d.Components), err)
+		t.Errorf("got %d components, error %v", len(d.Components), err)
 	}
 }
 
-// A cluster that needs no upgrade must still need none when its turn comes: the template may have become another one since, and components that were
-// upgraded meanwhile may replace machines, which is waited for.
+// TestUnchanged checks that a cluster that needed no upgrade still needs none at its turn: the template may have
+// changed since, and components that were upgraded in the meantime may replace machines, which must be waited for.
 func TestUnchanged(t *testing.T) {
 	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}
 	const says = "have changed since pre-upgrade"
 	for name, c := range map[string]struct {
 		running
-		names []string // of the objects, when its turn has come
-		was   string   // the output of pre-upgrade, if not as it is now
+		names []string // of the objects, at its turn
+		was   string   // the output of pre-upgrade, if it differs from now
 		want  string
 	}{
 		"the same":                         {running{}, []string{"prod"}, "", ""},
@@ -178,7 +179,7 @@ func TestUnchanged(t *testing.T) {
 			call.Inputs = map[string]json.RawMessage{"pre-upgrade": json.RawMessage(stdcmp.Or(c.was, `{"upgradeCluster": false, "objects": "`+sum+`"}`))}
 			err = Unchanged(&own, upgrader{names: c.names}, access.ClusterRef{}, spec)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || task.IsFinal(err) != strings.HasPrefix(c.want, says) {
-				t.Errorf("%v, want %q", err, c.want)
+				t.Errorf("Unchanged = %v, want %q", err, c.want)
 			}
 		})
 	}

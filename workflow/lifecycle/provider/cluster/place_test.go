@@ -33,15 +33,15 @@ func (cleaner) LeftObjects(*sequence.Context, provider.Cluster) (left []*unstruc
 	return left, nil
 }
 
-// TestDeletionWorksInItsPlace: others work in the place of the run until the cluster is gone, and each object that it leaves. All of them are deleted
-// in the place.
+// TestDeletionWorksInItsPlace checks that the run releases its worker while it waits for the cluster, and for each
+// object that it leaves, and has a worker for each deletion.
 func TestDeletionWorksInItsPlace(t *testing.T) {
 	m := &manager{}
 	var place tasktest.Place
 	there := map[string]bool{"first": true, "second": true}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete && place.Waits() {
-			t.Errorf("%s is deleted while the step only waits", r.URL.Path)
+			t.Errorf("%s was deleted without a worker", r.URL.Path)
 		}
 		name, secret := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], strings.Contains(r.URL.Path, "/secrets/")
 		switch {
@@ -64,9 +64,9 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	}), clusters)
 	err := Delete(&c, cleaner{}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
 	if err != nil || !m.deleted || there["first"] || there["second"] {
-		t.Errorf("%v; deleted: %t, left: %v", err, m.deleted, there)
+		t.Errorf("Delete = %v; deleted %t, left %v", err, m.deleted, there)
 	}
 	if waited := place.Waited(); waited != 3 {
-		t.Errorf("it has waited %d times, want once for each of the three", waited)
+		t.Errorf("waited %d times, want 3", waited)
 	}
 }

@@ -23,11 +23,11 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// manager answers as an API server that has one Cluster until somebody deletes it, and nothing else.
+// manager is an API server with one Cluster until it is deleted.
 type manager struct {
 	mu      sync.Mutex
-	mark    string // of the run that made the Cluster
-	remade  bool   // another makes one of its name as soon as it is gone
+	mark    string // of the run that created the Cluster
+	remade  bool   // another client creates a Cluster of its name once it is gone
 	deleted bool
 	forgot  bool // the Secret with the kubeconfig is deleted
 }
@@ -82,7 +82,7 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 type steps struct{ sequence.Context }
 
-// undo is that of a creation with a record.
+// undo undoes a creation with the given record.
 func undo(t *testing.T, m *manager, local bool, record string) error {
 	t.Helper()
 	server := httptest.NewServer(m)
@@ -103,8 +103,9 @@ func undo(t *testing.T, m *manager, local bool, record string) error {
 	})
 }
 
-// TestRollbackLeavesTheClusterOfAnother: a run found no Cluster and died, or failed, before it had made one; or it made one, and that was deleted.
-// Somebody else makes one of that name. The rollback deletes only what has the mark of the run, or the UID of what it has made.
+// TestRollbackLeavesTheClusterOfAnother checks that a rollback deletes only a Cluster with the annotation of the run,
+// or with the UID that the run recorded. Another client may have created a Cluster of the name after the run crashed or
+// failed without creating one, or after the run's Cluster was deleted.
 func TestRollbackLeavesTheClusterOfAnother(t *testing.T) {
 	const own = "fleet/create/1/create@objects"
 	applied := func(action, uid string) string {
@@ -133,14 +134,14 @@ func TestRollbackLeavesTheClusterOfAnother(t *testing.T) {
 				t.Error(err)
 			}
 			if m.deleted != c.deleted {
-				t.Errorf("deleted: %t, want %t", m.deleted, c.deleted)
+				t.Errorf("deleted = %t, want %t", m.deleted, c.deleted)
 			}
 		})
 	}
 }
 
-// TestRollbackKeepsTheWayToAnEarlierCluster: a creation over a Cluster that is there fails, before or after it has changed something. The Secret by
-// which that one is reached is not taken away.
+// TestRollbackKeepsTheWayToAnEarlierCluster checks that the rollback of a failed creation over an existing Cluster
+// keeps the Secret that gives access to it.
 func TestRollbackKeepsTheWayToAnEarlierCluster(t *testing.T) {
 	for record, want := range map[string]bool{
 		``: false,
@@ -152,12 +153,13 @@ func TestRollbackKeepsTheWayToAnEarlierCluster(t *testing.T) {
 			t.Error(err)
 		}
 		if m.forgot != want {
-			t.Errorf("%s: Secret prod-access deleted: %t, want %t", record, m.forgot, want)
+			t.Errorf("record %s: Secret prod-access deleted %t, want %t", record, m.forgot, want)
 		}
 	}
 }
 
-// TestDeletionLeavesAnotherCluster: a Cluster that is made while one of its name is deleted, for example by GitOps, keeps what it is made of.
+// TestDeletionLeavesAnotherCluster checks that the objects of a Cluster are kept that is created while another one of
+// its name is deleted, for example by GitOps.
 func TestDeletionLeavesAnotherCluster(t *testing.T) {
 	for _, remade := range []bool{false, true} {
 		m := &manager{remade: remade}
@@ -170,7 +172,7 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 		refused := errors.New("refused")
 		err := Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return refused })
 		if !errors.Is(err, refused) || m.deleted {
-			t.Errorf("a deletion that is not allowed: %v, deleted: %t", err, m.deleted)
+			t.Errorf("Delete without permission = %v, deleted %t", err, m.deleted)
 		}
 		err = Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
 		switch {
@@ -179,12 +181,13 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 		case !remade && err != nil:
 			t.Error(err)
 		case remade && (!task.IsFinal(err) || !strings.Contains(err.Error(), "another Cluster fleet/prod")):
-			t.Errorf("another cluster has its name: %v", err)
+			t.Errorf("Delete while another Cluster has the name = %v, want a final error", err)
 		}
 	}
 }
 
-// TestOthers: a Cluster of the same name in another namespace is another one. All are read page by page.
+// TestOthers checks that a Cluster of the same name in another namespace counts as another one, and that all are listed
+// in pages.
 func TestOthers(t *testing.T) {
 	server := httptest.NewServer(&manager{})
 	defer server.Close()
@@ -192,6 +195,6 @@ func TestOthers(t *testing.T) {
 	c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "task"}, clusters)
 	others, err := Others(&c, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
 	if err != nil || strings.Join(others, " ") != "other/prod" {
-		t.Errorf("%v, %v", others, err)
+		t.Errorf("Others = %v, error %v, want other/prod", others, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 const version = "v1.36.1"
 
-// upgraded is a cluster that is safely at the version: the one that the judgement of settled objects is tested with.
+// upgraded returns a cluster that has reached the version: the test data of package settled.
 func upgraded(t *testing.T) settled.State {
 	t.Helper()
 	content, err := os.ReadFile("../../../../kube/settled/testdata/cluster.yaml")
@@ -45,11 +45,11 @@ func upgraded(t *testing.T) settled.State {
 	return s
 }
 
-// TestOutdated: each sign of an upgrade that is not complete keeps the wait from ending, and is said. What settled.State says
-// is tested there.
+// TestOutdated checks that each sign of an incomplete upgrade is reported. The reports of settled.State are tested
+// there.
 func TestOutdated(t *testing.T) {
 	if why := outdated(upgraded(t), version); len(why) > 0 {
-		t.Fatalf("an upgraded cluster: %v", why)
+		t.Fatalf("outdated for an upgraded cluster = %v, want none", why)
 	}
 	conditions := func(s settled.State) []any {
 		list, _, _ := unstructured.NestedSlice(s.ControlPlane.Object, "status", "conditions")
@@ -72,14 +72,14 @@ func TestOutdated(t *testing.T) {
 		s := upgraded(t)
 		change(&s)
 		if why := strings.Join(outdated(s, version), "; "); !strings.Contains(why, says) {
-			t.Errorf("it says %q, want %q in it", why, says)
+			t.Errorf("outdated = %q, want %q in it", why, says)
 		}
 	}
 	external := upgraded(t)
 	set(t, external.ControlPlane, []any{"https://etcd.example:2379"}, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external", "endpoints")
 	set(t, external.ControlPlane, conditions(external)[:2], "status", "conditions")
 	if why := outdated(external, version); len(why) > 0 {
-		t.Errorf("with an external etcd: %v", why)
+		t.Errorf("outdated with an external etcd = %v, want none", why)
 	}
 }
 
@@ -90,7 +90,7 @@ func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) 
 	}
 }
 
-// TestBeyond: whatever of a cluster wants a newer version than an upgrade leads to, ends the upgrade.
+// TestBeyond checks that an upgrade fails if any part of the cluster has a newer version than its target.
 func TestBeyond(t *testing.T) {
 	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: version}
 	if err := beyond(upgraded(t), spec); err != nil {
@@ -104,35 +104,35 @@ func TestBeyond(t *testing.T) {
 		s := upgraded(t)
 		change(&s)
 		if err := beyond(s, spec); !task.IsFinal(err) || !strings.Contains(err.Error(), "already: Kubernetes is not downgraded to v1.36.1") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: beyond = %v, want a final error", name, err)
 		}
 	}
 	s := upgraded(t)
 	s.Object = nil
 	if err := beyond(s, spec); !task.IsFinal(err) {
-		t.Errorf("a cluster that is gone: %v", err)
+		t.Errorf("beyond for a deleted cluster = %v, want a final error", err)
 	}
 }
 
-// TestSized: an upgrade without numbers of machines takes those of the cluster.
+// TestSized checks that an upgrade without numbers of machines uses those of the cluster.
 func TestSized(t *testing.T) {
 	s := upgraded(t)
 	set(t, s.ControlPlane, int64(3), "spec", "replicas")
 	set(t, workers(s)[0], int64(0), "spec", "replicas")
 	if spec := sized(s, provider.Cluster{}); *spec.ControlPlaneReplicas != 3 || *spec.WorkerReplicas != 0 {
-		t.Errorf("%d, %d", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
+		t.Errorf("replicas = %d and %d, want those of the cluster", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
 	}
 	if spec := sized(s, provider.Cluster{ControlPlaneReplicas: new(1), WorkerReplicas: new(2)}); *spec.ControlPlaneReplicas != 1 || *spec.WorkerReplicas != 2 {
-		t.Errorf("what is given: %d, %d", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
+		t.Errorf("replicas = %d and %d, want those of the parameters", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
 	}
 	other := workers(s)[0].DeepCopy()
 	set(t, other, int64(2), "spec", "replicas")
 	s.Members = append(s.Members, other)
 	if spec := sized(s, provider.Cluster{}); spec.WorkerReplicas != nil {
-		t.Errorf("0 and 2 replicas are %d", *spec.WorkerReplicas)
+		t.Errorf("worker replicas = %d for groups of 0 and 2, want none", *spec.WorkerReplicas)
 	}
 	s.ControlPlane = nil
 	if spec := sized(s, provider.Cluster{}); spec.ControlPlaneReplicas != nil {
-		t.Error("there is no control plane")
+		t.Error("control plane replicas without a control plane, want none")
 	}
 }

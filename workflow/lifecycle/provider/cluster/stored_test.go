@@ -6,7 +6,7 @@ import (
 	"scute.dev/internal/pinned"
 )
 
-// TestStored holds what steps note in the log to what it was when it was written.
+// TestStored checks that stored records of steps still have the form in which they were written.
 func TestStored(t *testing.T) {
 	pinned.Records(t, map[string]any{"cluster": found{}, "deletion": deleting{}})
 }

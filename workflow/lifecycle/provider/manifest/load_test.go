@@ -30,7 +30,7 @@ data: {version: "${KUBERNETES_VERSION}", nodes: "${CONTROL_PLANE_MACHINE_COUNT}+
 	}
 	data := objects[0].Object["data"].(map[string]any)
 	if objects[0].GetName() != "prod" || objects[0].GetNamespace() != "fleet" || data["version"] != "v1.36.0" || data["nodes"] != "3+0" || data["region"] != "north" || data["zone"] != "a" {
-		t.Errorf("%v", objects[0].Object)
+		t.Errorf("render = %v", objects[0].Object)
 	}
 }
 
@@ -42,39 +42,41 @@ func TestRenderRefuses(t *testing.T) {
 		"apiVersion: v1\nkind: Secret": "lacks",
 	} {
 		if _, err := render([]byte(text), nil); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cr3t") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("render(%q) = %v", text, err)
 		}
 	}
 }
 
-// TestUpgradeObjects: a template of an upgrade has no numbers of machines but those that are given, or that the cluster has.
+// TestUpgradeObjects checks that the template of an upgrade only has numbers of machines that are given, or that the
+// cluster has.
 func TestUpgradeObjects(t *testing.T) {
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {nodes: \"${WORKER_MACHINE_COUNT}\"}\n"
 	p := &Provider{params: Params{Cluster: ClusterParams{Template: &Source{Inline: template}}}}
 	if _, err := p.UpgradeObjects(nil, provider.Cluster{}); !task.IsFinal(err) || !strings.Contains(err.Error(), "cluster.workerReplicas") {
-		t.Errorf("without a number: %v", err)
+		t.Errorf("UpgradeObjects without a number = %v, want a final error", err)
 	}
 	for _, c := range []provider.Cluster{{WorkerReplicas: new(2)}, {Variables: map[string]string{workerCount: "2"}}} {
 		objects, err := p.UpgradeObjects(nil, c)
 		if err != nil || objects[0].Object["data"].(map[string]any)["nodes"] != "2" {
-			t.Errorf("%v, %v", objects, err)
+			t.Errorf("UpgradeObjects = %v, error %v", objects, err)
 		}
 	}
 	if objects, err := p.ClusterObjects(nil, provider.Cluster{}); err != nil || objects[0].Object["data"].(map[string]any)["nodes"] != "0" {
-		t.Errorf("a creation: %v, %v", objects, err)
+		t.Errorf("ClusterObjects of a creation = %v, error %v", objects, err)
 	}
 }
 
-// TestTemplatesAreBounded: a template is filled in when a resource is looked at, before anything runs, and must not end the daemon then.
+// TestTemplatesAreBounded checks that the size of a filled template is limited. Templates are filled when a resource is
+// validated, before anything runs, and must not crash the daemon.
 func TestTemplatesAreBounded(t *testing.T) {
 	source := Source{Inline: "a: b # " + strings.Repeat("${A}", 1000)}
 	problems := source.check("cluster.template", false, map[string]string{"A": strings.Repeat("a", 100_000)})
 	if len(problems) != 1 || problems[0].Field != "cluster.template.inline" || !strings.Contains(problems[0].Message, "too much text") {
-		t.Errorf("%v", problems)
+		t.Errorf("problems = %v, want one about the size", problems)
 	}
 }
 
-// applied is a kind that keeps its inputs.
+// applied is a kind that records its inputs.
 type applied struct{ with []string }
 
 func (*applied) Validate(json.RawMessage) []workflow.Problem { return nil }
@@ -86,8 +88,8 @@ func (a *applied) Run(_ context.Context, c *task.Call) (json.RawMessage, error) 
 
 func (*applied) Undo(context.Context, *task.Call) error { return nil }
 
-// In an upgrade, a cluster that lacks components gets those that upgrade.components names, and the ones of a management cluster that were just
-// upgraded stay as they are.
+// TestComponentsOfAnUpgrade checks that an upgrade installs the components in upgrade.components in a cluster that
+// lacks them, so that the upgraded components of a management cluster are not replaced.
 func TestComponentsOfAnUpgrade(t *testing.T) {
 	manifests := func(version string) Components {
 		return Components{
@@ -107,7 +109,7 @@ func TestComponentsOfAnUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(k.with, " "); strings.Count(got, want) != 2 || len(k.with) != 2 {
-			t.Errorf("an upgrade: %v: it installs %s", upgrades, got)
+			t.Errorf("upgrade %v installs %s", upgrades, got)
 		}
 	}
 }
