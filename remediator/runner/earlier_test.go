@@ -8,7 +8,8 @@ import (
 	"scute.dev/internal/earlier"
 )
 
-// TestRemediationsOfAnEarlierVersion: what an earlier version left after each turn of a remediation, this one takes to its end.
+// TestRemediationsOfAnEarlierVersion checks that this version completes remediations that an earlier version left,
+// after each of their turns.
 func TestRemediationsOfAnEarlierVersion(t *testing.T) {
 	l := earlier.Open(t, "../..")
 	for n := 1; ; n++ {
@@ -16,7 +17,7 @@ func TestRemediationsOfAnEarlierVersion(t *testing.T) {
 		s := stateOf(t, l, w.facts.Owner.Owner)
 		if s.Active == nil && len(s.History) > 0 {
 			if n < 4 {
-				t.Errorf("the log has only %d remediations that are not over", n-1)
+				t.Errorf("the log has only %d unfinished remediations", n-1)
 			}
 			return
 		}
@@ -27,7 +28,7 @@ func TestRemediationsOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// worldAfter is the world of a remediation after so many turns.
+// worldAfter returns the world of a remediation after the given number of turns.
 func worldAfter(t *testing.T, turns int) *world {
 	t.Helper()
 	name := fmt.Sprintf("turn-%02d", turns)
