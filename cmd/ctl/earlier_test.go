@@ -15,7 +15,7 @@ import (
 	"scute.dev/internal/earlier"
 )
 
-// scutectl runs a command line, and returns what it prints.
+// scutectl runs a command line and returns its output.
 func scutectl(t *testing.T, exit int, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -27,9 +27,8 @@ func scutectl(t *testing.T, exit int, args ...string) string {
 	return out.String()
 }
 
-// saysMore takes out of the status of a move what this version says beyond what the earlier one said: more at the end of the
-// message, what a human can do where that was silent, and the Clusters of a move of all; and the number of the question that a task of a run
-// asks.
+// saysMore removes from the state what this version adds to that of an earlier one: an addition to the message of a
+// move, its advice, the clusters of a move of all, and the number of the question of a task.
 func saysMore(was, is earlier.State) {
 	before, now := status(was), status(is)
 	message, _ := before["message"].(string)
@@ -53,7 +52,8 @@ func status(s earlier.State) map[string]any {
 	return status
 }
 
-// TestLogOfAnEarlierVersion: what an earlier version left is shown as it was, its seal holds, its runs continue, and so does the seal.
+// TestLogOfAnEarlierVersion checks that the log of an earlier version is shown unchanged, that its seal is valid, and
+// that its runs and its seal can be continued.
 func TestLogOfAnEarlierVersion(t *testing.T) {
 	log, kept := earlier.Extract(t, "../..")
 	verify := []string{"audit", "verify", "--log", log, "--key", filepath.Join(kept, "key"), "--checkpoint", filepath.Join(kept, "checkpoints")}
@@ -64,7 +64,7 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 		if err := json.Unmarshal([]byte(scutectl(t, 0, "log", "replay", "--log", log, "--aggregate", of, "-o", "json")), &is); err != nil {
 			t.Fatal(err)
 		}
-		delete(was, "sha256") // a state has more fields now
+		delete(was, "sha256") // states have more fields now
 		delete(is, "sha256")
 		saysMore(was, is)
 		if diff := cmp.Diff(was, is); diff != "" {
@@ -74,7 +74,7 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	if err := os.WriteFile("go", nil, 0o600); err != nil { // what the commands of the runs wait for
+	if err := os.WriteFile("go", nil, 0o600); err != nil { // the commands of the runs wait for it
 		t.Fatal(err)
 	}
 	for _, run := range []struct {
@@ -98,12 +98,12 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 		}
 		scutectl(t, run.exit, append([]string{"resume", "run", "--trust-folder"}, where...)...)
 		if phase := scutectl(t, 0, append([]string{"get", "run", "-o", "jsonpath={.phase}"}, where...)...); phase != run.phase {
-			t.Errorf("run %s is %s, want %s", run.name, phase, run.phase)
+			t.Errorf("phase of run %s = %s, want %s", run.name, phase, run.phase)
 		}
 	}
 
 	if out := scutectl(t, 0, verify...); !strings.Contains(out, "after the checkpoint") {
-		t.Errorf("nothing was appended: %s", out)
+		t.Errorf("no event was appended: %s", out)
 	}
 	if err := sealLog(t.Context(), []string{log, kept}); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"scute.dev/internal/earlier"
 )
 
-// TestPast: what is shown of a thing as it was is what a replay up to there says, by the commit and by its time; and there are no
-// others than had begun.
+// TestPast checks that an object is shown at a commit as a replay up to that commit shows it, and that objects that
+// began later are not listed.
 func TestPast(t *testing.T) {
 	log, _ := earlier.Extract(t, "../..")
 	show := func(args ...string) (shown map[string]any) {
@@ -39,11 +39,11 @@ func TestPast(t *testing.T) {
 		}
 	}
 
-	const began = 502 // the first remediation of the fleets that take turns
+	const began = 502 // the first remediation of the owners turn-...
 	if out := scutectl(t, 0, "get", "remediations", "-A", "--log", log, "--at", fmt.Sprint(began-1)); strings.Contains(out, "turn-") {
-		t.Errorf("before it began:\n%s", out)
+		t.Errorf("at the commit before:\n%s", out)
 	}
-	at := fmt.Sprint(began + 1) // another one's
+	at := fmt.Sprint(began + 1) // a commit of another remediation
 	is := scutectl(t, 0, "describe", "remediation", "m2", "-n", "turn-01", "--log", log, "--at", at)
 	if !strings.Contains(is, "Surging") && !strings.Contains(is, "Marked") {
 		t.Errorf("at %s:\n%s", at, is)

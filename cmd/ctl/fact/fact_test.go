@@ -55,7 +55,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A Pause is told in the words of a move, where they do the same.
+// TestWordsOfAPause checks the texts of the events of a Pause, which equal those of a Move for the same operations.
 func TestWordsOfAPause(t *testing.T) {
 	asleep := []pause.Wait{{Ref: machine("a"), Why: "condition Paused is still True"}}
 	for _, c := range []struct {
@@ -94,11 +94,12 @@ func TestWordsOfAPause(t *testing.T) {
 	}
 }
 
-// What this program does not know is told by its type, and its data, which may be anything, is not shown.
+// TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
+// data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
 	f := fact.New().Of(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.What != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
-		t.Errorf("%s: %s", f.What, f.Text())
+		t.Errorf("got %s: %s", f.What, f.Text())
 	}
 }
 
@@ -107,12 +108,12 @@ func TestJoinTellsFactsOfManyCommitsAsOne(t *testing.T) {
 	b := fact.Fact{What: "objects created", Objects: []object.Ref{machine("b")}}
 	joined, ok := a.Join(b)
 	if !ok || joined.Text() != "2 objects: Machine a, Machine b" {
-		t.Errorf("%v: %s", ok, joined.Text())
+		t.Errorf("Join = %v: %s", ok, joined.Text())
 	}
 	if _, ok := a.Join(fact.Fact{What: "objects deleted", Objects: b.Objects}); ok {
-		t.Error("two things were told as one")
+		t.Error("facts of different types were joined")
 	}
 	if _, ok := (fact.Fact{What: "paused"}).Join(fact.Fact{What: "paused"}); ok {
-		t.Error("facts without objects were told as one")
+		t.Error("facts without objects were joined")
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"scute.dev/cmd/ctl/schema"
 )
 
-// TestNames: every fact that this package tells is a name that events can be selected by, and no other is but those of the types.
+// TestNames checks that the names by which events can be selected are those of the facts in this package and of the
+// event types.
 func TestNames(t *testing.T) {
 	names := fact.Names(slices.Collect(maps.Keys(schema.Types())))
 	files, err := filepath.Glob("*.go")
@@ -35,16 +36,16 @@ func TestNames(t *testing.T) {
 	}
 	for what := range told {
 		if !names[what] {
-			t.Errorf("%q is told and is not a name", what)
+			t.Errorf("fact %q is not in Names", what)
 		}
 	}
-	for eventType := range schema.Types() { // a fact without another name has that of its type
+	for eventType := range schema.Types() { // a fact without a name has that of its type
 		parts := strings.Split(eventType, ".")
 		told[strings.ReplaceAll(parts[len(parts)-2], "-", " ")] = true
 	}
 	for name := range names {
 		if !told[name] {
-			t.Errorf("%q is a name and is not told", name)
+			t.Errorf("name %q belongs to no fact", name)
 		}
 	}
 }

@@ -23,14 +23,14 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// versioned lets nobody write a Lease that somebody else wrote since it was read, as an API server does.
+// versioned rejects updates of a Lease that has changed since it was read, as an API server does.
 func versioned(set *fake.Clientset) {
 	var mu sync.Mutex
 	writes := 0
 	set.PrependReactor("*", "leases", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		write, ok := a.(k8stesting.UpdateAction) // a creation has the same methods
+		write, ok := a.(k8stesting.UpdateAction) // a create action has the same methods
 		if !ok {
 			return false, nil, nil
 		}
@@ -50,7 +50,8 @@ func versioned(set *fake.Clientset) {
 	})
 }
 
-// TestOfferOfAnEarlierHolder: a version that does not know offers leaves one in the Lease that it takes. Its Lease is not asked for.
+// TestOfferOfAnEarlierHolder checks that an offer of an earlier holder, which a version without offers leaves in the
+// Lease that it acquires, is ignored.
 func TestOfferOfAnEarlierHolder(t *testing.T) {
 	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
 	none := func() uint64 { return 0 }
@@ -156,8 +157,8 @@ func TestCopyOfTheFolder(t *testing.T) {
 // has done nothing. Otherwise it keeps the Lease, and acts.
 func TestHolderWithoutTheLog(t *testing.T) {
 	for name, c := range map[string]struct {
-		log  string        // that of the other one
-		both bool          // the other one does not reach the log either
+		log  string        // the other process cannot reach the log either
+		both bool          // how long the log is unreachable
 		away time.Duration // how long the log is away
 		want string
 	}{

@@ -14,7 +14,8 @@ import (
 	"scute.dev/internal/trust/statuses"
 )
 
-// TestStall: while the log may not be acted on, whatever is not over says so, of every kind; what is over is left as it is.
+// TestStall checks that while the log may not be acted on, unfinished objects of every kind report it, and finished
+// ones do not.
 func TestStall(t *testing.T) {
 	scheme, err := newScheme()
 	if err != nil {
