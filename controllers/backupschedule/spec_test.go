@@ -41,7 +41,7 @@ func TestRefusal(t *testing.T) {
 		case wrong == nil && c.field != "":
 			t.Errorf("refusal = nil, want an error of %s", c.field)
 		case wrong != nil && (wrong.Field != c.field || strings.Contains(wrong.String(), "private")):
-			t.Errorf("%s: %s", c.field, wrong)
+			t.Errorf("refusal for %s = %s", c.field, wrong)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestSpec(t *testing.T) {
 		AckKinds: map[string]mover.Duration{"X.y": mover.Duration(2 * time.Minute)},
 	}
 	if diff := cmp.Diff(want, Spec(m)); diff != "" {
-		t.Errorf("all set (-want +got):\n%s", diff)
+		t.Errorf("with all fields set (-want +got):\n%s", diff)
 	}
 	yes := true
 	if m.Spec.RollbackOnFailure = &yes; Spec(m).KeepFailed {

@@ -313,9 +313,9 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	}
 	var checks clusterv1.MachineHealthCheckList
 	if err := r.Live.List(t.Context(), &checks); err != nil || len(checks.Items) != 1 {
-		t.Fatalf("%d MachineHealthChecks: %v", len(checks.Items), err)
+		t.Fatalf("got %d MachineHealthChecks, error %v", len(checks.Items), err)
 	}
-	owners := make(map[string]bool) // by kind and UID: whether it is the controller
+	owners := make(map[string]bool) // whether the owner is the controller, by kind and UID
 	for _, ref := range checks.Items[0].OwnerReferences {
 		owners[ref.Kind+" "+string(ref.UID)] = ptr.Deref(ref.Controller, false)
 	}
@@ -324,7 +324,8 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutKubeadm: where the API server serves no KubeadmControlPlane, the workers of a policy are watched all the same.
+// TestWorkersWithoutKubeadm checks that the workers of a policy are watched even if the API server does not serve
+// KubeadmControlPlanes.
 func TestWorkersWithoutKubeadm(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, ownerkind.AddToScheme} {
@@ -349,6 +350,6 @@ func TestWorkersWithoutKubeadm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.machines != 1 || len(s.planes) != 0 {
-		t.Errorf("%d machines, %d control planes", s.machines, len(s.planes))
+		t.Errorf("got %d machines and %d control planes, want 1 and 0", s.machines, len(s.planes))
 	}
 }

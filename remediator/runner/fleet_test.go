@@ -447,7 +447,7 @@ func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
 	waits := fleet.worlds[1].facts.Owner.Owner
 	for _, later := range []time.Duration{remediator.CountsFor - 10*time.Second, 20 * time.Second} {
 		if s := stateOf(t, l, waits); s.Active != nil || s.Unhealthy["m1"].Decision.Rule != "at-once" || s.Unhealthy["m1"].Decision.Next == "" {
-			t.Fatalf("the limit of the policy does not hold, or nobody is told what to do: %+v", s.Unhealthy["m1"].Decision)
+			t.Fatalf("decision = %+v, want to wait for the limit, with advice", s.Unhealthy["m1"].Decision)
 		}
 		for _, w := range fleet.worlds {
 			w.now = w.now.Add(later)

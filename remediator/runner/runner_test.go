@@ -144,7 +144,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 				break
 			}
 			if dying.left >= 0 {
-				t.Fatalf("append %d: %v", n, err)
+				t.Fatalf("append %d: Reconcile = %v", n, err)
 			}
 			if err := drive(t, process(t, "heir", l, w), l, w); err != nil {
 				t.Fatalf("after a death at append %d: %v", n, err)

@@ -66,7 +66,7 @@ func TestWhereSpansAreSent(t *testing.T) {
 				return ""
 			})
 			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), variable+" "+want) || strings.Contains(err.Error(), "hidden")) {
-				t.Errorf("%s=%s: %v, want %q", variable, value, err, want)
+				t.Errorf("%s=%s: validate = %v, want %q", variable, value, err, want)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func TestStall(t *testing.T) {
 			}
 			said := statuses.Untrusted(*conditionsOf(o))
 			if (said != nil) != (i == 0) || said != nil && said.Reason != trust.WentBack {
-				t.Errorf("%T %s says %v", o, o.GetName(), said)
+				t.Errorf("%T %s: condition = %v", o, o.GetName(), said)
 			}
 		}
 	}
