@@ -33,7 +33,7 @@ func TestEverySmallWorld(t *testing.T) {
 			if wrong := s.run(); wrong != "" {
 				t.Fatal(wrong)
 			}
-			t.Logf("%d faults, %d deaths: %d states, %d ways on, each settles within %d rounds, in %s",
+			t.Logf("%d faults, %d deaths: %d states, %d transitions, each state settles within %d rounds, in %s",
 				*worldFaults, *worldDeaths, len(s.seen), s.ways, s.longest, time.Since(start).Round(time.Millisecond))
 		})
 	}

@@ -59,7 +59,7 @@ func TestFailingLooksBackBriefly(t *testing.T) {
 			m := &remediator.Machine{Name: "m1", UID: "m1", Node: "n1", Conditions: map[string]remediator.Condition{"NodeReady": {Status: object.False, Since: now.Add(-time.Minute)}}}
 			checks := remediator.Checks{Node: []remediator.Check{{Type: "Ready", Status: object.False, Timeout: 4 * time.Minute}}}
 			if h := remediator.Judge(m, mark, checks, now); h.State != c.want {
-				t.Errorf("Judge = %+v, want another state", h)
+				t.Errorf("Judge = %+v", h)
 			}
 		})
 	}

@@ -197,7 +197,7 @@ func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes i
 	}
 	voters -= removes * own
 	if voters+adds <= 2 && adds == 1 && answer == voters {
-		return "" // from one voter to two there is no other way
+		return "" // there is no other way from one voter to two
 	}
 	if left := voters + adds; answer < left/2+1 {
 		return fmt.Sprintf("without %s, %d of %d voters would answer", victim.Name, answer, left)

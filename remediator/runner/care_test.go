@@ -120,7 +120,7 @@ func (m fragmentedFleet) Perform(ctx context.Context, f *remediator.Facts, a rem
 }
 
 // TestOneDefragmentationInTheFleet checks that a defragmentation waits while a member of another control plane is
-// defragmented, also in another process, but no longer than the deadline of that one.
+// defragmented, also in another process, but no longer than its deadline.
 func TestOneDefragmentationInTheFleet(t *testing.T) {
 	l, one, two := logtest.Open(t), newFragmented("one"), newFragmented("two")
 	one.fails = errors.New("the connection broke")

@@ -237,8 +237,8 @@ func TestProcessesOfOneAppend(t *testing.T) {
 	t.Error("no remediation was started by any of the processes")
 }
 
-// TestAnUnreadableOwnerStopsOnlyItself checks that an event of a newer version makes only the turns of its own owner
-// fail. Remediations of that owner still count, and no more are started for it.
+// TestAnUnreadableOwnerStopsOnlyItself checks that an event of a newer version makes only the turns of the owner that
+// has it fail. Remediations of that owner still count, and no more are started for it.
 func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(3, remediator.FleetLimits{AtOnce: 2})
 	owner := fleet.worlds[2].facts.Owner.Owner
@@ -298,7 +298,7 @@ func inOrder(t *testing.T, p *runner.Runner, worlds []*world) {
 }
 
 // TestOneNamespaceMakesNoMassFailure checks that one namespace with invented unhealthy machines causes no mass failure
-// for others, and that one with invented healthy machines does not hide one.
+// for others, and that a namespace with invented healthy machines does not hide a mass failure.
 func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 	mass := remediator.MassFailure{Percent: 20, Floor: 4, Cooldown: 10 * time.Minute}
 	for name, limits := range map[string]remediator.FleetLimits{"fleet": {Mass: mass}, "domain": {DomainMass: mass}} {

@@ -18,7 +18,7 @@ import (
 func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	r := render(t, "log.maxBytes=4294967296")
 	if len(r.statefulSets) != 1 || len(r.deployments) != 0 || len(r.budgets) != 0 || len(r.services) != 0 {
-		t.Fatalf("want one StatefulSet and nothing beside it, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
+		t.Fatalf("got %d StatefulSets, %d Deployments, %d budgets and %d Services, want only a StatefulSet",
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
 	}
 	set := r.statefulSets[0].Spec
@@ -44,7 +44,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	r := render(t, append(external, "metrics.enabled=true")...)
 	if len(r.statefulSets) != 0 || len(r.deployments) != 1 || len(r.budgets) != 1 || len(r.services) != 1 {
-		t.Fatalf("want a Deployment, a budget and a Service, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
+		t.Fatalf("got %d StatefulSets, %d Deployments, %d budgets and %d Services, want a Deployment, a budget and a Service",
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
 	}
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
@@ -304,7 +304,7 @@ func wantRestricted(t *testing.T, pod corev1.PodSpec) {
 			t.Errorf("securityContext of container %s (-want +got):\n%s", c.Name, diff)
 		}
 		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil {
-			t.Errorf("container %s has no probes of all kinds", c.Name)
+			t.Errorf("container %s lacks a liveness, readiness or startup probe", c.Name)
 		}
 		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
 			t.Errorf("container %s has no resource requests or limits: %v", c.Name, c.Resources)

@@ -184,7 +184,7 @@ func unknown(t *testing.T, declared map[string]map[string]bool, page string, tex
 
 // missing returns which file or identifier in backticks does not exist, or "".
 func missing(declared map[string]map[string]bool, span string) string {
-	if folder, _, ok := strings.Cut(span, "/"); ok && !strings.ContainsAny(span, " <*:") && !strings.HasPrefix(folder, "scute.dev") { // otherwise, it is an annotation
+	if folder, _, ok := strings.Cut(span, "/"); ok && !strings.ContainsAny(span, " <*:") && !strings.HasPrefix(folder, "scute.dev") { // not an annotation
 		if _, err := os.Stat(filepath.Join(root, span)); err != nil {
 			return "no file " + span
 		}

@@ -179,7 +179,7 @@ func accepted(words []string) error {
 	if cmd.HasSubCommands() && cmd.Name() != "doctor" { // doctor can run without a subcommand
 		return fmt.Errorf("%s is not a whole command", cmd.CommandPath())
 	}
-	for i := 1; i < len(rest); i++ { // an x stands for any value, so use a number where one is needed
+	for i := 1; i < len(rest); i++ { // x is a placeholder, so use a number where one is needed
 		if f := cmd.Flags().Lookup(strings.TrimPrefix(rest[i-1], "--")); rest[i] == "x" && f != nil && f.Value.Type() == "int" {
 			rest[i] = "1"
 		}

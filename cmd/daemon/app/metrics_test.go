@@ -62,7 +62,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	got := gather(t, c)
 	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new"} {
 		if got[name] == 0 {
-			t.Errorf("%s = %v, want another value", name, got[name])
+			t.Errorf("%s = %v, want it to be positive", name, got[name])
 		}
 		delete(got, name)
 	}
