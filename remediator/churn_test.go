@@ -10,8 +10,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// churn is what changes around a remediation: limits, policies, failure domains, the MachineHealthChecks of others; an owner or its Cluster is
-// deleted, and a worker is released by its MachineSet.
+// churn changes the conditions of a remediation: limits, policies, failure domains and foreign MachineHealthChecks. It
+// can also delete the owner or its Cluster, and have a MachineSet release a worker.
 func (p *player) churn(m *machine) {
 	w := p.w
 	number := func(label string, of ...int) int { return rapid.SampledFrom(of).Draw(p.t, label) }
@@ -48,7 +48,7 @@ func (p *player) churn(m *machine) {
 		w.ledger, w.policy.DryRun, w.policy.Name, w.policy.Checks, w.cluster.FailureDomains, w.owner.Deleting, w.cluster.Deleting, m.Name, m.Unwired)
 }
 
-// anyFleet is what limits say, and what others use of them.
+// anyFleet returns random fleet limits and a random usage of them by other owners.
 func anyFleet(t *rapid.T, w *world) remediator.Fleet {
 	number := func(label string, of ...int) int { return rapid.SampledFrom(of).Draw(t, label) }
 	mass := func(label string) remediator.MassFailure {
@@ -69,7 +69,7 @@ func anyFleet(t *rapid.T, w *world) remediator.Fleet {
 	return f
 }
 
-// another policy selects the owner: it knows neither the times nor the steps of the one before.
+// another changes the policy that selects the owner, its timeouts, and its escalation steps.
 func (p *player) another() {
 	w := p.w
 	w.policy.Name, w.policy.UID, w.policy.Unreadable = "default", "policy", ""
@@ -88,7 +88,8 @@ func (p *player) another() {
 	}
 }
 
-// remediatesItself: somebody's MachineHealthCheck has a failing machine deleted, without scute; or it is gone again.
+// remediatesItself lets a MachineHealthCheck that scute does not manage remediate a failing machine, or removes that
+// MachineHealthCheck.
 func (p *player) remediatesItself(m *machine) {
 	w := p.w
 	if m.Unwired != "" {
@@ -106,7 +107,7 @@ func (p *player) remediatesItself(m *machine) {
 	}
 }
 
-// rewire takes somebody's MachineHealthCheck away, which has found the machine healthy before.
+// rewire removes the foreign MachineHealthCheck, which has set the machine's condition to healthy before.
 func (p *player) rewire(m *machine) {
 	if m.Unwired == "" {
 		return
@@ -117,7 +118,7 @@ func (p *player) rewire(m *machine) {
 	}
 }
 
-// still ends all that churn has begun, but for what is being deleted.
+// still reverts everything that churn changed, except deletions.
 func (p *player) still() {
 	w := p.w
 	w.fleet, w.ledger, w.policy.DryRun = remediator.Fleet{}, remediator.Ledger{}, false
@@ -129,7 +130,7 @@ func (p *player) still() {
 	}
 }
 
-// ends: the owner is deleted with all its machines. Then nothing is in progress any more, and nothing is left of scute.
+// ends checks that deleting the owner and its machines ends every remediation, and that nothing of scute remains.
 func (p *player) ends() {
 	w := p.w
 	for range 100 {
@@ -153,7 +154,7 @@ func (p *player) ends() {
 	}
 }
 
-// actDeleted follows the deletion of an owner: all its machines go. Those of a control plane need not leave etcd.
+// actDeleted deletes all machines of a deleted owner. The machines of a control plane do not leave etcd first.
 func (w *world) actDeleted() string {
 	did := ""
 	for _, m := range w.machines {
@@ -168,7 +169,7 @@ func (w *world) actDeleted() string {
 	return did
 }
 
-// refuses says what of limits and of what people want is against beginning something; "" for nothing.
+// refuses returns the reason why limits, policies or users forbid starting a remediation, or "".
 func (g *guard) refuses(f *remediator.Facts, victim remediator.Subject) string {
 	l, fleet, now := f.Policy.Limits, f.Fleet, g.w.now
 	busy := len(g.state.InProgress())

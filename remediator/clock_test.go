@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// waits are stories that end in a wait which a time ends, and the event that ends it.
+// waits maps the name of a wait to a story that leads to it and the event that ends it.
 var waits = map[string]struct { //nolint:gochecknoglobals // a table
 	story, ends string
 }{
@@ -41,7 +41,7 @@ var waits = map[string]struct { //nolint:gochecknoglobals // a table
 	"a defragmentation":      {"machines 3; policy survey=1m defragment=2m/2m; database m1 900 100 2000; database m2 900 100 2000; database m3 900 100 2000; stalls; turn; pass 2m; turn", "DefragmentationEnded"},
 }
 
-// until plays a story, sets the clock back, and says how long it takes until the wait ends.
+// until plays a story, sets the clock back, and returns how long the wait lasts, and whether it ends.
 func until(t *testing.T, story, ends string, back time.Duration) (time.Duration, bool) {
 	t.Helper()
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -76,25 +76,26 @@ func until(t *testing.T, story, ends string, back time.Duration) (time.Duration,
 	return 0, false
 }
 
-// TestClockSetBack: when the clock is set back by hours, no wait takes more than twice as long.
+// TestClockSetBack checks that no wait takes more than twice as long after the clock is set back by hours.
 func TestClockSetBack(t *testing.T) {
 	for name, w := range waits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, ok := until(t, w.story, w.ends, 0)
 			if !ok {
-				t.Fatalf("%s never happens", w.ends)
+				t.Fatalf("%s does not happen", w.ends)
 			}
 			got, ok := until(t, w.story, w.ends, 5*time.Hour)
 			if slack := 2*want + time.Minute; !ok || got > slack {
-				t.Errorf("it takes %s instead of %s (%t)", got, want, ok)
+				t.Errorf("the wait took %s after the clock was set back, want about %s (ended: %t)", got, want, ok)
 			}
 		})
 	}
 }
 
-// TestRelaxedWhenTheClockIsSetBack: a control plane takes its note of a remediation off when a machine was created after that. Those that
-// were created before the clock was set back are none.
+// TestRelaxedWhenTheClockIsSetBack checks that a relaxed surge works after the clock is set back. A control plane drops
+// its remediation annotation when a machine was created after the annotation's time, which must not hold for machines
+// created before the clock was set back.
 func TestRelaxedWhenTheClockIsSetBack(t *testing.T) {
 	s := tale(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	d, b := &datadriven.TestData{}, &strings.Builder{}

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Untrue says what the outlook of a machine has wrong: that the step function acts at another time than the one that it names, if nothing
-// else changes, or acts though it names none. It is "" when nothing is wrong. The facts are such that nothing is left to decide now.
+// Untrue returns what is wrong with the outlook of a machine, or "". The outlook is wrong if the step function acts
+// before the predicted time, does nothing at that time, or acts when no time is predicted. The facts must leave nothing
+// to decide now.
 func Untrue(s *State, f *Facts, now time.Time) string {
 	if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.writtenLater(now) }) {
-		return "" // the clock was set back: what was written before counts from another time until that has come
+		return "" // the clock was set back, so timestamps in the future count from another time
 	}
 	for _, a := range s.InProgress() {
 		step := func(at time.Time) ([]Event, []Action) {
@@ -19,7 +20,7 @@ func Untrue(s *State, f *Facts, now time.Time) string {
 			return view.advanceActive(f, at), Actions(view, f, at)
 		}
 		if events, _ := step(now); len(events) > 0 {
-			continue // another one comes first
+			continue // another event comes first
 		}
 		o, ok := Ahead(s, a.Victim.UID, f, now)
 		quiet := []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour, 1000 * time.Hour}
@@ -46,7 +47,7 @@ func Untrue(s *State, f *Facts, now time.Time) string {
 	return s.untrueWaits(f, now)
 }
 
-// writtenLater says that the machine has something of a time that is still to come.
+// writtenLater reports whether the machine has a timestamp in the future.
 func (m *Machine) writtenLater(now time.Time) bool {
 	for _, c := range m.Conditions {
 		if c.Since.After(now) {
@@ -56,7 +57,7 @@ func (m *Machine) writtenLater(now time.Time) bool {
 	return m.Created.After(now) || m.DeletingSince.After(now) || m.Draining.After(now) || m.Detaching.After(now)
 }
 
-// onlySays: it stays frozen by the same rule, and other words are found for that.
+// onlySays reports whether the only event is that the remediation stays frozen by the same rule, with another message.
 func (a *Active) onlySays(events []Event) bool {
 	frozen, ok := events[0].(Frozen)
 	return ok && len(events) == 1 && frozen.Rule == a.Frozen
@@ -69,7 +70,7 @@ func (s *State) untrueWaits(f *Facts, now time.Time) string {
 		if !ok || o.Until.IsZero() || m == nil || s.activeOf(u.UID) != nil {
 			continue
 		}
-		waits := func(at time.Time) bool { // of a failure domain, too: when one is calm, the machine may wait for another
+		waits := func(at time.Time) bool { // compare the failure domain too: when one recovers, the machine may wait for another
 			d := s.decide(u, m, f, at)
 			return d.Rule == u.Decision.Rule && d.Domain == u.Decision.Domain
 		}

@@ -14,12 +14,12 @@ import (
 	"scute.dev/remediator"
 )
 
-// digest of a state. Two states have the same one when nothing that may still happen tells them apart.
+// digest is the hash of a state. Two states have equal digests when no later event can distinguish them.
 type digest [16]byte
 
-// digest leaves out what only people read (decisions, reasons, ends, counts far from their limits) and what a machine was made for,
-// as the owners of small worlds do not bound their retries. It names machines by their order, and knows of a time only which
-// timeouts are over.
+// digest returns the digest of the node. It omits what only users read (decisions, reasons, outcomes, counts far from
+// their limits) and what a machine was created for, as the owners of small worlds do not bound their retries. It
+// identifies machines by their order of creation, and reduces times to whether their timeouts have expired.
 func (n *node) digest() digest {
 	w := n.w
 	w.settle()
@@ -70,12 +70,12 @@ func (b *writer) add(values ...any) {
 	b.text = append(b.text, '\n')
 }
 
-// over says whether a timeout is over since a time.
+// over writes whether the timeout since t has expired.
 func (b *writer) over(t time.Time, timeout time.Duration) {
 	b.add(!t.IsZero(), b.n.w.now.Sub(t) > timeout)
 }
 
-// which machine: its place in the order of creation, -1 for one that is gone, -2 for none.
+// which returns the index of the machine in the order of creation, -1 if the machine is gone, or -2 for an empty UID.
 func (b *writer) which(uid types.UID) int {
 	if uid == "" {
 		return -2
@@ -83,7 +83,7 @@ func (b *writer) which(uid types.UID) int {
 	return slices.IndexFunc(b.n.w.machines, func(m *machine) bool { return m.UID == uid })
 }
 
-// note of the owner's remediation: whom it names, and whether the owner takes it for a stale one.
+// note writes which machine the owner's remediation annotation names, and whether the owner regards it as stale.
 func (b *writer) note(value string) {
 	data, ok := remediation(value)
 	if !ok {
@@ -122,7 +122,7 @@ func (b *writer) machine(m *machine) {
 	if m.Node == "" {
 		b.over(m.Created, 4*time.Minute)
 	}
-	left := m.stops().Sub(n.w.now) // until it stops: within the next step of time, later, or never
+	left := m.stops().Sub(n.w.now) // stops within the next time step, later, or never
 	b.add(m.Annotations != nil, left <= 5*time.Minute)
 	if m.Deleting {
 		b.over(m.DeletingSince, 4*time.Minute)
@@ -148,7 +148,7 @@ func (b *writer) machine(m *machine) {
 	if u.Mark == nil {
 		return
 	}
-	earlier := 0 // among those that are unhealthy, the one that is unhealthy longest comes first
+	earlier := 0 // the machine that has been unhealthy longest comes first
 	for _, other := range n.state.Unhealthy {
 		if other.Mark != nil && other.UnhealthyAt.Before(u.UnhealthyAt) {
 			earlier++

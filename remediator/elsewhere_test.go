@@ -11,9 +11,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestAnotherLog takes an owner out of the hands of its log in the middle of whatever is done with it: it is deleted, and made again by the
-// same name, while its machines stay; or clusterctl moves its Cluster to another management cluster. Another log then finds annotations that
-// it knows nothing of, and in the end, when the faults are over, everything must be as people want it.
+// TestAnotherLog checks that an owner settles after another log took it over in the middle of a remediation: either it
+// was deleted and recreated under the same name while its machines stayed, or clusterctl moved its Cluster to another
+// management cluster. The new log finds annotations that it did not write.
 func TestAnotherLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlayer(t, anyWorld(t, began()))
@@ -37,7 +37,7 @@ func TestAnotherLog(t *testing.T) {
 	})
 }
 
-// mayLeave: nothing is being deleted, of which the other log would never hear that it had been there.
+// mayLeave reports whether no deletion is in progress, which the other log could not know of.
 func (p *player) mayLeave() bool {
 	w := p.w
 	if w.cluster.Topology && w.owner.Kind == string(remediator.Set) {
@@ -47,24 +47,24 @@ func (p *player) mayLeave() bool {
 		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting })
 }
 
-// madeAgain: somebody deleted the owner, and left its machines; another one of the same name adopts them.
+// madeAgain deletes the owner without its machines, and creates an owner of the same name that adopts them.
 func (p *player) madeAgain() {
 	w := p.w
 	p.tell("--- the owner is deleted without its machines")
-	w.cluster.Paused, w.owner.Paused = false, false // what is gone is not paused
+	w.cluster.Paused, w.owner.Paused = false, false // deleted objects are not paused
 	p.leaves()
 	w.owner.Relaxed, w.owner.Touched = "", ""
 	w.owner.Replicas = p.wish
-	if w.owner.Kind == string(remediator.ControlPlane) { // what a surge made, and was not marked yet
+	if w.owner.Kind == string(remediator.ControlPlane) { // a surge may have created a machine that was not marked yet
 		p.excess = max(p.excess, w.tooMany(p.wish))
-	} else { // a new worker is ready before the one that it replaces has a mark
+	} else { // a new worker is ready before the delete annotation is on the worker that it replaces
 		p.excess += len(w.machines)
 	}
 	p.arrives()
 }
 
-// moved: clusterctl pauses the Cluster, makes all objects again at the target, with their annotations and without their status, and deletes
-// them at the source. What was asked for of replicas moves with them.
+// moved performs a clusterctl move: it pauses the Cluster, recreates all objects at the target with their annotations,
+// their requested replicas, and no status, and deletes them at the source.
 func (p *player) moved() {
 	w := p.w
 	p.tell("--- clusterctl moves the cluster")
@@ -81,7 +81,7 @@ func (p *player) moved() {
 	p.arrives()
 }
 
-// leaves ends what the log has of the owner: it is gone, and no machine is controlled by it.
+// leaves ends the part of the old log: the owner is gone and controls no machines.
 func (p *player) leaves() {
 	w := p.w
 	machines, excess := w.machines, p.excess
@@ -95,7 +95,7 @@ func (p *player) leaves() {
 	w.machines, w.owner.Found, p.excess = machines, true, excess
 }
 
-// arrives begins another log.
+// arrives starts another log for the owner.
 func (p *player) arrives() {
 	w := p.w
 	w.owner.UID += "-again"

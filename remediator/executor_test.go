@@ -15,10 +15,10 @@ import (
 	"scute.dev/remediator"
 )
 
-// errForeign: the object was changed by another client.
+// errForeign is returned when another client has changed the object.
 var errForeign = errors.New("somebody else changed it")
 
-// perform does what an Executor does: it looks, and writes what is missing.
+// perform simulates an Executor: it reads the object and writes what is missing.
 func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	if w.dies {
 		return errors.New("the process dies")
@@ -119,7 +119,7 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	return nil
 }
 
-// request is a SurgeRemediation made now.
+// request returns a SurgeRemediation that is created now.
 func (w *world) request(m *machine) *remediator.Request {
 	return &remediator.Request{UID: types.UID("request-" + m.Name + "-" + w.now.Format("150405")), Created: w.now.Truncate(time.Second)}
 }
@@ -141,7 +141,7 @@ func (w *world) relax(a remediator.Action) error {
 	return nil
 }
 
-// inProgress is the owner's bookkeeping of a remediation.
+// inProgress is the owner's own record of a remediation.
 type inProgress struct {
 	Machine    string    `json:"machine"`
 	Timestamp  time.Time `json:"timestamp"`
@@ -172,7 +172,7 @@ func (w *world) scale(f *remediator.Facts, a remediator.Action) error {
 	return nil
 }
 
-// defragment makes a database smaller, of a member that does not lead where another one can.
+// defragment shrinks the database of a member, after moving leadership to another member if possible.
 func (w *world) defragment(m *machine, a remediator.Action) error {
 	switch voters, dead := w.voters(); {
 	case !m.Member || !m.Etcd || dead > 0:
@@ -193,14 +193,14 @@ func (w *world) defragment(m *machine, a remediator.Action) error {
 	return nil
 }
 
-// known says that the facts have all machines that there are.
+// known reports whether the facts include all machines.
 func (w *world) known(f *remediator.Facts) bool {
 	return !slices.ContainsFunc(w.machines, func(m *machine) bool {
 		return !slices.ContainsFunc(f.Machines, func(seen remediator.Machine) bool { return seen.UID == m.UID })
 	})
 }
 
-// lead moves leadership by the leader itself, which may be out of reach by now.
+// lead moves leadership through the current leader, which may be unreachable.
 func (w *world) lead(a remediator.Action) error {
 	if m := w.machine(a.Machine.Name); m != nil && (m.Unaskable || w.sealed && !m.Kubelet) {
 		return errors.New("the port cannot be forwarded")

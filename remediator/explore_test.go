@@ -18,14 +18,14 @@ var (
 	worldDeaths = flag.Int("worlds.deaths", 0, "TestEverySmallWorld: how often the process dies in the middle of a turn, or decides on facts that have just become old; -1 for any number of times")
 )
 
-// TestEverySmallWorld searches small worlds completely: every order of turns of the remediator, steps of the owner, of
-// machines and of time, with so many faults at any moment. The invariants are checked in each state; and from each,
-// when the faults are over, the desired state must be reached, with all machines healthy again or with one that stays
-// dead.
+// TestEverySmallWorld searches small clusters exhaustively: every order of turns of the remediator, steps of the owner,
+// steps of machines and steps of time, with a bounded number of faults at any moment. It checks the invariants in each
+// state. From each state, once the faults end, the desired state must be reached, whether all machines recover or one
+// stays dead.
 //
-// Time is abstract: half a minute passes, or longer than every timeout. Two states are one when nothing that may still
-// happen tells them apart: machines are told by the order of their creation, times by the timeouts that are over. So the
-// search ends.
+// Time is abstract: either half a minute passes, or longer than every timeout. Two states are equal when no later event
+// can distinguish them: machines are identified by their order of creation, and times by the timeouts that have
+// expired. This makes the search finite.
 func TestEverySmallWorld(t *testing.T) {
 	for _, c := range smallWorlds() {
 		t.Run(c.name, func(t *testing.T) {
@@ -33,13 +33,13 @@ func TestEverySmallWorld(t *testing.T) {
 			if wrong := s.run(); wrong != "" {
 				t.Fatal(wrong)
 			}
-			t.Logf("%d faults, %d deaths: %d states, %d ways on, each settles within %d rounds, in %s",
+			t.Logf("%d faults, %d deaths: %d states, %d transitions, each state settles within %d rounds, in %s",
 				*worldFaults, *worldDeaths, len(s.seen), s.ways, s.longest, time.Since(start).Round(time.Millisecond))
 		})
 	}
 }
 
-// smallWorld is an owner in the beginning.
+// smallWorld is the initial state of an owner.
 type smallWorld struct {
 	name     string
 	given    func(*world)
@@ -49,7 +49,7 @@ type smallWorld struct {
 func smallWorlds() []smallWorld {
 	lever := func(w *world) { w.owner.CertificateTrigger = true }
 	replicas := func(w *world) { w.policy.Methods[v1alpha1.MethodRolloutSurge] = false }
-	plain := func(w *world) { // OwnerRemediation is all that there is
+	plain := func(w *world) { // OwnerRemediation is the only method
 		w.policy.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodOwnerRemediation: true}
 	}
 	workers := func(w *world) { w.owner.Kind = string(remediator.Deployment) }
@@ -70,7 +70,7 @@ func smallWorlds() []smallWorld {
 	}
 }
 
-// search is breadth first, so that what it finds is as short as can be.
+// search searches breadth first, so that the failures it finds are as short as possible.
 type search struct {
 	first   *node
 	seen    map[digest]struct{}
@@ -102,7 +102,7 @@ func newSearch(c smallWorld) *search {
 	return &search{first: n, seen: make(map[digest]struct{}), settled: make(map[digest]int)}
 }
 
-// run visits every state, and says what is wrong with the first one that is.
+// run visits every state and returns the first violation, or "".
 func (s *search) run() string {
 	queue := []*node{s.first}
 	s.seen[s.first.digest()] = struct{}{}
@@ -134,7 +134,7 @@ func (s *search) run() string {
 	return ""
 }
 
-// story tells how a state is reached, and what happens when the faults are over.
+// story describes how a state is reached, and what happens after the faults end.
 func (s *search) story(to *node, wrong string, faultsEnd func(*node) bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, wrong)
@@ -164,7 +164,7 @@ func (s *search) story(to *node, wrong string, faultsEnd func(*node) bool) strin
 	return b.String()
 }
 
-// settles plays a fair order of everybody's steps, until all is as people want it.
+// settles plays a fair order of everybody's steps until the desired state is reached.
 func (s *search) settles(n *node) string {
 	const bound = 80
 	var passed []digest

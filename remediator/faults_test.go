@@ -11,7 +11,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// happen lets things happen.
+// happen performs random events.
 func (p *player) happen() {
 	p.t.Helper()
 	w := p.w
@@ -22,7 +22,7 @@ func (p *player) happen() {
 	w.now = w.now.Add(passes)
 	for range rapid.IntRange(0, 3).Draw(p.t, "things") {
 		if len(w.machines) == 0 {
-			p.act() // a new control plane makes its first
+			p.act() // a new control plane creates its first machine
 		}
 		if len(w.machines) == 0 {
 			return
@@ -76,7 +76,7 @@ func (p *player) happen() {
 	p.stop()
 }
 
-// people pause, move, hook and mark, and change policies while something is in progress.
+// people performs random actions of users: they pause, move, hook and mark objects, and change policies.
 func (p *player) people(m *machine) {
 	w := p.w
 	minutes := func(label string, of ...int) time.Duration {
@@ -90,7 +90,7 @@ func (p *player) people(m *machine) {
 	case 12:
 		noted := func(m *machine) bool { return m.RemediationFor != "" }
 		if w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {
-			break // its owner waits until the times that it has noted have passed
+			break // the owner would wait until the recorded times have passed
 		}
 		back := minutes("set back", 2, 20, 300)
 		w.now = w.now.Add(-back)
@@ -148,15 +148,15 @@ func (p *player) people(m *machine) {
 		w.cluster.Paused, w.move, w.policy.Hold, w.policy.Timeouts, w.policy.Methods, w.policy.Accepts, w.fleet.Limits.Paused, w.policy.Removal, w.policy.Escalation, m.Name, m.Paused, m.Hooks, m.DeleteMark)
 }
 
-// byHand is a delete mark of somebody: its owner takes that machine when there is one too many.
+// byHand is a delete annotation that a user set. The owner deletes that machine first when it scales in.
 const byHand = "by hand"
 
-// methods are all that a policy may allow.
+// methods returns all methods that a policy may allow.
 func methods() []v1alpha1.RepairMethod {
 	return []v1alpha1.RepairMethod{v1alpha1.MethodRolloutSurge, v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge, v1alpha1.MethodOwnerRemediation}
 }
 
-// content is what ends what people have done, but for what they want of replicas.
+// content reverts everything that users did, except the replicas that they requested.
 func (p *player) content() {
 	w := p.w
 	w.cluster.Paused, w.move, w.fleet.Limits.Paused = false, "", nil
@@ -170,8 +170,8 @@ func (p *player) content() {
 	}
 }
 
-// unmark takes somebody's delete mark off. While there are more machines than the owner is asked for, it then deletes another one, and
-// nobody can keep it from that.
+// unmark removes a user's delete annotation. If the owner has too many machines at that moment, it deletes another one,
+// which scute cannot prevent.
 func (p *player) unmark(m *machine) {
 	if m.DeleteMark != byHand {
 		return
@@ -182,7 +182,7 @@ func (p *player) unmark(m *machine) {
 	}
 }
 
-// fragment a database, or fill it; a member that is defragmented may not come back.
+// fragment fragments or fills a database. A member that is being defragmented may not recover.
 func (p *player) fragment(m *machine) {
 	w := p.w
 	if !w.policy.Defragmentation.Wanted || !m.Member {
@@ -208,7 +208,7 @@ func (p *player) fragment(m *machine) {
 	p.tell("the database of %s: %s, stalls %t, alarms %v", m.Name, m.Database, w.stalls, w.alarms)
 }
 
-// announce that a machine is about to stop, or take that back.
+// announce announces that a machine is about to stop, or withdraws the announcement.
 func (p *player) announce(m *machine) {
 	if len(p.w.policy.Checks.Notices) == 0 {
 		return
@@ -222,7 +222,7 @@ func (p *player) announce(m *machine) {
 	p.tell("%s is about to stop: %v", m.Name, m.Annotations)
 }
 
-// stop the machines whose time has come.
+// stop stops the machines whose announced time has come.
 func (p *player) stop() {
 	for _, m := range p.w.machines {
 		if at := m.stops(); m.Node != "" && m.Kubelet && !at.IsZero() && !p.w.now.Before(at) {
@@ -238,7 +238,7 @@ func (p *player) stop() {
 
 func (p *player) seldom(label string) bool { return rapid.IntRange(0, 2).Draw(p.t, label) == 0 }
 
-// hurt one of a minority, most of the time.
+// hurt breaks a machine, usually only while a majority stays healthy.
 func (p *player) hurt(m *machine) {
 	unwell := 0
 	for _, m := range p.w.machines {
@@ -279,7 +279,7 @@ func (p *player) heal(m *machine) {
 	p.tell("%s is well", m.Name)
 }
 
-// stumble keeps a machine that is starting from ever joining; it may have come as far as etcd.
+// stumble keeps a starting machine from ever joining. It may already be a learner of etcd.
 func (p *player) stumble(m *machine) {
 	m.Doomed = m.Node == ""
 	if m.Doomed && p.w.stacked() && !m.Member && !p.w.learner(m) && rapid.Bool().Draw(p.t, "learner") {
@@ -288,8 +288,8 @@ func (p *player) stumble(m *machine) {
 	p.tell("%s never joins: %t, learner: %t", m.Name, m.Doomed, m.Learner)
 }
 
-// progress is what machines do by themselves: they join, they are gone, an update in place ends. A request that is being deleted goes when
-// nothing is open about its machine: the controller of requests takes its finalizer off.
+// progress performs what happens without scute: machines join, deleted machines disappear, and the controller of
+// requests removes the finalizer of a deleted request when the remediation of its machine has ended.
 func (p *player) progress() {
 	for _, m := range slices.Clone(p.w.machines) {
 		if u := p.state.Unhealthy[m.UID]; m.Request != nil && m.Request.Deleting && (u == nil || u.Mark == nil) && p.state.Active == nil {
@@ -322,7 +322,7 @@ func (p *player) operator(m *machine) {
 	p.tell("an operator on %s: %+v", m.Name, *m.Request)
 }
 
-// order is what people write on machines, owners and policies.
+// order performs random writes of users to machines, owners and policies.
 func (p *player) order(m *machine) {
 	w := p.w
 	switch n := rapid.IntRange(0, 9).Draw(p.t, "order"); {
@@ -353,7 +353,7 @@ func (p *player) order(m *machine) {
 	}
 }
 
-// hide keeps scute from seeing.
+// hide makes the workload cluster or its etcd unreachable for scute.
 func (p *player) hide() {
 	w := p.w
 	switch rapid.IntRange(0, 3).Draw(p.t, "hide") {
@@ -373,7 +373,7 @@ func (p *player) hide() {
 	}
 }
 
-// replicas are where people say how many.
+// replicas returns the field in which users set the number of machines.
 func (w *world) replicas() *int32 {
 	if w.cluster.Topology {
 		return &w.cluster.TopologyReplicas
@@ -381,7 +381,7 @@ func (w *world) replicas() *int32 {
 	return &w.owner.Replicas
 }
 
-// revert is GitOps: replicas are what they were.
+// revert resets the replicas to the desired number, as a GitOps tool does.
 func (p *player) revert() {
 	if replicas := p.w.replicas(); *replicas != p.wish {
 		p.reverted = true
@@ -390,7 +390,7 @@ func (p *player) revert() {
 	}
 }
 
-// scale is what people do: they want more machines, or fewer.
+// scale changes the desired number of machines.
 func (p *player) scale() {
 	w := p.w
 	by := int32(1)
@@ -407,7 +407,7 @@ func (p *player) scale() {
 	p.tell("people want %d machines", p.wish)
 }
 
-// rollOut replaces all machines, or updates one of them in place, which may never end.
+// rollOut starts a rollout of all machines, or an update in place of one machine, which may never end.
 func (p *player) rollOut(m *machine) {
 	w := p.w
 	if w.owner.Kind == string(remediator.ControlPlane) && m.Node != "" && !m.Deleting && rapid.Bool().Draw(p.t, "in place") {

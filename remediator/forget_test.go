@@ -10,7 +10,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// What an operator aborted or holds is remembered however many other machines recover; the rest is bounded.
+// TestForget checks that holds and aborts of operators are kept however many other machines recover, and that the
+// number of other records is bounded.
 func TestForget(t *testing.T) {
 	var s remediator.State
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -35,11 +36,12 @@ func TestForget(t *testing.T) {
 		}
 	}
 	if ordered != 100 || others != 32 {
-		t.Errorf("%d of 100 machines with a hold or an abort are remembered, and %d others", ordered, others)
+		t.Errorf("%d of 100 held or aborted machines and %d others are remembered, want 100 and 32", ordered, others)
 	}
 }
 
-// TestForgetReported: a report of etcd without a problem does not keep an owner, which may be deleted; a report with one does.
+// TestForgetReported checks that an owner is forgotten when only an etcd report without problems remains, and kept when
+// the report has a problem.
 func TestForgetReported(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -53,7 +55,7 @@ func TestForgetReported(t *testing.T) {
 		s.Apply(remediator.Registered{Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "uid"}}, at)
 		s.Apply(remediator.EtcdReported{Leader: "n1", Problems: c.problems}, at)
 		if got := remediator.Forget(&s, at.Add(time.Hour)); got != c.forgets || (s.Etcd == nil) != c.forgets {
-			t.Errorf("%s: forgotten %v, report %v", name, got, s.Etcd)
+			t.Errorf("%s: Forget = %v, report %v", name, got, s.Etcd)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestGuardIsTakenOff has the annotation on machines that nobody guards any longer.
+// TestGuardIsTakenOff checks that the annotation is removed from machines that are no longer guarded.
 func TestGuardIsTakenOff(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for what, change := range map[string]func(*remediator.Facts){
@@ -36,7 +36,7 @@ func TestGuardIsTakenOff(t *testing.T) {
 		change(f)
 		off := func(a remediator.Action) bool { return a.Type == remediator.SetNeeded && a.Value == "" }
 		if !slices.ContainsFunc(remediator.Actions(&remediator.State{}, f, now), off) {
-			t.Errorf("%s, and the annotation stays", what)
+			t.Errorf("%s: the annotation is not removed", what)
 		}
 	}
 }

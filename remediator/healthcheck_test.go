@@ -6,10 +6,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// check is one reconcile of a MachineHealthCheck that makes SurgeRemediations, with the times of the policy's own checks: it
-// follows patchUnhealthyTargets and patchHealthyTargets (core/reconcilers/machinehealthcheck). It stops at the first unhealthy
-// machine that has a request, and says of no machine without a request that it is healthy. It says what it did, "" for
-// nothing.
+// check simulates one reconcile of a MachineHealthCheck that creates SurgeRemediations, with the timeouts of the
+// policy's own checks. It follows patchUnhealthyTargets and patchHealthyTargets (core/reconcilers/machinehealthcheck):
+// it stops at the first unhealthy machine that has a request, and never marks a machine without a request healthy. It
+// returns what it did, or "".
 func (w *world) check() string {
 	w.settle()
 	if !w.healthCheck || w.cluster.Paused {
@@ -47,7 +47,7 @@ func (w *world) check() string {
 			continue
 		}
 		if m.Request.Deleting {
-			m.Request = nil // somebody took its finalizer off
+			m.Request = nil // another client removed its finalizer
 		} else {
 			m.Request.Deleting = true
 		}
@@ -57,7 +57,7 @@ func (w *world) check() string {
 	return did
 }
 
-// overLimit: more machines are not healthy than the limit that scute gives a MachineHealthCheck.
+// overLimit reports whether more machines are unhealthy than the limit that scute sets for a MachineHealthCheck.
 func (w *world) overLimit() bool {
 	failing := 0
 	for _, m := range w.machines {
@@ -68,7 +68,7 @@ func (w *world) overLimit() bool {
 	return failing > max(1, (int(w.owner.Replicas)-1)/2)
 }
 
-// passes is what the MachineHealthCheck's status says of its machines.
+// passes returns whether the MachineHealthCheck's status counts all its machines as healthy.
 func (w *world) passes() object.Truth {
 	switch {
 	case !w.healthCheck:
@@ -80,7 +80,7 @@ func (w *world) passes() object.Truth {
 	}
 }
 
-// fails follows needsRemediation (machinehealthcheck_targets.go).
+// fails reports whether the machine fails its checks, following needsRemediation (machinehealthcheck_targets.go).
 func (w *world) fails(m *machine) bool {
 	ready := m.Conditions["NodeReady"]
 	switch {
@@ -99,7 +99,7 @@ func (w *world) fails(m *machine) bool {
 	return false
 }
 
-// opinion: a MachineHealthCheck that is there still holds that the machine is unhealthy.
+// opinion reports whether an existing MachineHealthCheck still regards the machine as unhealthy.
 func (w *world) opinion(m *machine) bool {
 	return w.healthCheck && m.Request != nil && w.is(m, "HealthCheckSucceeded", object.False)
 }

@@ -9,7 +9,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// The history has what was begun and has ended under a policy, the newest first, and no machine for which nothing was begun.
+// TestHistory checks that the history lists the ended remediations of a policy, newest first, without machines for
+// which nothing was started.
 func TestHistory(t *testing.T) {
 	var s remediator.State
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -45,7 +46,7 @@ func TestHistory(t *testing.T) {
 
 	list := remediator.History(&s, "repair")
 	if len(list) != 2 {
-		t.Fatalf("%+v", list)
+		t.Fatalf("History = %+v, want 2 entries", list)
 	}
 	type row struct {
 		Machine, Owner, Cluster, Reason, Method, Outcome, Replacement, Message string
@@ -60,6 +61,6 @@ func TestHistory(t *testing.T) {
 		{"m1", "KubeadmControlPlane/cp", "a", "Node Ready Unknown", "Surge (relaxed)", "Succeeded", "m4", "replaced by m4", started, ended},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("History (-want +got):\n%s", diff)
 	}
 }

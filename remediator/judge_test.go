@@ -8,7 +8,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestJudge is for what no MachineHealthCheck says: test/healthcheck compares the rest with one.
+// TestJudge checks statuses that a MachineHealthCheck cannot express. The tests in test/healthcheck compare the others
+// with a MachineHealthCheck.
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	checks := remediator.Checks{
@@ -35,13 +36,13 @@ func TestJudge(t *testing.T) {
 			"NodeReady": {Status: c.status, Reason: c.reason, Since: now.Add(-6 * time.Minute)},
 		}}
 		if h := remediator.Judge(m, nil, c.checks, now); h.State != c.want {
-			t.Errorf("%s: %+v, want %q", c.name, h, c.want)
+			t.Errorf("%s: Judge = %+v, want %q", c.name, h, c.want)
 		}
 	}
 }
 
-// TestFailingLooksBackBriefly: the time of a failing condition counts back to when it was first seen to fail with another status, and no further
-// than the check's timeout: nobody may have looked in between.
+// TestFailingLooksBackBriefly checks that the time of a failing condition counts from its earlier failure with another
+// status, but only within the check's timeout, because nothing may have observed the condition in between.
 func TestFailingLooksBackBriefly(t *testing.T) {
 	now := time.Date(2026, 5, 2, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -58,7 +59,7 @@ func TestFailingLooksBackBriefly(t *testing.T) {
 			m := &remediator.Machine{Name: "m1", UID: "m1", Node: "n1", Conditions: map[string]remediator.Condition{"NodeReady": {Status: object.False, Since: now.Add(-time.Minute)}}}
 			checks := remediator.Checks{Node: []remediator.Check{{Type: "Ready", Status: object.False, Timeout: 4 * time.Minute}}}
 			if h := remediator.Judge(m, mark, checks, now); h.State != c.want {
-				t.Errorf("%+v", h)
+				t.Errorf("Judge = %+v", h)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestStarts: what a policy allows within its window is what was begun, however many machines recovered by themselves
-// since, and escalation steps count as one remediation with the replacement that follows them.
+// TestStarts checks that a policy's window counts each remediation that was started, regardless of machines that
+// recovered by themselves, and that escalation steps and the replacement after them count once.
 func TestStarts(t *testing.T) {
 	var s remediator.State
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func TestStarts(t *testing.T) {
 	started := func(want int) {
 		t.Helper()
 		if got := len(s.Starts); got != want {
-			t.Errorf("%d remediations were begun, not %d", got, want)
+			t.Errorf("got %d starts, want %d", got, want)
 		}
 	}
 	machine := func(n int) remediator.Subject {

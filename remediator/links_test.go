@@ -11,13 +11,14 @@ import (
 	"scute.dev/remediator"
 )
 
-// chain takes the events of an owner in, and says what is wrong with their causes.
+// chain records the events of an owner and checks their causes.
 type chain struct {
 	causes aggregate.Causes
-	of     []string // what each follows from
+	of     []string // the cause of each event
 }
 
-// take takes events in that were decided together on the state s. Each follows from an earlier one unless it is a root.
+// take records events that were decided together on the state s. Each must have an earlier event as its cause unless it
+// is a root.
 func (c *chain) take(s *remediator.State, events []remediator.Event) (wrong string) {
 	links := make([]aggregate.Links, len(events))
 	for i, e := range events {
@@ -41,7 +42,8 @@ func (c *chain) take(s *remediator.State, events []remediator.Event) (wrong stri
 	return wrong
 }
 
-// root says that an event follows from no other: something was observed, an operator asked for it, or a process took over.
+// root reports whether an event has no cause: it was observed, requested by an operator, or recorded when a process
+// took over.
 func root(s *remediator.State, e remediator.Event) bool {
 	switch e := e.(type) {
 	case remediator.ClockSetBack, remediator.EtcdReported, remediator.DefragmentationWaits, remediator.DefragmentationStarted, remediator.Registered, remediator.Claimed, remediator.PolicyMassFailurePassed, remediator.MassFailurePassed,
@@ -55,7 +57,7 @@ func root(s *remediator.State, e remediator.Event) bool {
 	}
 }
 
-// What waits for another machine, or for an operator, follows from that.
+// TestLinks checks that a decision that waited for another machine or for an operator has that event as its cause.
 func TestLinks(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	one, two := remediator.Subject{Name: "m1", UID: "m1"}, remediator.Subject{Name: "m2", UID: "m2"}
@@ -93,7 +95,7 @@ func TestLinks(t *testing.T) {
 		}
 		s.Apply(step.event, at.Add(time.Duration(i)*time.Minute))
 		if got := c.of[len(c.of)-1]; got != step.of {
-			t.Errorf("event %d, %T, follows from %q, want %q", i, step.event, got, step.of)
+			t.Errorf("event %d (%T): cause = %q, want %q", i, step.event, got, step.of)
 		}
 	}
 }

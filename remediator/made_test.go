@@ -7,8 +7,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestTriggersAreLookedFor: a rollout trigger on an infrastructure machine costs a request to see, and is looked for as long as it may have to be
-// taken back, also when nothing is wrong with the machine any more and its marks were never written.
+// TestTriggersAreLookedFor checks that a rollout trigger on an infrastructure machine, which costs a request to read,
+// is read as long as it may have to be reverted, even if the machine has recovered and its annotations were never
+// written.
 func TestTriggersAreLookedFor(t *testing.T) {
 	m := remediator.Subject{Name: "m1", UID: "1"}
 	s := &remediator.State{}
@@ -21,10 +22,10 @@ func TestTriggersAreLookedFor(t *testing.T) {
 		s.Apply(e, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	}
 	if _, looked := remediator.StepObjects(s)[m.UID]; !looked {
-		t.Error("nobody looks whether the trigger is there")
+		t.Error("StepObjects does not include the machine with the trigger")
 	}
 	s.Apply(remediator.Cancelled{Cause: remediator.Recovered}, time.Date(2026, 5, 1, 12, 1, 0, 0, time.UTC))
 	if len(remediator.StepObjects(s)) > 0 {
-		t.Error("it is looked for although nothing is in progress")
+		t.Error("StepObjects includes a machine although no remediation is in progress")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestOneNamespaceDoesNotCountAlone: whatever one other namespace reports of its machines, no more of them are
-// unhealthy, and no more are healthy, than all the rest say. What a policy in dry run sees is for its own namespace
-// alone.
+// TestOneNamespaceDoesNotCountAlone checks that the counts of one other namespace change the counts of healthy and
+// unhealthy machines only within the bounds set by all other namespaces, and that a policy in dry run counts only for
+// its own namespace.
 func TestOneNamespaceDoesNotCountAlone(t *testing.T) {
 	const domain = "a"
 	own := remediator.PolicyGroup{Namespace: "own"}
@@ -32,19 +32,19 @@ func TestOneNamespaceDoesNotCountAlone(t *testing.T) {
 		allHealthy, allUnhealthy := count(selected, marked, "")
 		leastHealthy, leastUnhealthy := count(selected, marked, "own")
 		if got := marked[own][domain]; leastUnhealthy < got {
-			t.Fatalf("%d unhealthy, and %d in its own namespace are", leastUnhealthy, got)
+			t.Fatalf("got %d unhealthy, want at least the %d of its own namespace", leastUnhealthy, got)
 		}
 		liar := remediator.PolicyGroup{Namespace: "liar", DryRun: rapid.Bool().Draw(t, "in dry run")}
 		say(liar)
 		healthy, unhealthy := count(selected, marked, "own")
 		if healthy < leastHealthy || healthy > allHealthy || unhealthy < leastUnhealthy || unhealthy > allUnhealthy {
-			t.Fatalf("%d healthy and %d unhealthy; without the liar %d to %d and %d to %d", healthy, unhealthy, leastHealthy, allHealthy, leastUnhealthy, allUnhealthy)
+			t.Fatalf("got %d healthy and %d unhealthy, want %d to %d and %d to %d as without the liar", healthy, unhealthy, leastHealthy, allHealthy, leastUnhealthy, allUnhealthy)
 		}
 		rehearsed := remediator.PolicyGroup{Namespace: "own", DryRun: true}
 		selected.Add(rehearsed, domain, 5)
 		marked.Add(rehearsed, domain, 2)
 		if h, u := count(selected, marked, "own"); h != healthy+3 || u != unhealthy+2 {
-			t.Fatalf("%d healthy and %d unhealthy with its own in dry run, before %d and %d", h, u, healthy, unhealthy)
+			t.Fatalf("got %d healthy and %d unhealthy with its own policy in dry run, want 3 and 2 more than %d and %d", h, u, healthy, unhealthy)
 		}
 	})
 }

@@ -8,16 +8,16 @@ import (
 	"scute.dev/remediator"
 )
 
-// node is a state of the search: a remediator and its world, and what may still happen to them.
+// node is a state of the search: a remediator, its simulated cluster, and the number of faults that may still happen.
 type node struct {
 	guard
-	left   int // faults
-	deaths int // of the process; -1 for any number
+	left   int // remaining faults
+	deaths int // remaining deaths of the process; -1 for any number
 	trail  *trail
 	tell   func(format string, args ...any)
 }
 
-// trail is how a state was reached.
+// trail records how a state was reached.
 type trail struct {
 	before *trail
 	move   string
@@ -51,7 +51,7 @@ func (n *node) clone() *node {
 	return &c
 }
 
-// round gives everybody a step.
+// round performs one step of each participant.
 func (n *node) round() string {
 	n.told(n.release(), "somebody")
 	if n.raced && n.state.Active == nil {
@@ -78,7 +78,7 @@ func (n *node) round() string {
 	return ""
 }
 
-// pass lets time pass. A machine that was about to stop stops when its time has come: that is no fault more.
+// pass advances the time. Machines whose announced stop time has come stop, without counting as a further fault.
 func (n *node) pass(d time.Duration) {
 	n.w.now = n.w.now.Add(d)
 	for _, m := range n.w.machines {
@@ -105,8 +105,8 @@ type turned struct {
 	wrong string
 }
 
-// turn is a turn of the runner, on the facts of this moment or on older ones. It ends after so many steps, -1 for all of them:
-// a step stores events, or writes.
+// turn simulates a turn of the runner, on the current facts or on older ones. It ends after the given number of steps,
+// or after all of them for -1. A step stores events or performs an action.
 func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 	fresh := f == nil
 	if fresh {
@@ -166,7 +166,7 @@ func (n *node) look() *remediator.Facts {
 	return f
 }
 
-// healed: the faults are over, and all machines recover.
+// healed ends the faults by making all machines recover.
 func (n *node) healed() bool {
 	for _, m := range n.w.machines {
 		n.heal(m)
@@ -175,8 +175,8 @@ func (n *node) healed() bool {
 	return true
 }
 
-// asItIs: the faults are over, and the one machine that is not well stays so. It is false where there is none, or nothing
-// that can replace it.
+// asItIs ends the faults and leaves one unhealthy machine as it is. It returns false if there is no such machine, or if
+// it cannot be replaced.
 func (n *node) asItIs() bool {
 	w := n.w
 	if w.owner.Kind == string(remediator.ControlPlane) && (n.wish < 3 || w.owner.ExternalEtcd) {
@@ -194,7 +194,7 @@ func (n *node) asItIs() bool {
 		ill = m
 	}
 	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed && !w.noticed(ill) {
-		return false // its pods are not observed
+		return false // pods are not observed
 	}
 	if !w.alive(ill) || !silentShort && !ill.Etcd && len(w.machines) != int(n.wish) {
 		return false
@@ -216,13 +216,13 @@ func (n *node) heal(m *machine) {
 	}
 }
 
-// way from one state to another.
+// way is a transition from one state to another.
 type way struct {
 	to    *node
 	wrong string
 }
 
-// ways are all that may happen next; with a name, only what is called so is told.
+// ways returns all possible next transitions. If a name is given, only the transition of that name is logged.
 func (n *node) ways(only ...string) []way {
 	var all []way
 	try := func(move string, do func(*node) (bool, string)) {
@@ -270,7 +270,8 @@ func (n *node) ways(only ...string) []way {
 	return all
 }
 
-// turns are a whole turn, one that the process does not survive, and one on facts that the owner has just made old.
+// turns tries a complete turn, turns that the death of the process cuts off, and a turn on facts that the owner has
+// just outdated.
 func (n *node) turns(try func(string, func(*node) (bool, string))) {
 	steps := 0
 	try("a turn", func(c *node) (bool, string) {
@@ -301,7 +302,7 @@ func (n *node) turns(try func(string, func(*node) (bool, string))) {
 	})
 }
 
-// misfortunes are the faults that may happen now.
+// misfortunes tries each fault that may happen now.
 func (n *node) misfortunes(try func(string, func(*node))) {
 	w := n.w
 	for i, m := range w.machines {
@@ -349,7 +350,7 @@ func (n *node) misfortunes(try func(string, func(*node))) {
 	}
 }
 
-// steps are by how much people may scale.
+// steps returns by how many replicas users may scale.
 func (n *node) steps() []int32 {
 	by := int32(1)
 	if n.w.stacked() {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A machine that is about to stop is healthy: it counts for no mass failure, until it is broken too. People are told so.
+// TestNoticesAreNoFailures checks that a machine that is about to stop is not counted as a failure until it is also
+// broken, and that users are notified of it.
 func TestNoticesAreNoFailures(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	m := Subject{Name: "m1", UID: "m1"}
@@ -28,7 +29,7 @@ func TestNoticesAreNoFailures(t *testing.T) {
 		}
 		s.Apply(c.event, now)
 		if all, domain := Total(UsageOf(&s, nil).Unhealthy), UsageOf(&s, nil).Unhealthy["a"]; all != c.want || domain != c.want {
-			t.Errorf("after %+v: %d unhealthy, %d in the failure domain, want %d", c.event, all, domain, c.want)
+			t.Errorf("after %+v: got %d unhealthy and %d in the failure domain, want %d", c.event, all, domain, c.want)
 		}
 	}
 	want := []string{
@@ -37,6 +38,6 @@ func TestNoticesAreNoFailures(t *testing.T) {
 		"MachineRecovered: The notice is gone; nothing more is done",
 	}
 	if got := strings.Join(told, "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("told\n%s", got)
+		t.Errorf("got notifications\n%s", got)
 	}
 }

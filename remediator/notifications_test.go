@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestEveryFactIsReportedOrExcluded: each type of fact in the log is reported to users, or excluded by name.
+// TestEveryFactIsReportedOrExcluded checks that each type of fact in the log is reported to users or listed in
+// unreported.
 func TestEveryFactIsReportedOrExcluded(t *testing.T) {
 	rows := map[reflect.Type]bool{}
 	for _, row := range notificationRules {
@@ -19,18 +20,18 @@ func TestEveryFactIsReportedOrExcluded(t *testing.T) {
 	}
 	for _, e := range unreported {
 		if rows[reflect.TypeOf(e)] {
-			t.Errorf("%T is told, and is said not to be", e)
+			t.Errorf("%T is both reported and listed in unreported", e)
 		}
 		rows[reflect.TypeOf(e)] = true
 	}
 	for name, fact := range NewCatalog().Types() {
 		if !rows[fact] {
-			t.Errorf("it is not decided whether %s is reported to users: add it to notificationRules, and to the table in docs/remediation.md; or to unreported", name)
+			t.Errorf("%s is neither reported nor excluded: add it to notificationRules and to the table in docs/remediation.md, or to unreported", name)
 		}
 	}
 }
 
-// TestNotificationsAreDocumented: docs/remediation.md has the table.
+// TestNotificationsAreDocumented checks that docs/remediation.md contains the table of notifications.
 func TestNotificationsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/remediation.md")
 	if err != nil {
@@ -43,7 +44,8 @@ func TestNotificationsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAboutNamesTheMachine: an event that names the machine which it is about is about that one, whatever is in progress.
+// TestAboutNamesTheMachine checks that About returns the machine that an event names, whatever remediation is in
+// progress.
 func TestAboutNamesTheMachine(t *testing.T) {
 	subject := Subject{Name: "cp-2", UID: "2"}
 	s := &State{Active: &Active{Victim: Subject{Name: "cp-1", UID: "1"}}}
@@ -55,12 +57,12 @@ func TestAboutNamesTheMachine(t *testing.T) {
 		}
 		machine.Set(reflect.ValueOf(subject))
 		if got := About(s, e.Interface().(Event)); got != subject {
-			t.Errorf("%s is about %s: give it the method machine", name, got.Name)
+			t.Errorf("About(%s) = %s: add the method machine to the event", name, got.Name)
 		}
 	}
 }
 
-// TestNotificationsOfARemediation: the facts of a remediation, in the words of its events.
+// TestNotificationsOfARemediation checks the notifications of one complete remediation.
 func TestNotificationsOfARemediation(t *testing.T) {
 	victim, replacement := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
 	since := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
@@ -94,7 +96,7 @@ func TestNotificationsOfARemediation(t *testing.T) {
 	} {
 		if n, ok := NotificationOf(s, e); ok {
 			if n.Machine != victim {
-				t.Errorf("%T is about %v", e, n.Machine)
+				t.Errorf("%T: got notification about %v", e, n.Machine)
 			}
 			if n.Owner {
 				owners++
@@ -116,14 +118,14 @@ ReplacementReady: Machine cp-4 is ready; next: cp deletes this machine
 MachineDeleting: The machine is being deleted; next: its place is taken when it is gone
 RemediationSucceeded: Replaced by cp-4; all machines are ready`), "\n")
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("got notifications\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if all := len(got) + owners; all >= 15 {
-		t.Errorf("%d events of one remediation", all)
+		t.Errorf("got %d events for one remediation, want fewer than 15", all)
 	}
 }
 
-// writeNotifications writes the table of what people are told, in Markdown, for docs/remediation.md.
+// writeNotifications writes the Markdown table of notifications for docs/remediation.md.
 func writeNotifications(w io.Writer) {
 	fmt.Fprint(w, "| reason | type | about | when |\n|---|---|---|---|\n")
 	for _, t := range notificationRules {

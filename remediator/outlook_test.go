@@ -12,7 +12,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TestAhead: each step names who acts next, and until when.
+// TestAhead checks that the outlook of each step names the next action, who performs it, and the deadline.
 func TestAhead(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim, replacement := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
@@ -81,7 +81,8 @@ func TestAhead(t *testing.T) {
 			}
 		})
 	}
-	// A new machine that was handed over, and that stays because another one was deleted by hand: nothing ends before that is taken back.
+	// A new machine that was handed over is kept because another machine was deleted by hand. The attempt must not end
+	// before the hand-over is reverted.
 	spared := &State{}
 	for _, e := range []Event{Registered{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}}, marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}} {
 		spared.Apply(e, at)
@@ -95,9 +96,9 @@ func TestAhead(t *testing.T) {
 		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
 	}, at)
 	if !o.Until.IsZero() {
-		t.Errorf("it is left alone at %s although something is to be taken back", o.Until)
+		t.Errorf("Until = %s although the hand-over must be reverted, want no time", o.Until)
 	}
-	// A machine that never joined, and its learner, keep the owner from making the other one.
+	// A machine that never joined, and its learner, keep the owner from creating the replacement.
 	s := &State{}
 	stranded := Subject{Name: "cp-5", UID: "5"}
 	for _, e := range []Event{Registered{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}}, MachineMarked{Machine: stranded, State: Unhealthy}, HandedOver{Machine: victim}, VictimGone{}} {
@@ -109,15 +110,15 @@ func TestAhead(t *testing.T) {
 		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
 	}
 	if o, _ := Ahead(s, victim.UID, f, at); !o.Until.Equal(at.Add(policy.Timeouts.ScaleUp)) {
-		t.Errorf("it settles until %s", o.Until)
+		t.Errorf("Until = %s, want the scale-up timeout", o.Until)
 	}
 	if _, ok := Ahead(&State{}, victim.UID, &Facts{Policy: policy}, at); ok {
-		t.Error("something is ahead of an unknown machine")
+		t.Error("Ahead returns an outlook for an unknown machine")
 	}
 }
 
-// TestAheadOfWindows: what waits for the limit of a window does so until enough of what was begun is longer ago. What other owners have
-// begun is counted by a tool that has read the log.
+// TestAheadOfWindows checks that a machine that waits for the limit of a window waits until enough of the counted
+// remediations have left the window, and that remediations of other owners count when the log is available.
 func TestAheadOfWindows(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim := Subject{Name: "cp-1", UID: "1"}
@@ -154,13 +155,14 @@ func TestAheadOfWindows(t *testing.T) {
 			got, _ := Ahead(s, victim.UID, f, at)
 			want := dueIf(c.want > 0, at.Add(time.Duration(c.want)*time.Minute))
 			if !got.Until.Equal(want) || (got.Then == decidedAgain) != (c.want > 0) {
-				t.Errorf("until %s, want %s; then %q", got.Until, want, got.Then)
+				t.Errorf("Until = %s, want %s; Then = %q", got.Until, want, got.Then)
 			}
 		})
 	}
 }
 
-// TestAheadOfCooldowns: after a mass failure it is said until when nothing is begun, where somebody knows when that passed.
+// TestAheadOfCooldowns checks that the outlook after a mass failure names the end of the cooldown, if the time of the
+// mass failure is known.
 func TestAheadOfCooldowns(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim := Subject{Name: "cp-1", UID: "1"}
@@ -181,14 +183,14 @@ func TestAheadOfCooldowns(t *testing.T) {
 			f.Fleet.Passed = c.passed
 			f.Fleet.Limits = FleetLimits{Mass: MassFailure{Cooldown: 10 * time.Minute}, DomainMass: MassFailure{Cooldown: 20 * time.Minute}}
 			if got, _ := Ahead(s, victim.UID, f, at); !got.Until.Equal(c.want) {
-				t.Errorf("until %s, want %s", got.Until, c.want)
+				t.Errorf("Until = %s, want %s", got.Until, c.want)
 			}
 		})
 	}
 }
 
-// TestAheadOfBlockers: what waits for a limit of what may be in progress at once says which remediations are, and when the first of them counts
-// no more.
+// TestAheadOfBlockers checks that a machine that waits for a limit on concurrent remediations lists the blocking
+// remediations, and waits until the first of them stops counting.
 func TestAheadOfBlockers(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim := Subject{Name: "cp-1", UID: "1"}
@@ -246,8 +248,8 @@ func TestAheadOfBlockers(t *testing.T) {
 	}
 }
 
-// TestAheadOfASurgeThatWorsens: a tool does not ask etcd. By what the decision saw of it, a surge for which its owner makes no machine any
-// more is taken back after a minute.
+// TestAheadOfASurgeThatWorsens checks that the outlook works without asking etcd: according to the evidence of the
+// decision, a surge is cancelled after a minute if the owner can no longer create its machine.
 func TestAheadOfASurgeThatWorsens(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim := Subject{Name: "cp-1", UID: "1"}
@@ -286,14 +288,14 @@ func TestAheadOfASurgeThatWorsens(t *testing.T) {
 				s.Apply(e, at)
 			}
 			if o, _ := Ahead(s, victim.UID, f, at); !o.Until.Equal(c.want) || o.Then != takenBack {
-				t.Errorf("until %s, want %s; then %q", o.Until, c.want, o.Then)
+				t.Errorf("Until = %s, want %s; Then = %q", o.Until, c.want, o.Then)
 			}
 		})
 	}
 }
 
-// TestBecauseOfTheAttemptThatIsMeant: a machine that waits after an attempt at another one of its owner is not told why its own one was taken
-// back before.
+// TestBecauseOfTheAttemptThatIsMeant checks that a machine that waits after an attempt at another machine of its owner
+// does not report why its own earlier attempt was cancelled.
 func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	p := Policy{Attempts: 3, Limits: Limits{Cooldown: 10 * time.Minute}}
@@ -311,7 +313,7 @@ func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 	} {
 		u.Decision = *s.patience(u, &Machine{}, &Facts{Owner: OwnerFacts{Owner: Owner{Name: "cp"}}, Policy: p}, c.now)
 		if got := s.because(u); got != c.want {
-			t.Errorf("%s: %s", c.now, got)
+			t.Errorf("at %s: got %s", c.now, got)
 		}
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"scute.dev/remediator"
 )
 
-// The owners of the world act as Cluster API v1.14.2 does. Each function names the one that it follows: a control plane's
-// in controlplane/kubeadm/reconcilers/kubeadmcontrolplane, those of workers in core/reconcilers (workers_test.go).
+// The simulated owners act as Cluster API v1.14.2 does. The comment of each function names the function that it
+// follows: those of control planes are in controlplane/kubeadm/reconcilers/kubeadmcontrolplane, those of workers in
+// core/reconcilers (workers_test.go).
 
-// act is one reconcile of the owner: at most one machine is made or begins to be deleted. It says what the owner did, ""
-// for nothing, and which machine it chose to delete.
+// act performs one reconcile of the owner, which creates or deletes at most one machine. It returns what the owner did,
+// or "", and the machine that it chose to delete.
 func (w *world) act() (did string, deleted *machine) {
 	w.settle()
-	if m := w.meant; m != nil { // it ends the reconcile that it is in
+	if m := w.meant; m != nil { // it completes the reconcile that was interrupted
 		if w.meant = nil; m.Deleting || !slices.Contains(w.machines, m) {
 			return "", nil
 		}
@@ -39,8 +40,8 @@ func (w *world) act() (did string, deleted *machine) {
 	return w.actControlPlane()
 }
 
-// actControlPlane follows reconcile (kubeadmcontrolplane_controller.go), in its order. While a machine is being deleted,
-// reconcilePreTerminateHook ends each reconcile: nothing behind it runs, not even the cleanup of conditions.
+// actControlPlane follows reconcile (kubeadmcontrolplane_controller.go), in the same order. While a machine is being
+// deleted, reconcilePreTerminateHook ends each reconcile early, even before the cleanup of conditions.
 func (w *world) actControlPlane() (string, *machine) {
 	if did := w.removeOrphan(); did != "" {
 		return did, nil
@@ -56,7 +57,7 @@ func (w *world) actControlPlane() (string, *machine) {
 	}
 	outdated := w.outdated()
 	switch n := len(w.machines); {
-	case w.owner.Uninitialized: // initializeControlPlane; the next machines are made when it is
+	case w.owner.Uninitialized: // initializeControlPlane; further machines are created once it is initialized
 		if n > 0 {
 			return "", nil
 		}
@@ -73,15 +74,16 @@ func (w *world) actControlPlane() (string, *machine) {
 	return "", nil
 }
 
-// removeOrphan follows reconcileEtcdMembers: a member without a machine is removed when no machine waits for its Node, for
-// it could be that one's. One without a name never started: it is removed unseen.
+// removeOrphan follows reconcileEtcdMembers: it removes a member without a machine unless a machine still waits for its
+// Node, because the member could belong to that machine. A member without a name never started and is removed without a
+// check.
 func (w *world) removeOrphan() string {
 	if !w.stacked() || len(w.orphans) == 0 || !w.quorum() || slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" }) {
 		return ""
 	}
 	o := w.orphans[0]
 	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == o.Namesake }) {
-		return "" // it knows members by their names
+		return "" // members are matched by name
 	}
 	if o.Name != "" && !w.safe(o.Name, false) {
 		return ""
@@ -90,7 +92,7 @@ func (w *world) removeOrphan() string {
 	return "removes a member of etcd without a machine"
 }
 
-// remediate follows reconcileUnhealthyMachines (remediation.go): the control plane's own remediation deletes first.
+// remediate follows reconcileUnhealthyMachines (remediation.go), where the control plane deletes the machine first.
 func (w *world) remediate() (string, *machine) {
 	for _, m := range w.machines {
 		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
@@ -117,7 +119,7 @@ func (w *world) remediate() (string, *machine) {
 	return w.delete(victim) + " to remediate it", victim
 }
 
-// spares is what is asked of an initialized control plane.
+// spares reports whether an initialized control plane can spare the machine.
 func (w *world) spares(victim *machine) bool {
 	if len(w.machines) <= 1 {
 		return false
@@ -125,11 +127,11 @@ func (w *world) spares(victim *machine) bool {
 	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" && !w.is(m, "HealthCheckSucceeded", object.False) }) {
 		return false // HasHealthyMachineStillProvisioning
 	}
-	// It lists no members of an external etcd, and remediates nothing without a list of them.
+	// The owner lists no members of an external etcd, and does not remediate without that list.
 	return w.stacked() && w.runs(victim) && (victim.Node == "" || w.safe(victim.Node, false)) && w.led(victim)
 }
 
-// mostBroken follows pickMachineToBeRemediated (remediation.go); nil when no machine must be remediated.
+// mostBroken follows pickMachineToBeRemediated (remediation.go). It returns nil if no machine must be remediated.
 func (w *world) mostBroken() *machine {
 	var choice []*machine
 	for _, m := range w.machines {
@@ -140,7 +142,7 @@ func (w *world) mostBroken() *machine {
 	if len(choice) == 0 {
 		return nil
 	}
-	first := func(a, b bool) int { // the one of which it is true
+	first := func(a, b bool) int { // orders the value for which the condition is true first
 		switch {
 		case a == b:
 			return 0
@@ -162,7 +164,8 @@ func (w *world) mostBroken() *machine {
 	})
 }
 
-// retries follows checkRetryLimits (remediation.go): what the owner notes of the remediation, and whether it may be.
+// retries follows checkRetryLimits (remediation.go). It returns the owner's record of the remediation, and whether the
+// remediation is allowed.
 func (w *world) retries(m *machine) (note string, may bool) {
 	now, retry := inProgress{Machine: m.Name, Timestamp: w.now}, w.owner.Retry
 	if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.Add(retry.MinHealthy).After(w.now) {
@@ -176,8 +179,8 @@ func (w *world) retries(m *machine) (note string, may bool) {
 	return string(data), err == nil
 }
 
-// runs follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): components of a machine other than this one
-// are all healthy. Membership of etcd is not asked for.
+// runs follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): it reports whether all components of
+// another machine are healthy. Membership of etcd is not checked.
 func (w *world) runs(without *machine) bool {
 	names := components[:4]
 	if !w.stacked() {
@@ -188,8 +191,8 @@ func (w *world) runs(without *machine) bool {
 	})
 }
 
-// safe follows targetEtcdClusterHealthy (remediation.go): the owner's arithmetic, which trusts a condition that says little.
-// A member without a machine counts as healthy.
+// safe follows targetEtcdClusterHealthy (remediation.go), which relies on a weak condition. It counts a member without
+// a machine as healthy.
 func (w *world) safe(without string, plus bool) bool {
 	voters, bad := 0, 0
 	for _, o := range w.orphans {
@@ -226,8 +229,8 @@ func (w *world) is(m *machine, condition string, status object.Truth) bool {
 	return m.Conditions[condition].Status == status
 }
 
-// healthy follows checkHealthiness (preflight.go): the machine has a Node, and its conditions, as the owner sees them, are
-// all True.
+// healthy follows checkHealthiness (preflight.go): it reports whether the machine has a Node and all its conditions, as
+// the owner sees them, are True.
 func (w *world) healthy(m *machine) bool {
 	names := components
 	if !w.stacked() {
@@ -240,8 +243,8 @@ func (w *world) anyDeleting() bool {
 	return slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting })
 }
 
-// outdated: the owner would roll the machine out (MachinesNeedingRollout). It reads the expiry of certificates from the
-// Machine's status, not from the annotation.
+// outdated returns the machines that the owner would roll out (MachinesNeedingRollout). The owner reads the expiry of
+// certificates from the Machine's status, not from the annotation.
 func (w *world) outdated() []*machine {
 	var out []*machine
 	for _, m := range w.machines {
@@ -255,8 +258,8 @@ func (w *world) outdated() []*machine {
 	return out
 }
 
-// scaleUp follows scaleUpControlPlane and its preflight checks, which are fewer with the note of a remediation
-// (checkHealthinessWhileRemediationInProgress).
+// scaleUp follows scaleUpControlPlane and its preflight checks, some of which are skipped while a remediation is
+// recorded (checkHealthinessWhileRemediationInProgress).
 func (w *world) scaleUp(outdated []*machine) string {
 	stable := !slices.ContainsFunc(w.machines, func(m *machine) bool { return !w.healthy(m) })
 	if _, relaxed := remediation(w.owner.Relaxed); relaxed && !stable {
@@ -279,7 +282,7 @@ func (w *world) make(outdated []*machine) string {
 	return "makes " + m.Name
 }
 
-// domain with the fewest machines, not counting those that are being replaced.
+// domain returns the failure domain with the fewest machines, not counting outdated ones.
 func (w *world) domain(outdated []*machine) string {
 	best, least := "", 0
 	for _, d := range w.cluster.FailureDomains {
@@ -296,7 +299,7 @@ func (w *world) domain(outdated []*machine) string {
 	return best
 }
 
-// scaleDown follows scaleDownControlPlane (scale.go): its preflight checks leave out the machine that it chose.
+// scaleDown follows scaleDownControlPlane (scale.go), whose preflight checks skip the machine that it chose.
 func (w *world) scaleDown(outdated []*machine) (string, *machine) {
 	chosen := w.pick(w.machines, outdated)
 	if w.cluster.UpgradePending || slices.ContainsFunc(w.machines, func(m *machine) bool { return m != chosen && !w.healthy(m) }) || !w.led(chosen) {
@@ -309,8 +312,8 @@ func (w *world) scaleDown(outdated []*machine) (string, *machine) {
 	return w.delete(chosen), chosen
 }
 
-// led follows forwardEtcdLeadership: the owner can take leadership off the machine. It asks the leader itself, through its
-// kubelet; where that is dead, it cannot.
+// led follows forwardEtcdLeadership: it reports whether the owner can move leadership away from the machine. The owner
+// needs the kubelet of the leader for that.
 func (w *world) led(m *machine) bool { return !w.stacked() || !m.Leader || m.Kubelet }
 
 // pick follows selectMachineForInPlaceUpdateOrScaleDown (scale.go).
@@ -356,9 +359,10 @@ func (w *world) delete(m *machine) string {
 	return "deletes " + m.Name
 }
 
-// gone lets the owner and the infrastructure end the deletion of a machine, where they can. A control plane follows
-// reconcilePreTerminateHook: the machine that is longest deleting first, and only where components run elsewhere,
-// quorum is kept by its arithmetic, and leadership can be moved. The member of one without a Node outlives it.
+// gone completes the deletion of a machine where the owner and the infrastructure allow it, and reports whether it did.
+// A control plane follows reconcilePreTerminateHook: it starts with the machine that has been deleting longest, and
+// needs components running elsewhere, quorum by its own arithmetic, and movable leadership. The etcd member of a
+// machine without a Node remains.
 func (w *world) gone(m *machine) bool {
 	if !m.Deleting || len(m.Hooks) > 0 || !w.mayEnd(m) {
 		return false
@@ -375,16 +379,16 @@ func (w *world) gone(m *machine) bool {
 		w.forward()
 	}
 	if !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Member && !m.Learner }) {
-		w.orphans = nil // with the last voter etcd is gone; the next one is new
+		w.orphans = nil // etcd is lost with its last voter; the next one is new
 	}
 	return true
 }
 
-// forward follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): of the machines that nobody deletes, one that no
-// MachineHealthCheck finds unhealthy, and the newest.
+// forward follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): it prefers machines that no
+// MachineHealthCheck finds unhealthy, then the newest, and skips machines that are being deleted.
 func (w *world) forward() {
 	to := ""
-	for _, m := range w.machines { // the newest is the last
+	for _, m := range w.machines { // the newest machine is last
 		if m.Node != "" && !m.Deleting && m.Etcd && !m.Learner && (to == "" || !w.is(m, "HealthCheckSucceeded", object.False)) {
 			to = m.Node
 		}

@@ -17,10 +17,10 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestAnyFaults plays an owner of one to nine machines, to which all may happen that can: components, etcd members and
-// kubelets fail and recover, new machines never join, people delete machines, change replicas and roll out, pause, move and change
-// policies, operators use all their commands, facts are stale, and the process dies between any two steps. The invariants always hold, and
-// in the end, when the faults are over, everything must be as before.
+// TestAnyFaults plays an owner of one to nine machines with random faults: components, etcd members and kubelets fail
+// and recover, new machines never join, users delete machines, change replicas, roll out, pause, move and change
+// policies, operators use all their commands, facts are stale, and the process dies between any two steps. The
+// invariants always hold, and once the faults end, the desired state is reached.
 func TestAnyFaults(t *testing.T) {
 	seen := make(map[string]int)
 	wanted := []string{
@@ -43,19 +43,19 @@ func TestAnyFaults(t *testing.T) {
 		})
 	}
 	if i := slices.IndexFunc(wanted, missing); i >= 0 {
-		t.Errorf("no run reached %s: the player does not get there", wanted[i])
+		t.Errorf("no run reached %s: change the player so that it can", wanted[i])
 	}
 	t.Log(seen)
 }
 
-// again makes other cases of the same seed in each round.
+// again draws different cases from the same seed in each round.
 func again(t *rapid.T, round int) {
 	for range round {
 		rapid.Uint64().Draw(t, "round")
 	}
 }
 
-// TestSeveralWorkers plays the same with workers alone, of which several may be replaced at once.
+// TestSeveralWorkers plays random faults with workers only, several of which may be replaced at once.
 func TestSeveralWorkers(t *testing.T) {
 	most := 0
 	for round := 0; round < 100 && most < 3 && !t.Failed(); round++ {
@@ -77,11 +77,12 @@ func TestSeveralWorkers(t *testing.T) {
 		})
 	}
 	if most < 3 && !t.Failed() {
-		t.Errorf("at most %d workers were replaced at once: the player does not get there", most)
+		t.Errorf("at most %d workers were replaced at once, want 3: change the player so that it can", most)
 	}
 }
 
-// TestSlowOwners plays the same with control planes whose reconciles take long: when they delete a machine, it may have no mark any more.
+// TestSlowOwners plays random faults with control planes whose reconciles take long: a machine's delete annotation may
+// be gone by the time they delete it.
 func TestSlowOwners(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := anyWorldOf(t, began(), remediator.ControlPlane)
@@ -98,19 +99,19 @@ func TestSlowOwners(t *testing.T) {
 	})
 }
 
-// What the player holds to as soon as the remediator can; each names a defect that is known.
+// The player checks these properties. A property is false while the remediator has a known defect.
 const (
-	offCount      = true  // an unhealthy machine of an owner that is not at its replicas is replaced
-	learners      = true  // so is one that came as far as etcd's list, and no further
-	silentShort   = true  // and one whose etcd does not answer, so that no new machine can join
-	rollouts      = false // and one in the middle of a rollout
-	externalPairs = true  // and one of a control plane with external etcd
-	staleOpinions = true  // the opinion of a MachineHealthCheck that is gone replaces nothing
-	notes         = true  // the control plane's note of a remediation does not outlive it
-	deletions     = true  // a MachineDeployment that leaves outdated machines alone keeps them
-	midway        = true  // people scale in the middle of a remediation too
-	oneMark       = true  // no mark is left when the next remediation begins
-	lateStatus    = true  // a control plane that sees the certificates' trigger late deletes no healthy machine
+	offCount      = true  // an unhealthy machine is replaced although its owner has not reached its replicas
+	learners      = true  // also if the machine is only a learner of etcd
+	silentShort   = true  // also if its etcd does not answer, so that no new machine can join
+	rollouts      = false // also in the middle of a rollout
+	externalPairs = true  // also in a control plane with external etcd
+	staleOpinions = true  // the condition of a deleted MachineHealthCheck replaces nothing
+	notes         = true  // the control plane's remediation annotation does not outlive the remediation
+	deletions     = true  // a MachineDeployment that does not delete outdated machines keeps them
+	midway        = true  // users may also scale in the middle of a remediation
+	oneMark       = true  // no delete annotation remains when the next remediation begins
+	lateStatus    = true  // a control plane that observes the certificates' trigger late deletes no healthy machine
 )
 
 type player struct {
@@ -122,7 +123,7 @@ type player struct {
 	seen    map[string]int
 }
 
-// began is when each world begins.
+// began returns the time at which each simulation begins.
 func began() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC) }
 
 func newPlayer(t *rapid.T, w *world) *player {
@@ -151,10 +152,10 @@ func (p *player) fail(format string, args ...any) {
 	p.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(p.story, "\n"))
 }
 
-// Fatal lets the player be used as a test.
+// Fatal lets the player be passed to stored.
 func (p *player) Fatal(args ...any) { p.fail("%s", fmt.Sprint(args...)) }
 
-// store applies events out of their stored form, and holds to what must be so of each.
+// store encodes, decodes and applies events, and checks the invariants of each.
 func (p *player) store(events ...remediator.Event) {
 	p.t.Helper()
 	for _, e := range events {
@@ -195,7 +196,8 @@ func (p *player) count(e remediator.Event) {
 	p.seen[name]++
 }
 
-// turn is a Turn of the runner: looks, facts, writes. With faults it may be cut off anywhere, or see an old world.
+// turn simulates Turn of the runner: it reads the facts, decides, and performs actions. With faults, it may be
+// interrupted anywhere or use stale facts.
 func (p *player) turn(faults bool) {
 	p.t.Helper()
 	one := func(label string, n int) bool { return faults && rapid.IntRange(0, n).Draw(p.t, label) == 0 }
@@ -258,7 +260,7 @@ func (p *player) turn(faults bool) {
 	p.rest()
 }
 
-// act lets the owner reconcile.
+// act performs one reconcile of the owner.
 func (p *player) act() {
 	p.t.Helper()
 	p.w.owner.Deleting = p.w.owner.Deleting || p.w.cluster.Deleting
@@ -272,7 +274,7 @@ func (p *player) act() {
 	}
 }
 
-// idempotent: what was done is not done again.
+// idempotent checks that performed actions are not requested again.
 func (p *player) idempotent() {
 	p.t.Helper()
 	f := p.look(false)
@@ -313,7 +315,7 @@ func (p *player) look(unasked bool) *remediator.Facts {
 	return f
 }
 
-// decide decides twice, the second time with all in another order.
+// decide decides twice, to check that the result is the same and that the state does not change.
 func (p *player) decide(f *remediator.Facts) []remediator.Event {
 	p.t.Helper()
 	before := p.state.Clone()
@@ -327,7 +329,8 @@ func (p *player) decide(f *remediator.Facts) []remediator.Event {
 	return events
 }
 
-// difference of two states, "" for none. Most are the same, of which reflect is told sooner.
+// difference returns the difference of two states, or "". It calls reflect.DeepEqual first, which is faster when they
+// are equal.
 func difference(a, b *remediator.State) string {
 	if reflect.DeepEqual(a, b) {
 		return ""

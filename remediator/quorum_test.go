@@ -7,8 +7,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestQuorum has what etcd allows for each number of voters and of those that answer. "Answering" is about a voter that answers, and
-// "silent" about one that does not.
+// TestQuorum checks what etcd allows for each number of voters and answering voters. "Answering" and "silent" say
+// whether the voter that is removed or stopped answers.
 func TestQuorum(t *testing.T) {
 	for _, c := range []struct {
 		voters, answering             int
@@ -49,12 +49,12 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestCount counts learners apart, and a member that could not be asked as silent.
+// TestCount checks that learners are counted separately, and that a member that could not be asked counts as silent.
 func TestCount(t *testing.T) {
 	q := remediator.Count(&remediator.Etcd{Members: []remediator.Member{
 		{Node: "a", Answers: object.True}, {Node: "b", Answers: object.False}, {Node: "c", Answers: object.Absent}, {Node: "d", Answers: object.True, Learner: true},
 	}})
 	if q.Voters != 3 || q.Learners != 1 || q.Answering != 1 || len(q.Silent) != 2 || !q.Lost() {
-		t.Errorf("%+v", q)
+		t.Errorf("Count = %+v, want 3 voters, 1 learner, 1 answering and 2 silent", q)
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 const year = 366 * 24 * time.Hour
 
-// TestForgetAnOwner: an owner is reduced to who it is a year after the last of its remediations, and only if nothing is in progress or retained.
+// TestForgetAnOwner checks that an owner is reduced to its identity a year after its last remediation, unless something
+// is in progress or retained.
 func TestForgetAnOwner(t *testing.T) {
 	owner := remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}
 	m := remediator.Subject{Name: "m", UID: "m"}
@@ -41,23 +42,24 @@ func TestForgetAnOwner(t *testing.T) {
 				s.Apply(e, at)
 			}
 			if whole := s.Clone(); remediator.Forget(whole, at.Add(year-time.Second)) {
-				t.Error("it is forgotten within a year")
+				t.Error("Forget = true within a year")
 			}
 			before := s.Clone()
 			if got := remediator.Forget(&s, at.Add(year)); got == c.never {
-				t.Errorf("forgotten: %v", got)
+				t.Errorf("Forget = %v after a year", got)
 			}
 			if s.Owner != owner || c.never && len(s.Unhealthy) != len(before.Unhealthy) || !c.never && len(s.Unhealthy)+len(s.History)+len(s.Starts) > 0 {
-				t.Errorf("%+v is left", s)
+				t.Errorf("state after Forget = %+v", s)
 			}
 		})
 	}
 	if remediator.Forget(new(remediator.State), at) {
-		t.Error("an owner is forgotten that nobody knows")
+		t.Error("Forget = true for an unknown owner")
 	}
 }
 
-// TestForgetInTheMiddle: of no saved history anything is forgotten within a year, nor anything that is due or begun.
+// TestForgetInTheMiddle checks, on saved histories, that nothing is forgotten within an hour, and nothing that is due
+// or in progress is ever forgotten.
 func TestForgetInTheMiddle(t *testing.T) {
 	files, err := filepath.Glob("testdata/histories/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -89,6 +91,6 @@ func TestForgetInTheMiddle(t *testing.T) {
 		}
 	}
 	if forgotten == 0 {
-		t.Error("nothing is ever forgotten")
+		t.Error("Forget never returned true")
 	}
 }

@@ -14,30 +14,32 @@ import (
 	"scute.dev/remediator"
 )
 
-// guard holds a remediator and its world to what must never be so. It judges in its own words: what is begun by what was
-// seen, and what the owner deletes by what is true.
+// guard checks that a remediator and its simulated cluster never violate an invariant. It does not use the remediator's
+// logic: it checks a start against the facts that were read, and a deletion against the actual state.
 type guard struct {
 	w     *world
 	state remediator.State
 
-	wish     int32 // replicas that people want
-	excess   int   // machines that the owner is to delete for people, who scaled down
-	unmarked int   // delete marks that somebody took off while there were too many machines: the owner deletes others for them
-	reverted bool  // somebody put replicas back in the middle of a surge: the owner deletes machines for them
-	theirs   bool  // somebody's MachineHealthCheck had a machine deleted: the control plane's note of that is none of scute's
-	raced    bool  // people changed replicas in the middle of a surge by replicas
+	wish     int32 // replicas that users want
+	excess   int   // machines that the owner must delete because users scaled down
+	unmarked int   // delete annotations that users removed while there were too many machines: the owner deletes other machines instead
+	reverted bool  // a user reset replicas in the middle of a surge, so the owner deletes machines
+	theirs   bool  // a foreign MachineHealthCheck had a machine deleted: the control plane's annotation for that is not scute's
+	raced    bool  // users changed replicas in the middle of a surge by replicas
 
 	faults int // so far
-	begun  int // faults when the last remediation was begun
-	// arrived are those when another log took the owner over: what the one before it left behind must cost no quorum.
+	begun  int // faults when the last remediation began
+	// arrived is the number of faults when another log took the owner over. What the earlier log left behind must not
+	// cost quorum.
 	arrived int
-	// looked are those when all was last looked at, and all that was called for was written: what is still handed over must cost no quorum.
+	// looked is the number of faults when the last complete turn ended. Machines that are still handed over then must
+	// not cost quorum.
 	looked int
 	last   *remediator.Active
-	spare  int // machines too many when that one was begun
+	spare  int // machines too many when the last remediation began
 }
 
-// rest forgets what people did when nothing follows from it any more.
+// rest clears the record of what users did when it has no more effect.
 func (g *guard) rest() {
 	staying := len(g.w.machines) - deleting(g.w.machines)
 	if g.w.tooMany(g.wish) == 0 {
@@ -48,10 +50,11 @@ func (g *guard) rest() {
 	}
 }
 
-// want lets people scale. What they ask for in the middle of a surge by replicas may be taken for what the surge asks for.
+// want changes the desired replicas. In the middle of a surge by replicas, the change may be indistinguishable from the
+// surge's own.
 func (g *guard) want(by int32) {
 	g.wish += by
-	if by < 0 || g.wish < *g.w.replicas() { // a new machine of a surge is one too many, and any machine may be deleted for it
+	if by < 0 || g.wish < *g.w.replicas() { // a surge's new machine is one too many, and any machine may be deleted for it
 		g.excess = g.w.tooMany(g.wish)
 	}
 	for _, a := range g.state.InProgress() {
@@ -60,7 +63,7 @@ func (g *guard) want(by int32) {
 	*g.w.replicas(), g.w.owner.Observed = g.wish, false
 }
 
-// begins judges the events that are about to be stored; "" when none of them breaks a rule.
+// begins returns which rule the events break that are about to be stored, or "".
 func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 	for _, e := range events {
 		wrong := ""
@@ -76,7 +79,7 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 		case remediator.HandedOver:
 			wrong = g.begin(f, e.Machine, 0, 1)
 			wanted := f.Owner.Replicas
-			if f.Cluster.Topology { // the owner may not have them yet
+			if f.Cluster.Topology { // the owner may not have been updated yet
 				wanted = min(wanted, f.Cluster.TopologyReplicas)
 			}
 			g.spare = len(f.Machines) - int(wanted)
@@ -98,7 +101,8 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 	return ""
 }
 
-// defragments: all is well, but for a database that is full, and those that follow come first.
+// defragments checks that a member is defragmented only while everything is healthy, unless a database is full, and
+// that followers come before the leader.
 func (g *guard) defragments(f *remediator.Facts, e remediator.DefragmentationStarted) string {
 	full := slices.ContainsFunc(f.Etcd.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 	switch {
@@ -167,7 +171,7 @@ func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, remo
 	return ""
 }
 
-// arithmetic of quorum: of the voters that there will be, a majority answers, as far as was seen.
+// arithmetic checks that a majority of the resulting voters answers, as far as the facts show.
 func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes int) string {
 	if f.Owner.Uninitialized && removes == 1 && len(f.Machines) == 1 && f.Machines[0].Node == "" {
 		return "" // nothing runs yet
@@ -193,7 +197,7 @@ func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes i
 	}
 	voters -= removes * own
 	if voters+adds <= 2 && adds == 1 && answer == voters {
-		return "" // 1->2: the only way
+		return "" // there is no other way from one voter to two
 	}
 	if left := voters + adds; answer < left/2+1 {
 		return fmt.Sprintf("without %s, %d of %d voters would answer", victim.Name, answer, left)
@@ -201,14 +205,15 @@ func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes i
 	return ""
 }
 
-// sees: all that the facts call for was written.
+// sees records that all actions for the facts were performed.
 func (g *guard) sees(f *remediator.Facts) {
 	if f.Move == "" && !f.Cluster.Paused && f.Cluster.Reach == object.True {
 		g.looked = g.faults
 	}
 }
 
-// act lets the owner reconcile, and judges what it deletes. It says what the owner did, and what is wrong with it.
+// act performs one reconcile of the owner and checks what it deletes. It returns what the owner did, and which rule
+// that breaks.
 func (g *guard) act() (did, wrong string) {
 	quorum, wanted := g.w.quorum(), g.excess > 0 || g.w.rollout() != ""
 	did, m := g.w.act()
@@ -223,14 +228,15 @@ func (g *guard) act() (did, wrong string) {
 			answer--
 		}
 		theirs := wanted && m.DeleteMark != remediator.DeleteValue && slices.ContainsFunc(g.w.machines, func(m *machine) bool { return m.Cut })
-		if voters > 1 && answer < (voters-1)/2+1 && !theirs { // what people ask for, of an owner that takes a member that is cut off for a healthy one
+		if voters > 1 && answer < (voters-1)/2+1 && !theirs { // users asked for it, of an owner that regards a disconnected member as healthy
 			wrong = "quorum is lost with " + m.Name
 		}
 	}
 	return did, wrong
 }
 
-// twice: for what is one machine too many, the owner remediates a new one after it has deleted another.
+// twice checks that the owner does not remediate a new machine, handed over as one too many, after it has already
+// deleted another machine.
 func (g *guard) twice(m *machine) string {
 	a := g.state.Active
 	handed := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == remediator.HandOverReason && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
@@ -243,7 +249,7 @@ func (g *guard) twice(m *machine) string {
 	return ""
 }
 
-// deletes judges a machine that the owner has just begun to delete.
+// deletes checks a machine that the owner has just begun to delete.
 func (g *guard) deletes(m *machine) string {
 	older, a := g.older(m), g.state.Active
 	m.Deleting = false
@@ -274,9 +280,9 @@ func (g *guard) deletes(m *machine) string {
 	return m.Name + " had been spared"
 }
 
-// surplus: the machine is one too many of an earlier remediation, and has the mark of that one, while another one or itself is handed
-// over. A hand-over itself marks nothing. Where people scaled up in the middle of a surge, and its end took that back, the owner keeps no more than it is
-// asked for.
+// surplus reports whether the machine is one too many from an earlier remediation and has its delete annotation, while
+// it or another machine is handed over. A hand-over itself sets no annotation. If users scaled up in the middle of a
+// surge and its end reverted that, the owner keeps no more machines than its replicas.
 func (g *guard) surplus(m *machine) bool {
 	wanted := g.wish
 	if g.raced {
@@ -286,8 +292,9 @@ func (g *guard) surplus(m *machine) bool {
 		len(g.w.machines)-deleting(g.w.machines) >= int(wanted)
 }
 
-// madeSince: somebody deleted the unhealthy machine while scute could write nothing, and its owner made up for it from a later MachineSet
-// than the one with this template. For that machine, which is one too many, a MachineDeployment with OnDelete deletes one of the oldest.
+// madeSince reports whether the owner replaced a machine from a later MachineSet than the one with this template, after
+// a user deleted the unhealthy machine while scute could not write. A MachineDeployment with OnDelete then deletes one
+// of its oldest machines.
 func (g *guard) madeSince(a *remediator.Active, template string) bool {
 	return slices.ContainsFunc(a.Extras, func(extra remediator.Subject) bool {
 		m := g.w.machine(extra.Name)
@@ -302,7 +309,7 @@ func ones(so bool) int {
 	return 0
 }
 
-// older says that no remediation, in progress or the last one, made the machine.
+// older reports whether the machine existed before the current remediations, or before the last one if there are none.
 func (g *guard) older(m *machine) bool {
 	of := g.state.InProgress()
 	if len(of) == 0 && g.last != nil {
@@ -316,9 +323,9 @@ func (g *guard) older(m *machine) bool {
 	return len(of) > 0
 }
 
-// marks: no two machines that were there before are marked to be deleted at once, unless there were as many too many when the last one was
-// handed over: the new machines of an earlier remediation, which belong to the baseline of this one. A hand-over marks nothing, and the
-// marks that are more than machines too many are taken off when its machine goes.
+// marks checks that at most one machine that existed before has a delete annotation, or as many as were too many when
+// the last machine was handed over: new machines of an earlier remediation belong to the baseline of this one. A
+// hand-over sets no annotation, and excess annotations are removed when its machine is gone.
 func (g *guard) marks() string {
 	var newMachines []types.UID
 	marked := 0

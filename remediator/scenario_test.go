@@ -20,9 +20,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestScenarios plays remediations as scripts, one for each rule, which is named at the head of its script. A command
-// lets time pass (after=5m) and the lines below it happen, then looks until there is nothing more to say or to do. Its
-// output: what the owner did, the events that were decided, > the writes, and the resulting state. Rewrite with
+// TestScenarios plays remediations as scripts, one for each rule, which the head of the script names. A command
+// advances the time (after=5m), applies the events on the lines below it, and then takes turns until nothing changes.
+// It prints what the owner did, the decided events, the actions (>), and the resulting state. Update the scripts with
 // -rewrite.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/remediation", func(t *testing.T, path string) {
@@ -31,11 +31,11 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// tale begins a story.
+// tale returns a new story.
 func tale(start time.Time) *story {
 	s := &story{start: start, world: newWorld(start)}
 	for i := range s.world.policy.Checks.Node {
-		s.world.policy.Checks.Node[i].Timeout = 0 // unhealthy is unhealthy; a script says where it is not
+		s.world.policy.Checks.Node[i].Timeout = 0 // without timeouts, unless a script sets them
 	}
 	return s
 }
@@ -45,7 +45,7 @@ type story struct {
 	world *world
 	state remediator.State
 	log   []entry
-	told  map[types.UID]string // the phase of each machine's remediation
+	told  map[types.UID]string // the last printed status of each machine's remediation
 	chain chain
 }
 
@@ -78,7 +78,7 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 	return b.String()
 }
 
-// turn looks until there is nothing more to say or to do.
+// turn takes turns until there are no more events or actions.
 func (s *story) turn(t *testing.T, b *strings.Builder) {
 	t.Helper()
 	w := s.world
@@ -89,7 +89,7 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 		f := s.look()
 		events := remediator.Decide(&s.state, f, w.now)
 		if again := remediator.Decide(s.state.Clone(), s.look(), w.now); !reflect.DeepEqual(events, again) {
-			t.Fatalf("decided otherwise on the same facts: %s", cmp.Diff(events, again))
+			t.Fatalf("Decide on the same facts returned other events: %s", cmp.Diff(events, again))
 		}
 		if f.Cluster.Reach != object.Absent {
 			w.asked.Last = w.now
@@ -109,7 +109,7 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 			return
 		}
 	}
-	t.Fatalf("it never settles:\n%s", b)
+	t.Fatalf("no end after 12 turns:\n%s", b)
 }
 
 func (s *story) look() *remediator.Facts {
@@ -118,7 +118,7 @@ func (s *story) look() *remediator.Facts {
 		f = s.world.look(true)
 	}
 	made := remediator.StepObjects(&s.state)
-	for i := range f.Machines { // an object is found where the policy or the log says of which kind it is
+	for i := range f.Machines { // an object is found only if the policy or the log names its kind
 		m := &f.Machines[i]
 		m.StepObjects = slices.DeleteFunc(m.StepObjects, func(step string) bool {
 			_, logged := made[m.UID][step]
@@ -128,7 +128,7 @@ func (s *story) look() *remediator.Facts {
 	return f
 }
 
-// store folds events in, out of their stored form, and proves that the state is the fold of the log and nothing more.
+// store encodes, decodes and applies events, and checks that a replay of the log gives the same state.
 func (s *story) store(t *testing.T, b *strings.Builder, events ...remediator.Event) {
 	t.Helper()
 	catalog := remediator.NewCatalog()
@@ -155,11 +155,11 @@ func (s *story) store(t *testing.T, b *strings.Builder, events ...remediator.Eve
 		again.Apply(f.event, f.at)
 	}
 	if diff := cmp.Diff(s.state.Clone(), again.Clone()); diff != "" {
-		t.Fatalf("a replay gives another state: %s", diff)
+		t.Fatalf("replay differs from the state: %s", diff)
 	}
 }
 
-// happen lets one thing happen to the world.
+// happen applies one line of a script.
 func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder, words []string) {
 	t.Helper()
 	w := s.world
@@ -256,7 +256,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		w.byQuorum = true
 	case "etcd-error":
 		w.etcdErr = rest(1)
-	case "database": // of a member: its size, what of it is in use, and its quota, in MiB
+	case "database": // size, bytes in use, and quota of a member's database, in MiB
 		for i, to := range []*int64{&m.Database.Size, &m.Database.InUse, &m.Database.Quota} {
 			n, err := strconv.ParseInt(word(2+i), 10, 64)
 			if err != nil {
@@ -266,7 +266,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "refused": // by whom or what, and why
 		w.owner.Refused = rest(1)
-	case "fails": // a write, as the runner tells it
+	case "fails": // a write, with the runner's message
 		s.store(t, b, remediator.TransientFailure{Message: rest(1)})
 	case "dying":
 		w.dying, w.dies = word(1) != "off", word(1) == "all"
@@ -280,7 +280,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			kind, name, _ := strings.Cut(alarm, "=")
 			w.alarms = append(w.alarms, kind+" of node-"+name)
 		}
-	case "acts": // slowly: it has chosen the machine to delete, and deletes that when it acts next
+	case "acts": // slowly: it has chosen the machine to delete, and deletes it when it acts next
 		w.hesitates = word(1) == "slowly"
 		did, _ := w.act()
 		if did == "" {
@@ -295,7 +295,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "unwired":
 		m.Unwired = value
-	case "passed": // by the MachineHealthCheck that asks scute
+	case "passed": // by the MachineHealthCheck that creates requests for scute
 		m.Passed = object.Truth(value)
 	case "domain":
 		m.FailureDomain = value
@@ -303,7 +303,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Unseen = verb == "unseen"
 	case "doomed":
 		m.Doomed = true
-	case "ghost": // it only joins etcd
+	case "ghost": // it joins etcd only
 		m.Member, m.Etcd = true, true
 	case "delete":
 		line(b, "somebody %s", w.delete(m))
@@ -341,7 +341,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			break
 		}
 		w.note(m, value, object.Truth(word(3)), rest(4))
-	case "says": // its Node, in its cluster: a condition, its status, and how long it says that it is so
+	case "says": // the condition of its Node in the workload cluster: type, status, and for how long
 		if value == "nothing" {
 			m.OnNode = &remediator.NodeLook{Err: rest(3)}
 			break
@@ -358,7 +358,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			since = since.Add(-duration(d, t, word(4)))
 		}
 		m.OnNode.Conditions[value] = remediator.Condition{Status: object.Truth(word(3)), Since: since}
-	case "notice": // on its Node, or its Machine: where, the key, and the value; - takes it off
+	case "notice": // on its Node or Machine: where, the key, and the value; - removes it
 		if m.OnNode == nil || m.OnNode.Err != "" {
 			m.OnNode = &remediator.NodeLook{Conditions: make(map[string]remediator.Condition)}
 		}
@@ -461,7 +461,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				p.Checks.Node = append(p.Checks.Node, remediator.Check{Type: kind, Status: object.Truth(status), Timeout: duration(d, t, timeout)})
 				return nil
 			},
-			"notice": func() error { // the place, the key, and its value, or behind a slash the lead time
+			"notice": func() error { // the type, the key, and its value, or after a slash the lead time
 				place, key, _ := strings.Cut(value, ":")
 				key, lead, timed := strings.Cut(key, "/")
 				key, wanted, _ := strings.Cut(key, ":")
@@ -499,7 +499,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 	}
 }
 
-// fleet is what happens in the whole fleet; a count is of a failure domain, as in unhealthy=a:60.
+// fleet sets facts of the whole fleet. A count belongs to a failure domain, as in unhealthy=a:60.
 func (s *story) fleet(t *testing.T, d *datadriven.TestData, pairs []string) {
 	t.Helper()
 	f, l := &s.world.fleet, &s.world.fleet.Limits
@@ -575,7 +575,7 @@ func duration(d *datadriven.TestData, t *testing.T, text string) time.Duration {
 	return out
 }
 
-// status says what users see, where it is not what they saw last.
+// status prints the status that users see, if it has changed.
 func (s *story) status(b *strings.Builder) {
 	if s.told == nil {
 		s.told = make(map[types.UID]string)
@@ -625,7 +625,7 @@ func (s *story) summary() string {
 	return out
 }
 
-// action says a write in one line.
+// action formats an action as one line.
 func action(a remediator.Action) string {
 	out := string(a.Type)
 	if a.Machine.Name != "" {
@@ -640,7 +640,7 @@ func action(a remediator.Action) string {
 	return out + " " + a.Value
 }
 
-// fact is an event that is told only where somebody listens.
+// fact is an event that is formatted only when it is printed.
 type fact struct {
 	event remediator.Event
 	at    time.Time
@@ -648,7 +648,7 @@ type fact struct {
 
 func (f fact) String() string { return telling(f.event, f.at) }
 
-// telling says a fact in one line.
+// telling formats an event as one line.
 func telling(e remediator.Event, now time.Time) string {
 	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "remediator.")
 	data, err := json.Marshal(e)
@@ -669,7 +669,7 @@ func telling(e remediator.Event, now time.Time) string {
 	case remediator.NoSpaceDisarmed:
 		return fmt.Sprintf("%s %s", out, e.Members)
 	}
-	delete(fields, "failureDomain") // of a mark: where a machine is does not change
+	delete(fields, "failureDomain") // of a mark: the failure domain of a machine does not change
 	if d, ok := e.(remediator.Decided); ok {
 		return decided(d)
 	}

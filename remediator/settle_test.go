@@ -11,7 +11,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// settle ends all faults, and waits for all to be as people want it.
+// settle ends all faults and checks that the desired state is reached.
 func (p *player) settle() {
 	p.t.Helper()
 	w := p.w
@@ -43,7 +43,7 @@ func (p *player) settle() {
 		w.elect("")
 	}
 	if dead != nil && (dead.Leader || len(w.machines)-deleting(w.machines) < 3) {
-		w.sealed = false // what cannot be asked cannot be replaced
+		w.sealed = false // a machine whose etcd cannot be asked cannot be replaced
 	}
 	if w.owner.Deleting || w.cluster.Deleting {
 		p.ends()
@@ -52,12 +52,12 @@ func (p *player) settle() {
 	quiet := 0
 	for range 200 {
 		if len(w.machines) == 0 || w.owner.Kind == string(remediator.ControlPlane) && deleting(w.machines) == len(w.machines) && !slices.ContainsFunc(w.machines, w.mayEnd) {
-			return // people deleted all of them
+			return // users deleted all of them
 		}
 		if w.entangled() {
-			return // people deleted a machine and then the learner that came for it
+			return // users deleted a machine and then the learner that was to replace it
 		}
-		for _, m := range w.machines { // its owner waits until the time in its note has passed
+		for _, m := range w.machines { // the owner waits until the recorded time has passed
 			if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.After(w.now) {
 				w.now = last.Timestamp
 				p.tell("the clock is right again")
@@ -81,7 +81,7 @@ func (p *player) settle() {
 	p.fail("it does not settle: %s", p.unsettled())
 }
 
-// round gives everybody a turn.
+// round performs one turn of each participant.
 func (p *player) round() {
 	p.t.Helper()
 	if p.raced && p.state.Active == nil && *p.w.replicas() != p.wish {
@@ -98,8 +98,8 @@ func (p *player) round() {
 	p.turn(false)
 }
 
-// staysDead picks a machine that stays dead, or never joins: then it must be replaced. It is nil where there is none,
-// or nothing that can replace one.
+// staysDead picks a machine that stays dead or never joins, so that it must be replaced. It returns nil if there is
+// none, or if it cannot be replaced.
 func (p *player) staysDead() *machine {
 	w := p.w
 	if rapid.IntRange(0, 2).Draw(p.t, "one stays dead") > 0 || w.owner.MaxSurge == 0 && !w.policy.Accepts || !p.known() {
@@ -109,7 +109,7 @@ func (p *player) staysDead() *machine {
 		return nil
 	}
 	if w.owner.ExternalEtcd && (!externalPairs || !w.owner.Tested || w.owner.MaxSurge == 0) {
-		return nil // its owner remediates nothing
+		return nil // the owner remediates nothing
 	}
 	if !offCount && len(w.machines) != int(p.wish) || !offCount && w.anyDeleting() || w.rollout() != "" && !rollouts || w.owner.Relaxed != "" && (!notes || p.theirs) {
 		return nil
@@ -123,15 +123,15 @@ func (p *player) staysDead() *machine {
 		return nil
 	}
 	if m.Learner && w.anyDeleting() {
-		return nil // a control plane lets no member go while etcd has a learner, and remediates no machine while one goes
+		return nil // a control plane removes no member while etcd has a learner, and remediates no machine while another is being deleted
 	}
 	m.Kubelet = false
 	p.tell("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
 	return m
 }
 
-// entangled: a control plane lets no member go while etcd has a learner, and takes the machines that are being deleted one after the
-// other. It does not end where people delete the learner's machine as well, and no write of scute's helps.
+// entangled reports whether deletions block each other: a control plane removes no member while etcd has a learner, and
+// completes deletions one after the other. If users also delete the learner's machine, no action of scute helps.
 func (w *world) entangled() bool {
 	if w.owner.Kind != string(remediator.ControlPlane) || deleting(w.machines) < 2 {
 		return false
@@ -140,7 +140,8 @@ func (w *world) entangled() bool {
 	return slices.ContainsFunc(w.machines, learner) && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting && w.mayEnd(m) })
 }
 
-// alive: the control plane lives beside this machine when all others are well, and those that are being deleted are gone.
+// alive reports whether the control plane works without this machine when all others are healthy and deleted machines
+// are gone.
 func (w *world) alive(m *machine) bool {
 	if w.owner.Kind != string(remediator.ControlPlane) {
 		return true
@@ -164,12 +165,12 @@ func (w *world) alive(m *machine) bool {
 	return voters-dead >= voters/2+1
 }
 
-// known: scute knows how to ask this kind of owner.
+// known reports whether scute supports this kind of owner.
 func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
-// release is what an operator is told to do. A hold is taken off, also one of earlier that is written on a later request. A remediation
-// that is frozen because somebody else set the replicas is aborted; afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted, unless it is
-// well again by now. What leads etcd and cannot be asked, because it has come to lead since the faults were over, is let to be asked.
+// release does what scute advises an operator to do: it removes holds, aborts remediations that are frozen because
+// another client set the replicas, deletes unhealthy machines that scute cannot replace, and makes etcd reachable if
+// its leader cannot be asked. It returns what it did.
 func (g *guard) release() (did string) {
 	a := g.state.Active
 	for _, m := range g.w.machines {
@@ -189,7 +190,7 @@ func (g *guard) release() (did string) {
 	return did
 }
 
-// unsettled says what is not as people want it, "" for nothing.
+// unsettled returns how the state differs from the desired one, or "".
 func (g *guard) unsettled() string {
 	w := g.w
 	switch {
@@ -242,7 +243,7 @@ func (g *guard) unsettledMachine(m *machine) string {
 	return ""
 }
 
-// stale: a MachineHealthCheck that is gone has left its condition, and maybe its request, which nothing removes.
+// stale reports whether a deleted MachineHealthCheck left its condition, and maybe its request, which nothing removes.
 func (w *world) stale(m *machine) bool {
 	return m != nil && !w.healthCheck && w.is(m, "HealthCheckSucceeded", object.False) && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
 }

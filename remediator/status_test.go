@@ -7,7 +7,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// The status tells what the log has recorded of an operator's wishes, also while something else comes first.
+// TestStatusTellsWhatOperatorsAskedFor checks that the status shows the holds and aborts in the log, also while another
+// rule decides.
 func TestStatusTellsWhatOperatorsAskedFor(t *testing.T) {
 	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	m := remediator.Subject{Name: "m2", UID: "m2"}
@@ -25,10 +26,10 @@ func TestStatusTellsWhatOperatorsAskedFor(t *testing.T) {
 		s.Apply(c.event, at)
 		status, ok := remediator.Status(&s, m.UID)
 		if !ok || (status.Hold != nil) != c.held || status.Aborted != c.aborted {
-			t.Errorf("after %T: %+v", c.event, status)
+			t.Errorf("after %T: status = %+v", c.event, status)
 		}
 		if status.Hold != nil && (!status.Hold.Until.Time.Equal(at) || status.Hold.Reason != "disk") {
-			t.Errorf("%+v", status.Hold)
+			t.Errorf("hold = %+v, want until 8:00 for disk", status.Hold)
 		}
 	}
 }

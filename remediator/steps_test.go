@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSteps compares the table with what Apply does with its events: a transition leads where the table says, every
-// step can be reached and left, and the time of a step starts again with it.
+// TestSteps checks the table of steps against Apply: each transition leads to the step in the table, every step can be
+// entered and left, and a new step resets the time.
 func TestSteps(t *testing.T) {
 	reached := map[Step]bool{Requesting: true}
 	for _, from := range steps {
@@ -19,24 +19,24 @@ func TestSteps(t *testing.T) {
 			switch {
 			case tr.to == ended:
 				if s.Active != nil {
-					t.Errorf("%s, %s: %T does not end it", from.name, tr.when, tr.event)
+					t.Errorf("%s, %s: %T does not end the remediation", from.name, tr.when, tr.event)
 				}
 			case s.Active == nil:
-				t.Errorf("%s, %s: %T ends it", from.name, tr.when, tr.event)
+				t.Errorf("%s, %s: %T ends the remediation", from.name, tr.when, tr.event)
 			case tr.to == same && (s.Active.Step != from.name || s.Active.Since != began):
-				t.Errorf("%s, %s: %T leads to %s at %s", from.name, tr.when, tr.event, s.Active.Step, s.Active.Since)
+				t.Errorf("%s, %s: %T leads to %s at %s, want no change", from.name, tr.when, tr.event, s.Active.Step, s.Active.Since)
 			case tr.to != same && (s.Active.Step != tr.to || s.Active.Since != at):
-				t.Errorf("%s, %s: %T leads to %s at %s, not to %s", from.name, tr.when, tr.event, s.Active.Step, s.Active.Since, tr.to)
+				t.Errorf("%s, %s: %T leads to %s at %s, want %s", from.name, tr.when, tr.event, s.Active.Step, s.Active.Since, tr.to)
 			}
 			reached[tr.to] = true
 		}
 		if !slices.ContainsFunc(from.exits, func(tr transition) bool { return tr.to != same }) {
-			t.Errorf("nothing leads out of %s", from.name)
+			t.Errorf("no transition leads out of %s", from.name)
 		}
 	}
 	for _, step := range steps {
 		if !reached[step.name] {
-			t.Errorf("nothing leads to %s", step.name)
+			t.Errorf("no transition leads to %s", step.name)
 		}
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestStored holds what is in the logs of users to what it was when it was written.
+// TestStored checks that stored events still decode to the same values.
 func TestStored(t *testing.T) {
 	pinned.Events(t, remediator.NewCatalog(), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
-// TestHistories replays remediations of earlier versions and compares the states that they lead to. Processes were
-// killed in some of them.
+// TestHistories replays remediations that earlier versions recorded, some with killed processes, and compares the
+// resulting states.
 func TestHistories(t *testing.T) {
 	pinned.Histories(t, remediator.NewCatalog(), func(_ *testing.T, events []pinned.History[remediator.Event]) any {
 		var s remediator.State

@@ -19,7 +19,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// kinds has a fact of every kind that there is.
+// kinds returns an event of each type.
 func kinds() []remediator.Event {
 	return []remediator.Event{
 		remediator.Registered{},
@@ -65,7 +65,7 @@ func kinds() []remediator.Event {
 	}
 }
 
-// TestKinds holds the list above to what is declared.
+// TestKinds checks that kinds has each declared type.
 func TestKinds(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "events.go", nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -87,8 +87,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestAnyFacts applies any facts in any order: a log that another version wrote, or that was damaged, may give a strange
-// state, but never ends the process; it is the same state each time, and what is done with a copy does not reach it.
+// TestAnyFacts checks that events of any kind can be applied in any order: a log that another version wrote, or that
+// was damaged, may give a strange state but never a panic. The same log always gives the same state, and changes to a
+// copy do not affect it.
 func TestAnyFacts(t *testing.T) {
 	catalog := remediator.NewCatalog()
 	rapid.Check(t, func(t *rapid.T) {
@@ -107,19 +108,19 @@ func TestAnyFacts(t *testing.T) {
 			s.Apply(e, now)
 			twin.Apply(again, now)
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
-				t.Fatalf("the log gives another state: %s", diff)
+				t.Fatalf("encoded events give another state: %s", diff)
 			}
 			copied := s.Clone()
 			for range 3 {
 				copied.Apply(anyFact(t, w), now)
 			}
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
-				t.Fatalf("a copy's facts reach the state: %s", diff)
+				t.Fatalf("events applied to a copy changed the state: %s", diff)
 			}
 			f := w.look(rapid.Bool().Draw(t, "asked"))
 			_, _, _, _ = remediator.NeedsEtcdProbe(&s, f, now), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.Wake(&s, f, now)
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
-				t.Fatalf("a decision changes the state: %s", diff)
+				t.Fatalf("a decision changed the state: %s", diff)
 			}
 		}
 	})
@@ -140,7 +141,7 @@ func stored(t interface{ Fatal(...any) }, catalog *eventlog.Catalog[remediator.E
 	return again
 }
 
-// anyFact is a fact of any kind with any words in it, those of the world among them.
+// anyFact returns an event of a random type with random fields, some of which name machines of the world.
 func anyFact(t *rapid.T, w *world) remediator.Event {
 	prototype := rapid.SampledFrom(kinds()).Draw(t, "fact")
 	v := reflect.New(reflect.TypeOf(prototype)).Elem()
@@ -187,7 +188,7 @@ func anyValue(t *rapid.T, w *world, v reflect.Value) {
 	}
 }
 
-// anySubject is a machine of the world, one that is gone, or none.
+// anySubject returns a machine of the world, a machine that is gone, or none.
 func anySubject(t *rapid.T, w *world) remediator.Subject {
 	n := rapid.IntRange(0, len(w.machines)+60).Draw(t, "machine")
 	switch {
@@ -200,7 +201,7 @@ func anySubject(t *rapid.T, w *world) remediator.Subject {
 	return remediator.Subject{Name: fmt.Sprintf("old-%d", n), UID: types.UID(fmt.Sprintf("old-%d-uid", n))}
 }
 
-// anyWorld is an owner of any kind with one to nine machines.
+// anyWorld returns an owner of a random kind with one to nine machines.
 func anyWorld(t *rapid.T, now time.Time) *world {
 	return anyWorldOf(t, now, remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.Deployment, remediator.Set, "OtherControlPlane")
 }
@@ -244,7 +245,7 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 	return w
 }
 
-// TestForgets: of many machines that recovered at the same moment, a replay forgets the same ones.
+// TestForgets checks that a replay forgets the same machines if many recovered at the same moment.
 func TestForgets(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	fold := func() *remediator.State {
@@ -258,7 +259,7 @@ func TestForgets(t *testing.T) {
 	}
 	first := fold()
 	if n := len(first.Unhealthy); n > 50 {
-		t.Errorf("%d machines are remembered", n)
+		t.Errorf("%d machines are remembered, want at most 50", n)
 	}
 	for range 10 {
 		if diff := cmp.Diff(first.Clone(), fold().Clone()); diff != "" {

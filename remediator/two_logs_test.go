@@ -10,9 +10,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestTwoLiveLogs: two processes with a log each act on one owner, which the Lease of the daemon prevents, and --leader-elect=false does not.
-// They take back each other's requests. No healthy machine is lost for that, quorum is kept, and it ends: the machines are replaced, or both
-// say that a human is needed.
+// TestTwoLiveLogs checks that two processes with a log each, which can act on one owner with --leader-elect=false, do
+// no harm. They revert each other's requests, but no healthy machine is deleted, quorum is kept, and in the end either
+// the machines are replaced or both processes report that a human is needed.
 func TestTwoLiveLogs(t *testing.T) {
 	kubelet := func(m *machine) { m.Kubelet = false }
 	dead := func(m *machine) { m.Kubelet, m.Etcd = false, false }
@@ -30,7 +30,7 @@ func TestTwoLiveLogs(t *testing.T) {
 		"replicas": {func(w *world) { w.policy.Methods[v1alpha1.MethodRolloutSurge] = false }, pressed},
 		"workers":  {func(w *world) { w.owner.Kind = string(remediator.Deployment) }, kubelet},
 	} {
-		for _, second := range []int{0, 1, 3} { // another machine that is hurt later, 0 for none
+		for _, second := range []int{0, 1, 3} { // index of another machine that breaks later; 0 for none
 			t.Run(fmt.Sprintf("%s, %d", name, second), func(t *testing.T) {
 				w := newWorld(began())
 				c.given(w)
@@ -64,14 +64,14 @@ func TestTwoLiveLogs(t *testing.T) {
 	}
 }
 
-// oneStep of the owner, and of its machines.
+// oneStep performs one step of the owner and of its machines.
 func (w *world) oneStep(t *testing.T) {
 	t.Helper()
 	if _, m := w.act(); m != nil {
 		m.Deleting = false
 		well := w.well(m) && m.Created.Before(began())
 		if m.Deleting = true; well {
-			t.Fatalf("healthy machine %s is deleted", m.Name)
+			t.Fatalf("the owner deleted the healthy machine %s", m.Name)
 		}
 	}
 	for _, m := range slices.Clone(w.machines) {
@@ -82,7 +82,7 @@ func (w *world) oneStep(t *testing.T) {
 		}
 	}
 	if w.stacked() && !w.quorum() {
-		t.Fatal("quorum is lost")
+		t.Fatal("quorum was lost")
 	}
 }
 
@@ -95,16 +95,16 @@ func needsHuman(n *node) bool {
 	return false
 }
 
-// settled: nothing is in progress in any of the logs, and all machines are there, and well.
+// settled checks that no log has a remediation in progress, and that all machines exist and are healthy.
 func (w *world) settled(t *testing.T, logs []*node) {
 	t.Helper()
 	for i, n := range logs {
 		if a := n.state.Active; a != nil {
-			t.Errorf("log %d: %s is in step %s", i, a.Victim.Name, a.Step)
+			t.Errorf("log %d: %s is still in step %s", i, a.Victim.Name, a.Step)
 		}
 	}
 	if len(w.machines) != 5 || w.owner.Replicas != 5 {
-		t.Errorf("%d machines, %d replicas", len(w.machines), w.owner.Replicas)
+		t.Errorf("got %d machines and %d replicas, want 5 of each", len(w.machines), w.owner.Replicas)
 	}
 	for _, m := range w.machines {
 		if !w.well(m) || m.DeleteMark != "" {

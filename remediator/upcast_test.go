@@ -8,7 +8,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestEscalationEndedOfVersion1: what older logs say of the end of a step is told apart, and what they do not say is not invented.
+// TestEscalationEndedOfVersion1 checks that the upcaster distinguishes the outcomes that version 1 of the event
+// recorded, and leaves the outcome empty if it recorded none.
 func TestEscalationEndedOfVersion1(t *testing.T) {
 	catalog := remediator.NewCatalog()
 	for fields, want := range map[string]remediator.EscalationEnded{
@@ -22,7 +23,7 @@ func TestEscalationEndedOfVersion1(t *testing.T) {
 			Data: json.RawMessage(`{"machine":{"name":"m1","uid":"u1"},"rung":"reboot"` + fields + `}`),
 		})
 		if err != nil || got != want {
-			t.Errorf("%s: %+v %v, want %+v", fields, got, err, want)
+			t.Errorf("%s: Decode = %+v, %v, want %+v", fields, got, err, want)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// actWorkers is one reconcile of a MachineDeployment and its MachineSets, of which each template is one, or of a MachineSet
-// that no MachineDeployment has. A machine that is being deleted counts until it is gone (machineset_controller.go,
-// getAndAdoptMachinesForMachineSet and syncReplicas).
+// actWorkers performs one reconcile of a MachineDeployment and its MachineSets, one for each template, or of a
+// MachineSet without a MachineDeployment. A machine that is being deleted counts until it is gone
+// (machineset_controller.go, getAndAdoptMachinesForMachineSet and syncReplicas).
 func (w *world) actWorkers() (string, *machine) {
 	if did, deleted := w.remediateWorkers(); did != "" {
 		return did, deleted
@@ -23,15 +23,15 @@ func (w *world) actWorkers() (string, *machine) {
 	case len(old) == 0:
 		return w.deleteFrom(slices.Clone(w.machines), n-wanted)
 	case w.onDelete:
-		// machinedeployment_rollout_ondelete.go, reconcileOldMachineSetsOnDelete: the oldest MachineSet gives, whatever is
-		// marked in a newer one.
+		// machinedeployment_rollout_ondelete.go, reconcileOldMachineSetsOnDelete: the oldest MachineSet scales in, even
+		// if a machine of a newer one has the delete annotation.
 		return w.deleteFrom(w.oldest(old), n-wanted)
 	default:
 		return w.roll(old, current)
 	}
 }
 
-// makes a worker, unless something keeps the owner from that.
+// makes creates a worker, unless the creation is refused.
 func (w *world) makes() string {
 	if w.owner.Refused != "" {
 		return ""
@@ -39,8 +39,8 @@ func (w *world) makes() string {
 	return "makes " + w.provision("").Name
 }
 
-// sets are the machines of older MachineSets, and those of the one of the current template. A MachineSet that no
-// MachineDeployment has holds all its machines, whatever they were cloned from.
+// sets returns the machines of older MachineSets and those of the current one. A MachineSet without a MachineDeployment
+// has all its machines, whatever template they were cloned from.
 func (w *world) sets() (old, current []*machine) {
 	for _, m := range slices.Clone(w.machines) {
 		if m.Template == w.target || w.owner.Kind == string(remediator.Set) {
@@ -52,14 +52,14 @@ func (w *world) sets() (old, current []*machine) {
 	return old, current
 }
 
-// oldest are the machines of the oldest MachineSet that has any. Templates sort by their age.
+// oldest returns the machines of the oldest MachineSet that has any. Templates sort by age.
 func (w *world) oldest(old []*machine) []*machine {
 	first := slices.MinFunc(old, func(a, b *machine) int { return cmp.Compare(a.Template, b.Template) }).Template
 	return slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.Template != first })
 }
 
-// tooMany is how many machines the owner still has to delete for people who want fewer. With OnDelete, one that another MachineSet than
-// the oldest is deleting is not one of them: that MachineSet makes up for it, and the oldest gives.
+// tooMany returns how many machines the owner still has to delete after users scaled down. With OnDelete, a machine
+// that a newer MachineSet is deleting does not count: that MachineSet replaces it, and the oldest one scales in.
 func (w *world) tooMany(wanted int32) int {
 	all := w.machines
 	leaving := deleting(all)
@@ -71,8 +71,8 @@ func (w *world) tooMany(wanted int32) int {
 	return max(0, len(all)-leaving-int(wanted))
 }
 
-// roll follows planRollingUpdate (machinedeployment_rollout_rollingupdate.go), with maxSurge 1 and maxUnavailable 0, or the
-// other way round. The last case is reconcileDeadlockBreaker.
+// roll follows planRollingUpdate (machinedeployment_rollout_rollingupdate.go), with maxSurge 1 and maxUnavailable 0, or
+// vice versa. The last case is reconcileDeadlockBreaker.
 func (w *world) roll(old, current []*machine) (string, *machine) {
 	wanted, n := int(w.owner.Replicas), len(w.machines)
 	surge, away := int(w.owner.MaxSurge), 1-min(1, int(w.owner.MaxSurge))
@@ -115,8 +115,8 @@ func (w *world) available(m *machine) bool {
 	return !m.Deleting && m.Node != "" && w.is(m, "NodeReady", object.True)
 }
 
-// deleteFrom lets a MachineSet delete the first of so many machines that it has too many: machineset_deletion_order.go, with
-// the oldest of equals first.
+// deleteFrom deletes the first machine of a MachineSet with too many machines, following machineset_deletion_order.go.
+// Of equal machines, the oldest is deleted first.
 func (w *world) deleteFrom(set []*machine, tooMany int) (string, *machine) {
 	if tooMany <= 0 {
 		return "", nil
@@ -145,8 +145,8 @@ func (w *world) deleteFrom(set []*machine, tooMany int) (string, *machine) {
 	return "", nil
 }
 
-// remediateWorkers follows reconcileUnhealthyMachines (machineset_controller.go): of a MachineDeployment, only machines of
-// the current MachineSet are remediated, the newest first.
+// remediateWorkers follows reconcileUnhealthyMachines (machineset_controller.go): it remediates the newest machine
+// first, and only machines of the current MachineSet of a MachineDeployment.
 func (w *world) remediateWorkers() (string, *machine) {
 	var victim *machine
 	_, current := w.sets()

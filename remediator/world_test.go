@@ -14,18 +14,18 @@ import (
 	"scute.dev/remediator"
 )
 
-// The conditions of a control plane's machine that its owner looks at before it scales.
+// components are the conditions of a control plane machine that its owner checks before it scales.
 var components = []string{
 	"APIServerPodHealthy", "ControllerManagerPodHealthy", "SchedulerPodHealthy", "EtcdPodHealthy", "EtcdMemberHealthy",
 }
 
-const template = "template-1" // that every machine of the owner is cloned from
+const template = "template-1" // every machine of the owner is cloned from it
 
-// world is a naive owner with its machines and their etcd, as far as the real ones were measured. It proves nothing about
-// them: it lets rules be told as stories, and be played against any mix of faults.
+// world simulates an owner with its machines and their etcd, as far as the behaviour of real ones was measured. Rules
+// can be tested as scripts against it, and the remediator against any combination of faults.
 type world struct {
-	// slow is how long the reconcile of a control plane may take: from when it chooses the machine to scale down to, to when it deletes that. hesitates
-	// says that the next one does, and meant is the machine, chosen at meantAt.
+	// slow is how long a control plane's reconcile may take from choosing a machine to scale in until it deletes that
+	// machine. hesitates delays the next one, and meant is the machine that was chosen at meantAt.
 	slow      time.Duration
 	hesitates bool
 	meant     *machine
@@ -43,51 +43,51 @@ type world struct {
 	machines []*machine
 	made     int
 	etcdErr  string
-	alarms   []string // of etcd, as remediator.Etcd has them
+	alarms   []string // of etcd, as in remediator.Etcd
 	asked    remediator.Asked
-	recorded remediator.Made // what the log knows was made
+	recorded remediator.Made // what the log records as created
 	care     remediator.CareFacts
-	dying    bool // the process dies before it defragments anything
-	dies     bool // the process dies before it writes anything
-	stalls   bool // a member that is defragmented does not come back by itself
-	// blindSince is since when no look has seen anything, as the runner remembers it.
+	dying    bool // the process dies before a defragmentation
+	dies     bool // the process dies before a write
+	stalls   bool // a member that is being defragmented does not recover by itself
+	// blindSince is the time since when all reads have failed, as the runner records it.
 	blindSince time.Time
-	target     string // the template that the owner clones from now: another one is a rollout of somebody's
+	target     string // the template that the owner clones from; changing it starts a rollout
 	say        func(format string, args ...any)
 
-	// sealed: etcd is asked through kubelets alone, so a member behind a dead one cannot be asked.
+	// sealed means that etcd is asked only through kubelets, so a member behind a dead kubelet cannot be asked.
 	sealed bool
-	// onDelete is the strategy of a MachineDeployment that leaves outdated machines alone.
+	// onDelete is set for a MachineDeployment with the strategy OnDelete.
 	onDelete bool
-	// healthCheck: a MachineHealthCheck selects the machines and makes the requests.
+	// healthCheck means that a MachineHealthCheck selects the machines and creates the requests.
 	healthCheck bool
-	// behind: the Machine controller has not seen the last changes of Machines yet.
+	// behind means that the Machine controller has not observed the last changes of Machines.
 	behind bool
-	// orphans are members of etcd whose machine is gone.
+	// orphans are members of etcd whose machines are gone.
 	orphans []orphan
 }
 
-// orphan is a member of etcd that no machine has any more.
+// orphan is a member of etcd without a machine.
 type orphan struct {
 	Name    string // "" for a learner that never started
 	Learner bool
-	// Namesake is the node whose name it has, "" for none.
+	// Namesake is the node of the same name, "" for none.
 	Namesake string
 }
 
-// machine is what was written on a Machine, and what is true of it.
+// machine is a Machine together with its actual state.
 type machine struct {
 	remediator.Machine
 	Kubelet, Pods, Etcd     bool   // alive
-	Pressed                 bool   // its kubelet lives, and says that the node is not ready
+	Pressed                 bool   // its kubelet runs and reports the node as not ready
 	Member, Learner, Leader bool   // of etcd
-	Unaskable               bool   // its etcd cannot be asked, whether it lives or not
-	Cut                     bool   // its etcd is cut off from the network, and dead to all but its kubelet
+	Unaskable               bool   // its etcd cannot be asked, whether it runs or not
+	Cut                     bool   // its etcd is disconnected, and only its kubelet can reach it
 	Doomed                  bool   // never joins
-	Ill                     bool   // its Node has a condition that only a MachineHealthCheck sees
-	Updating                bool   // in place, and it never ends
-	Template                string // that it was really cloned from
-	Complains               bool   // Cluster API calls its member unhealthy, for an alarm of etcd
+	Ill                     bool   // its Node has a condition that only a MachineHealthCheck checks
+	Updating                bool   // is being updated in place, forever
+	Template                string // the template that it was actually cloned from
+	Complains               bool   // Cluster API reports its member as unhealthy, because of an etcd alarm
 	Database                remediator.Database
 	Unseen                  bool // no watch has reported it yet
 }
@@ -119,10 +119,10 @@ func newWorld(now time.Time) *world {
 	}
 }
 
-// begin makes the control plane a new one, which has no machine yet.
+// begin turns the control plane into a new one without machines.
 func (w *world) begin() { w.owner.Uninitialized, w.cluster.Reach = true, object.False }
 
-// add makes a machine that is there, joined and well.
+// add adds a machine that has joined and is healthy.
 func (w *world) add(domain string) *machine {
 	m := w.provision(domain)
 	m.Created = m.Created.Add(-time.Hour)
@@ -130,7 +130,7 @@ func (w *world) add(domain string) *machine {
 	return m
 }
 
-// provision makes a machine that has begun.
+// provision adds a machine that has not joined yet.
 func (w *world) provision(domain string) *machine {
 	w.made++
 	name := fmt.Sprintf("m%d", w.made)
@@ -145,9 +145,9 @@ func (w *world) provision(domain string) *machine {
 	return m
 }
 
-// join lets a machine become a node and, with stacked etcd, a voter. Etcd accepts no new member while one of its voters is
-// not connected (mayAddMember in etcd's server); such a machine never joins. A learner that it has is promoted all the same,
-// by a majority (mayPromoteMember).
+// join lets a machine become a node and, with stacked etcd, a voter, and reports whether it did. Etcd accepts no new
+// member while one of its voters is disconnected (mayAddMember in etcd's server), and such a machine never joins. A
+// majority suffices to promote an existing learner (mayPromoteMember).
 func (w *world) join(m *machine) bool {
 	if m.Doomed || m.Deleting {
 		return false
@@ -161,7 +161,7 @@ func (w *world) join(m *machine) bool {
 			m.Doomed = true
 			return false
 		case w.learner(m):
-			return false // etcd takes one learner at a time (--max-learners)
+			return false // etcd accepts one learner at a time (--max-learners)
 		}
 		m.Member, m.Learner, m.Etcd, m.Leader = true, false, true, voters == 0
 	}
@@ -172,10 +172,10 @@ func (w *world) join(m *machine) bool {
 	return true
 }
 
-// maintenance is an annotation that says when a machine stops.
+// maintenance is an annotation with the time at which a machine stops.
 const maintenance = "example.com/maintenance"
 
-// stops is when the machine stops, the zero time for never.
+// stops returns when the machine stops, or the zero time for never.
 func (m *machine) stops() time.Time {
 	at, err := time.Parse(time.RFC3339, m.Annotations[maintenance])
 	if err != nil {
@@ -184,24 +184,24 @@ func (m *machine) stops() time.Time {
 	return at
 }
 
-// noticed: the policy has the machine replaced, because it is about to stop.
+// noticed reports whether the policy requires a replacement because the machine is about to stop.
 func (w *world) noticed(m *machine) bool {
 	at := m.stops()
 	return !at.IsZero() && slices.ContainsFunc(w.policy.Checks.Notices, func(n remediator.Notice) bool { return !w.now.Before(at.Add(-n.Lead)) })
 }
 
-// stacked: the owner's machines carry etcd.
+// stacked reports whether the owner's machines run etcd.
 func (w *world) stacked() bool {
 	return w.owner.Kind == string(remediator.ControlPlane) && !w.owner.ExternalEtcd
 }
 
-// learner says that etcd has a learner that is not the machine's.
+// learner reports whether etcd has a learner other than the machine.
 func (w *world) learner(m *machine) bool {
 	return slices.ContainsFunc(w.machines, func(other *machine) bool { return other != m && other.Member && other.Learner }) ||
 		slices.ContainsFunc(w.orphans, func(o orphan) bool { return o.Learner })
 }
 
-// voters of etcd, and how many of them are dead.
+// voters returns the number of etcd voters, and how many of them are dead.
 func (w *world) voters() (voters, dead int) {
 	for _, o := range w.orphans {
 		if !o.Learner {
@@ -224,7 +224,7 @@ func (w *world) quorum() bool {
 	return voters-dead >= voters/2+1 || voters == 0
 }
 
-// elect makes a leader of the machine with this node, or of the first that can be one.
+// elect makes the machine with this node the leader, or the first that can be one if node is "".
 func (w *world) elect(node string) {
 	chosen := false
 	for _, m := range w.machines {
@@ -241,12 +241,12 @@ func (w *world) machine(name string) *machine {
 	return w.machines[i]
 }
 
-// well says that a machine is one that somebody may count on: there, with all that it should run.
+// well reports whether a machine is healthy and runs all its components.
 func (w *world) well(m *machine) bool {
 	return !m.Deleting && m.Node != "" && m.Kubelet && m.Pods && !m.Pressed && !m.Ill && (!w.stacked() || m.Member && !m.Learner && m.Etcd)
 }
 
-// settle brings the conditions in line with what is true, and says since when.
+// settle updates the conditions and their times to the actual state.
 func (w *world) settle() {
 	for _, m := range w.machines {
 		if !w.behind {
@@ -275,7 +275,7 @@ func (w *world) settle() {
 		} else {
 			w.condition(m, "EtcdPodHealthy", m.Node != "", m.Kubelet, "Unknown")
 		}
-		// Membership as one other endpoint sees it, and no sign of life.
+		// This condition is the membership as another endpoint sees it. It does not show whether the member runs.
 		if m.Node != "" && (!m.Member || m.Learner || m.Complains) {
 			w.set(m, "EtcdMemberHealthy", object.False, "NotHealthy")
 		} else {
@@ -300,13 +300,13 @@ func (w *world) set(m *machine, name string, status object.Truth, reason string)
 	}
 }
 
-// note writes a condition. Facts and other states of a search that have the conditions of before keep them.
+// note sets a condition in a copy of the map, which earlier facts and other states of a search share.
 func (w *world) note(m *machine, name string, status object.Truth, reason string) {
 	m.Conditions = maps.Clone(m.Conditions)
 	m.Conditions[name] = remediator.Condition{Status: status, Reason: reason, Since: w.now}
 }
 
-// forget takes a condition off.
+// forget removes a condition.
 func (m *machine) forget(name string) {
 	if _, ok := m.Conditions[name]; ok {
 		m.Conditions = maps.Clone(m.Conditions)
@@ -314,7 +314,7 @@ func (m *machine) forget(name string) {
 	}
 }
 
-// look is what an Observer sees; asked etcd or not.
+// look returns the facts that an Observer would read, including those of etcd if asked.
 func (w *world) look(asked bool) *remediator.Facts {
 	w.settle()
 	w.owner.RollingOut = w.rollout()
@@ -344,7 +344,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 			seen.Passed = w.passes()
 		}
 		if _, made := w.recorded[m.UID]; !made && w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
-			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
+			seen.ClonedFrom = "" // reading it costs a request, which is not made for a healthy machine
 		}
 		if seen.Set = m.Template; w.owner.Kind == string(remediator.Deployment) && seen.Set != w.target && !slices.Contains(f.Owner.Sets, seen.Set) {
 			f.Owner.Sets = append(f.Owner.Sets, seen.Set)
@@ -382,7 +382,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 	return f
 }
 
-// topology of the Cluster: what it says of an owner that is gone is found by the owner's name in it alone.
+// topology sets the topology of the facts. The entry of a deleted owner can be found only by the owner's name.
 func (w *world) topology(f *remediator.Facts) {
 	if !w.cluster.Topology {
 		return
@@ -396,8 +396,8 @@ func (w *world) topology(f *remediator.Facts) {
 	}
 }
 
-// rollout says what the owner replaces its machines for, "" for nothing. A MachineSet, and a MachineDeployment with the
-// strategy OnDelete, leave outdated machines alone.
+// rollout returns why the owner replaces its machines, or "". A MachineSet, and a MachineDeployment with the strategy
+// OnDelete, do not replace outdated machines.
 func (w *world) rollout() string {
 	for _, m := range w.machines {
 		switch {

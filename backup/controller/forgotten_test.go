@@ -17,11 +17,11 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// ended is a log that has a schedule which ended, and a view that knows it, or has forgotten it.
+// ended is a log with an ended schedule, and a view that either knows or has forgotten it.
 type ended struct {
 	Schedules
 	known   bool
-	dropped error // what the log says then
+	dropped error // the error of Configure
 }
 
 func (*ended) Open(string, string) []string                { return nil }
@@ -33,7 +33,7 @@ func (*ended) status(id string) (s v1alpha1.BackupScheduleStatus) {
 }
 
 func (e *ended) Configure(context.Context, string, string, schedule.Spec, string) error {
-	return e.dropped // nil: it has ended
+	return e.dropped // nil because the schedule has ended
 }
 
 func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
@@ -44,8 +44,8 @@ func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.Back
 	return e.status(id), true, nil
 }
 
-// TestAScheduleThatIsHereAgain: etcd was restored from a backup, so a BackupSchedule is here that has ended in the log. Its status does not
-// remain that of a schedule that backs up, whether the view has forgotten it or not.
+// TestAScheduleThatIsHereAgain checks that a BackupSchedule that has ended in the log, but exists again because etcd
+// was restored from a backup, gets the status Ended, whether the view has forgotten it or not.
 func TestAScheduleThatIsHereAgain(t *testing.T) {
 	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}} {
 		b := good()
@@ -61,7 +61,7 @@ func TestAScheduleThatIsHereAgain(t *testing.T) {
 		}
 		s := b.Status
 		if s.Phase != v1alpha1.BackupEnded || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) || !strings.Contains(s.Next, "create it again") {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: status = %+v", name, s)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// written counts what is told to the log. The schedule is in the view with an earlier generation, or not yet.
+// written counts the schedules that are written to the log. The view has either an earlier generation of the schedule
+// or none.
 type written struct {
 	ended
 	state *schedule.State
@@ -41,7 +42,8 @@ func (w *written) Recall(context.Context, string, time.Time) (s v1alpha1.BackupS
 	return s, false, nil
 }
 
-// TestQuota: at the quota of its namespace, however often somebody changes a BackupSchedule, the log is told nothing.
+// TestQuota checks that nothing is written to the log while the namespace is at its quota, however often a
+// BackupSchedule changes.
 func TestQuota(t *testing.T) {
 	for name, state := range map[string]*schedule.State{"new": nil, "changed": {Spec: schedule.Spec{Namespace: "fleet", Name: "nightly"}}} {
 		t.Run(name, func(t *testing.T) {
@@ -62,11 +64,11 @@ func TestQuota(t *testing.T) {
 			}
 			c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionThrottled)
 			if log.told != 0 || result.RequeueAfter <= 0 || c == nil || c.Reason != supervise.QuotaExceeded || !strings.Contains(c.Message, over) {
-				t.Errorf("told %d times, again in %s, condition %+v", log.told, result.RequeueAfter, c)
+				t.Errorf("written %d times, requeued after %s, condition %+v", log.told, result.RequeueAfter, c)
 			}
 			over = ""
 			if _, err := r.Reconcile(t.Context(), request); err != nil || log.told != 1 {
-				t.Errorf("below the quota: told %d times, %v", log.told, err)
+				t.Errorf("below the quota: written %d times, error %v", log.told, err)
 			}
 		})
 	}

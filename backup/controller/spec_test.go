@@ -19,7 +19,8 @@ func good() *v1alpha1.BackupSchedule {
 	}
 }
 
-// TestRefusal: what the schema does not know to be wrong is refused by its field; a key that was given by mistake is not repeated.
+// TestRefusal checks that errors that the schema cannot find are reported with their field, and that a key that was set
+// by mistake is not repeated.
 func TestRefusal(t *testing.T) {
 	for _, c := range []struct {
 		field  string
@@ -38,9 +39,9 @@ func TestRefusal(t *testing.T) {
 		wrong := refusal(b)
 		switch {
 		case wrong == nil && c.field != "":
-			t.Errorf("%s is not refused", c.field)
+			t.Errorf("refusal = nil, want an error of %s", c.field)
 		case wrong != nil && (wrong.Field != c.field || strings.Contains(wrong.String(), "private")):
-			t.Errorf("%s: %s", c.field, wrong)
+			t.Errorf("refusal for %s = %s", c.field, wrong)
 		}
 	}
 }
@@ -49,18 +50,19 @@ func TestSpec(t *testing.T) {
 	b := good()
 	s, err := Spec(b)
 	if err != nil || s.TimeZone != defaultZone || s.Destination.Folder != "weekly" || s.Generation != 3 || s.Timeout == 0 || s.StartingDeadline == 0 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Spec = %+v, %v", s, err)
 	}
 	if id := v1alpha1.LogID(b); id != "fleet/nightly/01234567" {
 		t.Error(id)
 	}
 	b.Spec.Clusters = v1alpha1.BackupSelection{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}}
 	if s, err = Spec(b); err != nil || s.Selector != "tier=prod" || !s.BySelector {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Spec = %+v, %v", s, err)
 	}
 }
 
-// TestConditions: Ready is False while attempts fail, with the reason of the failure, and stays what it was while one is made.
+// TestConditions checks that Ready is False with the reason of the failure while attempts fail, and does not change
+// during an attempt.
 func TestConditions(t *testing.T) {
 	ready := func(list []metav1.Condition) metav1.Condition {
 		for _, c := range list {
@@ -72,13 +74,13 @@ func TestConditions(t *testing.T) {
 	}
 	failing := said(nil, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupFailing, Message: "spec.destination.s3.credentialsSecretRef: refused", Next: "correct them"}, "CredentialsRefused", 3)
 	if c := ready(failing); c.Status != metav1.ConditionFalse || c.Reason != "CredentialsRefused" || !strings.Contains(c.Message, "credentialsSecretRef") || !strings.Contains(c.Message, "correct them") {
-		t.Errorf("%+v", c)
+		t.Errorf("Ready after a failure = %+v", c)
 	}
 	again := said(failing, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupRunning}, "Running", 3)
 	if c := ready(again); c.Status != metav1.ConditionFalse {
-		t.Errorf("while it is tried again: %+v", c)
+		t.Errorf("Ready during the next attempt = %+v", c)
 	}
 	if c := ready(said(again, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupScheduled}, "Scheduled", 3)); c.Status != metav1.ConditionTrue {
-		t.Errorf("after a success: %+v", c)
+		t.Errorf("Ready after a success = %+v", c)
 	}
 }

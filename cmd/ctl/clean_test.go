@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLinesAreCleaned: what is printed may be from elsewhere, a status or a backup, and a terminal would obey it. Only the places that
-// clean a line, or write what is no text, print by themselves: all others use Linef, Notef or Print.
+// TestLinesAreCleaned checks that only the listed files print directly, because they clean control sequences or write
+// data. All others use Linef, Notef or Print, as text from a status or a backup could control the terminal.
 func TestLinesAreCleaned(t *testing.T) {
 	prints := regexp.MustCompile(`fmt\.Fprint|io\.WriteString|\bOut\.Write\(`)
 	may := map[string]string{
@@ -28,7 +28,7 @@ func TestLinesAreCleaned(t *testing.T) {
 		}
 		if name := filepath.ToSlash(path); prints.Match(text) {
 			if seen[name] = true; may[name] == "" {
-				t.Errorf("%s prints by itself: use Env.Linef, Env.Notef or Kit.Print", name)
+				t.Errorf("%s prints directly: use Env.Linef, Env.Notef or Kit.Print", name)
 			}
 		}
 		return nil
@@ -38,7 +38,7 @@ func TestLinesAreCleaned(t *testing.T) {
 	}
 	for name := range may {
 		if !seen[name] {
-			t.Errorf("%s does not print by itself any more: take it off the list", name)
+			t.Errorf("%s no longer prints directly: remove it from the list", name)
 		}
 	}
 }

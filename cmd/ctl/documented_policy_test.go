@@ -12,8 +12,8 @@ import (
 	"scute.dev/internal/crd"
 )
 
-// TestEveryFieldOfAPolicyIsDocumented: each field of a RepairPolicy, and of the RepairLimits, has a row in a table of
-// docs/remediation.md, and a value in the example that says that it gives every field.
+// TestEveryFieldOfAPolicyIsDocumented checks that each field of RepairPolicy and RepairLimits has a row in a table of
+// docs/remediation.md, and a value in the example that shows every field.
 func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
 	definitions, err := crd.Definitions(config.CRDs)
 	if err != nil {
@@ -40,11 +40,11 @@ func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
 	}
 }
 
-// checkField goes into the objects that hold several settings; what is below a list, a selector or a choice of several is documented with it.
+// checkField checks a field and descends into objects. The fields below a list or a selector are documented with it.
 func checkField(t *testing.T, page, example, path string, field *apiextensionsv1.JSONSchemaProps, value any) {
 	t.Helper()
 	if value == nil {
-		t.Errorf("%s gives no %s", example, path)
+		t.Errorf("%s has no value for %s", example, path)
 	}
 	if inner, ok := value.(map[string]any); ok && path != "selector" {
 		for name, below := range field.Properties {

@@ -23,7 +23,7 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// beforeDocumented are the tasks that the parts of a WorkflowRun in the documentation refer to.
+// beforeDocumented has the tasks that parts of WorkflowRuns in the documentation refer to.
 const beforeDocumented = `
 - {name: hold, kind: Pause, with: {all: true}}
 - {name: upgrade, kind: Exec, needs: [hold], with: {command: ["true"]}}
@@ -32,8 +32,8 @@ const beforeDocumented = `
 - {name: raise, kind: Exec, with: {command: ["true"]}}
 `
 
-// TestDocumentedYAML holds every block of YAML in the documentation, and the examples of RepairPolicies, against the reader of
-// manifests, the definitions of the kinds and the checks of the kinds of tasks. A part of a WorkflowRun is checked in one.
+// TestDocumentedYAML checks every YAML block in the documentation and the examples of RepairPolicies with the manifest
+// reader, the schemas, and the checks of task kinds. A part of a WorkflowRun is checked within a complete one.
 func TestDocumentedYAML(t *testing.T) {
 	block := regexp.MustCompile("(?sm)^```yaml\n(.*?)^```$")
 	checked := map[string]int{}
@@ -59,12 +59,12 @@ func TestDocumentedYAML(t *testing.T) {
 	}
 	for _, kind := range []string{"WorkflowRun", "RepairPolicy", "Move", "part of a WorkflowRun"} {
 		if checked[kind] == 0 {
-			t.Errorf("the documentation shows no %s; checked: %v", kind, checked)
+			t.Errorf("the documentation has no %s; checked: %v", kind, checked)
 		}
 	}
 }
 
-// documentation are the pages, and the examples that TestExamples does not run.
+// documentation returns the pages, and the examples that TestExamples does not run.
 func documentation(t *testing.T) []string {
 	t.Helper()
 	files := []string{"../../README.md", "../../charts/scute/README.md"}
@@ -80,7 +80,7 @@ func documentation(t *testing.T) []string {
 	return files
 }
 
-// checkDocumented says what a block of YAML is, and what is wrong with it. An ellipsis means that something is left out.
+// checkDocumented returns the kind of a YAML block and its problems. A block with [...] is incomplete and not checked.
 func checkDocumented(block []byte) (kind string, problems []string) {
 	var content any
 	if err := yaml.Unmarshal(block, &content); err != nil {
@@ -115,7 +115,8 @@ func checkDocumented(block []byte) (kind string, problems []string) {
 	return "part of a WorkflowRun", checkWorkflowRun(text)
 }
 
-// partOfWorkflowRun is a WorkflowRun around a part of one. Tasks that need none need all that are there.
+// partOfWorkflowRun returns a WorkflowRun around a part of one. Added tasks without needs get the existing tasks as
+// needs.
 func partOfWorkflowRun(spec map[string]any) ([]byte, error) {
 	var tasks []any
 	if err := yaml.Unmarshal([]byte(beforeDocumented), &tasks); err != nil {
@@ -133,7 +134,7 @@ func partOfWorkflowRun(spec map[string]any) ([]byte, error) {
 	})
 }
 
-// checkWorkflowRun is what `scutectl run` says before it starts anything.
+// checkWorkflowRun returns the problems that `scutectl run` reports before it starts.
 func checkWorkflowRun(text []byte) (said []string) {
 	w, problems, err := runs.Manifest("-", bytes.NewReader(text))
 	if err != nil {
@@ -155,7 +156,7 @@ func checkWorkflowRun(text []byte) (said []string) {
 	return said
 }
 
-// checkResource is what an API server says of an object that has no field that there is not.
+// checkResource returns the problems that an API server with strict field validation reports.
 func checkResource(kind string, block []byte) (problems []string) {
 	v, err := crd.New(kind)
 	if err != nil {

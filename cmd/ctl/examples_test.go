@@ -14,11 +14,12 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// TestExamples runs every manifest in docs/examples, and holds its exit status against what it says. None is warned of.
+// TestExamples runs every manifest in docs/examples, and checks that it causes no warnings and that its exit status is
+// the documented one.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../docs/examples/*.yaml")
 	if err != nil || len(files) < 10 {
-		t.Fatalf("%d examples, %v", len(files), err)
+		t.Fatalf("got %d examples, error %v", len(files), err)
 	}
 	says := regexp.MustCompile(`(?m)^# Exit status:  (\d+)$`)
 	for _, file := range files {
@@ -29,7 +30,7 @@ func TestExamples(t *testing.T) {
 			}
 			m := says.FindSubmatch(data)
 			if m == nil {
-				t.Fatal("it does not say its exit status")
+				t.Fatal("the exit status is not documented")
 			}
 			want, err := strconv.Atoi(string(m[1]))
 			if err != nil {
@@ -41,16 +42,16 @@ func TestExamples(t *testing.T) {
 			env.In, env.Out, env.Err = bytes.NewReader(data), &out, &notes
 			env.Size = func(any) (int, int, bool) { return 0, 0, false }
 			if got := app.Run(context.Background(), env, []string{"run", "-f", "-", "--local"}); got != want {
-				t.Errorf("exit status %d, want %d:\n%s%s", got, want, out.String(), notes.String())
+				t.Errorf("got exit status %d, want %d:\n%s%s", got, want, out.String(), notes.String())
 			}
 			if strings.Contains(notes.String(), "warning: ") {
-				t.Errorf("it is warned of:\n%s", notes.String())
+				t.Errorf("got warnings:\n%s", notes.String())
 			}
 		})
 	}
 }
 
-// On a terminal a run is redrawn in place, within its width.
+// TestTerminal checks that a run is redrawn in place on a terminal, within its width.
 func TestTerminal(t *testing.T) {
 	data, err := os.ReadFile("../../docs/examples/07-alternative.yaml")
 	if err != nil {
@@ -63,7 +64,7 @@ func TestTerminal(t *testing.T) {
 	env.Size = func(any) (int, int, bool) { return 70, 40, true }
 	env.Getenv = func(name string) string { return map[string]string{"TERM": "xterm", "NO_COLOR": "1"}[name] }
 	if got := app.Run(context.Background(), env, []string{"run", "-f", "-", "--local"}); got != 0 {
-		t.Fatalf("exit status %d\n%s", got, notes.String())
+		t.Fatalf("got exit status %d\n%s", got, notes.String())
 	}
 	for _, want := range []string{"default/alternative", "✗ fast", "· use-fast", "✓ join", "Succeeded", "2/4, 1 failed", "\x1b[J"} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
@@ -72,7 +73,7 @@ func TestTerminal(t *testing.T) {
 	}
 	for line := range bytes.Lines(out.Bytes()) {
 		if w := len([]rune(string(regexp.MustCompile(`\x1b\[[0-9]*[AJKm]|\r|\n`).ReplaceAll(line, nil)))); w > 70 {
-			t.Errorf("%d columns: %s", w, line)
+			t.Errorf("line of %d columns, want at most 70: %s", w, line)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// NOW is the time at which scripts run scutectl, so that what it prints can be compared.
+// nowVariable names the variable with the time at which scripts run scutectl, which makes their output comparable.
 const nowVariable = "NOW"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func exit(err error) {
 	}
 }
 
-// TestScripts runs testdata/*.txtar. UPDATE=1 writes what is printed into them.
+// TestScripts runs testdata/*.txtar. Update the expected output with UPDATE=1.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",

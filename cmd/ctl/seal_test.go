@@ -16,8 +16,8 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// sealLog seals the log in a folder, and keeps elsewhere what an auditor has: the public key, all checkpoints, and each one in a
-// file named by its number.
+// sealLog seals the log in a folder, and writes an auditor's files to another folder: the public key, all checkpoints,
+// and each checkpoint in a file named by its number.
 //
 //	seallog FOLDER KEPT
 func sealLog(ctx context.Context, args []string) (err error) {

@@ -11,8 +11,8 @@ import (
 	"scute.dev/pause/request"
 )
 
-// held is the story of a Pause: what a daemon wrote while it held a cluster that is named, and one that its labels select. A Machine does
-// not acknowledge the Pause of the name unanswered.
+// held returns the events of a Pause of two clusters, one by name and one by label. In the Pause named unanswered, a
+// Machine never acknowledges.
 func held(name string) []request.Event {
 	if name != "maintenance" && name != "unanswered" {
 		return nil
@@ -42,7 +42,7 @@ func held(name string) []request.Event {
 	return append(events, request.ReleaseRequested{Reason: "the Pause was deleted"}, request.Restored{}, request.Released{})
 }
 
-// tellOfPause writes the story of a Pause, a commit for each event.
+// tellOfPause appends the events of a Pause, one commit each.
 func tellOfPause(ctx context.Context, log *eventlog.Log, name string, events []request.Event, now func() time.Time) error {
 	root := aggregate.Root[request.Event, *request.State]{
 		Log: log, Catalog: request.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/" + name + "/0a1b2c3d"},

@@ -9,7 +9,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// told are the stories of machines: what a daemon wrote while it looked after a control plane.
+// told returns the events of a remediation of the given name, or nil.
 func told(name string) []remediator.Event {
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: name + "-cp", UID: "0a1b2c3d-0000", Cluster: name}
 	victim, replacement := remediator.Subject{Name: name + "-cp-1", UID: "1"}, remediator.Subject{Name: name + "-cp-4", UID: "4"}
@@ -42,7 +42,7 @@ func told(name string) []remediator.Event {
 	}
 }
 
-// tellOfMachines writes a story of machines, a commit for each event.
+// tellOfMachines appends the events of a remediation, one commit each.
 func tellOfMachines(ctx context.Context, log *eventlog.Log, name string, events []remediator.Event, now func() time.Time) error {
 	root := aggregate.Root[remediator.Event, *remediator.State]{
 		Log: log, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/" + name + "-cp/0a1b2c3d"},

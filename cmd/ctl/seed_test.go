@@ -21,11 +21,12 @@ import (
 	"scute.dev/pause"
 )
 
-// seed writes real moves into a real log in a folder: what the runner decides of outcomes that are given.
+// seed writes moves to a log in a folder. The runner is real, and the outcomes of its steps are simulated.
 //
 //	seedlog FOLDER STORY ...
 //
-// The stories: moved, refused, waiting, verified, rolledback; of machines: replaced, frozen; of a Pause: maintenance.
+// The stories are moved, refused, waiting, verified and rolledback for moves, replaced and frozen for machines, and
+// maintenance and unanswered for Pauses.
 func seed(ctx context.Context, args []string) error {
 	if len(args) < 2 {
 		return errors.New("seedlog needs a folder and stories")
@@ -42,7 +43,7 @@ func seed(ctx context.Context, args []string) error {
 	return log.Close()
 }
 
-// serve opens a log on a port that it prints, until its input ends.
+// serve opens a log, prints its URL, and closes it at the end of the input.
 func serve(args []string) error {
 	log, err := embedded.Open(context.Background(), embedded.Options{Dir: args[0], Listen: args[1]})
 	if err != nil {
@@ -53,7 +54,7 @@ func serve(args []string) error {
 	return log.Close()
 }
 
-// clock advances by a tenth of a second each time it is looked at.
+// clock advances by a tenth of a second with each call.
 type clock struct{ ticks atomic.Int64 }
 
 func (c *clock) now() time.Time {
@@ -92,10 +93,10 @@ func tell(ctx context.Context, log *eventlog.Log, name string, index int) error 
 	return err
 }
 
-// errStop leaves a story where it is, as a daemon that is killed does.
+// errStop ends a story in the middle, as if the daemon was killed.
 var errStop = errors.New("the story ends here")
 
-// story performs the steps of a move by saying that they were performed.
+// story simulates the steps of a move.
 type story struct {
 	name, id string
 	runner   *runner.Runner
@@ -103,7 +104,7 @@ type story struct {
 	looks    int
 }
 
-// Reach finds what the story is told of.
+// Reach always succeeds.
 func (s *story) Reach(context.Context, *mover.State, mover.Step) (*mover.StepFailed, error) {
 	return nil, nil
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTasteIsSmall: what is built for the README's first taste compiles neither clusterctl nor a client of every Kubernetes API, and the kinds
-// build without them.
+// TestTasteIsSmall checks that scutectl with the tag taste depends neither on clusterctl nor on the clients of all
+// Kubernetes APIs, and that the task kinds build with that tag.
 func TestTasteIsSmall(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "taste", "scute.dev/workflow/tasks").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -23,7 +23,7 @@ func TestTasteIsSmall(t *testing.T) {
 	small, whole := deps("-tags", "taste"), deps()
 	for _, heavy := range []string{"sigs.k8s.io/cluster-api/cmd/clusterctl/client", "k8s.io/client-go/kubernetes"} {
 		if slices.Contains(small, heavy) || !slices.Contains(whole, heavy) {
-			t.Errorf("%s: the taste has it: %v, scutectl has it: %v", heavy, slices.Contains(small, heavy), slices.Contains(whole, heavy))
+			t.Errorf("%s: dependency of the taste: %v, of scutectl: %v", heavy, slices.Contains(small, heavy), slices.Contains(whole, heavy))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTaste runs the lines of the README's first taste as a user types them, in a folder with the examples: the run is killed,
-// fails, and ends, and the first task has been done once.
+// TestTaste runs the lines of the README's first taste as a user types them. The run is killed, fails, and is
+// completed, and its first task must run once.
 func TestTaste(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestTaste(t *testing.T) {
 	}
 	lines := regexp.MustCompile("(?s)## A first taste\n.*?```sh\n.*?```\n.*?```sh\n(.*?)```\n").FindSubmatch(readme)
 	if lines == nil {
-		t.Fatal("the README has no section with the two blocks of lines: one that builds, one that runs")
+		t.Fatal("the README has no section \"A first taste\" with a block that builds and a block that runs")
 	}
 	examples, err := filepath.Abs("../../docs/examples")
 	if err != nil {
@@ -45,6 +45,6 @@ func TestTaste(t *testing.T) {
 	}
 	backups, err := os.ReadFile(filepath.Join(folder, ".scute", "backups"))
 	if err != nil || string(backups) != "taken\n" {
-		t.Errorf("the back-up was taken %d times (%v)\n%s", strings.Count(string(backups), "\n"), err, said)
+		t.Errorf("the backup was taken %d times (%v)\n%s", strings.Count(string(backups), "\n"), err, said)
 	}
 }

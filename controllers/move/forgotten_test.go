@@ -17,7 +17,7 @@ import (
 	"scute.dev/mover"
 )
 
-// forgotten is a log that has a move which ended, and a view that has forgotten it. Nothing else may be asked of it.
+// forgotten is a log with an ended move, and a view that has forgotten it. No other method may be called.
 type forgotten struct {
 	Moves
 	err   error
@@ -33,7 +33,8 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.MoveStatus, b
 	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhaseSucceeded, LogID: "one", LogSequence: 7, FinishedAt: &at}, f.err == nil, f.err
 }
 
-// TestAForgottenMoveIsLeftAlone: what its status says of its end remains, and where it does not say it the log is read once.
+// TestAForgottenMoveIsLeftAlone checks that the final status of a forgotten move remains, and that the log is read once
+// if the status is not final.
 func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 	for name, told := range map[string]mover.Phase{"its end was told": mover.PhaseSucceeded, "it was not": mover.PhaseDeleting, "nothing was": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -61,13 +62,13 @@ func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s := m.Status; s.Phase != mover.PhaseSucceeded || s.FinishedAt == nil || s.LogSequence != 7 || s.MoveID != v1alpha1.LogID(m) || view.asked != want {
-				t.Errorf("the log was read %d times; %+v", view.asked, s)
+				t.Errorf("the log was read %d times; status = %+v", view.asked, s)
 			}
 		})
 	}
 }
 
-// TestAForgottenMoveIsDeleted: nothing keeps a Move whose end nobody had told.
+// TestAForgottenMoveIsDeleted checks that a forgotten Move without a final status can be deleted once the log was read.
 func TestAForgottenMoveIsDeleted(t *testing.T) {
 	view := &forgotten{err: errors.New("no log")}
 	r, c, m := reconciling(t, view)
@@ -77,29 +78,29 @@ func TestAForgottenMoveIsDeleted(t *testing.T) {
 	}
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}
 	if _, err := r.Reconcile(t.Context(), req); !errors.Is(err, view.err) {
-		t.Errorf("without the log: %v", err)
+		t.Errorf("without the log: Reconcile = %v", err)
 	}
 	if err := c.Get(t.Context(), req.NamespacedName, m); err != nil || m.Status.Phase != mover.PhaseDeleting {
-		t.Fatalf("without the log: %v %+v", err, m.Status)
+		t.Fatalf("without the log: Get = %v, status = %+v", err, m.Status)
 	}
 	view.err = nil
 	if _, err := r.Reconcile(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Get(t.Context(), req.NamespacedName, m); !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the Move still exists: Get = %v", err)
 	}
 }
 
-// lost is a log that does not know a move which has begun.
+// lost is a log that does not contain a move that was started.
 type lost struct{ forgotten }
 
 func (lost) Recall(context.Context, string) (s v1alpha1.MoveStatus, over bool, err error) {
 	return s, false, nil
 }
 
-// TestALostMoveIsNotBegunAgain: what says that a move has begun, which the log does not know, is its status alone. It remains while the spec
-// cannot be read.
+// TestALostMoveIsNotBegunAgain checks that the status of a Move that the log does not contain remains while its spec
+// cannot be read, because only the status shows that the move was started.
 func TestALostMoveIsNotBegunAgain(t *testing.T) {
 	r, c, m := reconciling(t, &lost{})
 	m.Status.Phase, m.Status.LogID, m.Status.LogSequence = mover.PhaseDeleting, "another", 7
@@ -120,6 +121,6 @@ func TestALostMoveIsNotBegunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := m.Status; s.Phase != mover.PhaseDeleting || s.LogID != "another" || s.LogSequence != 7 || s.Message == "" {
-		t.Errorf("it would be begun again: %+v", s)
+		t.Errorf("status = %+v, with which the move would be started again", s)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"scute.dev/mover"
 )
 
-// fullLog takes no move.
+// fullLog is a log that accepts no moves.
 type fullLog struct{ Moves }
 
 func (fullLog) Request(context.Context, string, string, mover.Spec) error {
@@ -31,7 +31,7 @@ func (fullLog) Recall(context.Context, string) (v1alpha1.MoveStatus, bool, error
 	return v1alpha1.MoveStatus{}, false, nil
 }
 
-// crowded has a move that waits for others, until it does not.
+// crowded has a move that waits for other moves while why is set.
 type crowded struct {
 	Moves
 	why supervise.Throttled
@@ -43,7 +43,7 @@ func (crowded) Status(id string) (v1alpha1.MoveStatus, bool) {
 func (crowded) Open(string, string) []string           { return nil }
 func (c crowded) Throttled(string) supervise.Throttled { return c.why }
 
-// reconciling is a Reconciler of a Move that has its finalizer.
+// reconciling returns a Reconciler, its client, and a Move with its finalizer.
 func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
 	t.Helper()
 	m := aMove()
@@ -52,7 +52,8 @@ func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alph
 	return &Reconciler{Base: controllertest.Base(c), Moves: moves}, c, m
 }
 
-// TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.
+// TestAMoveThatWaitsForOthersSaysSo checks that a Move that waits for others is Throttled, and no longer is when it
+// continues.
 func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 	r, c, m := reconciling(t, nil)
 	for _, step := range []struct {
@@ -73,21 +74,21 @@ func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 		}
 		got := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionThrottled)
 		if got == nil || got.Status != step.status || got.Reason != step.reason || m.Status.Message != step.message {
-			t.Errorf("condition %+v, message %q", got, m.Status.Message)
+			t.Errorf("condition = %+v, message = %q", got, m.Status.Message)
 		}
 	}
 }
 
-// TestFullLogIsTold: a Move that cannot begin for lack of space says so, with what to do, and is tried again.
+// TestFullLogIsTold checks that a Move that cannot start because the log is full reports what to do, and is retried.
 func TestFullLogIsTold(t *testing.T) {
 	r, c, m := reconciling(t, fullLog{})
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); !errors.Is(err, eventlog.ErrFull) {
-		t.Errorf("reconciling ended with %v", err)
+		t.Errorf("Reconcile = %v, want ErrFull", err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(m.Status.Message, "full") || !strings.Contains(m.Status.Next, "log.maxBytes") {
-		t.Errorf("message %q, next %q", m.Status.Message, m.Status.Next)
+		t.Errorf("message = %q, next = %q", m.Status.Message, m.Status.Next)
 	}
 }

@@ -46,27 +46,27 @@ func TestSpec(t *testing.T) {
 		AckKinds: map[string]mover.Duration{"X.y": mover.Duration(2 * time.Minute)},
 	}
 	if diff := cmp.Diff(want, Spec(m)); diff != "" {
-		t.Errorf("all set (-want +got):\n%s", diff)
+		t.Errorf("with all fields set (-want +got):\n%s", diff)
 	}
 	yes := true
 	if m.Spec.RollbackOnFailure = &yes; Spec(m).KeepFailed {
-		t.Error("rollback is on, but a failed move would stay as it is")
+		t.Error("KeepFailed = true with RollbackOnFailure")
 	}
 }
 
 func TestID(t *testing.T) {
 	m := aMove()
 	if id := v1alpha1.LogID(m); id != "fleet/go/01234567" {
-		t.Errorf("id %q", id)
+		t.Errorf("LogID = %q", id)
 	}
 	again := aMove()
 	again.UID = "9876543210"
 	if v1alpha1.LogID(m) == v1alpha1.LogID(again) {
-		t.Error("a Move made again under the same name is taken for the old one")
+		t.Error("a recreated Move has the same LogID")
 	}
 	m.UID = "short"
 	if id := v1alpha1.LogID(m); id != "fleet/go/short" {
-		t.Errorf("id %q", id)
+		t.Errorf("LogID = %q", id)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestConditions(t *testing.T) {
 			for _, condition := range list {
 				got[condition.Type] = condition.Status
 				if condition.ObservedGeneration != 3 || condition.Reason == "" {
-					t.Errorf("%s: generation %d, reason %q", condition.Type, condition.ObservedGeneration, condition.Reason)
+					t.Errorf("%s: ObservedGeneration = %d, Reason = %q", condition.Type, condition.ObservedGeneration, condition.Reason)
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -13,7 +13,7 @@ import (
 	"scute.dev/mover"
 )
 
-// driven is a log that drives moves of the name of the Move.
+// driven is a log with open moves of the Move's name.
 type driven struct {
 	Moves
 	open, aborted []string
@@ -30,8 +30,8 @@ func (d *driven) Abort(_ context.Context, id, _, _ string) error {
 	return nil
 }
 
-// TestAMoveWithoutItsResourceIsAborted: nobody can see, abort or end what the log drives for a Move that is gone. Another one of its name
-// is another move.
+// TestAMoveWithoutItsResourceIsAborted checks that an open move is aborted if its Move was deleted, because users could
+// no longer see or abort it. A recreated Move of the same name is another move.
 func TestAMoveWithoutItsResourceIsAborted(t *testing.T) {
 	const earlier = "fleet/go/89abcdef"
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestAMoveWithoutItsResourceIsAborted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(log.aborted, c.want) {
-				t.Errorf("aborted: %v, want %v", log.aborted, c.want)
+				t.Errorf("aborted %v, want %v", log.aborted, c.want)
 			}
 		})
 	}

@@ -27,9 +27,10 @@ func (p *progressing) Status(id string) (v1alpha1.MoveStatus, bool) {
 }
 func (*progressing) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
 
-// TestProgressIsWrittenOnceASecond: what only counts waits for its turn and is written then; what a user acts on does not wait.
+// TestProgressIsWrittenOnceASecond checks that changed counts are written at most once a second, and that other changes
+// are written at once.
 func TestProgressIsWrittenOnceASecond(t *testing.T) {
-	begun := metav1.NewTime(time.Now().Truncate(time.Second).Add(123 * time.Millisecond)) // finer than what is stored
+	begun := metav1.NewTime(time.Now().Truncate(time.Second).Add(123 * time.Millisecond)) // finer than the stored precision
 	moves := &progressing{status: v1alpha1.MoveStatus{StartedAt: &begun}}
 	r, c, m := reconciling(t, moves)
 	key := client.ObjectKeyFromObject(m)
@@ -46,18 +47,18 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 		return m.Status, result.RequeueAfter
 	}
 	if s, _ := look(mover.PhaseCreating, 1); s.Counts.Created != 1 {
-		t.Fatalf("the first status: %+v", s)
+		t.Fatalf("first status = %+v", s)
 	}
-	r.written.last = map[types.NamespacedName]time.Time{key: time.Now().Add(time.Hour)} // the last write is less than a second ago
+	r.written.last = map[types.NamespacedName]time.Time{key: time.Now().Add(time.Hour)} // the last write was less than a second ago
 	s, again := look(mover.PhaseCreating, 2)
 	if s.Counts.Created != 1 || again <= 0 {
-		t.Errorf("progress within the second was written, or is forgotten: %d objects, again in %s", s.Counts.Created, again)
+		t.Errorf("%d objects within the second, requeued after %s, want 1 object and a delay", s.Counts.Created, again)
 	}
 	if s, _ = look(mover.PhaseVerified, 3); s.Phase != mover.PhaseVerified || s.Counts.Created != 3 {
-		t.Errorf("another phase waited: %+v", s)
+		t.Errorf("status of another phase = %+v", s)
 	}
 	r.written.last[key] = time.Now().Add(-writeEvery)
 	if s, again = look(mover.PhaseVerified, 4); s.Counts.Created != 4 || again != 0 {
-		t.Errorf("after the second: %d objects, again in %s", s.Counts.Created, again)
+		t.Errorf("after the second: %d objects, requeued after %s", s.Counts.Created, again)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"scute.dev/mover"
 )
 
-// counting is a log without a move that counts what it is told.
+// counting is a log without moves that counts its calls.
 type counting struct {
 	fullLog
 	requested, recovered int
@@ -30,7 +30,8 @@ func (c *counting) Recover(context.Context, string, string, mover.Spec, mover.Lo
 	return nil
 }
 
-// TestQuota: at the quota of its namespace a Move does not begin, and says why. One that had begun is recovered all the same.
+// TestQuota checks that a Move does not start while its namespace is at its quota, and reports why. A started Move is
+// still recovered.
 func TestQuota(t *testing.T) {
 	over, log := "its quota", &counting{}
 	r, c, m := reconciling(t, log)
@@ -49,18 +50,18 @@ func TestQuota(t *testing.T) {
 	result := turn()
 	why := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionThrottled)
 	if log.requested != 0 || result.RequeueAfter <= 0 || why == nil || why.Reason != supervise.QuotaExceeded || !strings.Contains(m.Status.Message, over) {
-		t.Errorf("requested %d times, again in %s, condition %+v, message %q", log.requested, result.RequeueAfter, why, m.Status.Message)
+		t.Errorf("requested %d times, requeued after %s, condition %+v, message %q", log.requested, result.RequeueAfter, why, m.Status.Message)
 	}
 	over = ""
-	turn() // the ID of the log comes first
+	turn() // the first turn writes the ID of the log
 	if turn(); log.requested != 1 {
-		t.Errorf("below the quota it was requested %d times", log.requested)
+		t.Errorf("below the quota: requested %d times, want 1", log.requested)
 	}
 	over, m.Status.Phase = "its quota", mover.PhaseCreating
 	if err := c.Status().Update(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	if turn(); log.recovered != 1 || log.requested != 1 {
-		t.Errorf("one that had begun was recovered %d times, requested %d times", log.recovered, log.requested)
+		t.Errorf("started move: recovered %d times, requested %d times, want 1 of each", log.recovered, log.requested)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// forgotten is a log that has a pause which is over, and a view that has forgotten it. Nothing else may be asked of it.
+// forgotten is a log with an ended pause, and a view that has forgotten it. No other method may be called.
 type forgotten struct {
 	Pauses
 	asked int
@@ -33,7 +33,7 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.PauseStatus, 
 	return v1alpha1.PauseStatus{PauseID: id, Phase: v1alpha1.PauseReleased, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
 }
 
-// TestAForgottenPauseIsLeftAlone: nothing is paused again, and a Pause that is deleted goes.
+// TestAForgottenPauseIsLeftAlone checks that a forgotten pause is not started again, and that its Pause can be deleted.
 func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 	for name, told := range map[string]v1alpha1.PausePhase{"its end was told": v1alpha1.PauseReleased, "it was not": v1alpha1.PauseResuming, "nothing was": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s := p.Status; s.Phase != v1alpha1.PauseReleased || s.FinishedAt == nil || s.LogSequence != 7 || view.asked != want {
-				t.Errorf("the log was read %d times; %+v", view.asked, s)
+				t.Errorf("the log was read %d times; status = %+v", view.asked, s)
 			}
 			if err := c.Delete(t.Context(), p); err != nil {
 				t.Fatal(err)
@@ -67,13 +67,13 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.Get(t.Context(), req.NamespacedName, p); !apierrors.IsNotFound(err) {
-				t.Errorf("it is still there: %v", err)
+				t.Errorf("the Pause still exists: Get = %v", err)
 			}
 		})
 	}
 }
 
-// full is a log that does not know a pause which has begun, and takes nothing new.
+// full is a log that does not contain a pause that was started, and accepts nothing new.
 type full struct{ forgotten }
 
 func (full) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, err error) {
@@ -81,7 +81,8 @@ func (full) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, 
 }
 func (full) Request(context.Context, string, string, request.Spec) error { return eventlog.ErrFull }
 
-// TestALostPauseIsNotLeftOnItsClusters: its Pause is deleted, and stays until the log takes it up and restores what it paused.
+// TestALostPauseIsNotLeftOnItsClusters checks that a deleted Pause is kept until the log accepts it again and restores
+// what it paused.
 func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
 	p.Status.PauseID, p.Status.Phase = v1alpha1.LogID(p), v1alpha1.PauseAcknowledged
@@ -92,10 +93,10 @@ func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	r := &Reconciler{Base: controllertest.Base(c), Pauses: &full{}}
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); !errors.Is(err, eventlog.ErrFull) {
-			t.Errorf("%v", err)
+			t.Errorf("Reconcile = %v, want ErrFull", err)
 		}
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil || p.Status.PauseID != v1alpha1.LogID(p) || p.Status.Message == "" {
-		t.Errorf("%v %+v", err, p.Status)
+		t.Errorf("Get = %v, status = %+v", err, p.Status)
 	}
 }

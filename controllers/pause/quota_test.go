@@ -16,7 +16,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// counting is a log without a pause that counts what is requested.
+// counting is a log without pauses that counts requests.
 type counting struct {
 	forgotten
 	requested int
@@ -31,7 +31,8 @@ func (c *counting) Request(context.Context, string, string, request.Spec) error 
 	return nil
 }
 
-// TestQuota: at the quota of its namespace a Pause does not begin, and says why. One that had begun is taken up all the same.
+// TestQuota checks that a Pause does not start while its namespace is at its quota, and reports why. A started Pause is
+// still requested.
 func TestQuota(t *testing.T) {
 	p := &v1alpha1.Pause{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}},
@@ -51,13 +52,13 @@ func TestQuota(t *testing.T) {
 	}
 	why := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionThrottled)
 	if log.requested != 0 || result.RequeueAfter <= 0 || why == nil || why.Reason != supervise.QuotaExceeded || !strings.Contains(p.Status.Message, "its quota") {
-		t.Errorf("requested %d times, again in %s, condition %+v, message %q", log.requested, result.RequeueAfter, why, p.Status.Message)
+		t.Errorf("requested %d times, requeued after %s, condition %+v, message %q", log.requested, result.RequeueAfter, why, p.Status.Message)
 	}
 	p.Status.PauseID = v1alpha1.LogID(p)
 	if err := c.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Reconcile(t.Context(), req); err != nil || log.requested != 1 {
-		t.Errorf("one that had begun was requested %d times: %v", log.requested, err)
+		t.Errorf("started Pause: requested %d times, want 1; error %v", log.requested, err)
 	}
 }

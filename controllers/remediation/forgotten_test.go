@@ -26,14 +26,16 @@ func (forgotten) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, boo
 	return v1alpha1.SurgeRemediationStatus{}, false
 }
 
-// TestTheEndOfAForgottenRemediationRemains in the status of its request, while the machine is there.
+// TestTheEndOfAForgottenRemediationRemains checks that the final status of a forgotten remediation remains while its
+// machine exists.
 func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 	if s := requestOf(t, forgotten{}); s.Phase != v1alpha1.RemediationRecovered || s.Message != "it recovered" || s.LogSequence != 7 || s.FinishedAt == nil {
-		t.Errorf("%+v", s)
+		t.Errorf("status = %+v", s)
 	}
 }
 
-// requestOf a machine that recovered, in a namespace without policies: what its status is after a look at a view.
+// requestOf returns the status of the request of a recovered machine, in a namespace without policies, after a
+// reconcile with the view.
 func requestOf(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -65,7 +67,7 @@ func requestOf(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
 	return request.Status
 }
 
-// deselected is a view in which a machine's last remediation ended because no policy selects it any more.
+// deselected is a view in which a machine's last remediation ended because no policy selects the machine any more.
 type deselected struct{ View }
 
 func (deselected) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
@@ -73,9 +75,10 @@ func (deselected) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bo
 	return v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationUnselected, RemediationID: "fleet/cp/0123/m", FinishedAt: &at}, true
 }
 
-// TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected: the view has not forgotten it, and nothing is done about the machine.
+// TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected checks that the end of an earlier remediation is not reported for
+// a machine that no policy selects.
 func TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected(t *testing.T) {
 	if s := requestOf(t, deselected{}); s.Phase != v1alpha1.RemediationUnselected || s.FinishedAt != nil || s.Next == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("status = %+v", s)
 	}
 }

@@ -58,16 +58,16 @@ func TestLimitsStatus(t *testing.T) {
 			c.fleet.Limits, c.fleet.Machines = limits, machines
 			mass, again := inUse(&l.Status, &c.fleet, now)
 			if again != c.again {
-				t.Errorf("again in %s", again)
+				t.Errorf("requeued after %s", again)
 			}
 			if diff := cmp.Diff(c.domains, l.Status.FailureDomains); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
+				t.Errorf("failure domains (-want +got)\n%s", diff)
 			}
 			if mass.Reason != c.reason || (mass.Status == metav1.ConditionTrue) != (c.reason != "None") {
-				t.Errorf("%+v", mass)
+				t.Errorf("condition = %+v", mass)
 			}
 			if _, message := begins(l, mass, time.Time{}); !strings.Contains(message, c.says) {
-				t.Errorf("says %q", message)
+				t.Errorf("message = %q", message)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestLimitsSayWhyNothingIsBegun(t *testing.T) {
 	unread := v1alpha1.RepairLimits{Unreadable: v1alpha1.Unreadable{Spec: &v1alpha1.UnreadablePart{Field: "spec.window", Problem: "it is a list"}}}
 	for want, l := range map[string]*v1alpha1.RepairLimits{"Paused: begins nothing: network works": &paused, "Unreadable: spec.window cannot be read": &unread, "Idle: no RepairPolicy": {}} {
 		if reason, message := begins(l, nil, time.Time{}); !strings.HasPrefix(reason+": "+message, want) {
-			t.Errorf("%s: %s", reason, message)
+			t.Errorf("begins = %s: %s", reason, message)
 		}
 	}
 }

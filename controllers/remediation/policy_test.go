@@ -31,12 +31,12 @@ func TestLimitFollowsTheSize(t *testing.T) {
 		provisioning bool
 		want         int32
 	}{
-		{spec: 1, machines: 1, want: 1}, // none may fail, and one can be replaced
+		{spec: 1, machines: 1, want: 1}, // none may fail, but one can be replaced
 		{spec: 1, machines: 2, provisioning: true, want: 2},
 		{spec: 3, machines: 0, want: 1},
 		{spec: 3, machines: 3, want: 1},
 		{spec: 3, machines: 3, provisioning: true, want: 2},
-		{spec: 5, machines: 3, want: 1}, // grows, or surges by its replicas
+		{spec: 5, machines: 3, want: 1}, // is scaled up, or surges by its replicas
 		{spec: 5, machines: 4, provisioning: true, want: 2},
 		{spec: 5, machines: 5, want: 2},
 		{spec: 5, machines: 6, want: 2},
@@ -45,11 +45,11 @@ func TestLimitFollowsTheSize(t *testing.T) {
 	} {
 		p := plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{Spec: controlplanev1.KubeadmControlPlaneSpec{Replicas: &c.spec}}), machines: make([]clusterv1.Machine, c.machines)}
 		if got := limit(p.size(), c.provisioning); got != c.want {
-			t.Errorf("%d machines of %d, new machine %v: %d, want %d", c.machines, c.spec, c.provisioning, got, c.want)
+			t.Errorf("%d machines of %d, new machine %v: limit = %d, want %d", c.machines, c.spec, c.provisioning, got, c.want)
 		}
 	}
 	if got := (&plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{}), machines: make([]clusterv1.Machine, 3)}).size(); got != 1 {
-		t.Errorf("a control plane that names no replicas has the size %d", got)
+		t.Errorf("size of a control plane without replicas = %d, want 1", got)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestHealthCheckSaysWhatThePolicySays(t *testing.T) {
 	read := func() (startup int32, checks []check) {
 		s := healthCheckSpec(p, "a", 2)
 		if s.ClusterName != "a" || s.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.IntValue() != 2 || s.Remediation.TemplateRef.Name != "scute-repair" {
-			t.Errorf("%+v", s)
+			t.Errorf("healthCheckSpec = %+v", s)
 		}
 		for _, c := range s.Checks.UnhealthyNodeConditions {
 			checks = append(checks, check{"node " + string(c.Type), string(c.Status), *c.TimeoutSeconds})
@@ -84,17 +84,17 @@ func TestHealthCheckSaysWhatThePolicySays(t *testing.T) {
 		t.Errorf("defaults: startup %d, checks (-want +got):\n%s", startup, diff)
 	}
 	p.Spec.Checks = v1alpha1.RepairChecks{
-		NodeStartup:                after(5 * time.Second), // a MachineHealthCheck takes no less than 30 s
+		NodeStartup:                after(5 * time.Second), // the minimum of a MachineHealthCheck is 30 s
 		UnhealthyNodeConditions:    []v1alpha1.UnhealthyCondition{{Type: "DiskPressure", Status: "True", Timeout: *after(1500 * time.Millisecond)}},
 		UnhealthyMachineConditions: []v1alpha1.UnhealthyCondition{{Type: "EtcdPodHealthy", Status: "False", Timeout: *after(0)}},
 	}
 	startup, checks = read()
 	if diff := cmp.Diff([]check{{"node DiskPressure", "True", 2}, {"machine EtcdPodHealthy", "False", 0}}, checks); diff != "" || startup != 30 {
-		t.Errorf("own: startup %d, checks (-want +got):\n%s", startup, diff)
+		t.Errorf("own checks: startup %d, checks (-want +got):\n%s", startup, diff)
 	}
 	p.Spec.Checks.NodeStartup = after(0)
 	if startup, _ := read(); startup != 0 {
-		t.Errorf("switched off, startup is %d", startup)
+		t.Errorf("startup = %d, want it disabled", startup)
 	}
 }
 
@@ -139,13 +139,14 @@ func TestRival(t *testing.T) {
 				got = other.Name
 			}
 			if got != c.want || wired != c.wired {
-				t.Errorf("%q, wired %v", got, wired)
+				t.Errorf("rival = %q, wired %v", got, wired)
 			}
 		})
 	}
 }
 
-// TestTemplatesOfHealthChecks: a MachineHealthCheck whose template is missing or cannot be read requests nothing, or what is held.
+// TestTemplatesOfHealthChecks checks that a MachineHealthCheck is reported if its template does not exist, so that it
+// requests nothing, or cannot be read, so that its requests are held.
 func TestTemplatesOfHealthChecks(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "repair"}}
 	check := func(name, cluster, template string) clusterv1.MachineHealthCheck {
@@ -197,9 +198,9 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 		"checked before": {v1alpha1.RepairPolicySpec{Checks: v1alpha1.RepairChecks{UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Ready", Status: "False", Timeout: *after(-1)}}}}, "Ready=False, is -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(problems(&v1alpha1.RepairPolicy{Spec: c.spec}), "; ")
+			got := strings.Merge(problems(&v1alpha1.RepairPolicy{Spec: c.spec}), "; ")
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("problems = %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -237,13 +238,13 @@ func TestPolicyStatus(t *testing.T) {
 			s := policyStatus(p, c.scope, c.totals, c.wrong, c.calm, c.opens)
 			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 			if ready.Reason != c.reason || !strings.Contains(s.Message, c.says) || s.ObservedGeneration != 3 {
-				t.Errorf("%s, generation %d: %s", ready.Reason, s.ObservedGeneration, s.Message)
+				t.Errorf("reason %s, generation %d: %s", ready.Reason, s.ObservedGeneration, s.Message)
 			}
 			if stalled := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled); stalled != c.stalled || stalled == (ready.Status == "True") {
-				t.Errorf("stalled %v, ready %s", stalled, ready.Status)
+				t.Errorf("Stalled = %v, Ready = %s", stalled, ready.Status)
 			}
 			if s.Clusters != len(c.scope.clusters) || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Unhealthy || s.Active != c.totals.Active || s.MassFailure != (c.totals.MassFailure || !c.calm.IsZero()) {
-				t.Errorf("%+v", s)
+				t.Errorf("status = %+v", s)
 			}
 		})
 	}
@@ -266,11 +267,11 @@ func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
 		"deleted by hand": func(_ *clusterv1.Cluster, k *controlplanev1.KubeadmControlPlane) { k.DeletionTimestamp = &now },
 	} {
 		if !rests(change) {
-			t.Errorf("%s: its health check is written", name)
+			t.Errorf("%s: resting = false, want true", name)
 		}
 	}
 	if rests(func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane) {}) {
-		t.Error("one that is well is not looked after")
+		t.Error("resting = true for a healthy control plane")
 	}
 }
 
@@ -292,7 +293,8 @@ func TestBesidesNamesWhatRemediatesWorkersWithoutScute(t *testing.T) {
 	}
 }
 
-// TestHealthCheckBelongsToItsCluster: a move of the Cluster takes it along from its first moment.
+// TestHealthCheckBelongsToItsCluster checks that the MachineHealthCheck has its Cluster as owner when it is created, so
+// that a move of the Cluster includes it.
 func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme} {
@@ -311,9 +313,9 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	}
 	var checks clusterv1.MachineHealthCheckList
 	if err := r.Live.List(t.Context(), &checks); err != nil || len(checks.Items) != 1 {
-		t.Fatalf("%d MachineHealthChecks: %v", len(checks.Items), err)
+		t.Fatalf("got %d MachineHealthChecks, error %v", len(checks.Items), err)
 	}
-	owners := make(map[string]bool) // by kind and UID: whether it is the controller
+	owners := make(map[string]bool) // whether the owner is the controller, by kind and UID
 	for _, ref := range checks.Items[0].OwnerReferences {
 		owners[ref.Kind+" "+string(ref.UID)] = ptr.Deref(ref.Controller, false)
 	}
@@ -322,7 +324,8 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutKubeadm: where the API server serves no KubeadmControlPlane, the workers of a policy are watched all the same.
+// TestWorkersWithoutKubeadm checks that the workers of a policy are watched even if the API server does not serve
+// KubeadmControlPlanes.
 func TestWorkersWithoutKubeadm(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, ownerkind.AddToScheme} {
@@ -347,6 +350,6 @@ func TestWorkersWithoutKubeadm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.machines != 1 || len(s.planes) != 0 {
-		t.Errorf("%d machines, %d control planes", s.machines, len(s.planes))
+		t.Errorf("got %d machines and %d control planes, want 1 and 0", s.machines, len(s.planes))
 	}
 }

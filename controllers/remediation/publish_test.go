@@ -10,7 +10,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// etcdView says that each etcd is fragmented, and that of the last control plane has an alarm too.
+// etcdView reports each etcd as fragmented, and also an alarm for the last control plane.
 type etcdView struct {
 	View
 	last string
@@ -24,7 +24,7 @@ func (v etcdView) Etcd(owner string) []v1alpha1.EtcdProblem {
 	return list
 }
 
-// TestEtcdProblemsAreBounded: a policy shows as many as its schema allows, and drops no alarm for less.
+// TestEtcdProblemsAreBounded checks that a policy shows as many problems as its schema allows, alarms first.
 func TestEtcdProblemsAreBounded(t *testing.T) {
 	s := &scope{}
 	for i := range 30 {
@@ -35,9 +35,9 @@ func TestEtcdProblemsAreBounded(t *testing.T) {
 	r := &Policies{View: etcdView{last: "fleet/cp-29/00000029"}}
 	list := r.etcd(s)
 	if len(list) != v1alpha1.MostEtcdProblems || list[0].Problem != v1alpha1.EtcdNoSpace || list[1].ControlPlane != "fleet/cp-0/00000000" {
-		t.Errorf("%d: %+v", len(list), list)
+		t.Errorf("got %d problems: %+v", len(list), list)
 	}
 	if list := r.etcd(&scope{}); len(list) != 0 {
-		t.Errorf("without a control plane: %+v", list)
+		t.Errorf("without a control plane: got %+v", list)
 	}
 }

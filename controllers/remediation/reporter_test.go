@@ -35,8 +35,8 @@ func aTeller() *EventReporter {
 	return &EventReporter{LogID: "log", Instance: "test", Logger: slog.New(slog.DiscardHandler)}
 }
 
-// TestTellerTellsNothingTwice: a second daemon that reads the same facts makes no second event, and an API server that is away
-// for a moment loses none.
+// TestTellerTellsNothingTwice checks that a second daemon that reads the same facts creates no second event, and that
+// no event is lost while the API server is unreachable.
 func TestTellerTellsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
@@ -70,10 +70,10 @@ func TestTellerTellsNothingTwice(t *testing.T) {
 			names = append(names, namesOf(t, c))
 		}
 		if diff := cmp.Diff(names[0], names[1]); diff != "" || len(names[0]) != 3 {
-			t.Errorf("%v\n%s", names[0], diff)
+			t.Errorf("events = %v\n%s", names[0], diff)
 		}
 		if first := names[0][0]; !strings.HasPrefix(first, "cp-1.0000000007.00.") {
-			t.Errorf("the names are not in the order of the log: %v", names[0])
+			t.Errorf("event names are not in the order of the log: %v", names[0])
 		}
 	})
 }
@@ -97,34 +97,35 @@ func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
 	n.Notification.Owner, n.Warning = true, true
 	got := aTeller().events(n)
 	if len(got) != 2 || got[0].Regarding.Name != "cp-1" || got[0].Related.Name != "cp" || got[1].Regarding.Kind != "KubeadmControlPlane" || got[1].Regarding.APIVersion == "" {
-		t.Fatalf("%+v", got)
+		t.Fatalf("events = %+v", got)
 	}
 	if got[0].Note != "so it is; next: that" || got[1].Note != "Machine cp-1: so it is; next: that" || got[1].Type != "Warning" || got[0].Name == got[1].Name {
-		t.Errorf("%+v", got)
+		t.Errorf("events = %+v", got)
 	}
 	n.Owner.Kind = "RKE2ControlPlane"
 	if got := aTeller().events(n); len(got) != 1 || got[0].Related != nil {
-		t.Errorf("an owner of an unknown kind: %+v", got)
+		t.Errorf("owner of an unknown kind: events = %+v", got)
 	}
 }
 
-// TestTellerTellsTheOwnerAlone: what is about no machine, such as etcd, is told about the owner, and bounded as anything else.
+// TestTellerTellsTheOwnerAlone checks that a fact without a machine, such as one about etcd, is reported for the owner
+// and limited like others.
 func TestTellerTellsTheOwnerAlone(t *testing.T) {
 	n := aTold(time.Now(), 7, "EtcdAlarm")
 	n.Machine, n.Notification.Owner = remediator.Subject{}, true
 	teller := aTeller()
 	if got := teller.events(n); len(got) != 1 || got[0].Regarding.Kind != "KubeadmControlPlane" || got[0].Related != nil || got[0].Note != n.Note {
-		t.Errorf("%+v", got)
+		t.Errorf("events = %+v", got)
 	}
 	for range 10 {
 		teller.Report(n)
 	}
 	if len(teller.waiting) != often {
-		t.Errorf("%d events of one reason", len(teller.waiting))
+		t.Errorf("got %d waiting events of one reason", len(teller.waiting))
 	}
 	n.Owner.Kind = "RKE2ControlPlane"
 	if got := teller.events(n); len(got) != 0 {
-		t.Errorf("an owner of an unknown kind: %+v", got)
+		t.Errorf("owner of an unknown kind: events = %+v", got)
 	}
 }
 
@@ -139,11 +140,11 @@ func TestTellerBoundsWhatRepeats(t *testing.T) {
 	other.Machine.UID = "m2"
 	reporter.Report(other)
 	if len(reporter.waiting) != often+2 {
-		t.Errorf("%d events wait", len(reporter.waiting))
+		t.Errorf("got %d waiting events", len(reporter.waiting))
 	}
 	reporter.Report(aTold(now.Add(-time.Hour), 23, "MachineDeleted"))
 	if len(reporter.waiting) != often+2 {
-		t.Error("an old fact is told")
+		t.Error("an old fact was reported")
 	}
 	for i := range 2 * kept {
 		n := aTold(now, uint64(100+i), "RemediationWaiting")
@@ -151,6 +152,6 @@ func TestTellerBoundsWhatRepeats(t *testing.T) {
 		reporter.Report(n)
 	}
 	if len(reporter.waiting) != kept || reporter.lost == 0 {
-		t.Errorf("%d wait, %d lost", len(reporter.waiting), reporter.lost)
+		t.Errorf("got %d waiting and %d lost events", len(reporter.waiting), reporter.lost)
 	}
 }

@@ -21,29 +21,29 @@ func TestShown(t *testing.T) {
 	plane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	logged := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, Message: "asked"}
 	if diff := cmp.Diff(logged, shown(logged, true, nil, worker)); diff != "" {
-		t.Errorf("what the log says is changed:\n%s", diff)
+		t.Errorf("shown changed the status of the log:\n%s", diff)
 	}
 	repair := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "repair"}}
 	s := shown(v1alpha1.SurgeRemediationStatus{}, false, repair, plane)
 	if s.Phase != v1alpha1.RemediationMarked || s.Policy != "repair" || s.Cluster != "a" {
-		t.Errorf("%+v", s)
+		t.Errorf("shown = %+v", s)
 	}
 	s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, plane)
 	if s.Phase != v1alpha1.RemediationUnselected || !strings.Contains(s.Next, "RepairPolicy in namespace fleet") || strings.Contains(s.Next, "workers") {
-		t.Errorf("%+v", s)
+		t.Errorf("shown = %+v", s)
 	}
 	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, worker); !strings.Contains(s.Next, "spec.workers") {
-		t.Errorf("%+v", s)
+		t.Errorf("shown = %+v", s)
 	}
 	repair.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.hold", Problem: "it is a list", Raw: []byte("{}")}
 	s = shown(v1alpha1.SurgeRemediationStatus{}, false, repair, worker)
 	if s.Phase != v1alpha1.RemediationFrozen || s.Policy != "repair" || !strings.Contains(s.Message, "RepairPolicy repair cannot be read: spec.hold") || s.Next == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("shown = %+v", s)
 	}
 	orphan := worker.DeepCopy()
 	orphan.OwnerReferences = nil
 	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, orphan); s.Phase != v1alpha1.RemediationFrozen || !strings.Contains(s.Message, "no owner controls") || s.Next == "" {
-		t.Errorf("of a machine that its owner left behind: %+v", s)
+		t.Errorf("machine without an owner: shown = %+v", s)
 	}
 }
 
@@ -55,11 +55,11 @@ func TestEarlierIllnessesAreNotShown(t *testing.T) {
 		want     bool
 	}{{metav1.Unix(99, 0), true}, {metav1.Unix(100, 500), true}, {metav1.Unix(101, 0), false}} {
 		if got := earlier(&v1alpha1.SurgeRemediationStatus{FinishedAt: &c.finished}, request); got != c.want {
-			t.Errorf("ended at %d: %v", c.finished.Unix(), got)
+			t.Errorf("ended at %d: earlier = %v", c.finished.Unix(), got)
 		}
 	}
 	if earlier(&v1alpha1.SurgeRemediationStatus{}, request) {
-		t.Error("what is in progress is not shown")
+		t.Error("earlier = true for a remediation in progress")
 	}
 }
 
@@ -78,14 +78,14 @@ func TestRequestConditions(t *testing.T) {
 				got = append(got, c.Type)
 			}
 			if c.Reason != string(phase) || c.ObservedGeneration != 2 {
-				t.Errorf("%s: %+v", phase, c)
+				t.Errorf("%s: condition = %+v", phase, c)
 			}
 		}
 		if diff := cmp.Diff([]string{want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", phase, diff)
 		}
 		if c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled); want == "Stalled" && !strings.Contains(c.Message, "do that") {
-			t.Errorf("%s does not say what to do: %s", phase, c.Message)
+			t.Errorf("%s: Stalled has no advice: %s", phase, c.Message)
 		}
 	}
 }
@@ -95,10 +95,10 @@ func TestARequestWithoutAMachineSaysSo(t *testing.T) {
 	s := noMachine(request)
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "MachineNotFound" || !strings.Contains(c.Message, "no Machine gone in namespace fleet") {
-		t.Errorf("%+v", c)
+		t.Errorf("Stalled = %+v", c)
 	}
 	if s.Next == "" || s.ObservedGeneration != 2 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReconciling) {
-		t.Errorf("%+v", s)
+		t.Errorf("status = %+v", s)
 	}
 }
 
@@ -109,15 +109,16 @@ func TestNews(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, ok := news(&unselected, &unselected); ok {
-		t.Error("told again")
+		t.Error("news = true for an unchanged status")
 	}
 	known := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, RemediationID: "fleet/cp/0a1b2c3d/m"}
 	if n, ok := news(&unselected, &known); ok {
-		t.Errorf("what the log has is told here: %v", n)
+		t.Errorf("news = %v for a status from the log, want none", n)
 	}
 }
 
-// TestOnlyWhatMattersMakesATurn: a heartbeat changes timestamps and messages, but nothing that decisions depend on.
+// TestOnlyWhatMattersMakesATurn checks that only changes that decisions depend on trigger a turn, not those of a
+// heartbeat.
 func TestOnlyWhatMattersMakesATurn(t *testing.T) {
 	first := metav1.NewTime(time.Unix(100, 0))
 	base := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1, Annotations: map[string]string{"a": "1"}}}
@@ -142,7 +143,7 @@ func TestOnlyWhatMattersMakesATurn(t *testing.T) {
 			after := base.DeepCopy()
 			c.change(after)
 			if got := when(machineDiffers).Update(event.TypedUpdateEvent[*clusterv1.Machine]{ObjectOld: base, ObjectNew: after}); got != c.turn {
-				t.Errorf("a turn: %v", got)
+				t.Errorf("Update = %v", got)
 			}
 		})
 	}

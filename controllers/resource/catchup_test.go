@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A reconcile checks often at first, less often later, and continues as soon as the view has caught up.
+// TestLater checks that a reconcile is retried often at first and less often later, and continues as soon as the view
+// has caught up.
 func TestLater(t *testing.T) {
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	now := start
@@ -16,11 +17,11 @@ func TestLater(t *testing.T) {
 	} {
 		now = start.Add(c.after)
 		if got, wait := w.Later(caughtUp); got != c.want || !wait {
-			t.Errorf("after %s: %s, %t; want %s", c.after, got, wait, c.want)
+			t.Errorf("after %s: Later = %s, %t; want %s", c.after, got, wait, c.want)
 		}
 	}
 	close(caughtUp)
 	if got, wait := w.Later(caughtUp); got != 0 || wait {
-		t.Errorf("caught up: %s, %t", got, wait)
+		t.Errorf("caught up: Later = %s, %t", got, wait)
 	}
 }

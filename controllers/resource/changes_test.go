@@ -14,8 +14,8 @@ import (
 	"scute.dev/controllers/resource"
 )
 
-// Changes from before the controller started are told when it starts, each once however often it was added, and those that come
-// within the time in which they are gathered together.
+// TestSource checks that changes from before the start of the controller are queued when it starts, once per key,
+// together with those that are added while changes are gathered.
 func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -38,7 +38,7 @@ func TestSource(t *testing.T) {
 		c.Add("c")
 		synctest.Wait()
 		if looks != 0 {
-			t.Errorf("%d changes were told before they were gathered", looks)
+			t.Errorf("%d changes were handled before they were gathered", looks)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
@@ -49,13 +49,13 @@ func TestSource(t *testing.T) {
 			q.Done(key)
 		}
 		if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "c"}) || looks != 2 {
-			t.Errorf("queued are %v after %d looks", got, looks)
+			t.Errorf("queued %v with %d calls", got, looks)
 		}
 		c.Add("d")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if q.Len() != 1 {
-			t.Errorf("%d are queued", q.Len())
+			t.Errorf("got %d queued requests, want 1", q.Len())
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestOfResources(t *testing.T) {
 		c.Add("local")
 		c.Add("fleet/upgrade/1234-5")
 		if request, _ := q.Get(); request.String() != "fleet/upgrade" {
-			t.Errorf("queued is %s", request)
+			t.Errorf("queued %s", request)
 		}
 	})
 }

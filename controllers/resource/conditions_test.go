@@ -15,20 +15,20 @@ func TestKstatus(t *testing.T) {
 	old := Kstatus([]metav1.Condition{{Type: "Other", Status: "True"}}, 1, "", Said{}, Said{True: true, Message: "1"}, Said{})
 	for i := range old {
 		if old[i].Type != "Other" && (old[i].Reason != "Unknown" || old[i].ObservedGeneration != 1) {
-			t.Errorf("%+v", old[i])
+			t.Errorf("condition = %+v", old[i])
 		}
 		old[i].LastTransitionTime = metav1.Unix(1, 0)
 	}
-	// What does not change keeps its time; others' conditions are left alone, and so is the old list.
+	// An unchanged condition keeps its time, and neither the conditions of others nor the old list change.
 	list := Kstatus(old, 2, "Deleting", Said{}, Said{True: true, Message: "2"}, Said{True: true})
 	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReconciling); c.LastTransitionTime != metav1.Unix(1, 0) || c.Message != "2" || c.Reason != "Deleting" {
-		t.Errorf("%+v", c)
+		t.Errorf("Reconciling = %+v", c)
 	}
 	if c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled); c.LastTransitionTime == metav1.Unix(1, 0) || c.Status != metav1.ConditionTrue {
-		t.Errorf("%+v", c)
+		t.Errorf("Stalled = %+v", c)
 	}
 	if meta.FindStatusCondition(list, "Other") == nil {
-		t.Error("another's condition was lost")
+		t.Error("the condition of another client was removed")
 	}
 	if c := meta.FindStatusCondition(old, v1alpha1.ConditionReconciling); c.Message != "1" {
 		t.Error("the old list was changed")
@@ -40,23 +40,23 @@ func TestCut(t *testing.T) {
 		t.Error(s)
 	}
 	if s := Short(strings.Repeat("ä", 5000)); len(s) > 1024 || !strings.HasSuffix(s, "ä...") {
-		t.Errorf("%d bytes, at the end %q", len(s), s[len(s)-8:])
+		t.Errorf("Short returned %d bytes that end with %q", len(s), s[len(s)-8:])
 	}
 	if s := Long(strings.Repeat("x", 50000)); len(s) > 32768 {
-		t.Errorf("%d bytes", len(s))
+		t.Errorf("Long returned %d bytes, want at most 32768", len(s))
 	}
 }
 
 func TestThrottled(t *testing.T) {
 	list := Throttled(nil, supervise.Throttled{}, 1)
 	if len(list) != 0 {
-		t.Errorf("what never was throttled says so: %+v", list)
+		t.Errorf("conditions = %+v for an object that was never throttled, want none", list)
 	}
 	list = Throttled(list, supervise.Throttled{Reason: supervise.QuotaExceeded, Message: "too much"}, 2)
 	if c := meta.FindStatusCondition(list, v1alpha1.ConditionThrottled); c == nil || c.Status != metav1.ConditionTrue || c.Reason != "QuotaExceeded" || c.Message != "too much" || c.ObservedGeneration != 2 {
-		t.Errorf("%+v", c)
+		t.Errorf("Throttled = %+v", c)
 	}
 	if c := meta.FindStatusCondition(Throttled(list, supervise.Throttled{}, 2), v1alpha1.ConditionThrottled); c.Status != metav1.ConditionFalse || c.Reason == "" {
-		t.Errorf("%+v", c)
+		t.Errorf("Throttled = %+v", c)
 	}
 }

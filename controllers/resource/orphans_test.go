@@ -16,7 +16,8 @@ import (
 	"scute.dev/controllers/resource"
 )
 
-// TestACacheThatLagsEndsNothing: what has ended cannot be continued, so nothing ends by what only a cache says.
+// TestACacheThatLagsEndsNothing checks that nothing is ended because of an outdated cache, as what has ended cannot be
+// continued.
 func TestACacheThatLagsEndsNothing(t *testing.T) {
 	t.Parallel()
 	const own, earlier = "fleet/prod/2", "fleet/prod/1"
@@ -55,13 +56,13 @@ func TestACacheThatLagsEndsNothing(t *testing.T) {
 			name := resource.Orphans{Kind: "Move", Key: key, UID: c.cached, Open: c.open, Own: own}
 			err := name.End(t.Context(), api, func(id, reason string) error {
 				if reason != "its Move is gone" {
-					t.Errorf("reason: %s", reason)
+					t.Errorf("reason = %s", reason)
 				}
 				ended = append(ended, id)
 				return nil
 			})
 			if (err != nil) != c.refused || !slices.Equal(ended, c.want) || asked != c.asked {
-				t.Errorf("ended %v with %v after %d requests; want %v, refused %v, %d requests", ended, err, asked, c.want, c.refused, c.asked)
+				t.Errorf("ended %v, error %v, %d requests; want %v, error %v, %d requests", ended, err, asked, c.want, c.refused, c.asked)
 			}
 		})
 	}

@@ -13,7 +13,8 @@ import (
 	"scute.dev/controllers/controllertest"
 )
 
-// A status that was read back is not written again for parts of a second, which are not stored.
+// TestWrite checks that a status that was read back is not written again because of fractions of a second, which are
+// not stored.
 func TestWrite(t *testing.T) {
 	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m1"}}
 	c := controllertest.Client(t, made)
@@ -32,23 +33,23 @@ func TestWrite(t *testing.T) {
 		return written
 	}
 	if !write(time.Unix(7, 5)) {
-		t.Error("it was not written")
+		t.Error("Write = false for the first status")
 	}
 	if write(time.Unix(7, 5)) {
-		t.Error("it was written again")
+		t.Error("Write = true for the same status")
 	}
 	if !write(time.Unix(8, 5)) {
-		t.Error("another second was not written")
+		t.Error("Write = false for another second")
 	}
 	gone := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "gone"}}
 	after := gone.DeepCopy()
 	after.Status.Phase = v1alpha1.RemediationMarked
 	if written, err := Write(t.Context(), c, gone, after); written || err != nil {
-		t.Errorf("of an object that is gone: %t, %v", written, err)
+		t.Errorf("Write of a deleted object = %t, %v", written, err)
 	}
 }
 
-// TestPublish: that an object cannot be read is a condition while it is so, and one event.
+// TestPublish checks that an object that cannot be read has a condition for as long as that lasts, and gets one event.
 func TestPublish(t *testing.T) {
 	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m1"}}
 	c := controllertest.Client(t, made)
@@ -70,13 +71,13 @@ func TestPublish(t *testing.T) {
 	wrong := &v1alpha1.UnreadablePart{Field: "spec.hold", Problem: "is new"}
 	for _, message := range []string{"first", "second"} {
 		if !meta.IsStatusConditionFalse(publish(message, wrong), v1alpha1.ConditionReadable) {
-			t.Errorf("%s: it is not said that the spec cannot be read", message)
+			t.Errorf("%s: the condition Readable is not False", message)
 		}
 	}
 	if list := publish("third", nil); meta.FindStatusCondition(list, v1alpha1.ConditionReadable) != nil {
-		t.Errorf("it can be read: %+v", list)
+		t.Errorf("conditions of a readable object = %+v", list)
 	}
 	if n := len(recorder.Events); n != 1 {
-		t.Errorf("%d events", n)
+		t.Errorf("got %d events, want 1", n)
 	}
 }

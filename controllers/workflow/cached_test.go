@@ -21,7 +21,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// stored is a large WorkflowRun, with annotations and the like that may be as large.
+// stored returns a large WorkflowRun with large metadata.
 func stored() *v1alpha1.WorkflowRun {
 	large := strings.Repeat("x", 10_000)
 	owners := make([]metav1.OwnerReference, 300)
@@ -44,7 +44,8 @@ func stored() *v1alpha1.WorkflowRun {
 	}
 }
 
-// TestCached: what the cache has of a large WorkflowRun is small, and what is written by it leaves alone what it does not have.
+// TestCached checks that the cache keeps little of a large WorkflowRun, and that writing the cached object does not
+// change the omitted fields.
 func TestCached(t *testing.T) {
 	api := controllertest.Client(t, stored())
 	key := client.ObjectKeyFromObject(stored())
@@ -58,7 +59,7 @@ func TestCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := json.Marshal(&w); len(text) > 1000 || !w.Spec.Suspend || w.Generation != 1 || err != nil {
-		t.Errorf("%d bytes, %v: %.1000s", len(text), err, text)
+		t.Errorf("got %d bytes, error %v: %.1000s", len(text), err, text)
 	}
 	r := &Reconciler{Base: controllertest.Base(api)}
 	if err := r.wait(t.Context(), w.DeepCopy(), "it waits", ""); err != nil {
@@ -66,15 +67,15 @@ func TestCached(t *testing.T) {
 	}
 	var after v1alpha1.WorkflowRun
 	if err := api.Get(t.Context(), key, &after); err != nil || after.Status.Message != "it waits" {
-		t.Fatalf("%v, %+v", err, after.Status)
+		t.Fatalf("Get = %v, status = %+v", err, after.Status)
 	}
 	after.Status, after.ResourceVersion = before.Status, before.ResourceVersion
 	if diff := cmp.Diff(&before, &after); diff != "" {
-		t.Errorf("something else was written: %.1000s", diff)
+		t.Errorf("other fields were changed: %.1000s", diff)
 	}
 }
 
-// TestCachedUnreadable: a spec that cannot be read is not retained as it is stored.
+// TestCachedUnreadable checks that the raw value of an unreadable spec is not cached.
 func TestCachedUnreadable(t *testing.T) {
 	w := &v1alpha1.WorkflowRun{}
 	if err := json.Unmarshal([]byte(`{"spec":["`+strings.Repeat("x", 10_000)+`"]}`), w); err != nil {
@@ -84,11 +85,11 @@ func TestCachedUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if unread := w.Unread(); unread == nil || unread.Raw != nil || unread.Problem == "" {
-		t.Errorf("%.300v", unread)
+		t.Errorf("Unread = %.300v", unread)
 	}
 }
 
-// asked is a definer that retains what it was asked for.
+// asked is a definer that records the requested spec.
 type asked struct{ spec *v1alpha1.WorkflowRunSpec }
 
 var errAsked = errors.New("it was asked")
@@ -98,7 +99,7 @@ func (a *asked) Definition(_ context.Context, _, _ string, spec *v1alpha1.Workfl
 	return nil, nil, errAsked
 }
 
-// unknown is a log that knows no run.
+// unknown is a log without runs.
 type unknown struct{ Runs }
 
 func (unknown) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
@@ -108,7 +109,8 @@ func (unknown) Recall(context.Context, string) (v1alpha1.WorkflowRunStatus, bool
 	return v1alpha1.WorkflowRunStatus{}, false, nil
 }
 
-// TestBeginsByTheWholeSpec: a run begins by what is stored, and not by what the cache has of it, nor while the cache has an earlier one.
+// TestBeginsByTheWholeSpec checks that a run starts with the stored spec instead of the cached one, and not while the
+// cache is outdated.
 func TestBeginsByTheWholeSpec(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.WorkflowRun){
 		"":                 func(*v1alpha1.WorkflowRun) {},
@@ -129,15 +131,15 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 		r.Live = controllertest.Client(t, live)
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())})
 		if begins := name == ""; errors.Is(err, errAsked) != begins || !begins && err != nil || (definer.spec != nil) != begins {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Reconcile = %v", name, err)
 		}
 		if definer.spec != nil && !cmp.Equal(*definer.spec, live.Spec) {
-			t.Errorf("it is asked for %+v", definer.spec)
+			t.Errorf("requested spec = %+v", definer.spec)
 		}
 	}
 }
 
-// damaged is a log that does not know the run, and cannot read an earlier one of the name, which has left files.
+// damaged is a log that does not contain the run, and cannot read an earlier run of the same name, which left files.
 type damaged struct{ unknown }
 
 func (damaged) Left(string, string) ([]string, error) { return []string{"fleet/up/89abcdef"}, nil }
@@ -145,11 +147,11 @@ func (damaged) State(context.Context, string) (*workflow.State, uint64, error) {
 	return nil, 0, errors.New("an event of a later version")
 }
 
-// TestFilesOfAnEarlierRunThatCannotBeRead: they keep no run from its beginning.
+// TestFilesOfAnEarlierRunThatCannotBeRead checks that these files do not block a run from starting.
 func TestFilesOfAnEarlierRunThatCannotBeRead(t *testing.T) {
 	api := controllertest.Client(t, stored())
 	r := &Reconciler{Base: controllertest.Base(api), Runs: damaged{}, Definer: &asked{}}
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())}); !errors.Is(err, errAsked) {
-		t.Errorf("it does not begin: %v", err)
+		t.Errorf("the run was not started: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// forgotten is a log that has a run which ended, and a view that has forgotten it. Nothing else may be asked of it.
+// forgotten is a log with an ended run, and a view that has forgotten it. No other method may be called.
 type forgotten struct {
 	Runs
 	asked     int
@@ -41,7 +41,7 @@ func (*forgotten) State(context.Context, string) (*workflow.State, uint64, error
 	return ended(), 7, nil
 }
 
-// ended is the state of a run that is over.
+// ended returns the state of an ended run.
 func ended() *workflow.State {
 	s := new(workflow.State)
 	for _, e := range workflow.Start(&workflow.Definition{Tasks: []workflow.Task{{Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Do"}}}}}, "", time.Unix(1, 0)) {
@@ -56,13 +56,13 @@ func (f *forgotten) Discard(id string) error {
 	return errors.New("the volume is away")
 }
 
-// TestAForgottenRunIsLeftAlone: it is not begun again, not even prepared (there is no definer), neither stranded nor waited for, and a
-// WorkflowRun that is deleted goes, and with it what the run has on disk, if that can be removed.
+// TestAForgottenRunIsLeftAlone checks that a forgotten run is not started or prepared again (there is no definer), and
+// neither stranded nor waited for. Its WorkflowRun can be deleted, and the run's files are discarded if possible.
 func TestAForgottenRunIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		told    v1alpha1.RunPhase
 		adopted bool
-		// refused says that the status has why an earlier generation was refused.
+		// refused means that the status has the reason why an earlier generation was refused.
 		refused bool
 	}{
 		"its end was told": {told: v1alpha1.RunDegraded}, "it was not": {told: v1alpha1.RunRunning}, "nothing was": {},
@@ -100,7 +100,7 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s := w.Status; s.Phase != v1alpha1.RunDegraded || s.FinishedAt == nil || s.LogSequence != 7 || s.RunID != id || view.asked != want {
-				t.Errorf("the log was read %d times; %+v", view.asked, s)
+				t.Errorf("the log was read %d times; status = %+v", view.asked, s)
 			}
 			if err := api.Delete(t.Context(), w); err != nil {
 				t.Fatal(err)
@@ -109,16 +109,16 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := api.Get(t.Context(), req.NamespacedName, w); !apierrors.IsNotFound(err) {
-				t.Errorf("it is still there: %v", err)
+				t.Errorf("the WorkflowRun still exists: Get = %v", err)
 			}
 			if !slices.Equal(view.discarded, []string{id}) {
-				t.Errorf("discarded are %v", view.discarded)
+				t.Errorf("discarded %v", view.discarded)
 			}
 		})
 	}
 }
 
-// lost is a log that does not know a run which has begun.
+// lost is a log that does not contain a run that was started.
 type lost struct{ Runs }
 
 func (lost) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
@@ -128,8 +128,8 @@ func (lost) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended
 	return s, false, nil
 }
 
-// TestALostRunIsNotBegunAgain: what says that a run has begun, which the log does not know, is its status alone. It remains while the
-// namespace is at its quota, and while the spec cannot be read.
+// TestALostRunIsNotBegunAgain checks that the status of a run that the log does not contain remains while the namespace
+// is at its quota or the spec cannot be read, because only the status shows that the run was started.
 func TestALostRunIsNotBegunAgain(t *testing.T) {
 	for name, change := range map[string]func(*Reconciler, *v1alpha1.WorkflowRun){
 		"at its quota": func(r *Reconciler, _ *v1alpha1.WorkflowRun) { r.Quota = func(string) string { return "its quota" } },
@@ -156,7 +156,7 @@ func TestALostRunIsNotBegunAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := w.Status; s.RunID != id || s.Phase != v1alpha1.RunStranded {
-			t.Errorf("%s: it would be begun again: %+v", name, s)
+			t.Errorf("%s: status = %+v, with which the run would be started again", name, s)
 		}
 	}
 }

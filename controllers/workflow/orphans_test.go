@@ -22,9 +22,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestARunWithoutItsResourceIsAborted: nobody can see what the log drives for a WorkflowRun that is gone, and the user who removed it did not
-// want it to continue. Another one of its name is another run. A run with another kind of ID may have no resource; one that an older version
-// began names no folder.
+// TestARunWithoutItsResourceIsAborted checks that an open run is aborted if its WorkflowRun was deleted, because users
+// can no longer see it. A recreated WorkflowRun of the same name has another run. Runs with other IDs may have no
+// resource, and are not aborted, including those of older versions without an origin.
 func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 	const earlier, pushed, older, namesake = "fleet/up/89abcdef", "fleet/up/1", "fleet/up/2", "fleet/upper/89abcdef"
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff([]string{own, earlier, namesake}, view.Open("", "")); diff != "" {
-				t.Errorf("open, of any name: %s", diff)
+				t.Errorf("Open for all names (-want +got): %s", diff)
 			}
 			api := controllertest.Client(t, w)
 			if c.gone {
@@ -102,8 +102,8 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 	}
 }
 
-// TestFilesOfARunWithoutItsResource: they are removed when the run is over, and not before. Nobody looks for them while there is a resource of
-// the name: it is reconciled again and again.
+// TestFilesOfARunWithoutItsResource checks that the files of a run are removed only after the run has ended, and not
+// while a resource of its name exists, because that is reconciled repeatedly.
 func TestFilesOfARunWithoutItsResource(t *testing.T) {
 	const over, open, unknown, pushed, namesake, other = "fleet/up/89abcdef", "fleet/up/00000000", "fleet/up/11111111", "fleet/up/1", "fleet/upper/89abcdef", "other/up/89abcdef"
 	for _, gone := range []bool{true, false} {
@@ -141,7 +141,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 		left, err := runs.Left("", "")
 		want := []string{open, own, unknown, over, namesake, other}
 		if diff := cmp.Diff(want, left); diff != "" || err != nil {
-			t.Fatalf("%v %s", err, diff)
+			t.Fatalf("Left = %v %s", err, diff)
 		}
 		api := controllertest.Client(t, w)
 		want = []string{open, own, pushed, unknown, over}
@@ -167,12 +167,12 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 			files[i], _ = filepath.Rel(dir, files[i])
 		}
 		if diff := cmp.Diff(want, files); diff != "" {
-			t.Errorf("it is gone: %t: %s", gone, diff)
+			t.Errorf("resource deleted: %t: files (-want +got): %s", gone, diff)
 		}
 	}
 	for _, none := range []*runner.Runner{{}, {Dir: func(string) string { return "" }}, {Dir: func(string) string { return "/is/not/there" }}} {
 		if left, err := none.Left("", ""); len(left) > 0 || err != nil {
-			t.Errorf("%v, %v", left, err)
+			t.Errorf("Left = %v, %v", left, err)
 		}
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// none is a kind of which nothing is performed.
+// none is a kind of task that does nothing.
 type none struct{ task.Kind }
 
-// TestDeletedBeforeTheViewKnowsTheRun: the run of a WorkflowRun that is deleted in the moment in which its request is in the log, and not yet
-// in the view, is aborted. Otherwise it would be driven to its end, and nobody could see it.
+// TestDeletedBeforeTheViewKnowsTheRun checks that a run is aborted if its WorkflowRun is deleted when the request is in
+// the log but not yet in the view. Otherwise, the run would continue without being visible.
 func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 	log, view := logtest.Open(t), runner.NewRuns(nil)
 	runs := &runner.Runner{Log: log, Incarnation: "one", Kinds: func(context.Context, workflow.Header) (task.Kinds, error) {
@@ -53,16 +53,16 @@ func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 		reconcile()
 	}
 	if s, _, err := runs.State(t.Context(), id); err != nil || !workflow.Look(s).Stopping {
-		t.Fatalf("it is %s: %v", workflow.CurrentPhase(s), err)
+		t.Fatalf("phase = %s, want it to stop; error %v", workflow.CurrentPhase(s), err)
 	}
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(w), w); err != nil {
-		t.Fatalf("before the run has ended: %v", err)
+		t.Fatalf("before the run has ended: Get = %v", err)
 	}
 	if err := runs.Drive(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	reconcile()
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(w), w); !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the WorkflowRun still exists: Get = %v", err)
 	}
 }

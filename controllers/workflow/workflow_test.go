@@ -38,10 +38,10 @@ func TestID(t *testing.T) {
 			}
 			id, adopted, err := w.LogID()
 			if id != c.id || adopted != c.adopted || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
-				t.Errorf("%q %v %v", id, adopted, err)
+				t.Errorf("LogID = %q, %v, %v", id, adopted, err)
 			}
-			if !strings.HasPrefix(id, "fleet/up/") { // by which its changes find the resource
-				t.Errorf("%q does not lead to the resource", id)
+			if !strings.HasPrefix(id, "fleet/up/") { // a change of the run is mapped to the resource by this prefix
+				t.Errorf("LogID = %q does not start with the name of the resource", id)
 			}
 		})
 	}
@@ -64,14 +64,14 @@ func TestConditions(t *testing.T) {
 				got = append(got, c.Type)
 			}
 			if c.ObservedGeneration != 3 || c.Reason != string(phase) {
-				t.Errorf("%s: %+v", phase, c)
+				t.Errorf("%s: condition = %+v", phase, c)
 			}
 		}
 		if diff := cmp.Diff([]string{want}, got); diff != "" || len(list) != 4 {
-			t.Errorf("%s, %d conditions: %s", phase, len(list), diff)
+			t.Errorf("%s: got %d conditions: %s", phase, len(list), diff)
 		}
 		if want == "Stalled" && meta.FindStatusCondition(list, v1alpha1.ConditionStalled).Message != "do that" {
-			t.Errorf("%s does not say what to do", phase)
+			t.Errorf("%s: Stalled has no advice", phase)
 		}
 	}
 }
@@ -80,27 +80,27 @@ func TestPace(t *testing.T) {
 	var p pace
 	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
 	if wait := p.hold(key, v1alpha1.RunRunning, time.Second, start); wait != 0 {
-		t.Errorf("the first is held for %s", wait)
+		t.Errorf("hold of the first write = %s", wait)
 	}
 	if wait := p.hold(key, v1alpha1.RunRunning, time.Second, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
-		t.Errorf("the second is held for %s", wait)
+		t.Errorf("hold of the second write = %s", wait)
 	}
 	if wait := p.hold(key, v1alpha1.RunPaused, time.Second, start.Add(400*time.Millisecond)); wait != 0 {
-		t.Errorf("a new phase is held for %s", wait)
+		t.Errorf("hold of a new phase = %s", wait)
 	}
 	if wait := p.hold(key, v1alpha1.RunPaused, time.Second, start.Add(1400*time.Millisecond)); wait != 0 {
-		t.Errorf("a second later it is held for %s", wait)
+		t.Errorf("hold after a second = %s", wait)
 	}
 	if wait := p.hold(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, time.Second, start); wait != 0 {
-		t.Errorf("another is held for %s", wait)
+		t.Errorf("hold of another object = %s", wait)
 	}
 	p.forget(key)
 	if len(p.last) != 1 {
-		t.Errorf("%d are remembered", len(p.last))
+		t.Errorf("got %d entries after forget, want 1", len(p.last))
 	}
 }
 
-// TestPaceOfLargeRuns: a WorkflowRun of a MiB is not written once a second.
+// TestPaceOfLargeRuns checks that large WorkflowRuns are written less than once a second.
 func TestPaceOfLargeRuns(t *testing.T) {
 	with := func(n int) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: make([]byte, n)} }
 	task := func(n int) (t v1alpha1.TaskSpec) {
@@ -117,23 +117,23 @@ func TestPaceOfLargeRuns(t *testing.T) {
 		"a named one's": {v1alpha1.WorkflowRunSpec{Workflow: &v1alpha1.NamedWorkflow{Params: with(640 << 10)}}, 10 * time.Second, 10 * time.Second},
 	} {
 		w := &v1alpha1.WorkflowRun{Spec: c.spec}
-		for range 2 { // a cache may do it again
+		for range 2 { // a cache may call it again
 			if _, err := Cached(w); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if every := often(w); every < c.least || every > c.most {
-			t.Errorf("%s: every %s", name, every)
+			t.Errorf("%s: written every %s", name, every)
 		}
 	}
 	var p pace
 	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
 	p.hold(key, v1alpha1.RunRunning, 16*time.Second, start)
 	if wait := p.hold(key, v1alpha1.RunRunning, 16*time.Second, start.Add(time.Second)); wait != 15*time.Second {
-		t.Errorf("the second is held for %s", wait)
+		t.Errorf("hold of the second write = %s", wait)
 	}
 	if wait := p.hold(key, v1alpha1.RunSucceeded, 16*time.Second, start.Add(time.Second)); wait != 0 {
-		t.Errorf("its end is held for %s", wait)
+		t.Errorf("hold of the last write = %s", wait)
 	}
 }
 
@@ -155,14 +155,14 @@ func TestNews(t *testing.T) {
 		t.Error(diff)
 	}
 	if again := news(with(after), after); len(again) != 0 {
-		t.Errorf("told twice: %v", again)
+		t.Errorf("repeated news: %v", again)
 	}
 	many := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPaused}
 	for i := range 100 {
 		many.Tasks = append(many.Tasks, task(fmt.Sprint(i), v1alpha1.TaskFailed))
 	}
 	if got := news(with(many), after); len(got) != tell+1 || got[tell].note != "90 more tasks failed or wait: see `scutectl describe run prod -n fleet`" {
-		t.Errorf("%d events: %v", len(got), got[len(got)-1])
+		t.Errorf("got %d events: %v", len(got), got[len(got)-1])
 	}
 }
 
@@ -172,6 +172,6 @@ func TestList(t *testing.T) {
 		{Task: "b", Field: "spec.tasks[1].kind", Message: "unknown", Remedy: "check it"},
 	})
 	if want := "task \"b\": spec.tasks[1].kind: unknown: check it; warning: task \"a\": spec.tasks[0].kind: doubtful"; got != want {
-		t.Errorf("%s", got)
+		t.Errorf("list = %s", got)
 	}
 }

@@ -80,7 +80,7 @@ func TestAcceptsUpdate(t *testing.T) {
 }
 
 func TestNoSchema(t *testing.T) {
-	if _, err := New(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
-		t.Error("New without a schema succeeded")
+	if _, err := NewValidator(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
+		t.Error("NewValidator without a schema succeeded")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// worker of a MachineSet, which selects it by its labels.
+// worker returns a Machine with its MachineSet, which selects it by its labels, and its Cluster.
 func worker() (*clusterv1.Machine, []client.Object) {
 	selected := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.MachineSetNameLabel: "set"}
 	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "set", UID: "set-uid"}}
@@ -27,8 +27,8 @@ func worker() (*clusterv1.Machine, []client.Object) {
 	return m, []client.Object{m, set, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "blue"}}}
 }
 
-// TestPausedSinceTheLook: a MachineDeployment that people have paused since the look is asked for no more machines, by whichever of its two
-// pauses. What was asked for is taken back.
+// TestPausedSinceTheLook checks that a MachineDeployment that was paused after its facts were read, by annotation or
+// spec, is not scaled up. Scaling back is still allowed.
 func TestPausedSinceTheLook(t *testing.T) {
 	for name, c := range map[string]struct {
 		pause   func(*clusterv1.MachineDeployment)
@@ -55,13 +55,13 @@ func TestPausedSinceTheLook(t *testing.T) {
 				Type: remediator.Scale, Machine: remediator.Subject{Name: m.Name, UID: m.UID}, Where: remediator.AtOwner, Replicas: c.to, Expect: 3,
 			})
 			if refused := errors.Is(err, ErrPreconditionFailed); refused != c.refused || err != nil && !refused {
-				t.Errorf("%v", err)
+				t.Errorf("Perform = %v", err)
 			}
 			if err := live.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 				t.Fatal(err)
 			}
 			if scaled := *d.Spec.Replicas == c.to; scaled == c.refused {
-				t.Errorf("%d replicas", *d.Spec.Replicas)
+				t.Errorf("got %d replicas", *d.Spec.Replicas)
 			}
 		})
 	}

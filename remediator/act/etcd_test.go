@@ -17,11 +17,11 @@ import (
 	"scute.dev/remediator"
 )
 
-// called is an etcd that remembers what it was asked for, and how long that may take.
+// called is an etcd client that records its calls and the time until their deadline.
 type called struct {
 	calls []string
 	left  time.Duration
-	stays error // why leadership stays
+	stays error // the error of MoveLeader
 }
 
 func (c *called) MoveLeader(_ context.Context, _ types.NamespacedName, _ []string, to string) error {
@@ -41,7 +41,8 @@ func (c *called) Disarm(context.Context, types.NamespacedName, []string) error {
 	return nil
 }
 
-// TestDefragmentation: leadership moves before, pauses are read again, and the call has the time that the decision gave it.
+// TestDefragmentation checks that leadership is moved first, pauses are read again before the call, and the call has
+// the timeout of the action.
 func TestDefragmentation(t *testing.T) {
 	const allowed = 4 * time.Minute
 	of := remediator.Action{Type: remediator.Defragment, Machine: remediator.Subject{Name: "m1", UID: "u1"}, Value: "n1", For: allowed}
@@ -82,7 +83,7 @@ func TestDefragmentation(t *testing.T) {
 				t.Error(err)
 			}
 			if !slices.Equal(etcd.calls, c.want) || etcd.left > allowed || slices.Contains(c.want, "defragment n1 of n1 n2") && etcd.left < allowed-time.Minute {
-				t.Errorf("%v, with %s left", etcd.calls, etcd.left)
+				t.Errorf("calls = %v, with %s until the deadline", etcd.calls, etcd.left)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestRequestIsDroppedAsItWasSeen: what an operator writes on the request of a healthy machine after the look that found nothing on it
-// is not lost with it.
+// TestRequestIsDroppedAsItWasSeen checks that the request of a healthy machine is not deleted if an operator has
+// changed it since it was read.
 func TestRequestIsDroppedAsItWasSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		says  v1alpha1.SurgeRemediationSpec
@@ -46,35 +46,35 @@ func TestRequestIsDroppedAsItWasSeen(t *testing.T) {
 				Type: remediator.DeleteRequest, Machine: remediator.Subject{Name: m.Name, UID: m.UID}, Value: c.value,
 			})
 			if refused := errors.Is(err, ErrPreconditionFailed); refused != c.stays || err != nil && !refused {
-				t.Errorf("%v", err)
+				t.Errorf("Perform = %v", err)
 			}
 			err = live.Get(t.Context(), client.ObjectKeyFromObject(request), request)
 			if stays := err == nil; stays != c.stays || err != nil && !apierrors.IsNotFound(err) {
-				t.Errorf("it stays: %t, %v", stays, err)
+				t.Errorf("the request exists: %t, %v", stays, err)
 			}
 		})
 	}
 }
 
-// TestTakenBack: what an operator took off is noticed, also if only one of both. A request that cannot be read was seen as a hold, and
-// goes with its machine's recovery like any other.
+// TestTakenBack checks that removing the hold or the abort from a request is noticed. A request that cannot be read
+// counts as unchanged, so that it is deleted when its machine recovers.
 func TestTakenBack(t *testing.T) {
 	seen := v1alpha1.SurgeRemediationSpec{Abort: true, Hold: &v1alpha1.RemediationHold{}}
 	r := &v1alpha1.SurgeRemediation{Spec: seen}
 	if takenBack(seen, r) {
-		t.Error("it says what it said")
+		t.Error("takenBack = true for an unchanged request")
 	}
 	r.Spec.Abort = false
 	if !takenBack(seen, r) {
-		t.Error("the abort was taken off")
+		t.Error("takenBack = false after the abort was removed")
 	}
 	r.Spec = v1alpha1.SurgeRemediationSpec{Abort: true}
 	if !takenBack(seen, r) {
-		t.Error("the hold was taken off")
+		t.Error("takenBack = false after the hold was removed")
 	}
 	seen.Abort, r.Spec.Abort = false, false
 	r.Unreadable.Spec = &v1alpha1.UnreadablePart{}
 	if takenBack(seen, r) {
-		t.Error("it cannot be read, as it was seen")
+		t.Error("takenBack = true for a request that cannot be read")
 	}
 }

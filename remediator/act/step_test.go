@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestFieldsOfTheInfrastructureMachine: a placeholder of a template has one value. Both are of the policy's author, and a large value in
-// many places would fill the memory.
+// TestFieldsOfTheInfrastructureMachine checks that a placeholder of a template has one value of limited size, because a
+// large value in many places would exhaust the memory.
 func TestFieldsOfTheInfrastructureMachine(t *testing.T) {
 	infra := &unstructured.Unstructured{Object: map[string]any{
 		"kind": "MetalMachine", "metadata": map[string]any{"name": "m"},
@@ -16,11 +16,11 @@ func TestFieldsOfTheInfrastructureMachine(t *testing.T) {
 	}}
 	words, err := fields(infra, map[string]string{"${infrastructure.spec.hardware}": ".spec.hardware"}, []string{"${machine}", "m"})
 	if err != nil || words.Replace("${machine} on ${infrastructure.spec.hardware}") != "m on h1" {
-		t.Errorf("%v, %v", words, err)
+		t.Errorf("fields = %v, %v", words, err)
 	}
 	for path, says := range map[string]string{".spec.large": "has more than 1024 bytes there", ".spec": "has more than 1024 bytes there", ".spec.none": "has no such field"} {
 		if _, err := fields(infra, map[string]string{"${x}": path}, nil); err == nil || !strings.Contains(err.Error(), says) || len(err.Error()) > 200 {
-			t.Errorf("%s: %.200v, want it to say %q", path, err, says)
+			t.Errorf("%s: error %.200v, want %q", path, err, says)
 		}
 	}
 }

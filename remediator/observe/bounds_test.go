@@ -20,7 +20,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// liar is an etcd that says what it was told to.
+// liar is an etcd server with configured answers.
 type liar struct {
 	etcd.UnimplementedClusterServer
 	etcd.UnimplementedMaintenanceServer
@@ -41,8 +41,8 @@ func (l *liar) Alarm(context.Context, *etcd.AlarmRequest) (*etcd.AlarmResponse, 
 	return &etcd.AlarmResponse{Alarms: l.alarms}, nil
 }
 
-// TestAnswersAreBounded: an etcd belongs to a tenant. However many members it lists, they are not all asked, and what it
-// says of itself fits into the log.
+// TestAnswersAreBounded checks that only a limited number of an untrusted etcd's members are accepted, and that its
+// answers are short enough for the log.
 func TestAnswersAreBounded(t *testing.T) {
 	var many []*etcd.Member
 	for i := range 20_000 {
@@ -82,14 +82,14 @@ func TestAnswersAreBounded(t *testing.T) {
 			a := (&line{ClientConn: conn}).inquire(t.Context(), answer{node: "m-0", answers: object.Unknown})
 			list, _ := listed([]answer{a})
 			if len(list) != c.list || len(a.why) > 300 || len(a.alarms) > mostAlarms || !strings.Contains(a.why, c.why) || (a.answers == object.True) != (c.why == "") {
-				t.Errorf("%s, %d members, %d bytes: %.100s", a.answers, len(list), len(a.why), a.why)
+				t.Errorf("answers %s, %d members, reason of %d bytes: %.100s", a.answers, len(list), len(a.why), a.why)
 			}
 		})
 	}
 }
 
-// TestManyNodes: asking a cluster takes as long as there is time for it, not as long as it has machines; and what could not be
-// asked in that time is said, shortly.
+// TestManyNodes checks that asking a cluster ends with its context, however many machines it has, and that the nodes
+// that were not asked are reported briefly.
 func TestManyNodes(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,7 +100,7 @@ func TestManyNodes(t *testing.T) {
 	defer over()
 	var asked atomic.Int32
 	d := &dialer{cluster: clusterAt("https://" + silent.Addr().String()), waits: usual(), tls: func(func(error)) *tls.Config {
-		if asked.Add(1) == atOnce { // the time is over when as many are being asked as are asked at once
+		if asked.Add(1) == atOnce { // cancel as soon as the limit of concurrent requests is reached
 			over()
 		}
 		return &tls.Config{MinVersion: tls.VersionTLS12}
@@ -111,14 +111,14 @@ func TestManyNodes(t *testing.T) {
 	}
 	answers := d.askAll(ctx, nodes)
 	if last := answers[len(answers)-1]; last.answers != object.Unknown || last.why != tooLate || last.node != "n-999" {
-		t.Errorf("%+v", last)
+		t.Errorf("last answer = %+v, want Unknown because it was too late", last)
 	}
 	if said := whys(answers); len(said) > atOnce*300 || !strings.Contains(said, "n-0: no ") || !strings.HasSuffix(said, "; and 991 more") {
 		t.Error(said)
 	}
 }
 
-// TestClientPorts: however many Machines name one node, two addresses of it are asked.
+// TestClientPorts checks that at most two addresses are asked however many Machines name one node.
 func TestClientPorts(t *testing.T) {
 	var machines []clusterv1.Machine
 	for i := range 20_000 {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCacheIsBounded: the cache retains little of the largest objects that a tenant can store, of every kind that it watches.
+// TestCacheIsBounded checks that the cache keeps little of the largest objects that a tenant can store, for every kind
+// that it watches.
 func TestCacheIsBounded(t *testing.T) {
 	large := strings.Repeat("y", 200<<10)
 	names := make([]string, 20_000)
@@ -25,7 +26,7 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text, err := json.Marshal(o); err != nil || len(text) > 2000 {
-			t.Errorf("%T takes %d bytes: %.300s, %v", o, len(text), text, err)
+			t.Errorf("%T has %d bytes in the cache, want at most 2000: %.300s, %v", o, len(text), text, err)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestCostlyKey: a turn does not compute with a key of etcd's CA that takes minutes, or days. Nothing would interrupt it, and four such
-// clusters would keep all others from their turns.
+// TestCostlyKey checks that a huge key of etcd's CA is rejected. Computing with it takes minutes or days and cannot be
+// interrupted, and four such clusters would block all others.
 func TestCostlyKey(t *testing.T) {
 	n := new(big.Int).Lsh(big.NewInt(1), 1<<16)
 	der, err := asn1.Marshal(struct {
@@ -36,6 +36,6 @@ func TestCostlyKey(t *testing.T) {
 	}
 	o := &Observer{live: fake.NewClientBuilder().WithObjects(ca).Build()}
 	if _, err := o.etcdTLS(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}); err == nil || !strings.Contains(err.Error(), "Secret prod-etcd: a key has") {
-		t.Errorf("%.300v", err)
+		t.Errorf("etcdTLS = %.300v", err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestDefragment: a member is defragmented by whichever way reaches it itself, and none while another one is silent or a learner.
+// TestDefragment checks that a member is defragmented only through a connection to the member itself, and not while
+// another member is silent or a learner.
 func TestDefragment(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -39,16 +40,16 @@ func TestDefragment(t *testing.T) {
 			}
 			err := tn.dialer(c.open...).defragment(ctx, []string{"a", "b", "c"}, "b", c.size)
 			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
-				t.Errorf("%v", err)
+				t.Errorf("defragment = %v", err)
 			}
 			if size := tn.node("b").size; size != c.left {
-				t.Errorf("the database has %d", size)
+				t.Errorf("database size = %d", size)
 			}
 		})
 	}
 }
 
-// TestDisarm: the alarm is disarmed for all members for which it is raised, by one that answers.
+// TestDisarm checks that the alarm is disarmed for all members that raised it, through one that answers.
 func TestDisarm(t *testing.T) {
 	tn := newTenant(t, "a", "b", "c")
 	tn.node("a").kubelet, tn.node("a").full, tn.node("b").full = dead, true, true
@@ -62,11 +63,12 @@ func TestDisarm(t *testing.T) {
 		n.kubelet = dead
 	}
 	if err := tn.dialer().disarm(t.Context(), []string{"a", "b", "c"}); err == nil {
-		t.Error("nobody could be asked")
+		t.Error("disarm succeeded although no member can be reached")
 	}
 }
 
-// TestNothingWithoutTheLease: a process that may have lost the Lease while it looked at the members of etcd changes nothing there.
+// TestNothingWithoutTheLease checks that a process that may have lost the Lease while it read the members of etcd
+// changes nothing there.
 func TestNothingWithoutTheLease(t *testing.T) {
 	nodes := []string{"a", "b", "c"}
 	for name, change := range map[string]func(context.Context, *dialer) error{
@@ -82,10 +84,10 @@ func TestNothingWithoutTheLease(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := change(ctx, d); err == nil || !strings.Contains(err.Error(), "not sent: the Lease has passed on") {
-				t.Errorf("it says %v", err)
+				t.Errorf("error = %v, want that the Lease was lost", err)
 			}
 			if b := tn.node("b"); b.size != 400 || !b.full || tn.leads() != tn.node("a").id {
-				t.Errorf("something was changed: %+v", b)
+				t.Errorf("member was changed: %+v", b)
 			}
 		})
 	}

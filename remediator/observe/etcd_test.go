@@ -46,21 +46,21 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// TestListed: the list of a majority has precedence over the list of one member, however long that is.
+// TestListed checks that the list of a majority takes precedence over a longer list of one member.
 func TestListed(t *testing.T) {
 	long, short := []*etcd.Member{{ID: 1}, {ID: 2}, {ID: 3}}, []*etcd.Member{{ID: 1}, {ID: 2}}
 	lost := []answer{{node: "a", answers: object.False, stale: short}, {node: "b", answers: object.False, stale: long}, {node: "c", answers: object.Unknown}}
 	if list, _ := listed(lost); len(list) != 3 {
-		t.Errorf("majority lost: %v", list)
+		t.Errorf("majority lost: got %v, want the longest list", list)
 	}
 	if list, _ := listed(append(lost, answer{node: "d", answers: object.True, list: short})); len(list) != 2 {
-		t.Errorf("a list with a majority behind it: %v", list)
+		t.Errorf("got %v, want the list of the majority", list)
 	}
 	if list, _ := listed(lost[2:]); list != nil {
-		t.Errorf("no member answers: %v", list)
+		t.Errorf("no member answers: got list %v", list)
 	}
 	if elected([]answer{{answers: object.True, leader: 1}, {answers: object.True, leader: 2}, {answers: object.True, leader: 2}, {answers: object.False, leader: 1}, {answers: object.False, leader: 1}}) != 2 {
-		t.Error("the leader is whom most of those that are well name")
+		t.Error("elected is not the leader that most healthy members name")
 	}
 	if got := ownComplaints([]string{"etcdserver: no leader", "memberID:9 alarm:NOSPACE "}); len(got) != 1 || got[0] != "etcdserver: no leader" {
 		t.Error(got)
@@ -86,15 +86,16 @@ func TestMeaning(t *testing.T) {
 		{"it refuses", &line{reached: true}, status.Error(codes.Unknown, "member\nremoved"), object.False, "member removed"},
 	} {
 		if is, why := c.line.meaning(c.err); is != c.want || !strings.Contains(why, c.why) {
-			t.Errorf("%s: %s: %s", c.name, is, why)
+			t.Errorf("%s: got %s: %s", c.name, is, why)
 		}
 	}
 	if why := brief(errors.New(strings.Repeat("ä", 500))); len(why) > 210 {
-		t.Errorf("%d bytes", len(why))
+		t.Errorf("reason has %d bytes, want at most 210", len(why))
 	}
 }
 
-// TestNoSpace: a member whose database is full answers reads and votes. That is no lost quorum, and is told as an alarm.
+// TestNoSpace checks that members whose databases are full, which answer reads and vote, count as answering, and that
+// their alarms are reported.
 func TestNoSpace(t *testing.T) {
 	var list []*etcd.Member
 	var alarms []*etcd.AlarmMember
@@ -106,20 +107,20 @@ func TestNoSpace(t *testing.T) {
 	}
 	found := conclude(list, alarms, answers)
 	if q := remediator.Count(found); q.Answering != 3 || q.Lost() {
-		t.Errorf("%+v", q)
+		t.Errorf("Count = %+v, want 3 answering", q)
 	}
 	if diff := cmp.Diff([]string{"NOSPACE of a", "NOSPACE of b", "NOSPACE of c"}, found.Alarms); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestSilence: an API server that does not answer costs at most the allowed time, is Unknown, and leaves no connection
-// behind: at each stage at which a connection can hang.
+// TestSilence checks that asking through an API server that does not answer ends in time with Unknown and closes its
+// connections, at each stage at which a connection can hang.
 func TestSilence(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx := t.Context()
 
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, says nothing
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestSilence(t *testing.T) {
 	}
 	closed.Close()
 	ended := make(chan struct{})
-	stuck := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // as one that waits for a dead kubelet
+	stuck := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // like an API server that waits for a dead kubelet
 		select {
 		case <-r.Context().Done():
 		case <-ended:
@@ -153,18 +154,19 @@ func TestSilence(t *testing.T) {
 		{"failing", failing.URL, "error dialing backend"},
 	} {
 		d := &dialer{cluster: clusterAt(c.host), waits: usual(), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
-		a := d.ask(ctx, "node") // it ends, though ctx does not
+		a := d.ask(ctx, "node") // it returns although ctx has no deadline
 		t.Logf("%s: %s", c.name, a.why)
 		if a.answers != object.Unknown || !strings.Contains(a.why, c.why) {
-			t.Errorf("%s: %s: %s", c.name, a.answers, a.why)
+			t.Errorf("%s: got %s: %s", c.name, a.answers, a.why)
 		}
 		if reach := answersAtAll(ctx, d.cluster); reach != object.False {
-			t.Errorf("%s: reach %s", c.name, reach)
+			t.Errorf("%s: reach = %s", c.name, reach)
 		}
 	}
 }
 
-// TestSameName: a machine was made again with its old host name, and its old member was not removed. Only IDs tell the two apart.
+// TestSameName checks that members of the same name are distinguished by ID, as when a machine was recreated with its
+// old host name and its old member was not removed.
 func TestSameName(t *testing.T) {
 	dead := &etcd.Member{ID: 9, Name: "host-1"}
 	alive := []*etcd.Member{{ID: 1, Name: "host-1"}, {ID: 2, Name: "host-2"}, {ID: 3, Name: "host-3"}}
@@ -181,19 +183,19 @@ func TestSameName(t *testing.T) {
 			identify(list, answers)
 			got := conclude(list, nil, answers)
 			if q := remediator.Count(got); q.Voters != 4 || q.Answering != 3 || !slices.Equal(q.Silent, []string{"member 9 of host-1"}) {
-				t.Errorf("%+v", q)
+				t.Errorf("Count = %+v", q)
 			}
 			if i := slices.IndexFunc(got.Members, func(m remediator.Member) bool { return m.Namesake == "host-1" }); i < 0 || got.Members[i].Answers != object.False {
-				t.Errorf("the dead one: %+v", got.Members)
+				t.Errorf("members = %+v, want the dead one with Namesake host-1", got.Members)
 			}
 			if i := slices.IndexFunc(got.Members, func(m remediator.Member) bool { return m.Leader }); i < 0 || got.Members[i].Node != "host-1" {
-				t.Errorf("the leader: %+v", got.Members)
+				t.Errorf("members = %+v, want the leader host-1", got.Members)
 			}
 		})
 	}
 }
 
-// TestAddsByQuorum knows from which version on etcd accepts a new member beside one that is not connected.
+// TestAddsByQuorum checks from which versions on etcd accepts a new member while another one is disconnected.
 func TestAddsByQuorum(t *testing.T) {
 	of := func(versions ...string) (list []answer) {
 		for _, v := range versions {
@@ -207,7 +209,7 @@ func TestAddsByQuorum(t *testing.T) {
 	} {
 		for _, answers := range all {
 			if got := addsByQuorum(answers); got != want {
-				t.Errorf("%+v: %t", answers, got)
+				t.Errorf("%+v: addsByQuorum = %t", answers, got)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestStripMachine: what the cache keeps is what facts are made of.
+// TestStripMachine checks that the cache keeps all fields of a Machine that facts depend on.
 func TestStripMachine(t *testing.T) {
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -58,13 +58,13 @@ func TestStripMachine(t *testing.T) {
 		t.Error(diff)
 	}
 	if m.ManagedFields != nil || m.Finalizers != nil || len(m.Annotations) != 4 || m.Spec.ProviderID != "" || m.Status.Conditions[0].Message != "" {
-		t.Errorf("%+v", m)
+		t.Errorf("stripped Machine = %+v", m)
 	}
 	if m.Status.Conditions[1].Message != "* Version v1, v2 required" {
-		t.Errorf("why a machine is outdated is not in %+v", m.Status.Conditions[1])
+		t.Errorf("stripped condition = %+v, want its message", m.Status.Conditions[1])
 	}
 	if before.DeleteMark == "" {
-		t.Error("a delete mark without a value is a mark")
+		t.Error("DeleteMark is empty for an annotation without a value")
 	}
 }
 
@@ -94,19 +94,20 @@ func TestSelect(t *testing.T) {
 		{"test", "Unheard", "z-all"},
 	} {
 		if got := Select(policies, map[string]string{"env": c.env}, c.kind); got == nil || got.Name != c.want {
-			t.Errorf("%+v: %+v", c, got)
+			t.Errorf("Select(%+v) = %+v", c, got)
 		}
 	}
-	// What a policy selects that cannot be read is not known: it has what no other one selects.
+	// If its selector cannot be read, a policy applies to machines that no other policy selects.
 	if got := Select(policies[1:], map[string]string{"env": "test"}, "KubeadmControlPlane"); got == nil || got.Name != "0-unreadable" {
-		t.Errorf("%+v", got)
+		t.Errorf("Select = %+v, want 0-unreadable", got)
 	}
 	if got := Select(policies[1:], map[string]string{"env": "test"}, "MachineSet"); got != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("Select = %+v, want nil", got)
 	}
 }
 
-// TestUnreadablePolicies: a policy that cannot be read has the machines that it had, and says why it cannot be read.
+// TestUnreadablePolicies checks that a policy that cannot be read still selects its machines, and why it cannot be
+// read.
 func TestUnreadablePolicies(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec               string
@@ -128,12 +129,12 @@ func TestUnreadablePolicies(t *testing.T) {
 				want      object.Truth
 			}{{"prod", "KubeadmControlPlane", c.prod}, {"test", "KubeadmControlPlane", c.test}, {"prod", "MachineSet", c.worker}} {
 				if got := Selects(p, map[string]string{"env": s.env}, s.kind); got != s.want {
-					t.Errorf("%s of %s: %s, want %s", s.kind, s.env, got, s.want)
+					t.Errorf("%s of %s: Selects = %s, want %s", s.kind, s.env, got, s.want)
 				}
 			}
 			got := Policy(p)
 			if got.Name != "p" || got.UID != "1" || !strings.HasPrefix(got.Unreadable, c.says) || (got.Unreadable == "") != (c.says == "") {
-				t.Errorf("%+v", got)
+				t.Errorf("Policy = %+v", got)
 			}
 		})
 	}
@@ -147,14 +148,14 @@ func TestPolicyTakesWhatIsSaid(t *testing.T) {
 			UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Disk", Status: "True", Timeout: v1alpha1.Duration{Duration: time.Second}}},
 		},
 		Escalation: []v1alpha1.EscalationStep{{Name: "reboot", Timeout: v1alpha1.Duration{Duration: time.Hour}}},
-		// A policy that says so is refused: what runs under it keeps the defaults.
+		// Negative or zero values are rejected, and the defaults apply.
 		Limits:   v1alpha1.RepairPolicyLimits{Window: &v1alpha1.Duration{}},
 		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &v1alpha1.Duration{Duration: -time.Second}, Ready: &v1alpha1.Duration{}},
 	}
 	got := Policy(&v1alpha1.RepairPolicy{Spec: s})
 	want := Policy(&v1alpha1.RepairPolicy{})
 	if len(want.Methods) != 4 || len(want.Checks.Node) != 2 || want.Attempts != 3 {
-		t.Errorf("defaults: %+v", want)
+		t.Errorf("default policy = %+v", want)
 	}
 	want.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodSurge: true}
 	want.Attempts, want.Hold, want.Checks.NodeStartup = 7, time.Minute, 0
@@ -184,26 +185,27 @@ func TestTestedVersions(t *testing.T) {
 		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "")}},
 	} {
 		if got := testedVersions(c.inventory, kubeadm); got != c.want {
-			t.Errorf("%+v: %v", c.inventory, got)
+			t.Errorf("%+v: testedVersions = %v", c.inventory, got)
 		}
 	}
 }
 
-// TestAbout: a request outlives its machine for a moment, and is not that of the next one of the name.
+// TestAbout checks that a request, which may outlive its machine briefly, does not belong to a new machine of the same
+// name.
 func TestAbout(t *testing.T) {
 	r := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", UID: "1"}}}}
 	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
 		if got := about(r, &remediator.Machine{UID: uid}); got != want {
-			t.Errorf("%s: %v", uid, got)
+			t.Errorf("about(%s) = %v", uid, got)
 		}
 	}
 	if !about(&v1alpha1.SurgeRemediation{}, &remediator.Machine{UID: "1"}) {
-		t.Error("one made by hand is for the machine of its name")
+		t.Error("about = false for a request without an owner reference")
 	}
 }
 
-// TestUpgradePending: as the preflight checks of Cluster API have it, also at the intermediate step of an upgrade over
-// several versions.
+// TestUpgradePending checks that an upgrade is pending as in the preflight checks of Cluster API, also at the
+// intermediate step of an upgrade over several versions.
 func TestUpgradePending(t *testing.T) {
 	for _, c := range []struct {
 		owner, topology, step string
@@ -223,12 +225,12 @@ func TestUpgradePending(t *testing.T) {
 		l := &look{inside: cluster, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: c.owner}}}
 		l.topology("")
 		if got := l.facts.Cluster.UpgradePending; got != c.want {
-			t.Errorf("%+v: %v", c, got)
+			t.Errorf("%+v: UpgradePending = %v", c, got)
 		}
 	}
 }
 
-// TestUnwired: a MachineHealthCheck is told apart from one that asks scute, that may never act, or that is of other machines.
+// TestUnwired checks that only a MachineHealthCheck that can act on the machine without scute is reported.
 func TestUnwired(t *testing.T) {
 	limit := func(n intstr.IntOrString) func(*clusterv1.MachineHealthCheck) {
 		return func(c *clusterv1.MachineHealthCheck) { c.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = &n }
@@ -269,12 +271,13 @@ func TestUnwired(t *testing.T) {
 		}
 		l.unwired([]clusterv1.MachineHealthCheck{check})
 		if got := l.facts.Machines[0].Unwired; got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+			t.Errorf("%s: Unwired = %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-// TestPassed: only MachineHealthChecks that ask scute count, with the status of their latest spec, and all that select the machine.
+// TestPassed checks that Passed considers all MachineHealthChecks that select the machine and create requests for
+// scute, with the status of their latest spec.
 func TestPassed(t *testing.T) {
 	check := func(change func(*clusterv1.MachineHealthCheck)) clusterv1.MachineHealthCheck {
 		c := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
@@ -311,20 +314,20 @@ func TestPassed(t *testing.T) {
 		}
 		l.passed(c.checks)
 		if got := l.facts.Machines[0].Passed; got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+			t.Errorf("%s: Passed = %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-// TestRequest: what an operator says, and whether what was said earlier has been written on it.
+// TestRequest checks which parts of a request the facts contain.
 func TestRequest(t *testing.T) {
 	r := &v1alpha1.SurgeRemediation{}
 	if f := request(r); f.Carried || f.Abort || f.Hold || !f.ByHand {
-		t.Errorf("%+v", f)
+		t.Errorf("request = %+v", f)
 	}
 	r.Spec.Abort = true
 	r.Annotations = map[string]string{object.CarriedAnnotation: "true"}
 	if f := request(r); !f.Carried || !f.Abort {
-		t.Errorf("%+v", f)
+		t.Errorf("request = %+v", f)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestLimitsHaveTheDefaultsOfTheSchema: without a RepairLimits the same holds as with an empty one.
+// TestLimitsHaveTheDefaultsOfTheSchema checks that the limits without a RepairLimits equal those of an empty one.
 func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
 	definitions, err := crd.Definitions(config.CRDs)
 	if err != nil {
@@ -67,29 +67,30 @@ func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
 		t.Fatal(err, written.Unread())
 	}
 	if diff := cmp.Diff(Limits(&written), Limits(&v1alpha1.RepairLimits{})); diff != "" {
-		t.Errorf("the schema's defaults are not those without an object (-schema +without):\n%s", diff)
+		t.Errorf("defaults of the schema and without an object differ (-schema +without):\n%s", diff)
 	}
 	if written.Spec.FailureDomains.RegionLabel != v1alpha1.DefaultRegionLabel {
-		t.Errorf("the region label is %q", written.Spec.FailureDomains.RegionLabel)
+		t.Errorf("region label = %q", written.Spec.FailureDomains.RegionLabel)
 	}
 }
 
-// TestUnreadableLimits: no default replaces what unreadable RepairLimits may say.
+// TestUnreadableLimits checks that no default replaces a field of unreadable RepairLimits.
 func TestUnreadableLimits(t *testing.T) {
 	var l v1alpha1.RepairLimits
 	if err := yaml.Unmarshal([]byte("{spec: {atOnce: 1, window: 1d}}"), &l); err != nil {
 		t.Fatal(err)
 	}
 	if got := Limits(&l); got.Unreadable == "" || got.AtOnce != 0 || got.Window != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("Limits = %+v", got)
 	}
 	set := v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{MassFailure: v1alpha1.FleetMassFailure{Cooldown: &v1alpha1.Duration{}}}}
 	if got := Limits(&set); got.Mass.Cooldown != 0 || got.DomainMass.Cooldown != 10*time.Minute {
-		t.Errorf("a cooldown of nothing is taken for the default: %+v", got)
+		t.Errorf("an explicit zero cooldown was replaced by the default: %+v", got)
 	}
 }
 
-// TestMachinesOfTheFleet: those that policies select are counted, by failure domain and region, and by policy.
+// TestMachinesOfTheFleet checks that machines that policies select are counted by namespace, failure domain and region,
+// and by policy.
 func TestMachinesOfTheFleet(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, err := range []error{clusterv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)} {
@@ -131,14 +132,14 @@ func TestMachinesOfTheFleet(t *testing.T) {
 	}
 	want := remediator.NamespaceCounts{{Namespace: "one"}: {"east/1": 1, "east/2": 1}, {Namespace: "two"}: {"1": 2, "": 1}, {Namespace: "four", DryRun: true}: {"1": 1}}
 	if diff := cmp.Diff(want, got.machines); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("machines (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int{"one/p": 2, "two/p": 3, "four/first": 1}, got.watched); diff != "" {
 		t.Errorf("by policy (-want +got)\n%s", diff)
 	}
 }
 
-// slow is a cache whose lists of Machines take their time.
+// slow is a cache whose lists of Machines are slow.
 type slow struct {
 	cache.Cache
 	asked chan struct{}
@@ -154,8 +155,8 @@ func (s *slow) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// TestTheCensusKeepsNobodyWaiting: while one look counts the machines of the fleet, which is work that tenants can multiply, the
-// others take what was counted before; and counting takes at most a 20th of the time.
+// TestTheCensusKeepsNobodyWaiting checks that while one caller counts the machines of the fleet, which tenants can make
+// slow, other callers use the earlier counts, and that counting takes at most a 20th of the time.
 func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	s := &slow{asked: make(chan struct{}), takes: make(chan time.Duration), now: &now}
@@ -171,7 +172,7 @@ func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
 		select {
 		case <-s.asked:
 		case err := <-done:
-			t.Fatalf("nothing was counted: %v", err)
+			t.Fatalf("the machines were not counted: %v", err)
 		}
 		meanwhile()
 		s.takes <- takes

@@ -14,7 +14,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestReadNode: what a tenant's API server may answer for a Node. Nothing but a Node says something of it.
+// TestReadNode checks how each answer of a tenant's API server for a Node is read. Only a Node contributes facts.
 func TestReadNode(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -41,7 +41,7 @@ func TestReadNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/prefix/api/v1/nodes/n1" {
-					t.Errorf("asked for %s", r.URL.Path)
+					t.Errorf("requested path %s", r.URL.Path)
 				}
 				w.Header().Set("Location", "https://metadata.example.com")
 				w.WriteHeader(c.status)

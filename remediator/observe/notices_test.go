@@ -13,7 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Of the taints and annotations of a Node only what notices name is kept, and a bounded part of it.
+// TestNoticesOfANode checks that only taints and annotations of a Node that notices name are kept, and that long values
+// are shortened.
 func TestNoticesOfANode(t *testing.T) {
 	named := []remediator.Notice{{Type: v1alpha1.NoticeNodeTaint, Key: "spot"}, {Type: v1alpha1.NoticeNodeTaint, Key: "event", Value: "stop"}, {Type: v1alpha1.NoticeNodeAnnotation, Key: "maintenance"}, {Type: v1alpha1.NoticeMachineAnnotation, Key: "other"}}
 	long := strings.Repeat("x", 1000)
@@ -36,7 +37,7 @@ func TestNoticesOfANode(t *testing.T) {
 	} {
 		got, err := saidOf([]byte(c.body), named)
 		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v", name, err)
 		}
 		if diff := cmp.Diff([]map[string]string{c.taints, c.annotations}, []map[string]string{got.Taints, got.Annotations}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -44,7 +45,8 @@ func TestNoticesOfANode(t *testing.T) {
 	}
 }
 
-// Of a Machine, the cache keeps what a notice may name, and the facts have what one does.
+// TestNoticesOfAMachine checks that the cache keeps annotations of a Machine that a notice may name, and that the facts
+// contain only those that one does name.
 func TestNoticesOfAMachine(t *testing.T) {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/maintenance": "now", "example.com/other": "", "example.com/long": strings.Repeat("x", 300)}}}
 	stripMachine(m)
@@ -58,7 +60,7 @@ func TestNoticesOfAMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"example.com/maintenance": "now"}, l.facts.Machines[0].Annotations); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	want := []remediator.Notice{
 		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", Timed: true, Lead: time.Hour},
@@ -66,6 +68,6 @@ func TestNoticesOfAMachine(t *testing.T) {
 		{Type: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled", Value: "True"},
 	}
 	if diff := cmp.Diff(want, l.facts.Policy.Checks.Notices); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("notices (-want +got):\n%s", diff)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestMachinesWithoutNodes: machines that run etcd without a kubelet never get a Node, and are not unhealthy for that.
+// TestMachinesWithoutNodes checks that machines that run etcd without a kubelet, which never get a Node, have no
+// startup timeout.
 func TestMachinesWithoutNodes(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -31,12 +32,12 @@ func TestMachinesWithoutNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l.facts.Policy.Name != "p" || l.facts.Policy.Checks.NodeStartup != want {
-			t.Errorf("%s: %+v", kind, l.facts.Policy)
+			t.Errorf("%s: policy = %+v", kind, l.facts.Policy)
 		}
 	}
 }
 
-// listing is a cache that lists what a client does.
+// listing is a cache that lists through a client.
 type listing struct {
 	cache.Cache
 	from client.Client

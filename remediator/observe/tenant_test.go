@@ -36,8 +36,8 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// workload is a workload cluster: members of etcd, each with a client port, and an API server that forwards ports to their
-// pods and runs etcdctl in them, by the kubelets of their nodes.
+// workload simulates a workload cluster: etcd members with one client port each, and an API server that forwards ports
+// to their pods and runs etcdctl in them through the kubelets of their nodes.
 type workload struct {
 	api  *httptest.Server
 	pair tls.Certificate // of the caller
@@ -51,7 +51,7 @@ type workload struct {
 	bare   bool // the image of etcd has no etcdctl
 }
 
-// node with a member of etcd.
+// node is a node with an etcd member.
 type node struct {
 	etcd.UnimplementedClusterServer
 	etcd.UnimplementedMaintenanceServer
@@ -59,22 +59,22 @@ type node struct {
 	name    string
 	id      uint64
 	port    string // its client port
-	url     string // where its peers reach it
+	url     string // the URL for its peers
 	answers *grpc.Server
 	errors  []string
 	size    int64 // of its database
 	full    bool  // the alarm NOSPACE is raised for it
 	learner bool
-	hangs   func() // called when a defragmentation begins that never ends
-	kubelet string // why it takes no connection, "" when it does; or one of those below
+	hangs   func() // called when a defragmentation that never ends begins
+	kubelet string // the error of its connections, "" for none, or one of the constants below
 }
 
 const (
-	hangs   = "hangs"   // it takes connections and says nothing
-	nowhere = "nowhere" // it takes connections, and reaches no pod
+	hangs   = "hangs"   // accepts connections and sends nothing
+	nowhere = "nowhere" // accepts connections but reaches no pod
 )
 
-// newTenant has nodes with these names. The first leads.
+// newTenant starts a workload cluster with nodes of these names, the first of which leads.
 func newTenant(t *testing.T, names ...string) *workload {
 	t.Helper()
 	pair, pool := pairOf(t)
@@ -102,7 +102,7 @@ func newTenant(t *testing.T, names ...string) *workload {
 	return tn
 }
 
-// pairOf is a certificate that signed itself, for servers and clients, and who trusts it.
+// pairOf returns a self-signed certificate for servers and clients, and a pool that trusts it.
 func pairOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -127,10 +127,10 @@ func pairOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// clusterAt is a cluster whose API server is on this machine.
+// clusterAt returns a cluster whose API server runs on this machine.
 func clusterAt(url string) *tenant.Cluster { return clusterHeld(url, nil) }
 
-// clusterHeld is one in which held says why nothing may be changed.
+// clusterHeld returns a cluster in which held returns why writes are forbidden.
 func clusterHeld(url string, held func() error) *tenant.Cluster {
 	g, err := guard.New([]string{"127.0.0.1"})
 	if err != nil {
@@ -145,7 +145,7 @@ func clusterHeld(url string, held func() error) *tenant.Cluster {
 	return c
 }
 
-// dialer reaches the tenant. The client ports of the nodes named are open to it. It waits for what answers, however busy the machine is.
+// dialer returns a dialer for the workload cluster, with the client ports of the given nodes open and long timeouts.
 func (tn *workload) dialer(open ...string) *dialer {
 	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}, waits: waits{time.Minute, time.Minute, time.Minute, time.Minute}}
 	d.tls = func(distrusted func(error)) *tls.Config {
@@ -173,7 +173,7 @@ func (tn *workload) node(name string) *node {
 	return tn.nodes[slices.IndexFunc(tn.nodes, func(n *node) bool { return n.name == name })]
 }
 
-// serve answers as the API server.
+// serve simulates the API server.
 func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	pod, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/kube-system/pods/etcd-"), "/")
 	n := tn.node(pod)
@@ -195,8 +195,8 @@ func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forward joins a port-forward with a connection to an address, as a kubelet does: it takes both streams, and says on the one for
-// errors that nothing serves the address.
+// forward connects a port-forward with an address, as a kubelet does: it accepts both streams, and reports on the error
+// stream if nothing serves the address.
 func forward(w http.ResponseWriter, r *http.Request, address string) {
 	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
 		return
@@ -233,7 +233,7 @@ func forward(w http.ResponseWriter, r *http.Request, address string) {
 	}
 }
 
-// etcdctl does what the real one does, and says what it says: see testdata/etcdctl.
+// etcdctl behaves and prints as the real etcdctl does; see testdata/etcdctl.
 func (tn *workload) etcdctl(command []string, stdout, stderr io.Writer) int {
 	if strings.Contains(strings.Join(command, " "), "endpoint status") {
 		tn.mu.Lock()
@@ -299,7 +299,7 @@ func (n *node) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusRespons
 
 func (n *node) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
 	if r.Linearizable && len(n.errors) > 0 {
-		<-ctx.Done() // as the real one without a leader
+		<-ctx.Done() // as a real member without a leader
 		return nil, ctx.Err()
 	}
 	list := &etcd.MemberListResponse{}

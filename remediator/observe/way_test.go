@@ -19,14 +19,14 @@ import (
 
 const dead = "dial tcp 10.0.0.7:10250: connect: connection refused"
 
-// TestWays: a dead kubelet does not make a living member look dead, no way makes a dead one look alive, and the leader is
-// asked to resign by the way by which it answers.
+// TestWays checks that a live member behind a dead kubelet is found alive, that a dead member is never found alive, and
+// that the leader is asked to move leadership through the connection on which it answered.
 func TestWays(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		open   []string // whose client port can be reached
+		open   []string // nodes whose client port can be reached
 		breaks func(*workload)
-		// of the member of node a, which leads
+		// answers, way and why are of the member of node a, which leads.
 		answers object.Truth
 		way     string
 		why     string
@@ -95,16 +95,16 @@ func TestWays(t *testing.T) {
 			}
 			found := d.survey(t.Context(), []string{"a", "b", "c"})
 			if found.Err != "" || len(found.Members) != 3 {
-				t.Fatalf("%+v", found)
+				t.Fatalf("survey = %+v", found)
 			}
 			t.Logf("%+v", found.Members[0])
 			a := found.Members[0]
 			if a.Answers != c.answers || !strings.HasPrefix(a.Way, c.way) || (a.Way == "") != (c.way == "") || !strings.Contains(a.Why, c.why) || !a.Leader {
-				t.Errorf("%+v", a)
+				t.Errorf("member a = %+v", a)
 			}
 			for _, m := range found.Members[1:] {
 				if m.Answers != object.True {
-					t.Errorf("%+v", m)
+					t.Errorf("member = %+v, want it to answer", m)
 				}
 			}
 			if tn.asked != c.asked {
@@ -115,13 +115,14 @@ func TestWays(t *testing.T) {
 			case c.stays == "" && (err != nil || !moved):
 				t.Errorf("leadership was not moved: %v", err)
 			case c.stays != "" && (err == nil || moved || !strings.Contains(err.Error(), c.stays)):
-				t.Errorf("leadership was moved: %v", err)
+				t.Errorf("leadership was moved, or the error is another: %v", err)
 			}
 		})
 	}
 }
 
-// TestMajorityLost: members that have lost their majority do not agree on a list. The one that they remember is shown.
+// TestMajorityLost checks that after a majority is lost, when the members cannot agree on a list, the list that they
+// remember is used.
 func TestMajorityLost(t *testing.T) {
 	tn := newTenant(t, "a", "b", "c")
 	for _, n := range tn.nodes {
@@ -129,19 +130,20 @@ func TestMajorityLost(t *testing.T) {
 	}
 	tn.node("a").kubelet = dead
 	d := tn.dialer("a")
-	d.member, d.port = 8*time.Second, 8*time.Second // of which half is waited for a majority
+	d.member, d.port = 8*time.Second, 8*time.Second // half of this is spent waiting for a majority
 	found := d.survey(t.Context(), []string{"a", "b", "c"})
 	if q := remediator.Count(found); found.Err != "" || q.Voters != 3 || q.Answering != 0 || !q.Lost() {
-		t.Errorf("%+v", found)
+		t.Errorf("survey = %+v", found)
 	}
 	for _, m := range found.Members {
 		if m.Answers != object.False || m.Why != "etcdserver: no leader" {
-			t.Errorf("%+v", m)
+			t.Errorf("member = %+v", m)
 		}
 	}
 }
 
-// TestPeersAreBounded: an etcd may list many members that no machine has. Peers are not asked about all of them.
+// TestPeersAreBounded checks that peers are asked about only some of the members if an etcd lists many without
+// machines.
 func TestPeersAreBounded(t *testing.T) {
 	tn := newTenant(t, "a")
 	list := []*etcd.Member{{ID: 1, Name: "a"}}
@@ -157,9 +159,9 @@ func TestPeersAreBounded(t *testing.T) {
 	}
 }
 
-// TestWaysLeaveNothing: whatever is opened on any way is closed when the look is over.
+// TestWaysLeaveNothing checks that every connection is closed after a survey.
 func TestWaysLeaveNothing(t *testing.T) {
-	// Of SPDY's connections only the servers of this test have that goroutine.
+	// Only the servers of this test have this goroutine of SPDY connections.
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/moby/spdystream.(*Connection).shutdown"))
 	t.Run("", func(t *testing.T) {
 		tn := newTenant(t, "a", "b", "c")
@@ -168,12 +170,12 @@ func TestWaysLeaveNothing(t *testing.T) {
 		d.alone = patience
 		found := d.survey(t.Context(), []string{"a", "b", "c"})
 		if len(found.Members) != 3 || found.Members[0].Way[:6] != "client" || found.Members[1].Way != "etcdctl in etcd-c" || found.Members[2].Way != "port-forward" {
-			t.Errorf("%+v", found)
+			t.Errorf("survey = %+v", found)
 		}
 	})
 }
 
-// TestEtcdctl: what the real etcdctl prints is understood.
+// TestEtcdctl checks that the output of the real etcdctl is understood.
 func TestEtcdctl(t *testing.T) {
 	file := func(name string) []byte {
 		content, err := os.ReadFile(filepath.Join("testdata", "etcdctl", name))
@@ -197,7 +199,7 @@ func TestEtcdctl(t *testing.T) {
 		{"status.stdout.txt", &etcd.Member{ID: 7, Name: "n1"}, object.Unknown, 0, "member 20841a002de00821 answers in the place of member 7"},
 	} {
 		if a := asked.read(file(c.file), c.member); a.answers != c.answers || a.leader != c.leader || !strings.Contains(a.why, c.why) || (c.why == "") != (a.why == "") {
-			t.Errorf("%s: %+v", c.file, a)
+			t.Errorf("%s: read = %+v", c.file, a)
 		}
 	}
 	for name, want := range map[string]string{
@@ -206,12 +208,12 @@ func TestEtcdctl(t *testing.T) {
 		"nobody.stdout.txt":         "null",
 	} {
 		if said := last(file(name), 1); said != want {
-			t.Errorf("%s: %q", name, said)
+			t.Errorf("%s: last = %q", name, said)
 		}
 	}
 }
 
-// TestClientURL: what a tenant's etcd lists is used only if it is where a member may be.
+// TestClientURL checks that a URL that a tenant's etcd lists is used only if a member can be there.
 func TestClientURL(t *testing.T) {
 	for _, c := range []struct {
 		want string
@@ -223,12 +225,13 @@ func TestClientURL(t *testing.T) {
 		{"", nil},
 	} {
 		if got := clientURL(&etcd.Member{ClientURLs: c.urls}); got != c.want {
-			t.Errorf("%v: %q", c.urls, got)
+			t.Errorf("clientURL(%v) = %q", c.urls, got)
 		}
 	}
 }
 
-// TestReachable: the cache keeps the addresses of a control plane's machines, two at most, and no others.
+// TestReachable checks that the cache keeps at most two addresses of a control plane machine, and none of other
+// machines.
 func TestReachable(t *testing.T) {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}}
 	m.Status.Addresses = clusterv1.MachineAddresses{
@@ -244,6 +247,6 @@ func TestReachable(t *testing.T) {
 	stripMachine(m)
 	stripMachine(worker)
 	if got := m.Status.Addresses; len(got) != 2 || got[0].Address != "10.0.0.7" || got[1].Address != "192.0.2.7" || len(worker.Status.Addresses) > 0 {
-		t.Errorf("%v, of a worker %v", got, worker.Status.Addresses)
+		t.Errorf("got addresses %v, and %v of a worker", got, worker.Status.Addresses)
 	}
 }

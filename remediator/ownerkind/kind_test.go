@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestEveryKindIsWhole: what others rely on for every kind, the next one too.
+// TestEveryKindIsWhole checks what other packages rely on for every kind.
 func TestEveryKindIsWhole(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
@@ -23,7 +23,7 @@ func TestEveryKindIsWhole(t *testing.T) {
 	}
 	for _, k := range All() {
 		if !scheme.Recognizes(k.GroupVersionKind()) || k.Resource == "" {
-			t.Errorf("%+v", k.GroupVersionKind())
+			t.Errorf("kind %+v is not in the scheme, or has no resource", k.GroupVersionKind())
 		}
 		o := k.New()
 		o.SetNamespace("fleet")
@@ -31,27 +31,27 @@ func TestEveryKindIsWhole(t *testing.T) {
 		o.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "a"})
 		read, ok := As(o)
 		if !ok {
-			t.Fatalf("a %T is no owner", o)
+			t.Fatalf("As(%T) = false", o)
 		}
 		if got := read.Owner(); got.Kind != string(k.Name) || got.Name != "a" {
-			t.Errorf("%s is called %+v", k.Name, got)
+			t.Errorf("%s: Owner = %+v", k.Name, got)
 		}
 		if read.SetReplicas(3); read.Replicas() == nil || *read.Replicas() != 3 {
-			t.Errorf("%s: asked for 3 replicas, it has %v", k.Name, read.Replicas())
+			t.Errorf("%s: Replicas after SetReplicas(3) = %v", k.Name, read.Replicas())
 		}
 		if k.Strip(o); *read.Replicas() != 3 {
-			t.Errorf("%s: its replicas are stripped", k.Name)
+			t.Errorf("%s: Strip removed the replicas", k.Name)
 		}
 		if kinds, _, err := scheme.ObjectKinds(k.NewList()); err != nil || kinds[0].Kind != string(k.Name)+"List" {
-			t.Errorf("%s: its list is a %v: %v", k.Name, kinds, err)
+			t.Errorf("%s: kinds of the list = %v, %v", k.Name, kinds, err)
 		}
 	}
 	if _, ok := As(&clusterv1.Machine{}); ok {
-		t.Error("a Machine owns machines")
+		t.Error("As(Machine) = true")
 	}
 }
 
-// TestStrip: what the cache keeps of an owner is what its facts are made of.
+// TestStrip checks that the cache keeps all fields of an owner that facts depend on.
 func TestStrip(t *testing.T) {
 	two, three := int32(2), int32(3)
 	plane := &controlplanev1.KubeadmControlPlane{Spec: controlplanev1.KubeadmControlPlaneSpec{Replicas: &three, Version: "v1.36.0"}}
@@ -78,7 +78,7 @@ func TestStrip(t *testing.T) {
 		}
 		before := facts()
 		if _, deployment := o.(*clusterv1.MachineDeployment); before.Uninitialized || !deployment && before.Refused != "exceeded quota" {
-			t.Errorf("%T: %+v", o, before)
+			t.Errorf("%T: facts = %+v", o, before)
 		}
 		read.strip()
 		if diff := cmp.Diff(before, facts()); diff != "" {
@@ -86,11 +86,12 @@ func TestStrip(t *testing.T) {
 		}
 	}
 	if workers.Spec.Template.Spec.ProviderID != "" {
-		t.Error("what no fact is made of stays")
+		t.Error("Strip kept a field that no fact depends on")
 	}
 }
 
-// With OnDelete outdated machines stay: there is no rollout to wait for, but new machines come from another MachineSet.
+// TestRolloutStrategy checks that a MachineDeployment with OnDelete is not reported as rolling out, because outdated
+// machines stay.
 func TestRolloutStrategy(t *testing.T) {
 	outdated := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: "v1.30.0"}}
 	for strategy, want := range map[clusterv1.MachineDeploymentRolloutStrategyType]remediator.OwnerFacts{
@@ -147,7 +148,7 @@ func TestRollingOut(t *testing.T) {
 				machines = append(machines, m)
 			}
 			if got := rollingOut(machines, "v1.36.0"); got != c.want {
-				t.Errorf("%q, not %q", got, c.want)
+				t.Errorf("rollingOut = %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -162,7 +163,7 @@ func TestOf(t *testing.T) {
 		{"controlplane.cluster.x-k8s.io/v1beta1", "RKE2ControlPlane", "RKE2ControlPlane"},
 	} {
 		if got := Of(&metav1.OwnerReference{APIVersion: c.apiVersion, Kind: c.kind}); got != c.want {
-			t.Errorf("%s %s: %s", c.apiVersion, c.kind, got)
+			t.Errorf("Of(%s %s) = %s", c.apiVersion, c.kind, got)
 		}
 	}
 }
@@ -172,17 +173,17 @@ func TestOwnerOfSet(t *testing.T) {
 	s := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "1"}, Spec: clusterv1.MachineSetSpec{ClusterName: "c"}}
 	want := remediator.Owner{Kind: "MachineSet", Namespace: "n", Name: "s", UID: "1", Cluster: "c"}
 	if got := (set{MachineSet: s}).Owner(); got != want {
-		t.Errorf("%+v", got)
+		t.Errorf("Owner = %+v", got)
 	}
 	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: "d", UID: "2", Controller: &yes}}
 	want = remediator.Owner{Kind: "MachineDeployment", Namespace: "n", Name: "d", UID: "2", Cluster: "c"}
 	if got := (set{MachineSet: s}).Owner(); got != want {
-		t.Errorf("%+v", got)
+		t.Errorf("Owner = %+v", got)
 	}
 }
 
-// TestSetsByAge: the MachineSet that a MachineDeployment keeps machines of is the last, even where it is older than another
-// one, as after a rollback.
+// TestSetsByAge checks that the current MachineSet of a MachineDeployment is sorted last, even if it is older than
+// another one, as after a rollback.
 func TestSetsByAge(t *testing.T) {
 	now := time.Now()
 	of := func(name, revision string, age time.Duration) clusterv1.MachineSet {

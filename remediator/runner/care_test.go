@@ -14,13 +14,13 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// fragmented is a world with members of etcd whose databases have much free space; the first leads.
+// fragmented is a world whose etcd members, the first of which leads, have databases with much free space.
 type fragmented struct {
 	*world
 	sizes map[string]int64
 	done  []string // the members that were defragmented
 	fails error
-	given map[remediator.ActionType]time.Duration // how long each write may take
+	given map[remediator.ActionType]time.Duration // the timeout of each type of action
 }
 
 func newFragmented(name string) *fragmented {
@@ -67,43 +67,44 @@ func (w *fragmented) reconcile(t *testing.T, r *runner.Runner) {
 	w.now = w.now.Add(time.Minute)
 }
 
-// TestDefragmentationIsPaced: one member after another, the leader last, with the pause of the policy between them, and none a second time.
+// TestDefragmentationIsPaced checks that members are defragmented once each, one after the other and the leader last,
+// with the policy's pause between them.
 func TestDefragmentationIsPaced(t *testing.T) {
 	l, w := logtest.Open(t), newFragmented("paced")
 	r := w.process(t, "one", l)
 	for minute := range 60 {
 		w.reconcile(t, r)
 		if most := 1 + minute/10; len(w.done) > most {
-			t.Fatalf("%d members were defragmented in %d minutes", len(w.done), minute)
+			t.Fatalf("%d members were defragmented after %d minutes", len(w.done), minute)
 		}
 	}
 	if len(w.done) != 3 || w.done[0] != "m2" || w.done[1] != "m3" || w.done[2] != "m1" {
-		t.Errorf("%v were defragmented", w.done)
+		t.Errorf("defragmented %v, want m2, m3 and m1", w.done)
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); s.Care.Active != nil || len(s.Care.Done) == 0 {
-		t.Errorf("%+v", s.Care)
+		t.Errorf("care = %+v", s.Care)
 	}
 }
 
-// TestADefragmentationHasItsOwnTime: a large database takes longer than a turn may, up to the deadline that the policy gives it; no other
-// write does.
+// TestADefragmentationHasItsOwnTime checks that a defragmentation may take longer than a turn, up to the policy's
+// deadline, while other writes may not.
 func TestADefragmentationHasItsOwnTime(t *testing.T) {
 	l, w := logtest.Open(t), newFragmented("large")
 	w.facts.Policy.Defragmentation.Deadline = 5 * time.Minute
-	w.facts.Machines[0].DeleteMark = remediator.DeleteValue // that an earlier remediation left
+	w.facts.Machines[0].DeleteMark = remediator.DeleteValue // left by an earlier remediation
 	r := w.process(t, "one", l)
 	for range 3 {
 		w.reconcile(t, r)
 	}
 	if given := w.given[remediator.Defragment]; given <= 3*time.Minute || given > 5*time.Minute {
-		t.Errorf("a defragmentation may take %s", given)
+		t.Errorf("timeout of a defragmentation = %s", given)
 	}
 	if given := w.given[remediator.SetDelete]; given <= 0 || given > time.Minute {
-		t.Errorf("another write may take %s", given)
+		t.Errorf("timeout of another write = %s", given)
 	}
 }
 
-// fragmentedFleet are worlds, by the names of their clusters.
+// fragmentedFleet maps the names of clusters to their worlds.
 type fragmentedFleet map[string]*fragmented
 
 func (m fragmentedFleet) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
@@ -118,8 +119,8 @@ func (m fragmentedFleet) Perform(ctx context.Context, f *remediator.Facts, a rem
 	return m[f.Owner.Cluster].Perform(ctx, f, a)
 }
 
-// TestOneDefragmentationInTheFleet: while the member of one control plane is defragmented, that of another one waits, also in another
-// process. One that does not end keeps it waiting no longer than its deadline.
+// TestOneDefragmentationInTheFleet checks that a defragmentation waits while a member of another control plane is
+// defragmented, also in another process, but no longer than its deadline.
 func TestOneDefragmentationInTheFleet(t *testing.T) {
 	l, one, two := logtest.Open(t), newFragmented("one"), newFragmented("two")
 	one.fails = errors.New("the connection broke")
@@ -146,7 +147,7 @@ func TestOneDefragmentationInTheFleet(t *testing.T) {
 	}
 	reconcile(one)
 	reconcile(two)
-	now = now.Add(time.Minute) // by then each is asked for the first time
+	now = now.Add(time.Minute) // each owner is asked for the first time by then
 	for range 3 {
 		reconcile(one)
 		reconcile(two)
@@ -155,15 +156,16 @@ func TestOneDefragmentationInTheFleet(t *testing.T) {
 	reconcile(two)
 	now = now.Add(59 * time.Second)
 	if reconcile(two); len(one.done) != 1 || len(two.done) != 0 {
-		t.Fatalf("of one %v, of the other %v were defragmented", one.done, two.done)
+		t.Fatalf("defragmented %v of the first and %v of the second, want 1 and none", one.done, two.done)
 	}
 	now = now.Add(time.Minute)
 	if reconcile(two); len(two.done) != 1 {
-		t.Errorf("of the other %v were defragmented", two.done)
+		t.Errorf("defragmented %v of the second, want 1", two.done)
 	}
 }
 
-// TestDefragmentationOutlivesTheProcess: one that has recorded it dies. The next one carries it out, or says that it was not in time.
+// TestDefragmentationOutlivesTheProcess checks that after a process died that recorded a defragmentation, the next
+// process performs it, or records that it failed if the deadline has passed.
 func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 	for name, c := range map[string]struct {
 		after   time.Duration
@@ -172,7 +174,7 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 	}{
 		"in time": {10 * time.Second, remediator.DefragmentationDone, 1},
 		"late":    {5 * time.Minute, remediator.DefragmentationFailed, 0},
-		// It takes a minute, and not until a time that is hours ahead.
+		// The timeout is a minute, not the time until a deadline that is hours ahead.
 		"after the clock was set back": {-5 * time.Hour, remediator.DefragmentationDone, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,21 +194,21 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 			w.reconcile(t, r)
 			w.now = w.now.Add(-50 * time.Second)
 			if len(w.done) != c.done {
-				t.Fatalf("%v were defragmented", w.done)
+				t.Fatalf("defragmented %v", w.done)
 			}
 			if given := w.given[remediator.Defragment]; given > time.Minute {
-				t.Errorf("the defragmentation may take %s", given)
+				t.Errorf("timeout of the defragmentation = %s", given)
 			}
 			w.reconcile(t, r)
 			if s := stateOf(t, l, owner); s.Care.Active != nil || s.Care.Failed != (c.outcome == remediator.DefragmentationFailed) {
-				t.Errorf("%+v", s.Care)
+				t.Errorf("care = %+v", s.Care)
 			}
 		})
 	}
 }
 
-// TestDefragmentationsTakeTurns: a control plane that finds the members of others in its way follows as soon as they are done, in the order
-// in which they came, and not at its next survey. So none that fails again and again keeps it waiting for longer.
+// TestDefragmentationsTakeTurns checks that control planes that wait for others are served in order, as soon as the
+// others have finished and not at their next survey, even if each defragmentation fails.
 func TestDefragmentationsTakeTurns(t *testing.T) {
 	l, fleet := logtest.Open(t), make(fragmentedFleet)
 	names := []string{"one", "two", "three"}
@@ -221,7 +223,7 @@ func TestDefragmentationsTakeTurns(t *testing.T) {
 	now := fleet["one"].now
 	r.Observer, r.Executor, r.Now = fleet, fleet, func() time.Time { return now }
 	var order []string
-	asks := make(map[string]int) // of those that wait
+	asks := make(map[string]int) // surveys of waiting control planes
 	reconcile := func(name string) {
 		t.Helper()
 		w := fleet[name]
@@ -240,7 +242,7 @@ func TestDefragmentationsTakeTurns(t *testing.T) {
 	for _, name := range names {
 		reconcile(name)
 	}
-	now = now.Add(24 * time.Hour) // by then each is asked for the first time
+	now = now.Add(24 * time.Hour) // each owner is asked for the first time by then
 	for _, name := range names {
 		reconcile(name)
 		now = now.Add(time.Second)
@@ -254,9 +256,9 @@ func TestDefragmentationsTakeTurns(t *testing.T) {
 		reconcile(next)
 	}
 	if !slices.Equal(order, names) {
-		t.Errorf("defragmented: %v", order)
+		t.Errorf("defragmented %v", order)
 	}
 	if asks["two"] != 1 || asks["three"] != 1 {
-		t.Errorf("asked while they waited: %v", asks)
+		t.Errorf("surveys while waiting = %v, want 1 each", asks)
 	}
 }

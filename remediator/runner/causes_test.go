@@ -9,7 +9,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// caused makes sure that each event about an owner names an earlier one that it follows from, but for claims and what was observed.
+// caused checks that each event of an owner names an earlier event as its cause, except claims and observations.
 func caused(t *testing.T, l aggregate.Log, owner remediator.Owner) {
 	t.Helper()
 	earlier := make(map[string]bool)
@@ -22,7 +22,7 @@ func caused(t *testing.T, l aggregate.Log, owner remediator.Owner) {
 		for _, e := range events {
 			name := strings.Split(strings.TrimPrefix(e.Type, "dev.scute.remediation."), ".")[0]
 			if !earlier[e.Causation] && !(e.Causation == "" && slices.Contains(roots, name)) {
-				t.Errorf("event %s %s of %s follows from %q", e.ID, e.Type, owner.Name, e.Causation)
+				t.Errorf("event %s %s of %s has the cause %q", e.ID, e.Type, owner.Name, e.Causation)
 			}
 			earlier[e.ID] = true
 		}

@@ -8,8 +8,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestTheWindowOfAnotherOwnerWhenTheClockIsSetBack: what an owner without a turn has begun counts no longer than the window; for a process
-// that starts after that, from when it read the log, which it does again before it begins something for the first time.
+// TestTheWindowOfAnotherOwnerWhenTheClockIsSetBack checks that after the clock is set back, a remediation of an owner
+// without turns counts no longer than the window. For a process that starts later, the window begins when it reads the
+// log, which it does again before it starts its first remediation.
 func TestTheWindowOfAnotherOwnerWhenTheClockIsSetBack(t *testing.T) {
 	for restarted, windows := range map[bool]int{false: 1, true: 2} {
 		l, fleet := logtest.Open(t), namespaces(2, remediator.FleetLimits{})
@@ -28,18 +29,18 @@ func TestTheWindowOfAnotherOwnerWhenTheClockIsSetBack(t *testing.T) {
 		for range 2 * windows {
 			inOrder(t, p, fleet.worlds[1:])
 			if s := stateOf(t, l, waits.facts.Owner.Owner); s.Active != nil || s.Unhealthy["m1"].Decision.Rule != "window" {
-				t.Fatalf("restarted %t: it does not wait: %+v", restarted, s.Unhealthy["m1"].Decision)
+				t.Fatalf("restarted %t: does not wait for the window: %+v", restarted, s.Unhealthy["m1"].Decision)
 			}
 			fleet.worlds[0].now, waits.now = fleet.worlds[0].now.Add(31*time.Minute), waits.now.Add(31*time.Minute)
 		}
 		if inOrder(t, p, fleet.worlds[1:]); stateOf(t, l, waits.facts.Owner.Owner).Active == nil {
-			t.Errorf("restarted %t: it waits for longer than the window", restarted)
+			t.Errorf("restarted %t: waits longer than the window", restarted)
 		}
 	}
 }
 
-// TestNoAnswerFromBeforeTheClockWasSetBack: while an owner is surging, an answer of etcd that is some seconds old will do. One from before
-// the clock was set back does not, and a cluster that is not seen is told of after some seconds.
+// TestNoAnswerFromBeforeTheClockWasSetBack checks that an answer of etcd from before the clock was set back is not
+// reused during a surge, and that an unreachable cluster is reported after some seconds.
 func TestNoAnswerFromBeforeTheClockWasSetBack(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("set-back")
 	w.failNode(0)
@@ -58,6 +59,6 @@ func TestNoAnswerFromBeforeTheClockWasSetBack(t *testing.T) {
 		w.now = w.now.Add(11 * time.Second)
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); s.Active == nil || s.Active.Frozen != "quorum" {
-		t.Errorf("it is not frozen: %+v", s.Active)
+		t.Errorf("remediation is not frozen: %+v", s.Active)
 	}
 }

@@ -1,6 +1,6 @@
 package runner
 
-// Owners is the number of owners that the view knows.
+// Owners returns the number of owners in the view.
 func (v *Remediations) Owners() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -17,7 +17,7 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// namespaces are worlds of as many clusters, each with its own namespace and policy. All have an unhealthy machine.
+// namespaces returns the worlds of n clusters, each with its own namespace and policy and one unhealthy machine.
 func namespaces(n int, limits remediator.FleetLimits) *many {
 	m := &many{}
 	for i := range n {
@@ -35,7 +35,7 @@ func namespaces(n int, limits remediator.FleetLimits) *many {
 	return m
 }
 
-// count the machines that policies select.
+// count counts the machines that policies select.
 func (m *many) count() {
 	selected, watched := make(remediator.NamespaceCounts), make(map[string]int)
 	for _, w := range m.worlds {
@@ -49,7 +49,7 @@ func (m *many) count() {
 	}
 }
 
-// process is the runner of a process that looks after all of them.
+// process returns the runner of a process that reconciles all owners.
 func (m *many) process(t *testing.T, name string, l aggregate.Log) *runner.Runner {
 	t.Helper()
 	view := runner.NewRemediations(nil)
@@ -74,7 +74,7 @@ func (m *many) process(t *testing.T, name string, l aggregate.Log) *runner.Runne
 	return r
 }
 
-// turns gives all owners a turn at the same moment, each by one of the processes.
+// turns reconciles all owners at the same moment, distributed over the processes.
 func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Runner) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -88,7 +88,7 @@ func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Run
 	group.Wait()
 }
 
-// active counts the remediations in progress, and names the rules that the others wait by.
+// active returns the number of remediations in progress, and the rules that the other owners wait for.
 func (m *many) active(t *testing.T, l aggregate.Log) (active int, rules []string) {
 	t.Helper()
 	for _, w := range m.worlds {
@@ -105,7 +105,8 @@ func (m *many) active(t *testing.T, l aggregate.Log) (active int, rules []string
 	return active, slices.Compact(rules)
 }
 
-// A limit of the fleet holds for owners of different policies that are decided on at the same moment, and after a restart.
+// TestFleetAtOnce checks that a fleet limit holds for owners of different policies that are reconciled at the same
+// moment, and after a restart.
 func TestFleetAtOnce(t *testing.T) {
 	for rule, limits := range map[string]remediator.FleetLimits{
 		"fleet-at-once":          {AtOnce: 3},
@@ -117,26 +118,26 @@ func TestFleetAtOnce(t *testing.T) {
 			first := fleet.process(t, "first", l)
 			fleet.turns(t.Context(), t, first)
 			if active, rules := fleet.active(t, l); active != 3 || !slices.Equal(rules, []string{rule}) {
-				t.Errorf("%d in progress at once, the limit is 3; the others wait by %v", active, rules)
+				t.Errorf("%d in progress, want 3; the others wait for %v", active, rules)
 			}
 			if f := first.Fleet(fleet.worlds[0].facts.Fleet); f.Active["a"] != 3 || f.Unhealthy["a"] != 12 {
-				t.Errorf("in progress %v, unhealthy %v", f.Active, f.Unhealthy)
+				t.Errorf("got %v in progress and %v unhealthy", f.Active, f.Unhealthy)
 			}
 			second := fleet.process(t, "second", l)
 			if f := second.Fleet(fleet.worlds[0].facts.Fleet); f.Active["a"] != 3 || f.Unhealthy["a"] != 12 {
-				t.Errorf("after a restart, in progress %v, unhealthy %v", f.Active, f.Unhealthy)
+				t.Errorf("after a restart: got %v in progress and %v unhealthy", f.Active, f.Unhealthy)
 			}
-			slices.Reverse(fleet.worlds) // those that wait come first
+			slices.Reverse(fleet.worlds) // waiting owners come first
 			fleet.turns(t.Context(), t, second)
 			if active, _ := fleet.active(t, l); active != 3 {
-				t.Errorf("%d in progress after a restart, the limit is 3", active)
+				t.Errorf("%d in progress after a restart, want 3", active)
 			}
 		})
 	}
 }
 
-// A control plane that only a limit keeps waiting is not asked for its members of etcd at each look; before anything is begun
-// for it, it is.
+// TestALimitKeepsEtcdFromBeingAsked checks that etcd is not asked in each turn while only a limit keeps a control plane
+// waiting, but is asked before a remediation starts.
 func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(2, remediator.FleetLimits{AtOnce: 1})
 	p := fleet.process(t, "one", l)
@@ -145,54 +146,56 @@ func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
 	}
 	first, second := fleet.worlds[0], fleet.worlds[1]
 	if first.asked == 0 || second.asked != 0 {
-		t.Errorf("asked %d times where something was begun, %d times where a limit keeps it waiting", first.asked, second.asked)
+		t.Errorf("etcd was asked %d times for the started remediation and %d times for the waiting one", first.asked, second.asked)
 	}
-	for range 6 { // until the first is replaced
+	for range 6 { // until the first machine is replaced
 		first.owner()
 		inOrder(t, p, fleet.worlds[:1])
 	}
 	inOrder(t, p, fleet.worlds[1:])
 	if s := stateOf(t, l, second.facts.Owner.Owner); s.Active == nil || second.asked == 0 {
-		t.Errorf("asked %d times, and nothing is begun: %+v", second.asked, s.Unhealthy["m1"].Decision)
+		t.Errorf("etcd was asked %d times, and no remediation was started: %+v", second.asked, s.Unhealthy["m1"].Decision)
 	}
 }
 
-// While a failure domain fails, the members of etcd are not asked for a machine whose replacement would be made there by any method: an
-// outage may concern every control plane there is. They are asked where the method decides about the place.
+// TestAFailingDomainKeepsEtcdFromBeingAsked checks that while a failure domain fails, which may affect all control
+// planes, etcd is not asked for a machine whose replacement would be created there by any method. It is asked if the
+// method decides about the failure domain.
 func TestAFailingDomainKeepsEtcdFromBeingAsked(t *testing.T) {
 	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Minute}}
 	l, fleet := logtest.Open(t), namespaces(12, limits)
 	p := fleet.process(t, "one", l)
 	elsewhere := fleet.worlds[11]
-	for i, domain := range []string{"c", "a", "b"} { // the unhealthy machine is not in the one that fails
+	for i, domain := range []string{"c", "a", "b"} { // the unhealthy machine is not in the failing domain
 		elsewhere.facts.Machines[i].FailureDomain = domain
 	}
 	inOrder(t, p, fleet.worlds)
 	inOrder(t, p, fleet.worlds[6:])
 	for i, w := range fleet.worlds[6:11] {
 		if s := stateOf(t, l, w.facts.Owner.Owner); s.Unhealthy["m1"].Decision.Rule != "failure-domain" || w.asked != 0 {
-			t.Errorf("cluster %d was asked %d times: %+v", 6+i, w.asked, s.Unhealthy["m1"].Decision)
+			t.Errorf("etcd of cluster %d was asked %d times: %+v", 6+i, w.asked, s.Unhealthy["m1"].Decision)
 		}
 	}
 	if elsewhere.asked == 0 {
-		t.Error("a cluster was not asked, although the method decides where the replacement is made")
+		t.Error("etcd was not asked although the method decides where the replacement is created")
 	}
 }
 
-// Two processes that both believe to lead do not exceed a limit together, whatever each of them has seen of the log.
+// TestTwoProcessesTogetherKeepTheLimit checks that two processes that both believe to be the leader do not exceed a
+// limit together, even if they have read different parts of the log.
 func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(16, remediator.FleetLimits{AtOnce: 3})
 	one, two := fleet.process(t, "one", l), fleet.process(t, "two", l)
 	for range 2 {
 		fleet.turns(t.Context(), t, one, two)
 		if active, _ := fleet.active(t, l); active != 3 {
-			t.Errorf("%d in progress, the limit is 3", active)
+			t.Errorf("%d in progress, want 3", active)
 		}
 	}
 }
 
-// A process stops between its admission and its beginning, and continues when another has begun as much as the limit
-// allows: that one has counted it, or has claimed the owner.
+// TestAnAdmissionThatCameToNothing checks that the limit holds if a process stops between admitting and starting a
+// remediation and resumes after another process has used the limit.
 func TestAnAdmissionThatCameToNothing(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(4, remediator.FleetLimits{AtOnce: 1})
 	stopped, goOn := make(chan struct{}), make(chan struct{})
@@ -211,14 +214,15 @@ func TestAnAdmissionThatCameToNothing(t *testing.T) {
 	}
 	close(goOn)
 	if err := <-late; err != nil {
-		t.Log("the one that stopped says:", err)
+		t.Log("error of the stopped process:", err)
 	}
 	if active, _ := fleet.active(t, l); active != 1 {
-		t.Errorf("%d in progress, the limit is 1", active)
+		t.Errorf("%d in progress, want 1", active)
 	}
 }
 
-// Each process makes one append, and dies: what it did is a step that the next one does not make again, so that something begins.
+// TestProcessesOfOneAppend checks that a remediation starts even if each process dies after one append, because the
+// next process does not repeat the step.
 func TestProcessesOfOneAppend(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(1, remediator.FleetLimits{AtOnce: 1})
 	for life := range 12 {
@@ -230,11 +234,11 @@ func TestProcessesOfOneAppend(t *testing.T) {
 			t.Log(err)
 		}
 	}
-	t.Error("nothing begins, however often a new process continues")
+	t.Error("no remediation was started by any of the processes")
 }
 
-// The owner that passed the turnstile last has an event of a newer version: its own turns fail, and others begin. What
-// was begun for it before counts, and a process that has named it there begins nothing more for it.
+// TestAnUnreadableOwnerStopsOnlyItself checks that an event of a newer version makes only the turns of the owner that
+// has it fail. Remediations of that owner still count, and no more are started for it.
 func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(3, remediator.FleetLimits{AtOnce: 2})
 	owner := fleet.worlds[2].facts.Owner.Owner
@@ -255,23 +259,23 @@ func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	for _, name := range []string{"two", "three"} {
 		p := fleet.process(t, name, l)
 		if _, err := p.Reconcile(t.Context(), owner); !errors.Is(err, eventlog.ErrUnknownType) {
-			t.Errorf("%s: the owner's own turn: %v", name, err)
+			t.Errorf("%s: Reconcile of the unreadable owner = %v", name, err)
 		}
 		for _, w := range fleet.worlds[:2] {
 			if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: Reconcile = %v", name, err)
 			}
 		}
 		if f := p.Fleet(fleet.worlds[0].facts.Fleet); f.Active["a"] != 2 {
-			t.Errorf("%s: in progress %v, want 2 with that of the owner that cannot be read", name, f.Active)
+			t.Errorf("%s: %v in progress, want 2 including that of the unreadable owner", name, f.Active)
 		}
 	}
 	if last := records(t, l, owner); len(last) != len(stored)+2 {
-		t.Errorf("%d commits of the owner, want %d and one claim", len(last), len(stored)+1)
+		t.Errorf("got %d commits of the owner, want %d and one claim", len(last), len(stored)+1)
 	}
 }
 
-// hostile puts the first n worlds into one namespace, whose policy allows everything and never times out.
+// hostile moves the first n worlds to one namespace, whose policy allows everything and never times out.
 func (m *many) hostile(n int, dryRun bool) (rest []*world) {
 	for _, w := range m.worlds[:n] {
 		p := &w.facts.Policy
@@ -283,7 +287,7 @@ func (m *many) hostile(n int, dryRun bool) (rest []*world) {
 	return m.worlds[n:]
 }
 
-// inOrder gives owners a turn, one after the other.
+// inOrder reconciles owners one after the other.
 func inOrder(t *testing.T, p *runner.Runner, worlds []*world) {
 	t.Helper()
 	for _, w := range worlds {
@@ -293,8 +297,8 @@ func inOrder(t *testing.T, p *runner.Runner, worlds []*world) {
 	}
 }
 
-// One namespace makes up unhealthy machines, and another one healthy machines: for others there is no mass failure because of the
-// first, nor none because of the second.
+// TestOneNamespaceMakesNoMassFailure checks that one namespace with invented unhealthy machines causes no mass failure
+// for others, and that a namespace with invented healthy machines does not hide a mass failure.
 func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 	mass := remediator.MassFailure{Percent: 20, Floor: 4, Cooldown: 10 * time.Minute}
 	for name, limits := range map[string]remediator.FleetLimits{"fleet": {Mass: mass}, "domain": {DomainMass: mass}} {
@@ -305,9 +309,9 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 				p := fleet.process(t, "one", l)
 				inOrder(t, p, fleet.worlds)
 				if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
-					t.Errorf("one namespace keeps another from beginning: %+v", s.Unhealthy["m1"].Decision)
+					t.Errorf("another namespace blocks the remediation: %+v", s.Unhealthy["m1"].Decision)
 				}
-				for i := range rest { // it ends its own mass failure, and none passes for the others
+				for i := range rest { // the namespace ends its own mass failure, which must not start a cooldown for others
 					rest[i].recover(0)
 				}
 				for _, w := range fleet.worlds[:10] {
@@ -318,13 +322,13 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 				rest[0].failNode(1)
 				inOrder(t, p, rest)
 				if s := stateOf(t, l, rest[0].facts.Owner.Owner); strings.Contains(s.Unhealthy["m2"].Decision.Rule, "cooldown") {
-					t.Errorf("one namespace keeps another waiting after its mass failure: %+v", s.Unhealthy["m2"].Decision)
+					t.Errorf("the mass failure of another namespace caused a cooldown: %+v", s.Unhealthy["m2"].Decision)
 				}
 			})
 		}
 		t.Run(name+" is hidden", func(t *testing.T) {
 			l, fleet := logtest.Open(t), namespaces(8, limits)
-			for _, w := range fleet.worlds { // a machine of each is about to be unhealthy
+			for _, w := range fleet.worlds { // a machine of each cluster is about to become unhealthy
 				w.now = w.now.Add(-90 * time.Second)
 			}
 			fleet.worlds[0].facts.Fleet.Selected.Add(remediator.PolicyGroup{Namespace: "hostile"}, "a", 1000)
@@ -335,7 +339,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 			}
 			inOrder(t, p, fleet.worlds)
 			if active, rules := fleet.active(t, l); active != 0 {
-				t.Errorf("%d in progress; the others wait by %v", active, rules)
+				t.Errorf("%d in progress, want 0; the others wait for %v", active, rules)
 			}
 		})
 	}
@@ -355,7 +359,7 @@ func (m *oneAppend) Append(ctx context.Context, c eventlog.Commit) (eventlog.Rec
 	return m.Log.Append(ctx, c)
 }
 
-// halting is the log of a process that is stopped when it is about to append the beginning of something.
+// halting is the log of a process that is stopped before it appends the start of a surge.
 type halting struct {
 	aggregate.Log
 	stopped, goOn chan struct{}
@@ -372,12 +376,12 @@ func (h *halting) Append(ctx context.Context, c eventlog.Commit) (eventlog.Recei
 	return h.Log.Append(ctx, c)
 }
 
-// A failure domain fails: nothing is begun for any of its machines, whatever order the owners come in, before a restart and
-// after it; and when it has recovered, its cooldown is that of the log.
+// TestFailureDomainFails checks that no remediation starts in a failing failure domain, whatever the order of owners,
+// before and after a restart, and that its cooldown is derived from the log.
 func TestFailureDomainFails(t *testing.T) {
 	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Hour}}
 	l, fleet := logtest.Open(t), namespaces(8, limits)
-	failing := func(at time.Duration) { // a check's time is running
+	failing := func(at time.Duration) { // the timeout of a check is running
 		for _, w := range fleet.worlds {
 			w.now = w.now.Add(at)
 		}
@@ -388,26 +392,26 @@ func TestFailureDomainFails(t *testing.T) {
 	failing(90 * time.Second)
 	fleet.turns(t.Context(), t, first)
 	if active, rules := fleet.active(t, l); active != 0 || !slices.Equal(rules, []string{"failure-domain"}) {
-		t.Fatalf("%d in progress in a failure domain that fails; wait by %v", active, rules)
+		t.Fatalf("%d in progress in the failing domain, want 0; the others wait for %v", active, rules)
 	}
 	for _, w := range fleet.worlds[2:] {
 		w.recover(0)
 	}
 	second := fleet.process(t, "second", l)
-	for range 2 { // the marks come off in the first
+	for range 2 { // the first turn removes the annotations
 		fleet.turns(t.Context(), t, second)
 	}
 	if active, rules := fleet.active(t, l); active != 0 || !slices.Contains(rules, "failure-domain-cooldown") {
-		t.Errorf("%d in progress after the failure domain recovered; wait by %v", active, rules)
+		t.Errorf("%d in progress after the domain recovered, want 0; the others wait for %v", active, rules)
 	}
 	third := fleet.process(t, "third", l)
 	if f := third.Fleet(fleet.worlds[0].facts.Fleet); f.Passed["a"].IsZero() || f.Unhealthy["a"] != 2 {
-		t.Errorf("after a restart: passed %v, unhealthy %v", f.Passed, f.Unhealthy)
+		t.Errorf("after a restart: passed = %v, unhealthy = %v", f.Passed, f.Unhealthy)
 	}
 }
 
-// A few machines are unhealthy, of very many that the policy watches: that is no mass failure for a process that has just started, whichever
-// owners come first.
+// TestNoMassFailureAfterARestart checks that a few unhealthy machines among many are no mass failure for a process that has
+// just started, whichever owners are reconciled first.
 func TestNoMassFailureAfterARestart(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(12, remediator.FleetLimits{})
 	for _, w := range fleet.worlds {
@@ -417,7 +421,7 @@ func TestNoMassFailureAfterARestart(t *testing.T) {
 	for _, w := range fleet.worlds[6:] {
 		w.recover(0)
 	}
-	fleet.count() // of 36 machines 6 are unhealthy
+	fleet.count() // 6 of 36 machines are unhealthy
 	inOrder(t, fleet.process(t, "first", l), slices.Concat(fleet.worlds[6:], fleet.worlds[:6]))
 	for _, name := range []string{"second", "third"} {
 		inOrder(t, fleet.process(t, name, l), fleet.worlds[:6])
@@ -429,7 +433,8 @@ func TestNoMassFailureAfterARestart(t *testing.T) {
 	}
 }
 
-// A remediation that takes longer than some hours, in a cluster that somebody has paused, keeps no other owner of its policy waiting.
+// TestAStuckRemediationDoesNotUseUpThePolicy checks that a remediation that is stuck for hours, such as in a paused
+// cluster, stops blocking other owners of its policy.
 func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(2, remediator.FleetLimits{})
 	for _, w := range fleet.worlds {
@@ -442,7 +447,7 @@ func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
 	waits := fleet.worlds[1].facts.Owner.Owner
 	for _, later := range []time.Duration{remediator.CountsFor - 10*time.Second, 20 * time.Second} {
 		if s := stateOf(t, l, waits); s.Active != nil || s.Unhealthy["m1"].Decision.Rule != "at-once" || s.Unhealthy["m1"].Decision.Next == "" {
-			t.Fatalf("the limit of the policy does not hold, or nobody is told what to do: %+v", s.Unhealthy["m1"].Decision)
+			t.Fatalf("decision = %+v, want to wait for the limit, with advice", s.Unhealthy["m1"].Decision)
 		}
 		for _, w := range fleet.worlds {
 			w.now = w.now.Add(later)
@@ -450,14 +455,15 @@ func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
 		inOrder(t, p, fleet.worlds)
 	}
 	if s := stateOf(t, l, waits); s.Active == nil {
-		t.Errorf("nothing is begun: %+v", s.Unhealthy["m1"].Decision)
+		t.Errorf("no remediation was started: %+v", s.Unhealthy["m1"].Decision)
 	}
 	if total := p.Totals("fleet", "repair"); total.Active != 2 {
-		t.Errorf("%d remediations in progress, want both", total.Active)
+		t.Errorf("got %d remediations in progress, want 2", total.Active)
 	}
 }
 
-// What was begun for an owner counts within its window though the owner is deleted: else a user who may delete owners could begin without a limit.
+// TestADeletedOwnerCountsInTheWindow checks that remediations of a deleted owner count within their window. Otherwise,
+// a user who may delete owners could start remediations without limit.
 func TestADeletedOwnerCountsInTheWindow(t *testing.T) {
 	for rule, limit := range map[string]func(*world){
 		"window":       func(w *world) { w.facts.Policy.Limits.PerWindow = 1 },
@@ -478,17 +484,17 @@ func TestADeletedOwnerCountsInTheWindow(t *testing.T) {
 				inOrder(t, p, fleet.worlds[:1])
 			}
 			if s := stateOf(t, l, gone.facts.Owner.Owner); len(s.Starts) != 1 || remediator.Due(&s) {
-				t.Fatalf("begun %v, in progress %+v, unhealthy %+v", s.Starts, s.Active, s.Unhealthy)
+				t.Fatalf("starts = %v, in progress %+v, unhealthy %+v", s.Starts, s.Active, s.Unhealthy)
 			}
 			inOrder(t, p, fleet.worlds[1:])
 			if s := stateOf(t, l, rest.facts.Owner.Owner); s.Active != nil || s.Unhealthy["m1"].Decision.Rule != rule {
-				t.Errorf("more is begun than the limit allows: %+v", s.Unhealthy["m1"].Decision)
+				t.Errorf("decision = %+v, want to wait for the limit", s.Unhealthy["m1"].Decision)
 			}
 			rest.now = rest.now.Add(2 * time.Hour)
 			gone.now = rest.now
 			inOrder(t, p, fleet.worlds[1:])
 			if s := stateOf(t, l, rest.facts.Owner.Owner); s.Active == nil {
-				t.Errorf("nothing is begun after the window: %+v", s.Unhealthy["m1"].Decision)
+				t.Errorf("no remediation was started after the window: %+v", s.Unhealthy["m1"].Decision)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// forgotten is a process whose view has dropped the owner, two years after its machine was replaced.
+// forgotten returns a process whose view has dropped the owner, two years after its machine was replaced.
 func forgotten(t *testing.T, l *eventlog.Log, w *world) *runner.Runner {
 	t.Helper()
 	w.failNode(1)
@@ -22,31 +22,31 @@ func forgotten(t *testing.T, l *eventlog.Log, w *world) *runner.Runner {
 	w.now = w.now.Add(2 * 366 * 24 * time.Hour)
 	r := process(t, "second", l, w)
 	list := records(t, l, w.facts.Owner.Owner)
-	for range 2 { // reduced, and dropped
+	for range 2 { // it is reduced first, then dropped
 		if n := r.View.Owners(); n == 0 {
-			t.Error("it is dropped at once")
+			t.Error("the owner was dropped at once")
 		}
 		r.View.Forget(list[len(list)-1].Seq+1, w.now)
 	}
 	if n := r.View.Owners(); n != 0 {
-		t.Fatalf("%d owners are left", n)
+		t.Fatalf("got %d owners, want 0", n)
 	}
 	return r
 }
 
-// TestAForgottenOwnerReturns: the process reads the log before it writes anything, and says again who the owner is. So a view that has
-// forgotten it knows all that counts.
+// TestAForgottenOwnerReturns checks that the process reads the log before it writes anything and records the owner
+// again, so that a view that has forgotten the owner is complete again.
 func TestAForgottenOwnerReturns(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("returns")
 	r := forgotten(t, l, w)
 	before := records(t, l, w.facts.Owner.Owner)
 	w.before = func(remediator.Action) error {
 		if len(records(t, l, w.facts.Owner.Owner)) == len(before) {
-			t.Error("something is written of which the log knows nothing")
+			t.Error("an action was performed before its event was appended")
 		}
 		return nil
 	}
-	again := runner.NewRemediations(nil) // knows nothing, as one that has forgotten the owner
+	again := runner.NewRemediations(nil) // an empty view, as if it had forgotten the owner
 	w.failNode(0)
 	victim := w.facts.Machines[0]
 	if err := drive(t, r, l, w); err != nil {
@@ -60,7 +60,7 @@ func TestAForgottenOwnerReturns(t *testing.T) {
 	}
 	for i, record := range records(t, l, w.facts.Owner.Owner)[len(before):] {
 		if i == 0 && !slices.Contains(record.Types(), "dev.scute.remediation.registered.v1") {
-			t.Errorf("the first commit has %v", record.Types())
+			t.Errorf("first commit has events %v, want Registered", record.Types())
 		}
 		if err := again.Apply(record); err != nil {
 			t.Fatal(err)
@@ -68,14 +68,15 @@ func TestAForgottenOwnerReturns(t *testing.T) {
 	}
 	status, ok := again.Status(w.facts.Owner.ID(), victim.UID)
 	if !ok || status.FinishedAt == nil || status.Cluster != "returns" || status.Phase != "Succeeded" {
-		t.Errorf("the view says %v %+v", ok, status)
+		t.Errorf("view status = %v %+v", ok, status)
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) != 2 {
-		t.Errorf("%d remediations ended, want 2", len(s.History))
+		t.Errorf("got %d ended remediations, want 2", len(s.History))
 	}
 }
 
-// TestWhatAForgottenOwnerLeft is removed once the log was read, though there is nothing to decide.
+// TestWhatAForgottenOwnerLeft checks that annotations of a forgotten owner are removed once the log has been read, even
+// if there is nothing to decide.
 func TestWhatAForgottenOwnerLeft(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("left")
 	r := forgotten(t, l, w)
@@ -83,9 +84,9 @@ func TestWhatAForgottenOwnerLeft(t *testing.T) {
 	var written []remediator.ActionType
 	w.before = func(a remediator.Action) error { written = append(written, a.Type); return nil }
 	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, eventlog.ErrConflict) || len(written) > 0 {
-		t.Errorf("%v, written %q", err, written)
+		t.Errorf("Reconcile = %v, performed %q, want ErrConflict and no action", err, written)
 	}
 	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || !slices.Equal(written, []remediator.ActionType{remediator.Touch}) {
-		t.Errorf("%v, written %q", err, written)
+		t.Errorf("Reconcile = %v, performed %q", err, written)
 	}
 }

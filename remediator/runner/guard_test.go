@@ -10,7 +10,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// flaky is a world in which a member of etcd answers every other time.
+// flaky is a world with an etcd member that answers every other time.
 type flaky struct {
 	*world
 	n int
@@ -24,7 +24,8 @@ func (w *flaky) Ask(ctx context.Context, f *remediator.Facts) error {
 	return err
 }
 
-// TestGuardSettles has a member of etcd answer now and then. Each annotation that is written causes another turn: they must end.
+// TestGuardSettles checks that the turns end if an etcd member answers only now and then, although each written
+// annotation triggers another turn.
 func TestGuardSettles(t *testing.T) {
 	for what, change := range map[string]func(*world){
 		"a deletion hangs":           func(w *world) { w.facts.Machines[0].Deleting = true },
@@ -44,12 +45,12 @@ func TestGuardSettles(t *testing.T) {
 			}
 		}
 		if turns > 5 {
-			t.Errorf("%s: %d turns in the same second, %d questions, %d writes", what, turns, w.n, writes)
+			t.Errorf("%s: %d turns in the same second, %d requests to etcd, %d writes", what, turns, w.n, writes)
 		}
 	}
 }
 
-// TestGuardAsksLittle counts what the guard asks where the answer brings nothing: unreachable clusters, and those that are paused or deleted.
+// TestGuardAsksLittle checks that the guard rarely asks etcd if the cluster is unreachable, paused or being deleted.
 func TestGuardAsksLittle(t *testing.T) {
 	for what, change := range map[string]func(*world){
 		"unreachable": func(w *world) { w.away = true },
@@ -67,12 +68,13 @@ func TestGuardAsksLittle(t *testing.T) {
 			w.now = w.now.Add(30 * time.Second)
 		}
 		if w.asked > 7 {
-			t.Errorf("%s: asked %d times in an hour", what, w.asked)
+			t.Errorf("%s: etcd was asked %d times in an hour, want at most 7", what, w.asked)
 		}
 	}
 }
 
-// TestGuardOfAnOwnerThatIsGone takes the annotation off its machines before it is forgotten.
+// TestGuardOfAnOwnerThatIsGone checks that the annotation is removed from the machines of an owner before the owner is
+// forgotten.
 func TestGuardOfAnOwnerThatIsGone(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("gone")
 	w.facts.Policy.Guards = true
@@ -85,6 +87,6 @@ func TestGuardOfAnOwnerThatIsGone(t *testing.T) {
 		}
 	}
 	if why := w.facts.Machines[0].Needed; why != "" {
-		t.Errorf("it is needed: %s", why)
+		t.Errorf("annotation = %s, want none", why)
 	}
 }

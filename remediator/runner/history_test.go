@@ -6,7 +6,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// The history of a policy has the remediations of all owners of its namespace, the newest first, and is bounded.
+// TestHistoryOfAPolicy checks that the history of a policy lists the remediations of all owners in its namespace,
+// newest first, up to a limit.
 func TestHistoryOfAPolicy(t *testing.T) {
 	l, first, second := logtest.Open(t), newWorld("first"), newWorld("second")
 	second.now = second.now.AddDate(0, 0, 1)
@@ -24,14 +25,14 @@ func TestHistoryOfAPolicy(t *testing.T) {
 	}
 	list := view.History("fleet", "repair", 10)
 	if len(list) != 2 || list[0].Cluster != "second" || list[1].Cluster != "first" || list[0].Machine != "m2" || list[0].Method != "RolloutSurge (relaxed)" || list[0].Outcome != "Succeeded" {
-		t.Errorf("%+v", list)
+		t.Errorf("History = %+v", list)
 	}
 	if list := view.History("fleet", "repair", 1); len(list) != 1 || list[0].Cluster != "second" {
-		t.Errorf("one: %+v", list)
+		t.Errorf("History with limit 1 = %+v", list)
 	}
 	for namespace, policy := range map[string]string{"fleet": "other", "elsewhere": "repair"} {
 		if list := view.History(namespace, policy, 10); len(list) > 0 {
-			t.Errorf("%s/%s: %+v", namespace, policy, list)
+			t.Errorf("History of %s/%s = %+v, want none", namespace, policy, list)
 		}
 	}
 }

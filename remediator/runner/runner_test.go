@@ -24,11 +24,11 @@ func TestAtRestNothingIsWrittenOrAsked(t *testing.T) {
 	for range 3 {
 		again, err := r.Reconcile(t.Context(), w.facts.Owner.Owner)
 		if err != nil || again != 0 {
-			t.Fatalf("again in %s, error %v", again, err)
+			t.Fatalf("next turn in %s, error %v", again, err)
 		}
 	}
 	if log := r.Log.(*counting); log.appends+log.reads > 0 {
-		t.Errorf("%d appends, %d reads of a healthy owner", log.appends, log.reads)
+		t.Errorf("got %d appends and %d reads for a healthy owner, want none", log.appends, log.reads)
 	}
 }
 
@@ -49,8 +49,8 @@ func (c *counting) Read(ctx context.Context, a eventlog.Aggregate, after uint64)
 	return c.Log.Read(ctx, a, after)
 }
 
-// While an owner surges, each change of a machine makes a turn; etcd's members are not asked in each. Before anything is
-// begun, they always are.
+// TestAnAnswerOfEtcdWillDoForAWhile checks that during a surge, in which each change of a machine causes a turn, an
+// answer of etcd is reused for some seconds, but that etcd is always asked before a remediation starts.
 func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("asks")
 	w.failNode(1)
@@ -62,26 +62,26 @@ func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := w.asked - before; n != want {
-			t.Errorf("asked %d times, want %d", n, want)
+			t.Errorf("etcd was asked %d times, want %d", n, want)
 		}
 	}
-	turn(1) // to begin
+	turn(1) // before the start
 	w.now = w.now.Add(time.Second)
 	turn(0)
 	w.now = w.now.Add(5 * time.Second)
 	turn(1)
-	w.failNode(2) // and two minutes later
+	w.failNode(2) // two minutes later
 	turn(1)
 	for range 3 {
-		w.owner() // until the first one is replaced
+		w.owner() // until the first machine is replaced
 		turn(1)
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) != 1 || s.Active == nil || s.Active.Victim.Name != "m3" {
-		t.Errorf("%d ended, active %+v", len(s.History), s.Active)
+		t.Errorf("got %d ended remediations, active %+v", len(s.History), s.Active)
 	}
 }
 
-// A write that is refused keeps those of other machines from nothing.
+// TestAWriteThatIsRefused checks that a refused write does not block the writes for other machines.
 func TestAWriteThatIsRefused(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("refused")
 	w.facts.Policy.Hold = time.Hour
@@ -95,18 +95,19 @@ func TestAWriteThatIsRefused(t *testing.T) {
 	}
 	again, err := process(t, "one", l, w).Reconcile(t.Context(), w.facts.Owner.Owner)
 	if err != nil || again == 0 || again > time.Second {
-		t.Errorf("again in %s, error %v", again, err)
+		t.Errorf("next turn in %s, error %v", again, err)
 	}
 	for i, requested := range []bool{false, true} {
 		if m := w.facts.Machines[i]; m.Mark == "" || (m.Request != nil) != requested {
-			t.Errorf("%s: mark %q, request %v, want one: %t", m.Name, m.Mark, m.Request, requested)
+			t.Errorf("%s: annotation %q, request %v, want a request: %t", m.Name, m.Mark, m.Request, requested)
 		}
 	}
 }
 
 var errDead = errors.New("the process is dead")
 
-// mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored.
+// mortal is the log of a process that dies at one of its appends, either before the append is sent or after it was
+// stored.
 type mortal struct {
 	aggregate.Log
 	left   int
@@ -127,7 +128,8 @@ func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 	return m.Log.Append(ctx, c)
 }
 
-// A process that dies at any of its appends leaves what the next one brings to the same end.
+// TestDeathAtEveryAppend checks that a remediation is completed by another process if the first one dies at any of its
+// appends.
 func TestDeathAtEveryAppend(t *testing.T) {
 	l := logtest.Open(t)
 	for _, stored := range []bool{false, true} {
@@ -142,7 +144,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 				break
 			}
 			if dying.left >= 0 {
-				t.Fatalf("append %d: %v", n, err)
+				t.Fatalf("append %d: Reconcile = %v", n, err)
 			}
 			if err := drive(t, process(t, "heir", l, w), l, w); err != nil {
 				t.Fatalf("after a death at append %d: %v", n, err)
@@ -153,7 +155,8 @@ func TestDeathAtEveryAppend(t *testing.T) {
 	}
 }
 
-// The same between any two writes. The error of a write is no crash: the turn is over, and the next one continues.
+// TestDeathAtEveryWrite checks that a remediation is completed by another process if the first one dies at any write.
+// The error of a write only ends the turn.
 func TestDeathAtEveryWrite(t *testing.T) {
 	l := logtest.Open(t)
 	for n := 0; ; n++ {
@@ -189,8 +192,8 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	}
 }
 
-// What happens again and again is in the log once: a write that fails, whatever number its error names, and a cluster that
-// answers every other look.
+// TestNoNewsIsNotRecorded checks that repeated failures are recorded once, even if their messages contain changing
+// numbers, and that a cluster that answers every other time does not freeze its remediation.
 func TestNoNewsIsNotRecorded(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("noise")
 	w.failNode(1)
@@ -224,20 +227,20 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 	}
 	const setback, frozen = "dev.scute.remediation.setback.v1", "dev.scute.remediation.frozen.v1"
 	if got := said(10, false); got[setback] != 1 || tries < 10 {
-		t.Errorf("after %d writes that failed: %v", tries, got)
+		t.Errorf("after %d failed writes: events %v", tries, got)
 	}
 	if got := said(10, true); got[frozen] != 0 {
-		t.Errorf("of a cluster that answers every other look: %v", got)
+		t.Errorf("cluster that answers every other time: events %v", got)
 	}
 	w.away = true
 	said(1, false)
 	w.now, w.away = w.now.Add(time.Minute), true
 	if got := said(1, false); got[frozen] != 1 {
-		t.Errorf("of a cluster that was away for a minute: %v", got)
+		t.Errorf("cluster that was unreachable for a minute: events %v", got)
 	}
 }
 
-// A leader who was replaced appends nothing more, and writes nothing.
+// TestClaimFences checks that a former leader appends and writes nothing.
 func TestClaimFences(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("fence")
 	w.failNode(1)
@@ -254,14 +257,14 @@ func TestClaimFences(t *testing.T) {
 	w.before = func(remediator.Action) error { written = true; return nil }
 	w.owner()
 	if _, err := older.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, aggregate.ErrLost) {
-		t.Errorf("the older one says %v", err)
+		t.Errorf("Reconcile of the older process = %v, want ErrLost", err)
 	}
 	if written {
-		t.Error("the older one wrote")
+		t.Error("the older process performed an action")
 	}
 }
 
-// The limit of a policy holds for owners that are decided on at the same time.
+// TestAtOnce checks that the limit of a policy holds for owners that are reconciled at the same time.
 func TestAtOnce(t *testing.T) {
 	l := logtest.Open(t)
 	worlds := make([]*world, 6)
@@ -289,14 +292,14 @@ func TestAtOnce(t *testing.T) {
 		if s := stateOf(t, l, w.facts.Owner.Owner); s.Active != nil {
 			active++
 		} else if u := s.Unhealthy["m1"]; u == nil || u.Decision.Rule != "at-once" {
-			t.Errorf("%s waits for %+v", w.facts.Owner.Name, u)
+			t.Errorf("%s: got %+v, want to wait for at-once", w.facts.Owner.Name, u)
 		}
 	}
 	if active != 2 {
-		t.Errorf("%d in progress at once, the limit is 2", active)
+		t.Errorf("%d in progress, want 2", active)
 	}
 	if totals := r.Totals("fleet", "repair"); totals.Owners != 6 || totals.Active != 2 || totals.Unhealthy != 6 || totals.Machines != 18 {
-		t.Errorf("totals %+v", totals)
+		t.Errorf("totals = %+v", totals)
 	}
 }
 
@@ -323,15 +326,15 @@ func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Ac
 	return m.of(f.Owner.Owner).Perform(ctx, f, a)
 }
 
-// A move that was requested before a remediation was begun, and that the turn did not know of when it began, has
-// precedence: nothing is written, and the remediation continues when the move is over.
+// TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite checks that a move that was requested before the remediation, but
+// that the turn had not seen, takes precedence: nothing is written, and the remediation continues after the move.
 func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("race")
 	w.failNode(1)
 	r := process(t, "one", l, w)
 	moving := true
 	r.MoveOf = func(_ context.Context, seq uint64, namespace, cluster string) (string, error) {
-		if seq > 0 && moving && namespace == "fleet" && cluster == "race" { // the view is behind, unless it is waited for
+		if seq > 0 && moving && namespace == "fleet" && cluster == "race" { // the view is outdated unless it is waited for
 			return "fleet/go/1", nil
 		}
 		return "", nil
@@ -343,7 +346,7 @@ func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 	}
 	s := stateOf(t, l, w.facts.Owner.Owner)
 	if written > 0 || s.Active == nil || s.Active.Frozen != "move" {
-		t.Errorf("%d writes, active %+v", written, s.Active)
+		t.Errorf("got %d writes, active %+v", written, s.Active)
 	}
 	moving = false
 	if err := drive(t, r, l, w); err != nil {
@@ -352,7 +355,8 @@ func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 	w.replaced(t, "m2")
 }
 
-// Nothing is written while it is not known whether the cluster is being moved.
+// TestALogThatIsBehindKeepsFromWriting checks that nothing is written while it is unknown whether the cluster is being
+// moved.
 func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("behind")
 	w.failNode(1)
@@ -363,13 +367,13 @@ func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 		}
 		return "", nil
 	}
-	w.before = func(remediator.Action) error { t.Error("it wrote"); return nil }
+	w.before = func(remediator.Action) error { t.Error("an action was performed"); return nil }
 	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, errDead) {
 		t.Error(err)
 	}
 }
 
-// The view tells which machines something was begun for, until it is over.
+// TestBegun checks that the view lists the machines with a remediation in progress.
 func TestBegun(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("begun")
 	begun := func() []runner.Begun { return process(t, "reader", l, w).View.Begun() }
@@ -377,16 +381,16 @@ func TestBegun(t *testing.T) {
 	w.facts.Policy.DryRun = true
 	r := process(t, "one", l, w)
 	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || len(begun()) > 0 {
-		t.Errorf("%v; of a dry run: %+v", err, begun())
+		t.Errorf("Reconcile = %v; Begun in a dry run = %+v, want none", err, begun())
 	}
 	w.facts.Policy.DryRun = false
 	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
 	}
 	if list := begun(); len(list) != 1 || list[0].Owner != w.facts.Owner.Owner || len(list[0].Machines) != 1 || list[0].Machines[0].Machine.Name != "m2" || list[0].Machines[0].Message == "" {
-		t.Errorf("%+v", list)
+		t.Errorf("Begun = %+v", list)
 	}
 	if err := drive(t, r, l, w); err != nil || len(begun()) > 0 {
-		t.Errorf("%v; at the end: %+v", err, begun())
+		t.Errorf("drive = %v; Begun at the end = %+v, want none", err, begun())
 	}
 }

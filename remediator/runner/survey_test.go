@@ -7,8 +7,9 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestSurveysKeepTheirPace: all machines are healthy, and the policy has etcd asked every hour. A process that starts asks within the
-// first hour, and not at once. What did not change is recorded once. A cluster that does not answer is not asked more often.
+// TestSurveysKeepTheirPace checks that etcd of healthy machines is asked once per interval of the policy, that a
+// process that starts asks within the first interval but not at once, that an unchanged result is recorded once, and
+// that a cluster that does not answer is not asked more often.
 func TestSurveysKeepTheirPace(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("survey")
 	w.facts.Policy.Survey = time.Hour
@@ -22,7 +23,7 @@ func TestSurveysKeepTheirPace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.asked-before != asked || again <= 0 || again > time.Hour {
-			t.Errorf("asked %d times instead of %d, and looks again in %s", w.asked-before, asked, again)
+			t.Errorf("etcd was asked %d times, want %d; next turn in %s", w.asked-before, asked, again)
 		}
 		return again
 	}
@@ -39,14 +40,14 @@ func TestSurveysKeepTheirPace(t *testing.T) {
 		w.away = !w.away
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); s.Etcd == nil || len(s.Etcd.Problems) > 0 {
-		t.Errorf("the log has %+v", s.Etcd)
+		t.Errorf("recorded etcd = %+v", s.Etcd)
 	}
 	if recorder.appends != 1 {
-		t.Errorf("%d appends of what did not change", recorder.appends)
+		t.Errorf("got %d appends, want 1", recorder.appends)
 	}
 	other := newWorld("another")
 	other.facts.Policy.Survey = time.Hour
 	if again, err := process(t, "two", l, other).Reconcile(t.Context(), other.facts.Owner.Owner); err != nil || again == first {
-		t.Errorf("two control planes are asked at the same time: %s %v", again, err)
+		t.Errorf("two control planes are asked at the same time: next turn in %s, error %v", again, err)
 	}
 }

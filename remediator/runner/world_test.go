@@ -20,16 +20,16 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// world is a control plane of three as its owner would treat it: it creates a machine when one is outdated, and deletes
-// the outdated one when the new one is healthy. It simulates the owner in tests of the loop alone; the real owners are
-// tested in test/remediation.
+// world simulates a control plane of three machines and its owner: the owner creates a machine when one is outdated,
+// and deletes the outdated one when the new one is healthy. It is only for tests of the loop; test/remediation tests
+// the real owners.
 type world struct {
 	mu    sync.Mutex
 	now   time.Time
 	facts remediator.Facts
 	made  int
-	away  bool // its API server, and its etcd
-	// before is called before each write; its error is the result of the write.
+	away  bool // its API server and etcd are unreachable
+	// before is called before each action, and its error is the result of that action.
 	before func(remediator.Action) error
 	wrong  []string
 	asked  int
@@ -68,13 +68,13 @@ func (w *world) add() {
 	w.facts.Machines = append(w.facts.Machines, m)
 }
 
-// failNode turns the node of a machine Unknown.
+// failNode sets the Ready condition of a machine's node to Unknown.
 func (w *world) failNode(i int) {
 	w.facts.Machines[i].Conditions[clusterv1.MachineNodeReadyCondition] = remediator.Condition{Status: object.Unknown, Since: w.now}
 	w.now = w.now.Add(2 * time.Minute)
 }
 
-// owner does what the owner would do next.
+// owner performs the owner's next step.
 func (w *world) owner() {
 	w.now = w.now.Add(10 * time.Second)
 	machines := w.facts.Machines
@@ -155,7 +155,7 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 	return nil
 }
 
-// replaced: all older machines but the unhealthy one exist, a new machine took its place, and nothing is left behind.
+// replaced checks that the unhealthy machine was replaced, the other machines still exist, and no annotation remains.
 func (w *world) replaced(t *testing.T, unhealthy string) {
 	t.Helper()
 	for _, wrong := range w.wrong {
@@ -165,19 +165,19 @@ func (w *world) replaced(t *testing.T, unhealthy string) {
 	for _, m := range w.facts.Machines {
 		names = append(names, m.Name)
 		if m.DeleteMark != "" || m.Mark != "" || m.ClonedFrom != "template" {
-			t.Errorf("left on %s: %+v", m.Name, m)
+			t.Errorf("machine %s still has annotations: %+v", m.Name, m)
 		}
 	}
 	if len(names) != 3 || slices.Contains(names, unhealthy) || w.facts.Owner.Touched != "" {
-		t.Errorf("machines %v, touched %q", names, w.facts.Owner.Touched)
+		t.Errorf("machines = %v, touched = %q", names, w.facts.Owner.Touched)
 	}
 	older := slices.DeleteFunc(names, func(name string) bool { return !slices.Contains([]string{"m1", "m2", "m3"}, name) })
 	if len(older) != 2 {
-		t.Errorf("of the older machines, these are left: %v", older)
+		t.Errorf("remaining older machines = %v, want 2", older)
 	}
 }
 
-// process is a runner as a separate process has it: another incarnation, and a view that has read the log.
+// process returns the runner of a separate process: it has its own incarnation and a view that has read the log.
 func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runner {
 	t.Helper()
 	view := runner.NewRemediations(nil)
@@ -192,7 +192,7 @@ func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runne
 	}
 }
 
-// drive makes turns, and lets the owner act between them, until the log says that it is over.
+// drive takes turns, with steps of the owner between them, until the remediation has ended.
 func drive(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
 	t.Helper()
 	for range 40 {
@@ -200,7 +200,7 @@ func drive(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
 			return err
 		}
 		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) > 0 && s.Active == nil && !remediator.Due(&s) {
-			_, err := r.Reconcile(t.Context(), w.facts.Owner.Owner) // what must be cleaned up
+			_, err := r.Reconcile(t.Context(), w.facts.Owner.Owner) // remove what remains
 			return err
 		}
 		w.owner()
@@ -228,7 +228,7 @@ func records(t *testing.T, l aggregate.Log, owner remediator.Owner) []eventlog.R
 	return list
 }
 
-// recover turns the node of a machine well again.
+// recover sets the Ready condition of a machine's node to True.
 func (w *world) recover(i int) {
 	w.facts.Machines[i].Conditions[clusterv1.MachineNodeReadyCondition] = remediator.Condition{Status: object.True, Since: w.now}
 }

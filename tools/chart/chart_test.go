@@ -18,16 +18,16 @@ import (
 func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	r := render(t, "log.maxBytes=4294967296")
 	if len(r.statefulSets) != 1 || len(r.deployments) != 0 || len(r.budgets) != 0 || len(r.services) != 0 {
-		t.Fatalf("want one StatefulSet and nothing beside it, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
+		t.Fatalf("got %d StatefulSets, %d Deployments, %d budgets and %d Services, want only a StatefulSet",
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
 	}
 	set := r.statefulSets[0].Spec
 	if *set.Replicas != 1 {
-		t.Errorf("replicas: %d", *set.Replicas)
+		t.Errorf("replicas = %d, want 1", *set.Replicas)
 	}
 	for _, v := range set.Template.Spec.Volumes {
 		if v.Name == "tmp" && v.EmptyDir.SizeLimit.Value() != 1<<30 {
-			t.Errorf("/tmp has room for %s", v.EmptyDir.SizeLimit)
+			t.Errorf("size limit of /tmp = %s", v.EmptyDir.SizeLimit)
 		}
 	}
 	want := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
@@ -44,7 +44,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	r := render(t, append(external, "metrics.enabled=true")...)
 	if len(r.statefulSets) != 0 || len(r.deployments) != 1 || len(r.budgets) != 1 || len(r.services) != 1 {
-		t.Fatalf("want a Deployment, a budget and a Service, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
+		t.Fatalf("got %d StatefulSets, %d Deployments, %d budgets and %d Services, want a Deployment, a budget and a Service",
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
 	}
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
@@ -57,8 +57,8 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }
 
-// TestLogAccess: the daemon may make and read the tokens of the log, who may append reads both, who may read only one of them. Without
-// a listener there is none.
+// TestLogAccess checks the permissions for the log's tokens: the daemon may create and read both, operators may read
+// both, readers may read only theirs. Without a listener, there are none.
 func TestLogAccess(t *testing.T) {
 	may := func(r rendered, role string) (names, verbs []string) {
 		for _, have := range r.roles {
@@ -77,30 +77,31 @@ func TestLogAccess(t *testing.T) {
 		"scute-log-reader": {reader, []string{"get"}},
 	} {
 		if names, verbs := may(render(t), role); !slices.Equal(names, want.names) || !slices.Equal(verbs, want.verbs) {
-			t.Errorf("Role %s: %v of the Secrets %v", role, verbs, names)
+			t.Errorf("Role %s: got %v of the Secrets %v", role, verbs, names)
 		}
 	}
 	checkpoints := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}
 	for _, have := range render(t).roles {
 		if people := have.Name == "scute-log" || have.Name == "scute-log-reader"; people && !slices.ContainsFunc(have.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, checkpoints) }) {
-			t.Errorf("Role %s: scutectl audit finds no checkpoint with it", have.Name)
+			t.Errorf("Role %s cannot read checkpoints, which scutectl audit needs", have.Name)
 		}
 	}
 	for name, values := range map[string][]string{"no listener": {"log.listen="}, "external": external} {
 		if _, verbs := may(render(t, values...), "scute-log-access"); verbs != nil {
-			t.Errorf("%s: the daemon may %v Secrets of tokens", name, verbs)
+			t.Errorf("%s: the daemon may %v Secrets of tokens, want no permission", name, verbs)
 		}
 	}
 }
 
-// TestWebhook: the Secret is mounted only if one is named, and the ConfigMap of the position is the only one that may be written.
+// TestWebhook checks that the Secret is mounted only if one is named, and that only the ConfigMap of the position may
+// be written.
 func TestWebhook(t *testing.T) {
 	r := render(t, "webhook.url=https://events.example/scute", "webhook.secretName=hook")
 	pod := r.statefulSets[0].Spec.Template.Spec
 	wantRestricted(t, pod)
 	for _, arg := range []string{"--webhook-url=https://events.example/scute", "--webhook-position=scute-system/scute-webhook", "--webhook-secret=/etc/scute/webhook"} {
 		if !slices.Contains(pod.Containers[0].Args, arg) {
-			t.Errorf("scuted is not given %s", arg)
+			t.Errorf("scuted has no argument %s", arg)
 		}
 	}
 	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "hook" }) {
@@ -115,21 +116,21 @@ func TestWebhook(t *testing.T) {
 			continue
 		}
 		if diff := cmp.Diff(want, role.Rules); diff != "" {
-			t.Errorf("the role (-want +got):\n%s", diff)
+			t.Errorf("rules of the role (-want +got):\n%s", diff)
 		}
 		want = nil
 	}
 	if want != nil {
-		t.Error("there is no role for the position")
+		t.Error("there is no Role for the position")
 	}
 	for _, arg := range render(t, "webhook.url=https://events.example/scute").statefulSets[0].Spec.Template.Spec.Containers[0].Args {
 		if strings.HasPrefix(arg, "--webhook-secret") {
-			t.Errorf("without a Secret: %s", arg)
+			t.Errorf("without a Secret: got argument %s", arg)
 		}
 	}
 }
 
-// TestTracing: what the collector asks for comes from the Secret, and only the keys that are named.
+// TestTracing checks that credentials of the collector come from the Secret, and only those whose keys are named.
 func TestTracing(t *testing.T) {
 	r := render(t, "tracing.endpoint=https://collector:4317", "tracing.secretName=otel", "tracing.headersKey=headers", "tracing.caKey=ca.crt", "tracing.certKey=tls.crt", "tracing.keyKey=tls.key",
 		"tracing.env.OTEL_RESOURCE_ATTRIBUTES=k8s.cluster.name=blue")
@@ -155,19 +156,20 @@ func TestTracing(t *testing.T) {
 	if !slices.ContainsFunc(r.roles, func(role rbacv1.Role) bool {
 		return role.Name == "scute-tracing" && slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.ResourceNames, []string{"scute-tracing"}) })
 	}) {
-		t.Error("there is no role for the position")
+		t.Error("there is no Role for the position")
 	}
 	bare := render(t, "tracing.endpoint=http://collector:4317", "tracing.secretName=otel").statefulSets[0].Spec.Template.Spec.Containers[0].Env
 	if len(bare) != 1 {
-		t.Errorf("without keys: %v", bare)
+		t.Errorf("without keys: got variables %v", bare)
 	}
 	if off := render(t).statefulSets[0].Spec.Template.Spec.Containers[0].Env; len(off) != 0 {
-		t.Errorf("without tracing: %v", off)
+		t.Errorf("without tracing: got variables %v", off)
 	}
 }
 
-// TestBackup: the job of an embedded log may reach it and nothing else, that of an external one has the credentials that are named for it
-// and nothing of the API server. Neither has the labels by which the daemon's pods are found.
+// TestBackup checks that the backup job of an embedded log has only the permissions to reach it, and that of an
+// external log only the named credentials and no access to the API server. Neither has the labels that identify the
+// daemon's pods.
 func TestBackup(t *testing.T) {
 	r := render(t, "backup.schedule=17 * * * *", "backup.existingClaim=copies")
 	job := r.cronJobs[0].Spec
@@ -179,17 +181,17 @@ func TestBackup(t *testing.T) {
 	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "copies"
 	}) {
-		t.Error("the volume of the copies is not mounted")
+		t.Error("the volume for backups is not mounted")
 	}
 	daemon := r.statefulSets[0].Spec.Template.Spec
 	if diff := cmp.Diff(daemon.SecurityContext, pod.Spec.SecurityContext) + cmp.Diff(daemon.Containers[0].SecurityContext, pod.Spec.Containers[0].SecurityContext); diff != "" {
-		t.Errorf("it is not secured as the daemon is (-daemon +backup):\n%s", diff)
+		t.Errorf("security contexts differ from those of the daemon (-daemon +backup):\n%s", diff)
 	}
 	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.ConfigMap != nil && v.ConfigMap.Name == "scute-audit" }) {
 		t.Error("the published checkpoint is not mounted")
 	}
 	if pod.Labels["app.kubernetes.io/name"] == r.statefulSets[0].Spec.Selector.MatchLabels["app.kubernetes.io/name"] {
-		t.Error("the pod of a backup is taken for the daemon")
+		t.Error("the pod of a backup is selected as the daemon")
 	}
 	var granted []string
 	for _, binding := range r.nsBindings {
@@ -198,7 +200,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	if !slices.Equal(granted, []string{"scute-backup"}) {
-		t.Errorf("a backup is granted %v", granted)
+		t.Errorf("got roles %v for the backup, want scute-backup", granted)
 	}
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
@@ -212,7 +214,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(rules, may); diff != "" {
-		t.Errorf("what a backup may do (-want +got):\n%s", diff)
+		t.Errorf("rules of the backup (-want +got):\n%s", diff)
 	}
 
 	r = render(t, slices.Concat(external, []string{"backup.schedule=@daily", "backup.existingClaim=copies", "backup.nats.credentialsSecretName=auditor"})...)
@@ -232,15 +234,15 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	if !slices.Equal(secrets, []string{"auditor", "tls"}) || *pod.Spec.AutomountServiceAccountToken {
-		t.Errorf("a backup of an external log is given the Secrets %v, a token: %t", secrets, *pod.Spec.AutomountServiceAccountToken)
+		t.Errorf("backup of an external log: got Secrets %v, token mounted: %t", secrets, *pod.Spec.AutomountServiceAccountToken)
 	}
 	r = render(t, "backup.schedule=@daily", "backup.existingClaim=copies", "audit.enabled=false")
 	pod = r.cronJobs[0].Spec.JobTemplate.Spec.Template
 	if len(pod.Spec.Volumes) != 2 || slices.ContainsFunc(pod.Spec.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, "--checkpoint") }) {
-		t.Error("a log without checkpoints is backed up with one")
+		t.Error("the backup of a log without checkpoints has a checkpoint")
 	}
 	if off := render(t); len(off.cronJobs) != 0 || len(off.accounts) != 1 {
-		t.Error("without a schedule there is something of backups")
+		t.Error("there are objects for backups without a schedule")
 	}
 }
 
@@ -269,8 +271,8 @@ func TestPodsMeetTheRestrictedStandard(t *testing.T) {
 	}
 }
 
-// wantRestricted checks the Pod Security Standard "restricted" (https://k8s.io/docs/concepts/security/pod-security-standards),
-// and beyond it a read-only root and bounded resources.
+// wantRestricted checks the Pod Security Standard "restricted"
+// (https://k8s.io/docs/concepts/security/pod-security-standards), a read-only root file system, and resource limits.
 func wantRestricted(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	yes, no := true, false
@@ -279,17 +281,17 @@ func wantRestricted(t *testing.T, pod corev1.PodSpec) {
 		t.Errorf("runAsNonRoot of the pod (-want +got):\n%s", diff)
 	}
 	if security.SeccompProfile == nil || security.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
-		t.Errorf("seccompProfile of the pod: %v", security.SeccompProfile)
+		t.Errorf("seccompProfile of the pod = %v", security.SeccompProfile)
 	}
 	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
-		t.Error("the pod shares a namespace of its host")
+		t.Error("the pod shares a namespace with its host")
 	}
 	for _, volume := range pod.Volumes {
 		if volume.Secret == nil && volume.EmptyDir == nil {
-			t.Errorf("volume %s is neither a Secret nor empty", volume.Name)
+			t.Errorf("volume %s is neither a Secret nor an emptyDir", volume.Name)
 		}
 		if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit.IsZero() {
-			t.Errorf("volume %s has no bound", volume.Name)
+			t.Errorf("volume %s has no size limit", volume.Name)
 		}
 	}
 	for _, c := range pod.Containers {
@@ -302,10 +304,10 @@ func wantRestricted(t *testing.T, pod corev1.PodSpec) {
 			t.Errorf("securityContext of container %s (-want +got):\n%s", c.Name, diff)
 		}
 		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil {
-			t.Errorf("container %s lacks a probe", c.Name)
+			t.Errorf("container %s lacks a liveness, readiness or startup probe", c.Name)
 		}
 		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
-			t.Errorf("container %s has no bound on what it uses: %v", c.Name, c.Resources)
+			t.Errorf("container %s has no resource requests or limits: %v", c.Name, c.Resources)
 		}
 	}
 }
@@ -320,7 +322,7 @@ func TestRolesGrantNothingByWildcard(t *testing.T) {
 		rules[role.Name] = role.Rules
 	}
 	for name, rules := range rules {
-		if len(rules) == 0 && name != "scute-providers" { // aggregates the rules of other roles
+		if len(rules) == 0 && name != "scute-providers" { // it aggregates the rules of other roles
 			t.Errorf("role %s grants nothing", name)
 		}
 		for _, rule := range rules {
@@ -334,13 +336,13 @@ func TestRolesGrantNothingByWildcard(t *testing.T) {
 				}
 			}
 			if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 || len(rule.Verbs) == 0 {
-				t.Errorf("role %s has a rule that says nothing: %v", name, rule)
+				t.Errorf("role %s has an empty rule: %v", name, rule)
 			}
 		}
 	}
 }
 
-// impersonation is how the tasks of a WorkflowRun come to act as its ServiceAccount: of accounts, and of nobody else.
+// impersonation returns the only rule that allows impersonation: tasks of a WorkflowRun act as its ServiceAccount.
 func impersonation() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}}
 }
@@ -360,7 +362,7 @@ func TestWorkflowsAreSwitchedOnAndOff(t *testing.T) {
 		t.Error("tasks of WorkflowRuns cannot act as their ServiceAccounts")
 	}
 	if impersonates(render(t, "workflows.enabled=false")) {
-		t.Error("workflows.enabled=false leaves the permission to impersonate")
+		t.Error("workflows.enabled=false grants the permission to impersonate")
 	}
 	for values, want := range map[string][]string{
 		"": nil,
@@ -379,7 +381,8 @@ func TestWorkflowsAreSwitchedOnAndOff(t *testing.T) {
 	}
 }
 
-// TestRemediationIsSwitchedOnAndOff: switched off, the daemon has no permission for it; Cluster API keeps that for the kinds.
+// TestRemediationIsSwitchedOnAndOff checks that the daemon has no permissions for remediation if it is disabled, and
+// that Cluster API can always access the kinds.
 func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
 	roles := func(r rendered) map[string]rbacv1.ClusterRole {
 		byName := map[string]rbacv1.ClusterRole{}
@@ -408,19 +411,20 @@ func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
 		}
 	}
 	if _, ok := roles(on)["scute-health-checks"].Labels["cluster.x-k8s.io/aggregate-to-manager"]; !ok {
-		t.Error("Cluster API may not make requests from the template")
+		t.Error("Cluster API may not create requests from the template")
 	}
 
 	off := render(t, "remediation.enabled=false")
-	if _, ok := roles(off)["scute-remediator"]; ok || len(off.bindings) != 2 { // of the daemon, and of what providers bring
-		t.Error("remediation.enabled=false leaves its permissions")
+	if _, ok := roles(off)["scute-remediator"]; ok || len(off.bindings) != 2 { // one for the daemon and one for aggregated provider rules
+		t.Error("remediation.enabled=false grants permissions for remediation")
 	}
 	if args := off.statefulSets[0].Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--remediation=false") {
-		t.Errorf("remediation.enabled=false does not switch it off: %v", args)
+		t.Errorf("arguments with remediation.enabled=false: %v", args)
 	}
 }
 
-// TestPeopleSeeWhatRemediationIsAbout: scutectl get machines and doctor list Cluster API's kinds with the user's own permissions.
+// TestPeopleSeeWhatRemediationIsAbout checks that users may list the kinds of Cluster API that scutectl get machines
+// and doctor read with the user's own permissions.
 func TestPeopleSeeWhatRemediationIsAbout(t *testing.T) {
 	roles := map[string][]rbacv1.PolicyRule{}
 	for _, role := range render(t).clusterRoles {
@@ -438,7 +442,7 @@ func TestPeopleSeeWhatRemediationIsAbout(t *testing.T) {
 			"machinehealthchecks.cluster.x-k8s.io", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io",
 		} {
 			if diff := cmp.Diff([]string{"get", "list"}, may[resource]); diff != "" {
-				t.Errorf("what %s may do with %s (-want +got):\n%s", name, resource, diff)
+				t.Errorf("verbs of %s for %s (-want +got):\n%s", name, resource, diff)
 			}
 		}
 	}
@@ -447,7 +451,7 @@ func TestPeopleSeeWhatRemediationIsAbout(t *testing.T) {
 func TestCRDsAreTheGeneratedOnesAndAreKept(t *testing.T) {
 	files, err := filepath.Glob("../../config/crd/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("looking for config/crd: %d files, %v", len(files), err)
+		t.Fatalf("got %d files in config/crd, error %v", len(files), err)
 	}
 	want := map[string]apiextensionsv1.CustomResourceDefinitionSpec{}
 	for _, file := range files {
@@ -465,20 +469,20 @@ func TestCRDsAreTheGeneratedOnesAndAreKept(t *testing.T) {
 	for _, crd := range render(t).crds {
 		got[crd.Name] = crd.Spec
 		if crd.Annotations["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("CRD %s, and every resource of it, would be deleted with the release", crd.Name)
+			t.Errorf("CRD %s and its resources would be deleted with the release", crd.Name)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("CRDs of the chart (-config/crd +rendered):\n%s", diff)
 	}
 	if crds := render(t, "crds.install=false").crds; len(crds) != 0 {
-		t.Errorf("crds.install=false renders %d CRDs", len(crds))
+		t.Errorf("crds.install=false renders %d CRDs, want 0", len(crds))
 	}
 }
 
 func TestSchemaRefuses(t *testing.T) {
 	for value, names := range map[string]string{
-		"replicas=2":                                  "replicas", // With an embedded log.
+		"replicas=2":                                  "replicas", // with an embedded log
 		"replicas=-1":                                 "replicas",
 		"replica=1":                                   "replica",
 		"log.maxBytes=many":                           "maxBytes",
@@ -517,7 +521,7 @@ func TestSchemaRefuses(t *testing.T) {
 		t.Run(value, func(t *testing.T) {
 			_, complaint := template(t, value)
 			if !strings.Contains(complaint, names) {
-				t.Errorf("want a complaint that names %q, have %q", names, complaint)
+				t.Errorf("want an error that names %q, got %q", names, complaint)
 			}
 		})
 	}
@@ -534,9 +538,9 @@ func TestProvidersAreAddedAndRemovedByName(t *testing.T) {
 		}
 	}
 	if !groups["mine.example/boxes"] || !groups["cluster.x-k8s.io/clusters"] {
-		t.Error("a provider that was added is missing, or took the place of the others")
+		t.Error("the added provider is missing, or replaced the others")
 	}
 	if groups["infrastructure.cluster.x-k8s.io/awsclusters"] {
-		t.Error("a provider that was removed is still there")
+		t.Error("the removed provider still has rules")
 	}
 }

@@ -24,12 +24,12 @@ import (
 
 const path = "../../charts/scute"
 
-// external are the values of the mode without a volume.
+// external has the values for an external log, without a volume.
 var external = []string{
 	"replicas=2", "nats.url=tls://nats.example:4222", "nats.credentials.secretName=creds", "nats.tls.secretName=tls",
 }
 
-// rendered is everything that the chart may render, decoded by the types that the API server reads.
+// rendered has all objects of the chart, decoded as the types that the API server uses.
 type rendered struct {
 	accounts     []corev1.ServiceAccount
 	services     []corev1.Service
@@ -50,7 +50,7 @@ type rendered struct {
 	guardUses    []admissionv1.ValidatingAdmissionPolicyBinding
 }
 
-// daemon is the daemon's pod, in either mode.
+// daemon returns the daemon's pod template for either kind of log.
 func (r rendered) daemon() corev1.PodTemplateSpec {
 	if len(r.statefulSets) > 0 {
 		return r.statefulSets[0].Spec.Template
@@ -62,7 +62,7 @@ func (r rendered) hasAccount(name string) bool {
 	return slices.ContainsFunc(r.accounts, func(a corev1.ServiceAccount) bool { return a.Name == name })
 }
 
-// argument is the value of a flag.
+// argument returns the value of a flag.
 func argument(args []string, flag string) string {
 	for _, arg := range args {
 		if value, ok := strings.CutPrefix(arg, flag+"="); ok {
@@ -72,7 +72,7 @@ func argument(args []string, flag string) string {
 	return ""
 }
 
-// helm runs the pinned helm and returns what it says: its output, and on failure its complaint.
+// helm runs the pinned helm and returns its output and, if it fails, its error output.
 func helm(t *testing.T, args ...string) (stdout, complaint string) {
 	t.Helper()
 	binary, err := filepath.Abs("../../bin/helm")
@@ -80,7 +80,7 @@ func helm(t *testing.T, args ...string) (stdout, complaint string) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("looking for helm: %v; `make test-chart` builds it", err)
+		t.Fatalf("helm is missing: %v; `make test-chart` builds it", err)
 	}
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), binary, args...)
@@ -110,7 +110,7 @@ func templateAs(t *testing.T, release, namespace string, values ...string) (stdo
 	return helm(t, args...)
 }
 
-// render renders the chart and decodes every object strictly: a field that Kubernetes does not know fails the test.
+// render renders the chart and decodes every object strictly, so that unknown fields fail the test.
 func render(t *testing.T, values ...string) rendered {
 	t.Helper()
 	return renderAs(t, "scute", "scute-system", values...)
@@ -165,7 +165,7 @@ func renderAs(t *testing.T, release, namespace string, values ...string) rendere
 		case "ValidatingAdmissionPolicyBinding":
 			add(t, document, &r.guardUses)
 		default:
-			t.Fatalf("the chart renders a %s, which this test does not know", kind.Kind)
+			t.Fatalf("the chart renders a %s, which rendered does not support", kind.Kind)
 		}
 	}
 	return r

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The command of the guide renders the role for targets alone, under the name that the guide binds.
+// TestGuideRendersTheRoleThatItBinds checks that the guide's command renders only the role for targets, with the name
+// that the guide binds.
 func TestGuideRendersTheRoleThatItBinds(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/move.md")
 	if err != nil {
@@ -36,17 +37,17 @@ func TestGuideRendersTheRoleThatItBinds(t *testing.T) {
 	}
 }
 
-// TestFinalizersOfOwnersMayBeUpdated: where OwnerReferencesPermissionEnforcement is on, a copy may only name an owner whose finalizers may be
-// updated.
+// TestFinalizersOfOwnersMayBeUpdated checks the permissions for copies with owners: with
+// OwnerReferencesPermissionEnforcement, an object may only name an owner whose finalizers its creator may update.
 func TestFinalizersOfOwnersMayBeUpdated(t *testing.T) {
 	rules := rulesOf(t, render(t), "scute-move-target")
 	for resource, verbs := range rules {
 		if slices.Contains(verbs, "create") && !strings.HasPrefix(resource, "namespaces.") && !slices.Contains(rules[finalizers(resource)], "update") {
-			t.Errorf("%s may be created, and update is not granted on %s", resource, finalizers(resource))
+			t.Errorf("create is granted on %s, but update is not granted on %s", resource, finalizers(resource))
 		}
 	}
 	if len(rules) < 200 {
-		t.Errorf("%d resources", len(rules))
+		t.Errorf("got %d resources, want at least 200", len(rules))
 	}
 }
 
@@ -55,7 +56,8 @@ func finalizers(resource string) string {
 	return plural + "/finalizers." + group
 }
 
-// TestProvidersBringTheirKinds: the daemon has the rules of every ClusterRole with the label, whatever the release is called.
+// TestProvidersBringTheirKinds checks that the daemon has the rules of every ClusterRole with the label, whatever the
+// name of the release.
 func TestProvidersBringTheirKinds(t *testing.T) {
 	for release, prefix := range map[string]string{"scute": "scute", "other": "other-scute"} {
 		r := renderAs(t, release, "scute-system")
@@ -65,17 +67,17 @@ func TestProvidersBringTheirKinds(t *testing.T) {
 		}
 		rule := r.clusterRoles[i].AggregationRule
 		if rule == nil || len(rule.ClusterRoleSelectors) != 1 || rule.ClusterRoleSelectors[0].MatchLabels["scute.dev/aggregate-to-daemon"] != "true" || r.clusterRoles[i].Rules != nil {
-			t.Errorf("%+v", r.clusterRoles[i])
+			t.Errorf("ClusterRole = %+v", r.clusterRoles[i])
 		}
 		if !slices.ContainsFunc(r.bindings, func(b rbacv1.ClusterRoleBinding) bool {
 			return b.RoleRef.Name == prefix+"-providers" && b.Subjects[0].Name == r.daemon().Spec.ServiceAccountName
 		}) {
-			t.Error("it is not bound to the daemon's account")
+			t.Error("the ClusterRole is not bound to the daemon's account")
 		}
 	}
 }
 
-// TestBothInventoriesMayBeListed: by everyone who compares the versions of providers.
+// TestBothInventoriesMayBeListed checks that each role that compares versions of providers may list both inventories.
 func TestBothInventoriesMayBeListed(t *testing.T) {
 	for _, role := range []string{"scute-daemon", "scute-move-target", "scute-remediator"} {
 		rules := rulesOf(t, render(t), role)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestEveryValueIsUsed: a template reads each value of values.yaml, by its own name or with all of the map that has it.
+// TestEveryValueIsUsed checks that a template reads each value of values.yaml, by name or as part of its map.
 func TestEveryValueIsUsed(t *testing.T) {
 	values := chartValues(t)
 	files, err := filepath.Glob("../../charts/scute/templates/*")
@@ -27,11 +27,11 @@ func TestEveryValueIsUsed(t *testing.T) {
 		templates.Write(text)
 	}
 	if got := unused(values, templates.String()); len(got) > 0 {
-		t.Errorf("no template reads %s: a user who sets it changes nothing", strings.Join(got, ", "))
+		t.Errorf("no template reads %s, so setting it has no effect", strings.Join(got, ", "))
 	}
 	got := unused(map[string]any{"a": map[string]any{"b": 1, "c": 1}, "d": map[string]any{"e": 1}}, "{{ .Values.a.b }} {{ toYaml .Values.d }}")
 	if !slices.Equal(got, []string{"a.c"}) {
-		t.Errorf("found %v, want a.c alone", got)
+		t.Errorf("got %v, want only a.c", got)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestDocumentedValuesExist(t *testing.T) {
 		for _, m := range dotted.FindAllStringSubmatch(string(text), -1) {
 			keys := strings.Split(m[1], ".")
 			if at, ofChart := values[keys[0]].(map[string]any); ofChart && !others.MatchString(m[1]) && !has(at, keys[1:]) {
-				t.Errorf("%s names %s, and the chart has no such value", page, m[1])
+				t.Errorf("%s names %s, which is not a value of the chart", page, m[1])
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func chartValues(t *testing.T) (values map[string]any) {
 	return values
 }
 
-// unused are the paths of the values that no template reads.
+// unused returns the paths of values that no template reads.
 func unused(values map[string]any, templates string) (paths []string) {
 	for name, value := range values {
 		below, ok := value.(map[string]any)

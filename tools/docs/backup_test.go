@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// copied matches a command about a backup of the log with its folder, in a shell and as the list of a container.
+// copied matches a command for a backup of the log with its folder, in a shell or as the arguments of a container.
 var copied = regexp.MustCompile(`\b(?:backup|restore),? log,? (/[^\s,\]` + "`" + `]+)`)
 
-// TestTheLogIsRestoredFromWhereTheChartKeepsIt: who follows the runbook in an outage finds the backup that the CronJob of the chart made.
+// TestTheLogIsRestoredFromWhereTheChartKeepsIt checks that the runbook uses the folder in which the chart's CronJob
+// stores backups.
 func TestTheLogIsRestoredFromWhereTheChartKeepsIt(t *testing.T) {
 	chart, err := os.ReadFile(filepath.Join(root, "charts/scute/templates/backup.yaml"))
 	if err != nil {
@@ -28,10 +29,10 @@ func TestTheLogIsRestoredFromWhereTheChartKeepsIt(t *testing.T) {
 	found := copied.FindAllStringSubmatch(string(page), -1)
 	for _, command := range found {
 		if command[1] != string(folder[1]) {
-			t.Errorf("docs/operators.md says %q; the chart's backups are in %s", strings.TrimSpace(command[0]), folder[1])
+			t.Errorf("docs/operators.md has %q, but the chart's backups are in %s", strings.TrimSpace(command[0]), folder[1])
 		}
 	}
 	if len(found) < 5 {
-		t.Errorf("docs/operators.md has %d commands about backups of the log: does the expression still find them?", len(found))
+		t.Errorf("found %d commands for backups of the log in docs/operators.md, want at least 5: does the expression still match?", len(found))
 	}
 }

@@ -13,13 +13,14 @@ import (
 	"testing"
 )
 
-// The script that has an answer to every case of clusterctl's tests, and how it names one.
+// casesScript covers every case of clusterctl's tests. caseOf precedes the name of a case.
 const (
 	casesScript = root + "/mover/testdata/graph/clusterctl.txt"
 	caseOf      = "# clusterctl: "
 )
 
-// TestEveryCaseOfClusterctlHasAnAnswer: a new version of Cluster API brings new cases of what moves. Each must be in the script.
+// TestEveryCaseOfClusterctlHasAnAnswer checks that the script has every case, as a new version of Cluster API may add
+// cases of what is moved.
 func TestEveryCaseOfClusterctlHasAnAnswer(t *testing.T) {
 	script, err := os.ReadFile(casesScript)
 	if err != nil {
@@ -41,16 +42,16 @@ func TestEveryCaseOfClusterctlHasAnAnswer(t *testing.T) {
 	for _, file := range []string{"objectgraph_test.go", "mover_test.go"} {
 		for _, name := range cases(t, filepath.Join(string(bytes.TrimSpace(dir)), "cmd/clusterctl/client/cluster", file)) {
 			if theirs++; !known[name] {
-				t.Errorf("%s has a case %q, and %s does not", file, name, casesScript)
+				t.Errorf("%s has the case %q, but %s does not", file, name, casesScript)
 			}
 		}
 	}
 	if theirs < 100 {
-		t.Errorf("%d cases were found: they are written in another way now", theirs)
+		t.Errorf("found %d cases, want at least 100: has their format changed?", theirs)
 	}
 }
 
-// cases are the names of the cases of a test file: the texts of its fields "name".
+// cases returns the names of the cases in a test file, which are the values of its fields "name".
 func cases(t *testing.T, path string) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

@@ -28,7 +28,7 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// TestCommentsFail proves that the check finds each form of a comment that is not a sentence about the function.
+// TestCommentsFail checks that each form of a wrong comment is found.
 func TestCommentsFail(t *testing.T) {
 	got := comments(t, "testdata/comments.go.txt", "comments.go")
 	if len(got) != 4 {
@@ -54,7 +54,7 @@ func comments(t *testing.T, path, name string) (findings []string) {
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Doc.Text() == "" { // without a comment, or with a directive only
+		if !ok || f.Doc.Text() == "" { // no comment, or only a directive
 			continue
 		}
 		words := strings.Fields(f.Doc.Text())
@@ -67,7 +67,8 @@ func comments(t *testing.T, path, name string) (findings []string) {
 	return findings
 }
 
-// verb reports whether a word may be the verb of a function: in the third person, and not one that makes a riddle of it.
+// verb reports whether a word may be the verb of a function's comment: in the third person, and not on the list of
+// vague verbs.
 func verb(word string) bool {
 	word = strings.Trim(word, ".,:;")
 	return strings.HasSuffix(word, "s") && !slices.Contains([]string{"is", "has", "was", "says", "tells", "hears", "gives", "takes", "this", "its", "as"}, word)

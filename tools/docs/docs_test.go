@@ -30,8 +30,8 @@ func TestEveryDirectDependencyHasAReason(t *testing.T) {
 	}
 }
 
-// TestSharedModulesHaveOneVersion: a package that both modules build is compiled once only if its module, and each module
-// below it, has the same version in both.
+// TestSharedModulesHaveOneVersion checks that modules in both go.mod files have the same version, so that their
+// packages are compiled only once.
 func TestSharedModulesHaveOneVersion(t *testing.T) {
 	versions := map[string]string{}
 	for _, require := range parse(t, "go.mod").Require {
@@ -39,12 +39,12 @@ func TestSharedModulesHaveOneVersion(t *testing.T) {
 	}
 	for _, require := range parse(t, "test/go.mod").Require {
 		if of, shared := versions[require.Mod.Path]; shared && of != require.Mod.Version {
-			t.Errorf("%s is %s in go.mod and %s in test/go.mod: `go get` the newer one in both", require.Mod.Path, of, require.Mod.Version)
+			t.Errorf("%s has version %s in go.mod and %s in test/go.mod: `go get` the newer one in both", require.Mod.Path, of, require.Mod.Version)
 		}
 	}
 }
 
-// direct returns the modules that a go.mod requires directly, be it for an import or for a tool.
+// direct returns the modules that a go.mod requires directly, for an import or a tool.
 func direct(t *testing.T, gomod string) []string {
 	t.Helper()
 	file := parse(t, gomod)
@@ -77,10 +77,10 @@ func parse(t *testing.T, gomod string) *modfile.File {
 // link matches the target of a Markdown link: a file, an anchor, or both. Links to other sites have a colon.
 var link = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]*))?\)`)
 
-// code matches what is in backticks: a regular expression there looks like a link.
+// code matches text in backticks, because a regular expression in it can look like a link.
 var code = regexp.MustCompile("`[^`\n]*`")
 
-// TestEveryRelativeLinkLeadsToAFile also checks that an anchor of a page names one of its headings.
+// TestEveryRelativeLinkLeadsToAFile checks that relative links lead to existing files, and their anchors to headings.
 func TestEveryRelativeLinkLeadsToAFile(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -102,9 +102,9 @@ func TestEveryRelativeLinkLeadsToAFile(t *testing.T) {
 			}
 			page, err := os.ReadFile(to)
 			if _, missing := os.Stat(to); missing != nil {
-				t.Errorf("%s links to %s, which is not there", path, match[1])
+				t.Errorf("%s links to %s, which does not exist", path, match[1])
 			} else if err == nil && match[2] != "" && filepath.Ext(to) == ".md" && !slices.Contains(anchors(string(page)), match[2]) {
-				t.Errorf("%s links to %s#%s, and no heading has this anchor", path, match[1], match[2])
+				t.Errorf("%s links to %s#%s, but no heading has this anchor", path, match[1], match[2])
 			}
 		}
 		return nil
@@ -115,14 +115,14 @@ func TestEveryRelativeLinkLeadsToAFile(t *testing.T) {
 }
 
 var (
-	// fenced matches a block of code, whose comments look like headings.
+	// fenced matches a code block, in which comments look like headings.
 	fenced  = regexp.MustCompile("(?ms)^```.*?^```")
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
-	// unslugged matches the characters of a heading that its anchor does not have: marks, and the targets of links.
+	// unslugged matches the characters of a heading that its anchor omits: punctuation, and the targets of links.
 	unslugged = regexp.MustCompile(`\]\([^)]*\)|[^\p{L}\p{N} _-]`)
 )
 
-// anchors returns the anchors of the headings of a page, as GitHub makes them. Of equal headings, the later ones have a number.
+// anchors returns the anchors of a page's headings in the format of GitHub, which numbers repeated headings.
 func anchors(page string) []string {
 	var all []string
 	seen := make(map[string]int)

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGuides: the files, identifiers, tests and targets that docs/guides names are in the tree.
+// TestGuides checks that the files, identifiers, tests and targets that docs/guides names exist.
 func TestGuides(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs/guides/*.md"))
 	if err != nil || len(pages) == 0 {
@@ -36,7 +36,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestRecord: each defect of the page has a test or a script, and it is in the tree.
+// TestRecord checks that each defect in docs/record.md names a test or a script that exists.
 func TestRecord(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/record.md"))
 	if err != nil {
@@ -47,25 +47,26 @@ func TestRecord(t *testing.T) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "| 20") && !strings.HasSuffix(line, "` |\n") {
-			t.Errorf("no test in %s", line)
+			t.Errorf("no test is named in %s", line)
 		}
 	}
 }
 
-// TestProviders: what the page for providers of the named workflows names is in the tree. A c is the context of a step.
+// TestProviders checks that the names in docs/providers.md exist. A c is the context of a step.
 func TestProviders(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/providers.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _, _ = bytes.Cut(text, []byte("\n## Providers of Cluster API")) // they use its packages
+	text, _, _ = bytes.Cut(text, []byte("\n## Providers of Cluster API")) // its names are of Cluster API's packages
 	text = bytes.ReplaceAll(text, []byte("`c."), []byte("`sequence.Context."))
 	for _, finding := range unknown(t, declarations(t), "providers.md", text) {
 		t.Error(finding)
 	}
 }
 
-// TestDesign: the files that docs/design names are in the tree, and a name "in" a file is there.
+// TestDesign checks that the files that docs/design names exist, and contain the names that the pages attribute to
+// them.
 func TestDesign(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs/design/*.md"))
 	if err != nil || len(pages) == 0 {
@@ -82,7 +83,7 @@ func TestDesign(t *testing.T) {
 	}
 }
 
-// TestDesignFails proves that the check finds what is not in the tree, and leaves annotations and folders alone.
+// TestDesignFails checks that missing files and names are found, and that annotations and folders are ignored.
 func TestDesignFails(t *testing.T) {
 	text := []byte("`NewCatalog` in `mover/catalog.go`, `scute.dev/move`, `mover/runner`\n`Missing` in `mover/catalog.go`, `mover/missing.go`\n")
 	want := []string{"page.md:2: no file mover/missing.go", "page.md:2: mover/catalog.go has no Missing"}
@@ -92,13 +93,13 @@ func TestDesignFails(t *testing.T) {
 }
 
 var (
-	// path matches a Go file, or what may be in a folder of the tree.
+	// path matches a Go file, or a path that may exist in the tree.
 	path = regexp.MustCompile("`([a-z0-9_-]+(?:/[\\w.-]+)+)`")
-	// within matches a name and the file that has it.
+	// within matches a name and the file that contains it.
 	within = regexp.MustCompile("`(\\w+)` in `([\\w/.-]+\\.go)`")
 )
 
-// misplaced returns which files, and names in files, a page names that are not there, in the form `PAGE:LINE: FINDING`.
+// misplaced returns the files, and the names in files, on a page that do not exist, in the form `PAGE:LINE: FINDING`.
 func misplaced(page string, text []byte) []string {
 	var found []string
 	for n, line := range strings.Split(string(text), "\n") {
@@ -119,7 +120,7 @@ func misplaced(page string, text []byte) []string {
 	return found
 }
 
-// TestGuidesFail proves that the check finds names that are not in the tree.
+// TestGuidesFail checks that names that do not exist are found.
 func TestGuidesFail(t *testing.T) {
 	text, err := os.ReadFile("testdata/guide.md.txt")
 	if err != nil {
@@ -139,14 +140,14 @@ func TestGuidesFail(t *testing.T) {
 }
 
 var (
-	// named matches PACKAGE.NAME and PACKAGE.TYPE.MEMBER, and what follows: type parameters, arguments, a literal.
+	// named matches PACKAGE.NAME and PACKAGE.TYPE.MEMBER, followed by type parameters, arguments or a literal.
 	named = regexp.MustCompile(`^([a-z]\w*)\.(\w+(?:\.\w+)?)(?:[\[({].*)?$`)
-	// goTest and target match commands, also in blocks.
+	// goTest and target match commands, also in code blocks.
 	goTest = regexp.MustCompile(`(?:cd (test|tools) && )?go test \./(\S+)(?: -run (\w+))?`)
 	target = regexp.MustCompile(`^(?:.*` + "`" + `)?make ([a-z-]+)`)
 )
 
-// unknown returns what a page names and the tree does not have, in the form `PAGE:LINE: FINDING`.
+// unknown returns the names on a page that do not exist in the tree, in the form `PAGE:LINE: FINDING`.
 func unknown(t *testing.T, declared map[string]map[string]bool, page string, text []byte) []string {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -181,9 +182,9 @@ func unknown(t *testing.T, declared map[string]map[string]bool, page string, tex
 	return found
 }
 
-// missing says which file or identifier a text in backticks names that is not there, "" if it is there or the text names none.
+// missing returns which file or identifier in backticks does not exist, or "".
 func missing(declared map[string]map[string]bool, span string) string {
-	if folder, _, ok := strings.Cut(span, "/"); ok && !strings.ContainsAny(span, " <*:") && !strings.HasPrefix(folder, "scute.dev") { // an annotation
+	if folder, _, ok := strings.Cut(span, "/"); ok && !strings.ContainsAny(span, " <*:") && !strings.HasPrefix(folder, "scute.dev") { // not an annotation
 		if _, err := os.Stat(filepath.Join(root, span)); err != nil {
 			return "no file " + span
 		}
@@ -204,8 +205,8 @@ func missing(declared map[string]map[string]bool, span string) string {
 	}
 }
 
-// declarations are the names that the packages of the root module declare, tests included: by the name of the package, and by
-// its folder. A field or a method is TYPE.NAME.
+// declarations returns the names that the packages of the repository declare, including tests, by package name and by
+// folder. A field or method is TYPE.NAME.
 func declarations(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	declared := make(map[string]map[string]bool)
@@ -265,7 +266,7 @@ func declare(names map[string]bool, decl ast.Decl) {
 	}
 }
 
-// receiver is the name of the type of a method.
+// receiver returns the name of a method's type.
 func receiver(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.StarExpr:
@@ -281,7 +282,7 @@ func receiver(of ast.Expr) string {
 	}
 }
 
-// members adds the fields of a struct, and the methods of an interface.
+// members adds the fields of a struct or the methods of an interface.
 func members(names map[string]bool, spec *ast.TypeSpec) {
 	var list *ast.FieldList
 	switch of := spec.Type.(type) {

@@ -24,7 +24,7 @@ const mapPage = root + "/docs/map.md"
 //nolint:gochecknoglobals // a flag of tests
 var writeMap = flag.Bool("map.write", false, "write docs/map.md from the first sentences of the packages' documentation")
 
-// part is a section of docs/map.md. A package is in the first part that has it or a folder above it.
+// part is a section of docs/map.md. A package belongs to the first part that lists it or a folder above it.
 type part struct {
 	title   string
 	folders []string
@@ -43,7 +43,7 @@ var parts = []part{
 	{"The module tools", []string{"tools"}},
 }
 
-// TestMap: docs/map.md has each package once, below its floor, and no other.
+// TestMap checks that docs/map.md lists each package once, in the section of its floor, and no others.
 func TestMap(t *testing.T) {
 	packages := synopses(t)
 	page, err := os.ReadFile(mapPage)
@@ -57,16 +57,16 @@ func TestMap(t *testing.T) {
 		}
 		return
 	}
-	// The sentences may be older than those of the packages.
+	// Compare only the packages: the sentences may be outdated.
 	bare := func(page string) []string {
 		return regexp.MustCompile("(?m)^## .*|^\\| `[^`]*` \\|").FindAllString(page, -1)
 	}
 	if diff := cmp.Diff(bare(tables(t, packages)), bare(string(page))); diff != "" {
-		t.Errorf("docs/map.md has other packages than the tree: cd tools && go test ./docs -run TestMap -map.write (-tree +page):\n%s", diff)
+		t.Errorf("packages in docs/map.md differ from the tree: cd tools && go test ./docs -run TestMap -map.write (-tree +page):\n%s", diff)
 	}
 }
 
-// tables are the sections of the page.
+// tables returns the sections of the page.
 func tables(t *testing.T, packages map[string]string) string {
 	t.Helper()
 	rows := make(map[string]string)
@@ -75,7 +75,7 @@ func tables(t *testing.T, packages map[string]string) string {
 			return slices.ContainsFunc(p.folders, func(f string) bool { return folder == f || strings.HasPrefix(folder, f+"/") })
 		})
 		if i < 0 {
-			t.Fatalf("package %s is of no part: add its folder to parts", folder)
+			t.Fatalf("package %s belongs to no part: add its folder to parts", folder)
 		}
 		rows[parts[i].title] += fmt.Sprintf("| `%s` | %s |\n", folder, packages[folder])
 	}
@@ -86,7 +86,7 @@ func tables(t *testing.T, packages map[string]string) string {
 	return page.String()
 }
 
-// synopses are the first sentences of the documentation of all packages that are more than tests, by folder.
+// synopses returns the first sentence of the documentation of each package that has more than tests, by folder.
 func synopses(t *testing.T) map[string]string {
 	t.Helper()
 	packages := make(map[string]string)
@@ -123,7 +123,7 @@ func synopses(t *testing.T) map[string]string {
 	return packages
 }
 
-// synopsis is the first sentence, without the words "Package NAME" or "Command NAME" at its beginning.
+// synopsis returns the first sentence without its leading "Package NAME" or "Command NAME".
 func synopsis(file *ast.File) string {
 	says := new(doc.Package).Synopsis(file.Doc.Text())
 	says = regexp.MustCompile(`^((Package|Command) )?\w+ `).ReplaceAllString(says, "")

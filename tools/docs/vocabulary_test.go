@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVocabulary reads the comments and messages of Go files, and Markdown, of what testdata/vocabulary.txt names.
+// TestVocabulary checks the words in comments and messages of Go files, and in Markdown, for the paths in
+// testdata/vocabulary.txt.
 func TestVocabulary(t *testing.T) {
 	v := newVocabulary(t)
 	for _, entry := range readLines(t, "testdata/vocabulary.txt") {
@@ -36,7 +37,7 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// TestVocabularyFails proves that the check finds words, and leaves code and stored names alone.
+// TestVocabularyFails checks that listed words are found, and that code and stored names are ignored.
 func TestVocabularyFails(t *testing.T) {
 	v := newVocabulary(t)
 	want := []string{
@@ -61,7 +62,7 @@ func TestVocabularyFails(t *testing.T) {
 	}
 }
 
-// vocabulary finds private words, and knows what to write instead.
+// vocabulary finds listed words and their replacements.
 type vocabulary struct {
 	words   *regexp.Regexp
 	instead map[string]string
@@ -75,7 +76,7 @@ func newVocabulary(t *testing.T) *vocabulary {
 	for _, line := range readLines(t, "testdata/words.txt") {
 		word, instead, ok := strings.Cut(line, ": ")
 		if !ok {
-			t.Fatalf("testdata/words.txt: want `WORD: REPLACEMENT`, have %q", line)
+			t.Fatalf("testdata/words.txt: got %q, want `WORD: REPLACEMENT`", line)
 		}
 		v.instead[word] = instead
 		words = append(words, "(?i:"+regexp.QuoteMeta(word[:1])+")"+strings.ReplaceAll(regexp.QuoteMeta(word[1:]), " ", `(?: +| *\n *)`))
@@ -116,7 +117,7 @@ func (v *vocabulary) allows(name, line string) bool {
 	return false
 }
 
-// readMarkdown calls look with the prose: without code blocks and code in backticks.
+// readMarkdown calls look with the text outside of code.
 func readMarkdown(text []byte, look func(int, string)) {
 	lines, block := strings.Split(string(text), "\n"), false
 	for n, line := range lines {
@@ -130,8 +131,8 @@ func readMarkdown(text []byte, look func(int, string)) {
 	look(1, strings.Join(lines, "\n"))
 }
 
-// readGo calls look with each comment and each message. A message is a string with a space that is no tag; a string without
-// one is a name or a value, which may be stored. Strings of tests are data.
+// readGo calls look with each comment and each message. A message is a string with a space that is not a struct tag,
+// because a string without spaces may be a stored name or value. Strings in tests are ignored.
 func readGo(t *testing.T, name string, text []byte, look func(int, string)) {
 	t.Helper()
 	files := token.NewFileSet()
@@ -162,7 +163,7 @@ func readGo(t *testing.T, name string, text []byte, look func(int, string)) {
 	})
 }
 
-// commented is line n of a comment. The first word of a comment is left out: it is the identifier.
+// commented returns line n of a comment, without the identifier at the beginning of the first line.
 func commented(n int, text string) string {
 	text = strings.TrimLeft(text, "/ ")
 	if n > 0 {
@@ -172,7 +173,7 @@ func commented(n int, text string) string {
 	return rest
 }
 
-// written are the Go and Markdown files at or below a path that people write.
+// written returns the Go and Markdown files at or below a path, without generated ones.
 func written(t *testing.T, path string) []string {
 	t.Helper()
 	var files []string
@@ -193,7 +194,7 @@ func written(t *testing.T, path string) []string {
 	return files
 }
 
-// readLines returns the lines of a file without comments and empty ones.
+// readLines returns the lines of a file without comments and empty lines.
 func readLines(t *testing.T, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile(name)

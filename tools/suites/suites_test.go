@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) {
 	switch {
-	case len(os.Args) == 2 && os.Args[1] == burnArgument: // ignite starts this very program
+	case len(os.Args) == 2 && os.Args[1] == burnArgument: // ignite starts this program again
 		burn(os.Stdin)
 	case os.Getenv("SUITES_TEST_PARENT") != "":
 		if _, err := ignite(1); err != nil {
@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A process that burns a core ends with the one that started it, even if that is killed: it holds this test's pipe until then.
+// TestBurningEndsWithItsParent checks that a burning process ends with its parent, even if that is killed. The process
+// keeps this test's pipe open until then.
 func TestBurningEndsWithItsParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "SUITES_TEST_PARENT=yes")
@@ -50,7 +51,7 @@ func TestBurningEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	_, _ = ended.Read(make([]byte, 1)) // until nobody holds the other end any more
+	_, _ = ended.Read(make([]byte, 1)) // blocks until no process has the other end open
 }
 
 func TestBurningIsExtinguished(t *testing.T) {
@@ -61,7 +62,7 @@ func TestBurningIsExtinguished(t *testing.T) {
 	extinguish()
 }
 
-// fake are suites that need nothing but a shell.
+// fake returns suites that need only a shell.
 func fake(root string) []suite {
 	shell := func(group, name, script string) suite {
 		return suite{name: name, group: group, dir: root, command: []string{"sh", "-c", script}}
@@ -97,22 +98,22 @@ func TestPerform(t *testing.T) {
 		failed[r.suite] = r.failed
 	}
 	if len(results) != 5 || failed["fine"] || !failed["broken"] || !failed["failing"] || failed["other"] || !failed["story"] {
-		t.Errorf("%+v", results)
+		t.Errorf("results = %+v", results)
 	}
 	said := out.String()
 	for _, part := range []string{"said by broken\n", "--- FAIL: TestA/one (0.1 s)\n    a_test.go:7: it is 3, want 4\n", "--- FAIL: TestC (did not end)", "no event, of the compiler", "TestB: rotation 2 of 5: took b", "... 41 lines before\nit happened 42\n", "violations: one\n"} {
 		if !strings.Contains(said, part) {
-			t.Errorf("it does not say %q:\n%s", part, said)
+			t.Errorf("output does not contain %q:\n%s", part, said)
 		}
 	}
 	for _, part := range []string{"said by fine", "it happened 41\n", "=== RUN", "FAIL: TestB"} {
 		if strings.Contains(said, part) {
-			t.Errorf("it says %q:\n%s", part, said)
+			t.Errorf("output contains %q:\n%s", part, said)
 		}
 	}
 	whole, err := os.ReadFile(filepath.Join(o.root, logs, "failing.log"))
 	if err != nil || !strings.Contains(string(whole), "=== RUN   TestA") {
-		t.Errorf("%v: %s", err, whole)
+		t.Errorf("failing.log: error %v: %s", err, whole)
 	}
 }
 
@@ -121,35 +122,35 @@ func TestRepeat(t *testing.T) {
 	o := &options{root: t.TempDir(), lanes: 2, repeat: 3, day: 20785}
 	results, err := o.perform(t.Context(), fake(o.root)[1:2], &bytes.Buffer{})
 	if err != nil || len(results) != 3 {
-		t.Fatalf("%v %+v", err, results)
+		t.Fatalf("perform = %v %+v", err, results)
 	}
 	for i, seconds := range []int{9, 2, 4} {
 		results[i].took = time.Duration(seconds) * time.Second
 	}
 	results[0].failed, results[1].failed = false, false
 	if got, want := strings.Fields(strings.Split(repeats(results), "\n")[1])[:6], "broken 3 1 2 4 9"; strings.Join(got, " ") != want {
-		t.Errorf("%v, want %s", got, want)
+		t.Errorf("repeats = %v, want %s", got, want)
 	}
 	results, err = o.perform(t.Context(), fake(o.root)[3:4], &bytes.Buffer{})
 	if err != nil || len(results) != 3 {
-		t.Fatalf("%v %+v", err, results)
+		t.Fatalf("perform = %v %+v", err, results)
 	}
 	if said := readAll(filepath.Join(o.root, logs, "other-2-of-3.log")); said != "ROTATION is 20786, GOFLAGS -tags=those -count=1\n" {
-		t.Errorf("the second round says %q", said)
+		t.Errorf("output of the second round = %q", said)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(o.root, logs, "broken-*-of-3.log")); len(kept) != 3 {
-		t.Errorf("kept %v", kept)
+		t.Errorf("logs = %v, want 3", kept)
 	}
 }
 
-// What is started ends with the context, and nothing more is started.
+// TestStopped checks that nothing is started after the context has ended.
 func TestStopped(t *testing.T) {
 	o := &options{root: t.TempDir(), lanes: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	results, err := o.perform(ctx, fake(o.root), &bytes.Buffer{})
 	if err != nil || len(results) > 0 {
-		t.Errorf("%v %+v", err, results)
+		t.Errorf("perform = %v %+v", err, results)
 	}
 }
 
@@ -164,17 +165,18 @@ func TestChoose(t *testing.T) {
 			got = append(got, s.name)
 		}
 		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, %v, want %s", names, got, err, want)
+			t.Errorf("choose(%s) = %v, %v, want %s", names, got, err, want)
 		}
 	}
 	for _, names := range []string{"", "nothing", "alone"} {
 		if _, err := choose(all, strings.Fields(names)); err == nil {
-			t.Errorf("%q was taken", names)
+			t.Errorf("choose(%q) succeeded, want an error", names)
 		}
 	}
 }
 
-// Two shares of a suite have each of its tests once, a whole run has all of them, and a share without a test, or that is none, is an error.
+// TestPart checks that the shares of a suite together have each of its tests once, that a complete run has all tests,
+// and that an empty or invalid share is an error.
 func TestPart(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "long"), 0o755); err != nil {
@@ -205,16 +207,16 @@ func TestPart(t *testing.T) {
 		s := suite{name: "long", dir: root, shares: c.shares}
 		got, err := s.part(c.share)
 		if arguments := strings.Join(got.arguments, " "); err != nil || arguments != c.arguments || got.rotation != c.rotation {
-			t.Errorf("%+v: %+v, %v", c, got, err)
+			t.Errorf("%+v: part = %+v, %v", c, got, err)
 		}
 		if (c.arguments == "") != (got.note == "") {
-			t.Errorf("%+v: it says %q", c, got.note)
+			t.Errorf("%+v: note = %q", c, got.note)
 		}
 	}
 	for _, s := range []suite{{name: "long", dir: root, shares: 9}, {name: "none", dir: root, shares: 2}} {
 		for _, share := range []string{"5", "-1", "0", "today"} {
 			if got, err := s.part(share); err == nil {
-				t.Errorf("%+v: %s takes %+v", s, share, got)
+				t.Errorf("%+v: part(%s) = %+v, want an error", s, share, got)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// outside are the modules other than scute that walls name. The fixture replaces each by an empty one, so that nothing
-// is downloaded or compiled.
+// outside lists the other modules that walls name. The fixture replaces each with an empty module, so that nothing is
+// downloaded or compiled.
 var outside = []string{
 	"github.com/nats-io/nats-server",
 	"github.com/nats-io/nats.go",
@@ -27,13 +27,13 @@ var outside = []string{
 	"sigs.k8s.io/yaml",
 }
 
-// fixture is a module scute.dev that has nothing but violations and their permitted neighbours.
+// fixture is a module scute.dev with only violations and permitted imports.
 type fixture struct {
 	dir   string
 	lines map[position]wall
 }
 
-// position is where a wall's import or use is in the fixture.
+// position is the position of a wall's import or use in the fixture.
 type position struct {
 	file string
 	line int
@@ -67,11 +67,11 @@ func newFixture(t *testing.T, walls []wall) fixture {
 	return f
 }
 
-// writeSource writes one file with all that its walls say, a line each, and remembers which line is whose.
+// writeSource writes a file with one line for each of its walls, and records their lines.
 func (f fixture) writeSource(t *testing.T, file string, walls []wall) {
 	t.Helper()
 	lines := []string{"package " + packageName(file)}
-	used := []string{"context", "time"} // The packages that walls may use by their names alone.
+	used := []string{"context", "time"} // packages that walls may use without their path
 	for _, w := range walls {
 		if pkg, _, ok := use(w.target); ok && !slices.Contains(used, pkg) {
 			used = append(used, pkg)
@@ -82,7 +82,7 @@ func (f fixture) writeSource(t *testing.T, file string, walls []wall) {
 	}
 	imports := len(lines)
 	lines = append(lines, "var _ context.Context", "var _ time.Time")
-	slices.SortStableFunc(walls, func(a, b wall) int { // Imports come before what uses them.
+	slices.SortStableFunc(walls, func(a, b wall) int { // imports first
 		return strings.Count(a.target, "uses ") - strings.Count(b.target, "uses ")
 	})
 	for _, w := range walls {
@@ -120,7 +120,7 @@ func (f fixture) writeTarget(t *testing.T, target string) {
 	}
 }
 
-// use splits the target of a wall that is something that a file uses.
+// use splits the target of a wall that forbids or permits a use.
 func use(target string) (pkg, name string, ok bool) {
 	used, ok := strings.CutPrefix(target, "uses ")
 	dot := strings.LastIndex(used, ".")
@@ -141,7 +141,7 @@ func (f fixture) write(t *testing.T, name, content string) {
 	}
 }
 
-// lint runs the linters that hold the walls over the fixture and says which walls they reject.
+// lint runs the linters that enforce the walls on the fixture, and returns the walls that they reject.
 func (f fixture) lint(t *testing.T) map[wall]bool {
 	t.Helper()
 	linter, err := filepath.Abs("../../bin/golangci-lint")
@@ -149,7 +149,7 @@ func (f fixture) lint(t *testing.T) map[wall]bool {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(linter); err != nil {
-		t.Fatalf("looking for the linter: %v; `make lint` builds it", err)
+		t.Fatalf("the linter is missing: %v; `make lint` builds it", err)
 	}
 	cmd := exec.CommandContext(t.Context(), linter, "run", "--enable-only=depguard,forbidigo",
 		"--output.json.path=stdout", "--show-stats=false", "./...")
@@ -179,14 +179,14 @@ func (f fixture) lint(t *testing.T) map[wall]bool {
 	for _, issue := range report.Issues {
 		w, ok := f.lines[position{filepath.ToSlash(issue.Pos.Filename), issue.Pos.Line}]
 		if !ok {
-			t.Errorf("%s:%d: %s: %s: not a wall's line", issue.Pos.Filename, issue.Pos.Line, issue.FromLinter, issue.Text)
+			t.Errorf("%s:%d: %s: %s: not the line of a wall", issue.Pos.Filename, issue.Pos.Line, issue.FromLinter, issue.Text)
 		}
 		rejected[w] = true
 	}
 	return rejected
 }
 
-// packageName of a file: that of its folder.
+// packageName returns the package name of a file, which is that of its folder.
 func packageName(file string) string {
 	return path.Base(path.Dir(file))
 }

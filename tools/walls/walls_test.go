@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wall is one line of testdata/walls.txt.
+// wall is a line of testdata/walls.txt.
 type wall struct {
-	file   string // that imports, relative to the root of the repository
+	file   string // the importing file, relative to the root of the repository
 	target string // an import path, or "uses <pkg>.<Name>"
 	never  bool
 }
@@ -44,7 +44,7 @@ func readWalls(t *testing.T, name string) []wall {
 			continue
 		}
 		if len(fields) < 3 || (fields[0] != "may" && fields[0] != "never") {
-			t.Fatalf("%s:%d: want `may|never FILE TARGET`, have %q", name, n+1, line)
+			t.Fatalf("%s:%d: want `may|never FILE TARGET`, got %q", name, n+1, line)
 		}
 		walls = append(walls, wall{
 			never: fields[0] == "never", file: fields[1], target: strings.Join(fields[2:], " "),

@@ -9,7 +9,8 @@ import (
 	"scute.dev/ui/draw"
 )
 
-// TestPlace: in any graph no box is on another, everything is within the drawing, and whatever is needed is further to the left.
+// TestPlace checks that, in any graph, boxes do not overlap, everything is within the drawing, and needed tasks are
+// further to the left.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "boxes")
@@ -26,7 +27,7 @@ func TestPlace(t *testing.T) {
 			}
 			for j, b := range g.Boxes[:i] {
 				if abs(a.X-b.X) < draw.BoxWidth && abs(a.Y-b.Y) < draw.BoxHeight {
-					t.Fatalf("boxes %d and %d are on each other: %v %v", j, i, b, a)
+					t.Fatalf("boxes %d and %d overlap: %v %v", j, i, b, a)
 				}
 			}
 		}
@@ -38,15 +39,15 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// TestPlaceOfACycle: a graph that no valid definition has is drawn all the same.
+// TestPlaceOfACycle checks that a cyclic graph, which no valid definition has, can be drawn.
 func TestPlaceOfACycle(t *testing.T) {
 	g := draw.Place(3, []draw.Edge{{From: 0, To: 1}, {From: 1, To: 0}, {From: 1, To: 2}})
 	if len(g.Boxes) != 3 || len(g.Paths) != 3 {
-		t.Errorf("%+v", g)
+		t.Errorf("Place = %+v", g)
 	}
 }
 
-// TestFewCrossings: two edges that cross in the order of the definition do not in the drawing.
+// TestFewCrossings checks that edges that cross in the order of the definition do not cross in the drawing.
 func TestFewCrossings(t *testing.T) {
 	g := draw.Place(4, []draw.Edge{{From: 0, To: 3}, {From: 1, To: 2}})
 	if g.Boxes[0].Y < g.Boxes[1].Y != (g.Boxes[3].Y < g.Boxes[2].Y) {
@@ -58,17 +59,17 @@ func TestAxis(t *testing.T) {
 	begin := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	a := draw.Axis{Begin: begin, End: begin.Add(90 * time.Second), Width: 900}
 	if x := a.X(begin.Add(45 * time.Second)); x != 450 {
-		t.Errorf("the middle is at %d", x)
+		t.Errorf("the middle is at %d, want 450", x)
 	}
 	if x, width := a.Bar(begin.Add(90*time.Second), begin.Add(90*time.Second)); x+width > 900 || width < 1 {
-		t.Errorf("a bar at the end is at %d, %d wide", x, width)
+		t.Errorf("a bar at the end is at %d with width %d", x, width)
 	}
 	ticks := a.Ticks(8)
 	if len(ticks) == 0 || len(ticks) > 8 || ticks[1].After != 15*time.Second {
-		t.Errorf("ticks %v", ticks)
+		t.Errorf("ticks = %v", ticks)
 	}
 	if got := (draw.Axis{Begin: begin, End: begin, Width: 900}).Ticks(8); len(got) > 1 {
-		t.Errorf("no time has the ticks %v", got)
+		t.Errorf("ticks without a duration = %v", got)
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// TestMomentsThatAreKeptAreBounded: by their number and by the bytes of what they came from; one that is too large is given all the same.
+// TestMomentsThatAreKeptAreBounded checks that kept moments are limited in number and in the size of their commits, and
+// that a moment that is too large can still be requested.
 func TestMomentsThatAreKeptAreBounded(t *testing.T) {
 	commits, err := NewSpool()
 	if err != nil {
@@ -28,7 +29,7 @@ func TestMomentsThatAreKeptAreBounded(t *testing.T) {
 	} {
 		err := p.at(commits, c.seq, func(w *World) error {
 			if w.Seq != c.seq {
-				t.Errorf("commit %d is %d", c.seq, w.Seq)
+				t.Errorf("requested commit %d, got %d", c.seq, w.Seq)
 			}
 			return nil
 		})
@@ -40,11 +41,11 @@ func TestMomentsThatAreKeptAreBounded(t *testing.T) {
 			kept = append(kept, w.Seq)
 		}
 		if len(kept) != len(c.kept) {
-			t.Fatalf("after commit %d, %v are kept, want %v", c.seq, kept, c.kept)
+			t.Fatalf("after commit %d: kept %v, want %v", c.seq, kept, c.kept)
 		}
 		for i := range kept {
 			if kept[i] != c.kept[i] {
-				t.Errorf("after commit %d, %v are kept, want %v", c.seq, kept, c.kept)
+				t.Errorf("after commit %d: kept %v, want %v", c.seq, kept, c.kept)
 			}
 		}
 	}

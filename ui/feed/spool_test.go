@@ -13,7 +13,7 @@ func other(seq uint64) eventlog.Record {
 	return eventlog.NewRecord(seq, time.Unix(int64(seq), 0), "another.program", nil, []byte("hi")) //nolint:gosec // small
 }
 
-// TestNothingIsLeftBehind by a process that is killed: the file has no name while it is used.
+// TestNothingIsLeftBehind checks that a killed process leaves no file, because the file is unlinked while it is used.
 func TestNothingIsLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -23,13 +23,13 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	if s.removed {
 		if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
-			t.Errorf("%v %v", names, err)
+			t.Errorf("got files %v, error %v", names, err)
 		}
 	}
 	if err := errors.Join(s.Append(other(1)), s.Close()); err != nil {
 		t.Error(err)
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
-		t.Errorf("%v %v", names, err)
+		t.Errorf("got files %v, error %v", names, err)
 	}
 }

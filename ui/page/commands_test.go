@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// waiting is a feed of a run that waits for a decision.
+// waiting returns a feed with a run that waits for a decision.
 func waiting(t *testing.T) *feed.Feed {
 	t.Helper()
 	h := workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}
@@ -26,14 +26,14 @@ func waiting(t *testing.T) *feed.Feed {
 	return f
 }
 
-// TestALocalRunIsContinued: nothing drives a local run after a decision, and the pages have the command that does.
+// TestALocalRunIsContinued checks that the pages show the command that continues a local run after a decision.
 func TestALocalRunIsContinued(t *testing.T) {
 	s := site(t, waiting(t))
 	for _, address := range []string{"/", largeRun} {
 		body := show(t, s, address)
 		for _, want := range []string{"scutectl decide run large ", "scutectl resume run large --local --log logs -n fleet</code> continues then"} {
 			if !strings.Contains(body, want) {
-				t.Errorf("%s does not say %q:\n%s", address, want, body)
+				t.Errorf("%s does not contain %q:\n%s", address, want, body)
 			}
 		}
 	}

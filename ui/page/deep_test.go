@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestDeepData: inputs that are lists in lists, of a few kilobytes, do not become a page of many megabytes.
+// TestDeepData checks that deeply nested inputs of a few kilobytes do not result in a page of many megabytes.
 func TestDeepData(t *testing.T) {
 	const depth = 5000
 	deep := json.RawMessage(`{"command":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
@@ -25,10 +25,10 @@ func TestDeepData(t *testing.T) {
 	for _, address := range []string{largeRun + "&task=deep", "/event?at=1&n=0", "/event?at=1&n=3"} {
 		body := show(t, s, address)
 		if len(body) > largest {
-			t.Errorf("%s has %d bytes", address, len(body))
+			t.Errorf("%s has %d bytes, want a smaller page", address, len(body))
 		}
 		if !strings.Contains(body, "[[[[[[[[") {
-			t.Errorf("%s does not have the data", address)
+			t.Errorf("%s does not contain the data", address)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// TestCause: an event leads to the one that it follows from, in an earlier commit or in its own, and says so if there is none such.
+// TestCause checks that an event links to its cause in the same or an earlier commit, or says that there is none.
 func TestCause(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	saved := uitest.Saved(t, root, "decided-to-retry")[0]
@@ -23,7 +23,7 @@ func TestCause(t *testing.T) {
 	saved.Events[1].Causation, saved.Events[2].Causation, saved.Events[3].Causation = "event-0", "event-1", "event-of-nobody"
 	other := eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/other/1"}
 	uitest.Append(t, log, saved.Of, 0, saved.Events[0])
-	uitest.Append(t, log, other, 0, saved.Events[0]) // the same ID of another thing
+	uitest.Append(t, log, other, 0, saved.Events[0]) // the same ID in another aggregate
 	uitest.Append(t, log, saved.Of, 1, saved.Events[1:4]...)
 	uitest.Fill(t, f, log)
 	s := site(t, f)
@@ -36,13 +36,13 @@ func TestCause(t *testing.T) {
 		"/run?id=fleet/decided-to-retry/1&at=3": `href="/event?at=3&amp;n=2"`,
 	} {
 		if got := show(t, s, address); !strings.Contains(got, want) {
-			t.Errorf("%s does not have %s:\n%s", address, want, got)
+			t.Errorf("%s does not contain %s:\n%s", address, want, got)
 		}
 	}
 	if _, _, err := s.Page("/event", url.Values{"at": {"3"}, "n": {"3"}}, false); !errors.Is(err, feed.ErrNotFound) {
-		t.Errorf("an event that is not there: %v", err)
+		t.Errorf("event that does not exist: got error %v, want ErrNotFound", err)
 	}
 	if _, _, err := site(t, uitest.Feed(t)).Page("/event", nil, false); !errors.Is(err, feed.ErrNotFound) {
-		t.Errorf("an event of an empty log: %v", err)
+		t.Errorf("event of an empty log: got error %v, want ErrNotFound", err)
 	}
 }

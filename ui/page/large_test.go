@@ -16,12 +16,13 @@ import (
 	"scute.dev/workflow"
 )
 
-// largest is the size of a page about a run of 10,000 tasks: it does not grow with the tasks.
+// largest is the maximum size of the page of a run, whatever its number of tasks.
 const largest = 200 << 10
 
 const largeRun = "/run?id=fleet/large/1"
 
-// large is a feed of a run of n tasks: chains that branch from one task and join in another, the first half of them done, one failed.
+// large returns a feed with a run of n tasks in chains that start from one task. The first half of the tasks is done,
+// and one has failed.
 func large(t testing.TB, n int) *feed.Feed {
 	t.Helper()
 	d := workflow.Definition{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}}
@@ -56,10 +57,10 @@ func large(t testing.TB, n int) *feed.Feed {
 	return f
 }
 
-// What a commit has of facts, and a part of a definition of tasks: less than a message takes.
+// batch is the number of events in a commit, part that of tasks in a part of a definition. Both fit into a message.
 const batch, part = 100, 40
 
-// write gives a feed facts about the run, a second apart, by way of a log.
+// write adds events of the run to a feed, a second apart, through a log.
 func write(t testing.TB, f *feed.Feed, facts []workflow.Event) {
 	t.Helper()
 	log, catalog, last := logtest.Open(t), workflow.NewCatalog(), uint64(0)
@@ -80,27 +81,28 @@ func write(t testing.TB, f *feed.Feed, facts []workflow.Event) {
 	uitest.Fill(t, f, log)
 }
 
-// TestALargeRunFoldsIntoGroups: the page of 10,000 tasks is no larger than one of 1,000, and names what needs attention.
+// TestALargeRunFoldsIntoGroups checks that the page of a run with 10,000 tasks has a limited size, and shows what needs
+// attention.
 func TestALargeRunFoldsIntoGroups(t *testing.T) {
 	s := site(t, large(t, 10_000))
 	body := show(t, s, largeRun)
 	if len(body) > largest {
-		t.Errorf("the page has %d bytes, more than %d", len(body), largest)
+		t.Errorf("the page has %d bytes, want at most %d", len(body), largest)
 	}
 	if n := strings.Count(body, `<g class="box`); n < 2 || n > 48 {
-		t.Errorf("the picture has %d boxes", n)
+		t.Errorf("the picture has %d boxes, want 2 to 48", n)
 	}
 	for _, want := range []string{"10000 tasks", "it failed", "page 1 of 100"} {
 		if !strings.Contains(body, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
 	if group := show(t, s, largeRun+"&group=2"); !strings.Contains(group, "All 10000 tasks") {
-		t.Error("a group is not listed")
+		t.Error("the page of a group does not list its tasks")
 	}
 }
 
-// BenchmarkRunPage is the time to the first byte of the page about a run, and its size.
+// BenchmarkRunPage measures the time to render the page of a run, and its size.
 func BenchmarkRunPage(b *testing.B) {
 	for _, tasks := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(tasks), func(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// many is a feed of a log that has the beginning of a saved history of an owner of machines for each of many clusters.
+// many returns a feed with the beginning of a saved history of an owner, repeated for n clusters.
 func many(t *testing.T, history string, events, n int) *feed.Feed {
 	t.Helper()
 	log, f := logtest.Open(t), uitest.Feed(t)
@@ -37,8 +37,8 @@ func many(t *testing.T, history string, events, n int) *feed.Feed {
 	return f
 }
 
-// TestALargeFleet: pages about 1,000 clusters with 2,000 open remediations are no larger than one of a large run; all of them are counted, and
-// lead to those that are left out.
+// TestALargeFleet checks that the pages of 1,000 clusters with 2,000 open remediations have a limited size, and that
+// all of them are counted and can be reached.
 func TestALargeFleet(t *testing.T) {
 	s := site(t, many(t, "two-of-five", 6, 1000))
 	s.AllowActs()
@@ -51,11 +51,11 @@ func TestALargeFleet(t *testing.T) {
 	} {
 		body := show(t, s, address)
 		if len(body) > largest {
-			t.Errorf("%s has %d bytes, more than %d", address, len(body), largest)
+			t.Errorf("%s has %d bytes, want at most %d", address, len(body), largest)
 		}
 		for _, text := range want {
 			if !strings.Contains(body, text) {
-				t.Errorf("%s does not say %q", address, text)
+				t.Errorf("%s does not contain %q", address, text)
 			}
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// TestALargeMove: the page of a move of 9,000 objects of 200 clusters is no larger than one of a large run, and each object can be found by its cluster.
+// TestALargeMove checks that the page of a move with 9,000 objects has a limited size, and that objects can be found by
+// their cluster.
 func TestALargeMove(t *testing.T) {
 	facts := []mover.Event{mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "large", All: true}}}
 	var items []mover.Item
@@ -43,12 +44,12 @@ func TestALargeMove(t *testing.T) {
 	s := site(t, f)
 	body := show(t, s, "/move?id=fleet/large/1")
 	if len(body) > largest {
-		t.Errorf("the page has %d bytes, more than %d", len(body), largest)
+		t.Errorf("the page has %d bytes, want at most %d", len(body), largest)
 	}
 	if !strings.Contains(body, `Level 3 <span class="number">2250</span>`) || !strings.Contains(body, "more: choose a cluster") {
-		t.Error("the page does not say how many objects there are")
+		t.Error("the page does not contain the number of objects")
 	}
 	if of := show(t, s, "/move?id=fleet/large/1&cluster=cluster-199"); strings.Count(of, "cluster-199-machine-") != 44 || strings.Contains(of, "cluster-000-machine-") {
-		t.Errorf("the page of one cluster does not have its objects: %d", strings.Count(of, "cluster-199-machine-"))
+		t.Errorf("the page of one cluster has %d of its objects, want 44 and no others", strings.Count(of, "cluster-199-machine-"))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestLongTexts: what tasks and events say at length is cut in lists; the page of the event has it.
+// TestLongTexts checks that long messages of tasks and events are shortened in lists.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("it failed again ", 1_000)
 	f := uitest.Feed(t)
@@ -24,7 +24,7 @@ func TestLongTexts(t *testing.T) {
 	s := site(t, f)
 	for _, address := range []string{"/", "/facts", "/facts?text=again", largeRun, largeRun + "&task=task-1"} {
 		if body := show(t, s, address); len(body) > 2*largest {
-			t.Errorf("%s has %d bytes", address, len(body))
+			t.Errorf("%s has %d bytes, want a smaller page", address, len(body))
 		}
 	}
 }

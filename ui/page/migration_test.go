@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestMigration: the page of a run says what another definition has changed, and what became of it.
+// TestMigration checks that the page of a run shows the changes of its definition and the actions for them.
 func TestMigration(t *testing.T) {
 	task := func(name, command string) workflow.Task {
 		return workflow.Task{Name: name, Stage: workflow.StageMain, Policy: "Abort", Steps: []workflow.Step{{Kind: "Exec", With: json.RawMessage(`{"command":["` + command + `"]}`)}}}
@@ -36,10 +36,10 @@ func TestMigration(t *testing.T) {
 		`<td>with.command</td><td><del>[&#34;false&#34;]</del></td><td><ins>[&#34;\u003cb\u003e&#34;]</ins></td>`,
 	} {
 		if !strings.Contains(body, want) {
-			t.Errorf("the page does not have %s", want)
+			t.Errorf("the page does not contain %s", want)
 		}
 	}
 	if strings.Contains(body, `<th scope="row">same</th><td>unchanged`) {
-		t.Error("a task that is the same is listed")
+		t.Error("an unchanged task is listed")
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 const root = "../.."
 
-// later is the present of the tests.
+// later returns the current time of the tests.
 func later() time.Time { return time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC) }
 
 func site(t testing.TB, f *feed.Feed) *page.Site {
@@ -39,7 +39,7 @@ func site(t testing.TB, f *feed.Feed) *page.Site {
 	return s
 }
 
-// show is a page as a browser gets it.
+// show returns a page as a browser receives it.
 func show(t testing.TB, s *page.Site, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -53,7 +53,7 @@ func show(t testing.TB, s *page.Site, address string) string {
 	return string(body)
 }
 
-// TestPages draws pages of saved histories of real runs, moves and remediations. UPDATE=1 writes the files.
+// TestPages compares pages of saved histories with golden files. Update them with UPDATE=1.
 func TestPages(t *testing.T) {
 	for name, c := range map[string]struct{ history, address string }{
 		"alternatives": {"joined-by-alternatives", "/run?id=fleet/joined-by-alternatives/1"},
@@ -81,7 +81,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestFactsHoldUpNoPage: a search through the log is made while another page holds the present. It would wait forever.
+// TestFactsHoldUpNoPage checks that searching the log does not deadlock while another page holds the present state.
 func TestFactsHoldUpNoPage(t *testing.T) {
 	f := uitest.Feed(t)
 	log := logtest.OpenIn(t, t.TempDir())
@@ -90,7 +90,7 @@ func TestFactsHoldUpNoPage(t *testing.T) {
 	s := site(t, f)
 	err := f.Now(func(*feed.World) error {
 		if now := show(t, s, "/facts?text=rollback"); !strings.Contains(now, "rollback started") {
-			t.Errorf("the search found nothing:\n%s", now)
+			t.Errorf("the search has no results:\n%s", now)
 		}
 		return f.At(2, func(*feed.World) error {
 			show(t, s, "/facts?text=rollback&at=1")
@@ -102,7 +102,8 @@ func TestFactsHoldUpNoPage(t *testing.T) {
 	}
 }
 
-// TestEveryMoment draws every page of all saved histories at moments from the first commit to the last.
+// TestEveryMoment checks that every page of all saved histories can be rendered at moments from the first commit to the
+// last.
 func TestEveryMoment(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	uitest.Histories(t, log, root)
@@ -122,13 +123,13 @@ func TestEveryMoment(t *testing.T) {
 				t.Fatalf("%s at %d: %d %v", address, seq, at, err)
 			}
 			if err == nil && !strings.Contains(string(body), "</html>") {
-				t.Fatalf("%s at %d is not whole", address, seq)
+				t.Fatalf("%s at %d is incomplete", address, seq)
 			}
 		}
 	}
 }
 
-// addresses are all pages about all that is in a log.
+// addresses returns the addresses of all pages of a log.
 func addresses(t testing.TB, f *feed.Feed) []string {
 	t.Helper()
 	list := []string{"/", "/fleet", "/facts", "/event"}
@@ -150,7 +151,7 @@ func addresses(t testing.TB, f *feed.Feed) []string {
 	return list
 }
 
-// TestHostileLog draws a log that has markup in every string that it may have it in: all of it stays text.
+// TestHostileLog checks that markup in any string of the log is escaped.
 func TestHostileLog(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	histories := uitest.Saved(t, root)
@@ -163,7 +164,7 @@ func TestHostileLog(t *testing.T) {
 		}
 	}
 	if spoiled < 1000 {
-		t.Fatalf("only %d strings could be spoiled", spoiled)
+		t.Fatalf("got %d strings with markup, want at least 1000", spoiled)
 	}
 	uitest.Interleaved(t, log, histories)
 	uitest.Fill(t, f, log)
@@ -175,7 +176,7 @@ func TestHostileLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := url.ParseQuery(u.RawQuery + at) // the first of several counts
+			q, err := url.ParseQuery(u.RawQuery + at) // the first of several values counts
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,20 +186,20 @@ func TestHostileLog(t *testing.T) {
 				body = s.Error(err)
 			}
 			if strings.Contains(string(body), "<hostile") || strings.Contains(string(body), `"><`+"hostile") {
-				t.Errorf("%s%s has markup of the log", address, at)
+				t.Errorf("%s%s contains unescaped markup of the log", address, at)
 			}
 			if strings.ContainsAny(string(body), "\u202e\u009b") {
-				t.Errorf("%s%s has characters that control a terminal or the direction of writing", address, at)
+				t.Errorf("%s%s contains control characters or characters that change the direction of text", address, at)
 			}
 			shown += strings.Count(string(body), "&lt;hostile")
 		}
 	}
 	if shown < 1000 {
-		t.Errorf("the markup was shown as text %d times only: is the log still read?", shown)
+		t.Errorf("the escaped markup was found %d times, want at least 1000: is the log still read?", shown)
 	}
 }
 
-// spoil adds markup to each string of an event of which the event can still be read.
+// spoil adds markup to each string of an event for which the event can still be decoded.
 func spoil(t *testing.T, kind eventlog.Kind, ev *eventlog.Event) (n int) {
 	t.Helper()
 	var data any
@@ -266,36 +267,37 @@ func reads(kind eventlog.Kind, ev eventlog.Event) bool {
 	return err == nil
 }
 
-// TestActsAreOfThePresent: what can be done is offered where it can be changed, about the present alone.
+// TestActsAreOfThePresent checks that actions are offered only for the present, and only if they are allowed.
 func TestActsAreOfThePresent(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	saved := uitest.Saved(t, root, "decided-to-retry")
-	saved[0].Events = saved[0].Events[:18] // it waits for a decision
+	saved[0].Events = saved[0].Events[:18] // the run waits for a decision
 	uitest.Interleaved(t, log, saved)
 	uitest.Fill(t, f, log)
 	s, head := site(t, f), fmt.Sprint(f.Commits.Head())
 	pages := []string{"/?", "/run?id=fleet/decided-to-retry/1"}
 	for _, address := range pages {
 		if strings.Contains(show(t, s, address), "/act?") {
-			t.Errorf("%s offers something that this command cannot do", address)
+			t.Errorf("%s offers an action without AllowActs", address)
 		}
 	}
 	s.AllowActs()
 	for _, address := range pages {
 		if !strings.Contains(show(t, s, address), "/act?do=") {
-			t.Errorf("%s offers nothing", address)
+			t.Errorf("%s offers no action", address)
 		}
 		if strings.Contains(show(t, s, address+"&at="+head), "/act?") {
-			t.Errorf("%s offers something about the past", address)
+			t.Errorf("%s offers an action for the past", address)
 		}
 	}
 }
 
-// TestWithoutCommands: pages about a log to which no command leads have none, which would lead to another one.
+// TestWithoutCommands checks that pages of a log without commands contain none, because they would apply to another
+// log.
 func TestWithoutCommands(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	saved := uitest.Saved(t, root, "decided-to-retry")
-	saved[0].Events = saved[0].Events[:12] // it is aborted
+	saved[0].Events = saved[0].Events[:12] // the run is aborted
 	uitest.Interleaved(t, log, saved)
 	uitest.Fill(t, f, log)
 	s := site(t, f)
@@ -305,7 +307,7 @@ func TestWithoutCommands(t *testing.T) {
 		}
 		for _, address := range []string{"/", "/run?id=fleet/decided-to-retry/1", "/event?at=3"} {
 			if got := strings.Contains(show(t, s, address), "scutectl "); got == alone {
-				t.Errorf("%s has a command: %t", address, got)
+				t.Errorf("%s contains a command: %t", address, got)
 			}
 		}
 	}

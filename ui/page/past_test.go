@@ -9,8 +9,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestAMomentByItsTime: what had not ended is counted up to the time that was asked for, as `scutectl describe --at` does, and not up to the last
-// commit before it.
+// TestAMomentByItsTime checks that durations are shown up to the requested time, as in `scutectl describe --at`, and
+// not only up to the last commit before it.
 func TestAMomentByItsTime(t *testing.T) {
 	f := uitest.Feed(t)
 	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"}
@@ -22,12 +22,12 @@ func TestAMomentByItsTime(t *testing.T) {
 	s := site(t, f)
 	for at, want := range map[string]string{"2026-05-01T12:00:08Z": ">5s<", "2026-05-01T12:45:03Z": ">45m<", "2100-01-01": ">213d<"} {
 		if body := show(t, s, largeRun+"&at="+at); !strings.Contains(body, want) {
-			t.Errorf("at %s the page does not say %q:\n%s", at, want, body)
+			t.Errorf("at %s the page does not contain %q:\n%s", at, want, body)
 		}
 	}
 }
 
-// TestWhatEndedHasTheTimeOfItsEnd: and what is in progress how long ago it was asked for.
+// TestWhatEndedHasTheTimeOfItsEnd checks that ended runs are shown with the time of their end.
 func TestWhatEndedHasTheTimeOfItsEnd(t *testing.T) {
 	f := uitest.Feed(t)
 	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"}
@@ -41,6 +41,6 @@ func TestWhatEndedHasTheTimeOfItsEnd(t *testing.T) {
 	s := site(t, f)
 	_, ended, found := strings.Cut(show(t, s, "/"), ">Ended</h2>")
 	if ended, _, _ = strings.Cut(ended, "</section>"); !found || !strings.Contains(ended, ">2026-05-01 12:00:05<") {
-		t.Errorf("the run ended at 12:00:05, the page says:\n%s", ended)
+		t.Errorf("the page does not contain the end at 12:00:05:\n%s", ended)
 	}
 }

@@ -20,7 +20,7 @@ func silent(ref object.Ref) []pause.Wait {
 	return []pause.Wait{{Ref: ref, Why: "condition Paused is False"}}
 }
 
-// paused appends the events of a Pause that holds a cluster.
+// paused appends the events of a Pause of a cluster.
 func paused(t *testing.T, log *eventlog.Log, name string, cluster object.Ref, last ...request.Event) {
 	t.Helper()
 	root := aggregate.Root[request.Event, *request.State]{
@@ -40,8 +40,8 @@ func paused(t *testing.T, log *eventlog.Log, name string, cluster object.Ref, la
 	}
 }
 
-// TestPauseOfACluster: the pages about a cluster lead to the Pause that holds it, until it is released, and offer to delete it as long as it
-// is not.
+// TestPauseOfACluster checks that pages of a cluster link to the Pause that holds it until it is released, and that the
+// page of the Pause offers to delete it until then.
 func TestPauseOfACluster(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	uitest.Histories(t, log, root, "quorum-lost")
@@ -64,21 +64,21 @@ func TestPauseOfACluster(t *testing.T) {
 	s.AllowActs()
 	for _, address := range []string{"/owner?id=fleet/quorum-lost/1", "/fleet?"} {
 		if now := show(t, s, address); !strings.Contains(now, `/pause?id=fleet%2Fstill%2F1"`) || strings.Contains(now, "%2Fover%2F1") {
-			t.Errorf("%s has other Pauses:\n%s", address, now)
+			t.Errorf("%s links to other Pauses:\n%s", address, now)
 		}
 		if past := show(t, s, fmt.Sprintf("%s&at=%d", address, before)); strings.Contains(past, "/pause?") {
-			t.Errorf("%s has a Pause before there was one", address)
+			t.Errorf("%s links to a Pause before it existed", address)
 		}
 	}
 	for address, offered := range map[string]bool{"id=fleet/still/1": true, fmt.Sprintf("id=fleet/still/1&at=%d", holds): false, "id=fleet/over/1": false} {
 		if got := strings.Contains(show(t, s, "/pause?"+address), "/act?do=delete"); got != offered {
-			t.Errorf("%s offers to delete it: %t", address, got)
+			t.Errorf("%s offers to delete the Pause: %t", address, got)
 		}
 	}
 }
 
-// TestPausesThatWait: the page Now has a Pause that did not get all acknowledgements among what waits for a human, and one that holds
-// its clusters among what is in progress.
+// TestPausesThatWait checks that the page Now lists a Pause without all acknowledgements under what waits for a human,
+// and one that holds its clusters under what is in progress.
 func TestPausesThatWait(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	prod := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "prod"}
@@ -89,13 +89,13 @@ func TestPausesThatWait(t *testing.T) {
 	s := site(t, f)
 	for _, name := range []string{"late", "well"} {
 		if link := `href="/pause?id=fleet%2F` + name + `%2F1"`; !strings.Contains(show(t, s, "/"), link) {
-			t.Errorf("the page Now does not have %s", link)
+			t.Errorf("the page Now does not contain %s", link)
 		}
 	}
 	now := regexp.MustCompile(`<[^>]+>`).ReplaceAllString(show(t, s, "/"), " ")
 	waits, busy, found := strings.Cut(now, " In progress ")
 	if !found || !strings.Contains(waits, "fleet/late") || !strings.Contains(waits, "condition Paused is False") || !strings.Contains(waits, "describe pause late ") ||
 		strings.Contains(waits, "fleet/well") || !strings.Contains(busy, "fleet/well") {
-		t.Errorf("%s", now)
+		t.Errorf("the page Now has\n%s", now)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// TestPrinted: the panel of a task has the end of what its last attempts printed, as text, of the present alone, and of no other task; an id
-// of a hostile log leads to no other folder.
+// TestPrinted checks that the panel of a task shows the end of the output of its last attempts, escaped, only for the
+// present, and not of other tasks, and that the ID of a run cannot lead to another folder.
 func TestPrinted(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	saved := uitest.Saved(t, root, "rolled-back", "decided-to-retry")
@@ -60,16 +60,16 @@ func TestPrinted(t *testing.T) {
 		"another task": false, "logs run": true,
 	} {
 		if strings.Contains(got, part) != want {
-			t.Errorf("the panel has %q: %t", part, !want)
+			t.Errorf("the panel contains %q: %t", part, !want)
 		}
 	}
 	if len(got) > 200<<10 {
-		t.Errorf("the page has %d bytes", len(got))
+		t.Errorf("the page has %d bytes, want at most 200 KiB", len(got))
 	}
 	if past := show(t, s, address+fmt.Sprintf("&at=%d", f.Commits.Head())); strings.Contains(past, "end of") {
-		t.Error("a page of the past has what is printed now")
+		t.Error("a page of the past shows the current output")
 	}
 	if got := show(t, s, "/run?id=../elsewhere&task=a"); strings.Contains(got, "another folder") {
-		t.Error("the id of a run leads to another folder")
+		t.Error("the ID of a run leads to another folder")
 	}
 }

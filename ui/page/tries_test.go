@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestManyAttempts: a page has the last attempts at tasks that were tried hundreds of times.
+// TestManyAttempts checks that a page shows only the last attempts of tasks that were tried hundreds of times.
 func TestManyAttempts(t *testing.T) {
 	const tasks, tries = 40, 300
 	f := uitest.Feed(t)
@@ -28,11 +28,11 @@ func TestManyAttempts(t *testing.T) {
 	s := site(t, f)
 	body := show(t, s, largeRun+"&task=task-1")
 	if len(body) > 2*largest {
-		t.Errorf("the page has %d bytes", len(body))
+		t.Errorf("the page has %d bytes, want a smaller page", len(body))
 	}
 	for _, want := range []string{"The last 20 attempts of each task", "attempt 300: ", "200 earlier ones", "attempt 281: "} {
 		if !strings.Contains(body, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
 }

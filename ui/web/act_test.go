@@ -28,19 +28,20 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// api is one SurgeRemediation and one Pause behind the API of Kubernetes, as far as an action needs it. The tests of the real pages have a real one.
+// api simulates a Kubernetes API server with one SurgeRemediation and one Pause, as far as actions need it. The tests
+// of the real pages use a real one.
 type api struct {
 	t      *testing.T
 	object v1alpha1.SurgeRemediation
 	pause  v1alpha1.Pause
-	// deletes counts how often the Pause was deleted.
+	// deletes counts the deletions of the Pause.
 	deletes int
-	// patches counts what was written.
+	// patches counts the writes.
 	patches int
-	// refuses patches as RBAC does, and conflicts is how many are refused because the object was written meanwhile.
+	// refuses rejects patches as RBAC does, and conflicts is the number of patches to reject with a conflict.
 	refuses   bool
 	conflicts int
-	// written is called when a patch was written and is not answered yet; nil is nothing.
+	// written is called after a patch was stored and before it is answered, if it is set.
 	written func()
 }
 
@@ -111,7 +112,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) {
 	a.send(w, a.object)
 }
 
-// remove marks the Pause as deleted: its finalizer keeps it.
+// remove marks the Pause as deleted, because it has a finalizer.
 func (a *api) remove(w http.ResponseWriter, r *http.Request) {
 	var options metav1.DeleteOptions
 	if err := json.NewDecoder(r.Body).Decode(&options); err != nil || options.Preconditions == nil || *options.Preconditions.UID != a.pause.UID {
@@ -141,7 +142,7 @@ func (a *api) send(w http.ResponseWriter, o any) {
 	}
 }
 
-// changing are pages of a user who has an object.
+// changing returns an API server and the pages of a user of it.
 func changing(t *testing.T) (*api, http.Handler) {
 	t.Helper()
 	a := &api{t: t, object: v1alpha1.SurgeRemediation{
@@ -168,7 +169,7 @@ func changing(t *testing.T) (*api, http.Handler) {
 	return a, session(t, k, act.New(k))
 }
 
-// session is what one scutectl ui serves.
+// session returns the handler of one run of scutectl ui.
 func session(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
 	t.Helper()
 	f := uitest.Feed(t)
@@ -183,7 +184,7 @@ func session(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
 	return h
 }
 
-// get opens an address as the browser of the user does.
+// get requests an address as the user's browser does.
 func get(t *testing.T, h http.Handler, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://"+host+target, http.NoBody)
@@ -193,13 +194,13 @@ func get(t *testing.T, h http.Handler, method, target string) *httptest.Response
 	return w
 }
 
-// form is a request as a browser sends it from a page of the server.
+// form sends a form as a browser does from a page of the server.
 func form(t *testing.T, h http.Handler, values url.Values, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return formOf(t.Context(), h, values, header...)
 }
 
-// formOf is a form of a browser that goes away when ctx ends.
+// formOf sends a form as a browser that disconnects when ctx ends.
 func formOf(ctx context.Context, h http.Handler, values url.Values, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://"+host+"/act", strings.NewReader(values.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -218,7 +219,7 @@ func formOf(ctx context.Context, h http.Handler, values url.Values, header ...st
 	return w
 }
 
-// asked opens the page that asks, and gives the form that it has.
+// asked requests the confirmation page of an action, and returns the values of its form.
 func asked(t *testing.T, h http.Handler, do string) url.Values {
 	t.Helper()
 	return askedOf(t, h, act.Ask{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}, "8c1f")
@@ -229,7 +230,7 @@ func askedOf(t *testing.T, h http.Handler, ask act.Ask, uid string) url.Values {
 	w := get(t, h, http.MethodGet, "/act?"+ask.Query().Encode())
 	body := w.Body.String()
 	if w.Code != http.StatusOK || !strings.Contains(body, uid) || !strings.Contains(body, "What happens:") || strings.Contains(body, "<hostile") {
-		t.Fatalf("%d %s", w.Code, body)
+		t.Fatalf("got %d %s", w.Code, body)
 	}
 	values := make(url.Values)
 	for _, field := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(body, -1) {
@@ -243,26 +244,27 @@ func TestActs(t *testing.T) {
 	values := asked(t, h, "hold")
 	values.Set("reason", uitest.Markup)
 	values.Set("for", "2h")
-	a.conflicts = 2 // its status is written all the time
+	a.conflicts = 2 // its status is written repeatedly
 	w := form(t, h, values)
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "fleet/cp-1: held for 2h") || strings.Contains(w.Body.String(), "<hostile") {
-		t.Fatalf("%d %s", w.Code, w.Body)
+		t.Fatalf("got %d %s", w.Code, w.Body)
 	}
 	if a.object.Spec.Hold == nil || a.object.Spec.Hold.Reason != uitest.Markup || a.object.Spec.Hold.Until == nil {
-		t.Errorf("the hold is %+v", a.object.Spec.Hold)
+		t.Errorf("hold = %+v", a.object.Spec.Hold)
 	}
 	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
-		t.Errorf("the same form was taken again: %d %s", w.Code, w.Body)
+		t.Errorf("the same form was accepted again: %d %s", w.Code, w.Body)
 	}
 	if w := form(t, h, asked(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("release: got %d %s", w.Code, w.Body)
 	}
 	if w := form(t, h, asked(t, h, "abort")); w.Code != http.StatusOK || !a.object.Spec.Abort {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("abort: got %d %s", w.Code, w.Body)
 	}
 }
 
-// TestActOfABrowserThatGoesAway: a second click ends the request of the first one, whose form is done all the same, and once.
+// TestActOfABrowserThatGoesAway checks that a form is processed, and only once, if a second click aborts the request of
+// the first.
 func TestActOfABrowserThatGoesAway(t *testing.T) {
 	a, h := changing(t)
 	values := asked(t, h, "hold")
@@ -271,11 +273,11 @@ func TestActOfABrowserThatGoesAway(t *testing.T) {
 	a.written = leave
 	formOf(ctx, h, values)
 	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
-		t.Errorf("%d patches, and the second click says %d %s", a.patches, w.Code, w.Body)
+		t.Errorf("got %d patches; the second click returned %d %s", a.patches, w.Code, w.Body)
 	}
 }
 
-// TestActsAreRefused: a form that was not confirmed, or is not about what is there, changes nothing.
+// TestActsAreRefused checks that a form that was not confirmed, or does not match the current object, changes nothing.
 func TestActsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []string
@@ -332,42 +334,42 @@ func TestActsAreRefused(t *testing.T) {
 			}
 			w := form(t, h, values, c.header...)
 			if w.Code != c.want || !strings.Contains(html.UnescapeString(w.Body.String()), c.says) {
-				t.Errorf("%d, want %d and %q:\n%s", w.Code, c.want, c.says, w.Body)
+				t.Errorf("got %d, want %d and %q:\n%s", w.Code, c.want, c.says, w.Body)
 			}
 			if a.patches != 0 {
-				t.Error("it was written")
+				t.Error("the object was changed")
 			}
 		})
 	}
 }
 
-// TestAStalePageIsRefused: what a page speaks of is not what has its name now.
+// TestAStalePageIsRefused checks that an action is refused if the page referred to an earlier object of the same name.
 func TestAStalePageIsRefused(t *testing.T) {
 	_, h := changing(t)
 	q := act.Ask{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"}.Query()
 	if w := get(t, h, http.MethodGet, "/act?"+q.Encode()); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "<form") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
-// TestAFormOfAnotherSessionIsRefused: neither one of before scutectl ui was started again, nor one that another user was shown.
+// TestAFormOfAnotherSessionIsRefused checks that a form of an earlier scutectl ui process or another user is refused.
 func TestAFormOfAnotherSessionIsRefused(t *testing.T) {
 	_, before := changing(t)
 	a, h := changing(t) // with the same object
 	w := form(t, h, asked(t, before, "hold"))
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "was not confirmed") || a.patches != 0 {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
-// TestAnAddressDoesNothing: what a form has, in an address, is a question at most.
+// TestAnAddressDoesNothing checks that the values of a form in an address cause no change.
 func TestAnAddressDoesNothing(t *testing.T) {
 	a, h := changing(t)
 	values := asked(t, h, "abort")
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 		w := get(t, h, method, "/act?"+values.Encode())
 		if w.Code == http.StatusOK && method != http.MethodGet && method != http.MethodHead || strings.Contains(w.Body.String(), "<h1>Done") {
-			t.Errorf("%s: %d %s", method, w.Code, w.Body)
+			t.Errorf("%s: got %d %s", method, w.Code, w.Body)
 		}
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+host+"/act?"+values.Encode(), http.NoBody)
@@ -375,28 +377,29 @@ func TestAnAddressDoesNothing(t *testing.T) {
 	r.Header.Set("Origin", "http://"+host)
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
-		t.Errorf("a form in the address: %d %s", w.Code, w.Body)
+		t.Errorf("form in the address: got %d %s", w.Code, w.Body)
 	}
 	if a.patches != 0 {
-		t.Error("it was written")
+		t.Error("the object was changed")
 	}
 }
 
-// TestReadOnly: without a desk there is no address that acts, for a form of before either.
+// TestReadOnly checks that pages without a desk have no actions, even for a form from an earlier session.
 func TestReadOnly(t *testing.T) {
 	a, h := changing(t)
 	values := asked(t, h, "hold")
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}
 	h = session(t, k, nil)
 	if w := get(t, h, http.MethodGet, "/act?"+values.Encode()); w.Code != http.StatusNotFound {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 	if w := form(t, h, values); w.Code != http.StatusMethodNotAllowed || a.patches != 0 {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
-// TestAnAnswerShowsWhatIsHostileAsText: an address can have anything, and so can the resource that it leads to.
+// TestAnAnswerShowsWhatIsHostileAsText checks that markup and control characters from an address or a resource are
+// escaped.
 func TestAnAnswerShowsWhatIsHostileAsText(t *testing.T) {
 	a, h := changing(t)
 	a.object.Status.Message = uitest.Markup
@@ -404,10 +407,10 @@ func TestAnAnswerShowsWhatIsHostileAsText(t *testing.T) {
 	for _, q := range []url.Values{ask.Query(), {"do": {"\u202e"}}, {"do": {"\xff"}, "kind": {"\x00"}}, asked(t, h, "hold")} {
 		w := get(t, h, http.MethodGet, "/act?"+q.Encode())
 		if body := w.Body.String(); strings.Contains(body, "<hostile") || strings.ContainsAny(body, "\x00\u202e\u009b") {
-			t.Errorf("%v: %d %q", q, w.Code, body)
+			t.Errorf("%v: got %d %q", q, w.Code, body)
 		}
 		if w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%v: headers %v", q, w.Header())
+			t.Errorf("%v: got headers %v", q, w.Header())
 		}
 	}
 }

@@ -75,13 +75,13 @@ func TestGuard(t *testing.T) {
 			}
 			w := ask(t, method, c.target, c.header...)
 			if w.Code != c.want {
-				t.Errorf("%d %s, want %d", w.Code, w.Body, c.want)
+				t.Errorf("got %d %s, want %d", w.Code, w.Body, c.want)
 			}
 			if strings.Contains(w.Body.String(), "page") != (c.want == http.StatusOK) {
-				t.Errorf("who is refused read %q", w.Body)
+				t.Errorf("body of a refused request = %q", w.Body)
 			}
 			if got := w.Header().Get("Content-Security-Policy"); got != policy || strings.Contains(got, "unsafe") {
-				t.Errorf("policy %q", got)
+				t.Errorf("Content-Security-Policy = %q", got)
 			}
 		})
 	}
@@ -94,6 +94,6 @@ func TestTheTokenLeavesTheAddress(t *testing.T) {
 	}
 	c := w.Result().Cookies()
 	if len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode {
-		t.Errorf("cookies %v", c)
+		t.Errorf("got cookies %v", c)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// records are the commits of a saved history.
+// records returns the commits of a saved history.
 func records(t *testing.T) (all []eventlog.Record) {
 	t.Helper()
 	log := logtest.Open(t)
@@ -33,7 +33,7 @@ func records(t *testing.T) (all []eventlog.Record) {
 	return all
 }
 
-// served serves a feed to connections in memory, and gives a function that opens one.
+// served serves a feed to in-memory connections, and returns a function that opens one.
 func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	t.Helper()
 	site, err := page.New(f, &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}, "logs")
@@ -61,7 +61,7 @@ func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	}
 }
 
-// pipes is a listener whose connections are in memory: they hold nothing that is not read.
+// pipes is a listener with in-memory connections, which have no buffer.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -74,7 +74,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// follow asks for what changes of the first page.
+// follow requests the changes of the first page.
 func follow(t *testing.T, c net.Conn) *bufio.Reader {
 	t.Helper()
 	if _, err := fmt.Fprintf(c, "GET /live/ HTTP/1.1\r\nHost: %s\r\nCookie: scute-ui-4711=%s\r\n\r\n", host, token); err != nil {
@@ -83,7 +83,7 @@ func follow(t *testing.T, c net.Conn) *bufio.Reader {
 	return bufio.NewReader(c)
 }
 
-// until reads lines up to one with a text.
+// until reads lines up to the first that contains the text.
 func until(r *bufio.Reader, text string) error {
 	for {
 		line, err := r.ReadString('\n')
@@ -93,8 +93,8 @@ func until(r *bufio.Reader, text string) error {
 	}
 }
 
-// TestManyPagesFollowOneLog: 200 open pages are told of what the log comes to, while one that reads nothing holds up nobody and loses
-// its connection.
+// TestManyPagesFollowOneLog checks that 200 open pages receive all changes, while a page that reads nothing delays no
+// other and is disconnected.
 func TestManyPagesFollowOneLog(t *testing.T) {
 	all := records(t)
 	f := uitest.Feed(t)
@@ -123,14 +123,15 @@ func TestManyPagesFollowOneLog(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(patience + time.Second) // of the bubble: nobody waits for it
+		time.Sleep(patience + time.Second) // in fake time, which does not delay the test
 		if _, err := io.Copy(io.Discard, beginning); err != nil {
-			t.Errorf("the connection of who reads nothing did not just end: %v", err)
+			t.Errorf("the connection that reads nothing was not closed cleanly: %v", err)
 		}
 	})
 }
 
-// TestPagesThatFollowAreBounded: what is too much is refused, and there is room again when a page is closed.
+// TestPagesThatFollowAreBounded checks that the number of followers is limited, and that a closed page makes room for
+// another.
 func TestPagesThatFollowAreBounded(t *testing.T) {
 	f := uitest.Feed(t)
 	var stops []func()
@@ -142,7 +143,7 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 		stops = append(stops, stop)
 	}
 	if _, _, err := f.Follow(); err == nil {
-		t.Error("there is no bound")
+		t.Error("Follow succeeded above the limit")
 	}
 	stops[0]()
 	if _, _, err := f.Follow(); err != nil {
@@ -150,7 +151,8 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 	}
 }
 
-// TestAQuietPageStaysOpen: while nothing happens, the server sends a comment at each beat, so that no proxy closes the connection.
+// TestAQuietPageStaysOpen checks that the server sends a comment at each interval without events, so that no proxy
+// closes the connection.
 func TestAQuietPageStaysOpen(t *testing.T) {
 	f := uitest.Feed(t)
 	synctest.Test(t, func(t *testing.T) {

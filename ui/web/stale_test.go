@@ -11,7 +11,8 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// TestAnOpenPageSaysWhatItCannotShow: an open page whose run got an event that this program cannot read does not keep what was before it.
+// TestAnOpenPageSaysWhatItCannotShow checks that an open page is replaced by an error when its run gets an event that
+// this program cannot read.
 func TestAnOpenPageSaysWhatItCannotShow(t *testing.T) {
 	all := records(t)
 	f := uitest.Feed(t)
@@ -36,7 +37,7 @@ func TestAnOpenPageSaysWhatItCannotShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := until(open, "cannot be read"); err != nil {
-			t.Errorf("the page keeps what it had: %v", err)
+			t.Errorf("the page still shows the earlier state: %v", err)
 		}
 	})
 }

@@ -16,18 +16,18 @@ import (
 )
 
 var (
-	// documentedBlock is a block of lines that a user types.
+	// documentedBlock matches a block of lines that a user types.
 	documentedBlock = regexp.MustCompile("(?sm)^ *```(?:sh|console)?\n(.*?)^ *```$")
-	// documentedInline is a command in a sentence, which may go over the end of a line.
+	// documentedInline matches a command in a sentence, which may span lines.
 	documentedInline = regexp.MustCompile("(?s)`(scutectl [a-z][^`]*)`")
-	// word of a command line: in quotes, or up to a space.
+	// word matches a word of a command line, in quotes or up to a space.
 	word = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
-	// end of a command: a pipe, another command, a comment.
+	// end matches what ends a command: a pipe, another command or a comment.
 	end = regexp.MustCompile(`\s(\||&|#|;).*|;.*`)
 )
 
-// TestDocumentedCommands holds every line of scutectl in the documentation and in the examples against the commands and the flags
-// that there are.
+// TestDocumentedCommands checks that the commands and flags in every scutectl line of the documentation and the
+// examples exist.
 func TestDocumentedCommands(t *testing.T) {
 	files := []string{"../../../README.md", "../../../CONTRIBUTING.md", "../../../charts/scute/README.md"}
 	err := filepath.WalkDir("../../../docs", func(path string, _ fs.DirEntry, err error) error {
@@ -53,11 +53,11 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	if seen < 100 {
-		t.Errorf("the documentation has %d lines of scutectl: are they still found?", seen)
+		t.Errorf("found %d scutectl lines in the documentation, want at least 100: does the expression still match?", seen)
 	}
 }
 
-// The examples in the help are held against the same.
+// TestExamplesOfTheHelp checks that the commands and flags in the examples of the help exist.
 func TestExamplesOfTheHelp(t *testing.T) {
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -75,7 +75,7 @@ func TestExamplesOfTheHelp(t *testing.T) {
 	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
 }
 
-// commandLines are the lines of scutectl in a page, or in the comments of an example.
+// commandLines returns the scutectl lines of a page, or of the comments in an example.
 func commandLines(text, ext string) (lines []string) {
 	text = strings.ReplaceAll(text, "kubectl scute ", "scutectl ")
 	if ext == ".yaml" {
@@ -102,7 +102,7 @@ func commandLines(text, ext string) (lines []string) {
 	return lines
 }
 
-// parses finds the command of a line and reads its flags.
+// parses resolves the command of a line and parses its flags.
 func parses(line string) error {
 	var args []string
 	for _, w := range word.FindAllString(end.ReplaceAllString(line, ""), -1)[1:] {

@@ -12,28 +12,28 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// TestHelpFitsTheTerminal: on a terminal no line of a help is longer than it is wide, but for examples, which are pasted. The words are those
-// that a pipe gets.
+// TestHelpFitsTheTerminal checks that the lines of the help are wrapped to the width of the terminal, except examples,
+// which are pasted, and that wrapping does not change the words.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	help := func(path string, width int) string {
 		var out bytes.Buffer
 		env := cli.System("scutectl", "test")
 		env.Out, env.Err, env.Size = &out, &out, func(any) (int, int, bool) { return width, 24, width > 0 }
 		if code := Run(t.Context(), env, append(strings.Fields(path)[1:], "--help")); code != 0 {
-			t.Fatalf("%s --help ends with %d: %s", path, code, out.String())
+			t.Fatalf("%s --help: exit code %d: %s", path, code, out.String())
 		}
 		return out.String()
 	}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Name() == "completion" {
-			return // it is cobra's
+			return // cobra generates it
 		}
 		piped := help(cmd.CommandPath(), 0)
 		for _, width := range []int{40, 60, 80} {
 			got := help(cmd.CommandPath(), width)
 			if diff := cmp.Diff(strings.Fields(piped), strings.Fields(got)); diff != "" {
-				t.Errorf("%s --help on %d columns has other words: %s", cmd.CommandPath(), width, diff)
+				t.Errorf("%s --help with %d columns has other words: %s", cmd.CommandPath(), width, diff)
 			}
 			example := false
 			for line := range strings.SplitSeq(got, "\n") {
@@ -41,7 +41,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 					example = line == "Examples:"
 				}
 				if !example && term.Width(line) > width {
-					t.Errorf("%s --help on %d columns: %q", cmd.CommandPath(), width, line)
+					t.Errorf("%s --help with %d columns has the longer line %q", cmd.CommandPath(), width, line)
 				}
 			}
 		}

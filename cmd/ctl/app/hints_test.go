@@ -19,15 +19,15 @@ import (
 )
 
 var (
-	// quoted is a command in a message; bare is one that is not in backquotes.
+	// quoted matches a command in backquotes in a message, bare one that is not in backquotes.
 	quoted = regexp.MustCompile("`(?:scutectl|kubectl scute) ([^`]*)`")
 	bare   = regexp.MustCompile(`scutectl ([a-z]+)`)
-	// format is a part of a message that is filled in.
+	// format matches a formatting verb.
 	format = regexp.MustCompile(`%[-+# 0]*[0-9.]*[a-z]`)
 )
 
-// TestHints finds every command that scute names in its code, in a message, a status or an event, and holds it against the real
-// commands: it parses, takes the arguments that it has, and a shell takes it as it is.
+// TestHints checks every command that scute's code names in a message, a status or an event: it parses, its arguments
+// are valid, and a shell can run it as it is.
 func TestHints(t *testing.T) {
 	h := &hints{t: t, root: newCmd(cli.System("scutectl", "test"), Options{}, new(bool)), set: token.NewFileSet()}
 	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
@@ -58,17 +58,17 @@ func TestHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.messages < 10 || h.calls < 30 {
-		t.Errorf("%d commands in messages and %d that are put together: are they still found?", h.messages, h.calls)
+		t.Errorf("found %d commands in messages and %d composed commands, want at least 10 and 30: are they still found?", h.messages, h.calls)
 	}
 }
 
-// hints are the commands in the code.
+// hints checks the commands in the code.
 type hints struct {
 	t               *testing.T
 	root            *cobra.Command
 	set             *token.FileSet
-	ctl             bool     // the file is one of scutectl's
-	nouns           []string // that the package is about; nil: any
+	ctl             bool     // the file belongs to scutectl
+	nouns           []string // the nouns of the package; nil for any
 	messages, calls int
 }
 
@@ -90,7 +90,7 @@ func (h *hints) visit(n ast.Node) bool {
 	return true
 }
 
-// message checks the commands in a text. Where it is not scutectl that speaks, all of them are in backquotes.
+// message checks the commands in a text. Outside of scutectl, all of them must be in backquotes.
 func (h *hints) message(at token.Pos, text string) {
 	text = format.ReplaceAllString(text, "x")
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
@@ -104,7 +104,7 @@ func (h *hints) message(at token.Pos, text string) {
 	}
 }
 
-// call checks a command that is put together by one of the functions for that: a verb, a noun and a name, and options.
+// call checks a command that a function composes from a verb, a noun, a name and options.
 func (h *hints) call(call *ast.CallExpr) {
 	name := ""
 	switch f := call.Fun.(type) {
@@ -131,7 +131,7 @@ func (h *hints) call(call *ast.CallExpr) {
 	}
 	h.calls++
 	switch {
-	case name == "line", name == "Hint" && len(words) > 1 && words[1] == "x": // of one thing, whose noun is that of the place
+	case name == "line", name == "Hint" && len(words) > 1 && words[1] == "x": // for one object, whose noun depends on the package
 		h.ofEach(call.Pos(), words[0], words[2:])
 	case name == "hint":
 		h.ofEach(call.Pos(), words[0], words[1:])
@@ -140,7 +140,7 @@ func (h *hints) call(call *ast.CallExpr) {
 	}
 }
 
-// ofEach checks a verb with each noun that it can be meant for.
+// ofEach checks a verb with each noun that it can apply to.
 func (h *hints) ofEach(at token.Pos, verb string, options []string) {
 	cmd, _, _ := h.root.Find([]string{verb})
 	for _, noun := range cmd.Commands() {
@@ -169,17 +169,17 @@ func (h *hints) checkWords(at token.Pos, words []string) {
 	}
 }
 
-// accepted says whether a command line is one, up to what it does.
+// accepted checks a command line without running it.
 func accepted(words []string) error {
 	root := newCmd(cli.System("scutectl", "test"), Options{}, new(bool))
 	cmd, rest, err := root.Find(withNoun(root, words))
 	if err != nil {
 		return err
 	}
-	if cmd.HasSubCommands() && cmd.Name() != "doctor" { // which is a command without the one below it, too
+	if cmd.HasSubCommands() && cmd.Name() != "doctor" { // doctor can run without a subcommand
 		return fmt.Errorf("%s is not a whole command", cmd.CommandPath())
 	}
-	for i := 1; i < len(rest); i++ { // an x is anything, and so a number where one is needed
+	for i := 1; i < len(rest); i++ { // x is a placeholder, so use a number where one is needed
 		if f := cmd.Flags().Lookup(strings.TrimPrefix(rest[i-1], "--")); rest[i] == "x" && f != nil && f.Value.Type() == "int" {
 			rest[i] = "1"
 		}
@@ -190,7 +190,7 @@ func accepted(words []string) error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// folded is a text that is put together from literals; what is not one is an x.
+// folded returns a text that is composed from literals, with an x for each other operand.
 func folded(n ast.Node) (text string, isText bool) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -212,7 +212,7 @@ func folded(n ast.Node) (text string, isText bool) {
 	return "x", false
 }
 
-// callsIn are the calls in a text that is put together.
+// callsIn returns the calls in a composed text.
 func callsIn(n ast.Node) (calls []*ast.CallExpr) {
 	if b, ok := n.(*ast.BinaryExpr); ok {
 		for _, side := range []ast.Expr{b.X, b.Y} {

@@ -18,14 +18,15 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// A word in backquotes in the usage of an option is shown as the name of its value.
+// TestOptionsHaveValuesOfAType checks that no usage contains backquotes, because pflag shows a word in backquotes as
+// the name of the value.
 func TestOptionsHaveValuesOfAType(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if strings.Contains(f.Usage, "`") {
 				value, _ := pflag.UnquoteUsage(f)
-				t.Errorf("%s --help calls the value of --%s %q", cmd.CommandPath(), f.Name, value)
+				t.Errorf("%s --help names the value of --%s %q", cmd.CommandPath(), f.Name, value)
 			}
 		})
 		for _, sub := range cmd.Commands() {
@@ -35,7 +36,8 @@ func TestOptionsHaveValuesOfAType(t *testing.T) {
 	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
 }
 
-// TestEveryOptionIsDocumented: each option of a command is named in the documentation, in backquotes or in a line that a user types.
+// TestEveryOptionIsDocumented checks that the documentation names each option of a command, in backquotes or in a line
+// that a user types.
 func TestEveryOptionIsDocumented(t *testing.T) {
 	var text strings.Builder
 	err := filepath.WalkDir("../../../docs", func(path string, _ fs.DirEntry, err error) error {
@@ -56,12 +58,12 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Name() == "completion" {
-			return // it is cobra's
+			return // cobra generates it
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" && !named["--"+f.Name] && !named["-"+f.Shorthand] {
-				named["--"+f.Name] = true // once
-				t.Errorf("no page of docs names --%s, of %s and maybe others", f.Name, cmd.CommandPath())
+				named["--"+f.Name] = true // report it once
+				t.Errorf("no page of docs names --%s of %s", f.Name, cmd.CommandPath())
 			}
 		})
 		for _, sub := range cmd.Commands() {
@@ -71,7 +73,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
 }
 
-// TestOptionsOfFewValuesAreCompleted: a shell offers the values of each option that has a closed set of them.
+// TestOptionsOfFewValuesAreCompleted checks that shells complete the values of each option with a fixed set of values.
 func TestOptionsOfFewValuesAreCompleted(t *testing.T) {
 	offered := map[string]string{
 		"action": "abort forward", "default-failure-policy": "IgnoreChildren", "kind": "remediation", "output": "json html csv",
@@ -84,16 +86,16 @@ func TestOptionsOfFewValuesAreCompleted(t *testing.T) {
 			one := strings.Fields(offered[f.Name])
 			complete, ok := cmd.GetFlagCompletionFunc(f.Name)
 			switch {
-			case len(one) == 0 || cmd.CommandPath() == "scutectl decide run" && f.Name == "output": // that is a task's
+			case len(one) == 0 || cmd.CommandPath() == "scutectl decide run" && f.Name == "output": // this is a task's output
 				return
 			case !ok:
-				t.Errorf("no shell completes --%s of %s", f.Name, cmd.CommandPath())
+				t.Errorf("--%s of %s has no completion", f.Name, cmd.CommandPath())
 				return
 			}
 			found[f.Name] = true
 			values, directive := complete(cmd, nil, "")
 			if directive&cobra.ShellCompDirectiveNoFileComp == 0 || !slices.ContainsFunc(one, func(v string) bool { return slices.Contains(values, v) }) {
-				t.Errorf("of --%s of %s a shell offers %q, directive %d", f.Name, cmd.CommandPath(), values, directive)
+				t.Errorf("completion of --%s of %s: got %q, directive %d", f.Name, cmd.CommandPath(), values, directive)
 			}
 		})
 		for _, sub := range cmd.Commands() {
@@ -103,12 +105,12 @@ func TestOptionsOfFewValuesAreCompleted(t *testing.T) {
 	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
 	for name := range offered {
 		if !found[name] {
-			t.Errorf("no command has --%s", name)
+			t.Errorf("no command has the option --%s", name)
 		}
 	}
 }
 
-// TestBadValuesAreExplained: each option of each command that does not take any text says in words what it takes.
+// TestBadValuesAreExplained checks that each option that does not accept every text reports which values it accepts.
 func TestBadValuesAreExplained(t *testing.T) {
 	root, values := newCmd(cli.System("scutectl", "test"), Options{}, new(bool)), 0
 	var visit func(cmd *cobra.Command)
@@ -117,17 +119,17 @@ func TestBadValuesAreExplained(t *testing.T) {
 			err := cmd.ParseFlags([]string{"--" + f.Name + "=xx\""})
 			if err == nil {
 				if kind := f.Value.Type(); kind != "string" {
-					t.Errorf("--%s of %s, a %s, takes anything", f.Name, cmd.CommandPath(), kind)
+					t.Errorf("--%s of %s, a %s, accepts an invalid value", f.Name, cmd.CommandPath(), kind)
 				}
 				return
 			}
 			values++
 			err = cmd.FlagErrorFunc()(cmd, err)
 			if said := err.Error(); !strings.HasPrefix(said, "--"+f.Name+` is "xx\"": it must be `) {
-				t.Errorf("%s: %s", cmd.CommandPath(), said)
+				t.Errorf("%s: got error %s", cmd.CommandPath(), said)
 			}
 			if code, _ := cli.Code(err); code != cli.ExitUsage {
-				t.Errorf("%s: %v: exit code %d", cmd.CommandPath(), err, code)
+				t.Errorf("%s: %v: got exit code %d, want ExitUsage", cmd.CommandPath(), err, code)
 			}
 		})
 		for _, sub := range cmd.Commands() {
@@ -136,16 +138,17 @@ func TestBadValuesAreExplained(t *testing.T) {
 	}
 	visit(root)
 	if values < 100 {
-		t.Errorf("only %d options were tried", values)
+		t.Errorf("tried %d options, want at least 100", values)
 	}
 }
 
-// controller-runtime complains, with a stack, in every program that runs longer than 30 seconds without having set its logger.
+// TestTheLoggerOfControllerRuntimeIsSet checks that the logger is set. Otherwise, controller-runtime prints a warning
+// with a stack in every program that runs longer than 30 seconds.
 func TestTheLoggerOfControllerRuntimeIsSet(t *testing.T) {
 	if code := Run(t.Context(), &cli.Env{Name: "scutectl", Out: io.Discard, Err: io.Discard}, []string{"version"}); code != 0 {
-		t.Fatalf("scutectl version ended with %d", code)
+		t.Fatalf("scutectl version: exit code %d", code)
 	}
 	if _, waits := ctrllog.Log.WithName("x").GetSink().(interface{ Fulfill(logr.LogSink) }); waits {
-		t.Error("controller-runtime has no logger: it writes a warning to the standard error of what takes long")
+		t.Error("the logger of controller-runtime is not set")
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// TestAnEmptyCheckpointVerifiesNothing: the first checkpoint of a log covers no commit, and that is said.
+// TestAnEmptyCheckpointVerifiesNothing checks that the output says so if the checkpoint covers no commit, as the first
+// checkpoint of a log.
 func TestAnEmptyCheckpointVerifiesNothing(t *testing.T) {
 	var out bytes.Buffer
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Out: &out}}}
@@ -21,7 +22,7 @@ func TestAnEmptyCheckpointVerifiesNothing(t *testing.T) {
 	want := "intact: log a at b, and no commit was verified: the checkpoint covers none; use a later one\n" +
 		"  6 commits are after the checkpoint and not covered by it\n"
 	if out.String() != want {
-		t.Errorf("%q", out.String())
+		t.Errorf("got %q", out.String())
 	}
 	for _, format := range []string{"", formatHTML} {
 		out.Reset()
@@ -30,7 +31,7 @@ func TestAnEmptyCheckpointVerifiesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := out.String(); !strings.Contains(text, "not verified: the checkpoint covers no commit") || strings.Contains(text, "1 to 0 are") {
-			t.Errorf("%s: %s", format, text)
+			t.Errorf("format %s: got %s", format, text)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestWhereTo: the place of the backups is told with the prefix that they are below.
+// TestWhereTo checks that the destination of backups is shown with its prefix.
 func TestWhereTo(t *testing.T) {
 	for prefix, want := range map[string]string{"": "s3://backups at https://s3.example.com", "north/fleet": "s3://backups/north/fleet at https://s3.example.com"} {
 		b := &v1alpha1.BackupSchedule{}
@@ -19,11 +19,12 @@ func TestWhereTo(t *testing.T) {
 	}
 }
 
-// TestFollowed: get --watch in a pipe has a line for the standing of a schedule, and no schedule ends badly.
+// TestFollowed checks that get --watch prints a line for the phase of a schedule, and that no schedule counts as
+// failed.
 func TestFollowed(t *testing.T) {
 	b, n := &v1alpha1.BackupSchedule{}, newNoun()
 	b.Status.Phase, b.Status.Message, b.Status.Next = v1alpha1.BackupFailing, "the bucket is gone", "create it"
 	if news := n.News(b); len(news) != 1 || news[0].Text != "Failing: the bucket is gone; next: create it" || n.Bad(b) {
-		t.Errorf("news %v", news)
+		t.Errorf("News = %v", news)
 	}
 }

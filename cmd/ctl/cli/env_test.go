@@ -9,7 +9,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// What is told may be from elsewhere: a terminal obeys none of it.
+// TestNoTextControlsTheTerminal checks that control sequences in printed text are removed.
 func TestNoTextControlsTheTerminal(t *testing.T) {
 	hostile := errors.New("one\x1b]0;title\x07\r\u202e\nnext")
 	var said bytes.Buffer
@@ -17,7 +17,7 @@ func TestNoTextControlsTheTerminal(t *testing.T) {
 	env := &cli.Env{Err: &said, Now: func() time.Time { return now }, Size: func(any) (int, int, bool) { return 80, 24, true }}
 	env.Notef("scutectl: %v", hostile)
 	if got, want := said.String(), "scutectl: one ]0;title   \nnext\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Notef printed %q, want %q", got, want)
 	}
 	said.Reset()
 	env.Out = &said
@@ -25,13 +25,13 @@ func TestNoTextControlsTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := said.String(), "prod: one ]0;title    next\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Linef printed %q, want %q", got, want)
 	}
 	said.Reset()
 	progress := env.Progress()
 	now = now.Add(time.Second)
 	progress.Showf("%v", hostile)
 	if got, want := said.String(), "\r\x1b[2Kone ]0;title    next"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Showf printed %q, want %q", got, want)
 	}
 }

@@ -28,7 +28,7 @@ func fileOf(t *testing.T, text string) string {
 	return path
 }
 
-// A backup is in plain text only where that was said.
+// TestNoBackupWithoutAWordAboutKeys checks that a backup needs either keys or --plaintext.
 func TestNoBackupWithoutAWordAboutKeys(t *testing.T) {
 	for says, k := range map[string]publicKeys{
 		"--plaintext":   {},
@@ -36,7 +36,7 @@ func TestNoBackupWithoutAWordAboutKeys(t *testing.T) {
 		"exclude each ": {Plaintext: true, Files: []string{"team.txt"}},
 	} {
 		if err := k.validate(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%+v: %v, want %q", k, err, says)
+			t.Errorf("validate(%+v) = %v, want %q", k, err, says)
 		}
 	}
 }
@@ -49,24 +49,25 @@ func TestRecipients(t *testing.T) {
 	want := []string{a, b}
 	slices.Sort(want)
 	if err != nil || len(recipients) != 3 || !slices.Equal(names, want) {
-		t.Errorf("%d recipients, named %v, %v; want %v", len(recipients), names, err, want)
+		t.Errorf("got %d recipients, names %v, error %v, want names %v", len(recipients), names, err, want)
 	}
 }
 
-// A private key that is given where a public one belongs, or in a file that is damaged, is not repeated.
+// TestPrivateKeysAreNotShown checks that errors do not contain a private key that was passed as a public one, or is in
+// a damaged file.
 func TestPrivateKeysAreNotShown(t *testing.T) {
 	private, _ := newKey(t)
 	damaged := private[:len(private)-4]
 	_, _, asFile := (&publicKeys{Files: []string{fileOf(t, "# public key: age1\n"+private+"\n")}}).read()
 	if asFile == nil || !strings.Contains(asFile.Error(), "age-keygen -y") {
-		t.Errorf("a file of private keys: %v", asFile)
+		t.Errorf("file of private keys: got error %v", asFile)
 	}
 	_, _, asKey := (&publicKeys{Recipients: []string{private}}).read()
 	_, _, inFile := (&publicKeys{Files: []string{fileOf(t, private+"\n")}}).read()
 	_, asIdentity := identities([]string{fileOf(t, damaged+"\n")})
 	for says, err := range map[string]error{"--age-recipient": asKey, "--recipients-file": inFile, "--identity-file": asIdentity} {
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(strings.ToUpper(err.Error()), damaged[20:]) {
-			t.Errorf("%v, want one about %s, without the key", err, says)
+			t.Errorf("got error %v, want one about %s without the key", err, says)
 		}
 	}
 }

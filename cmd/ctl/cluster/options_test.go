@@ -17,11 +17,12 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// A backup that is meant for a bucket is not written to a folder of that name, where nobody looks for it.
+// TestABackupGoesToAFolder checks that a URL of a bucket is rejected, instead of writing the backup to a folder of that
+// name.
 func TestABackupGoesToAFolder(t *testing.T) {
 	o := backupOptions{options: options{Kit: &kit.Kit{Env: &cli.Env{}, Flags: connect.New()}}, Clusters: []string{"prod"}, To: "s3://backups/prod", keys: publicKeys{Plaintext: true}}
 	if err := o.validate(); err == nil || !strings.Contains(err.Error(), "BackupSchedule") {
-		t.Errorf("%v", err)
+		t.Errorf("validate = %v", err)
 	}
 	o.To = "prod"
 	if err := o.validate(); err != nil {
@@ -29,7 +30,7 @@ func TestABackupGoesToAFolder(t *testing.T) {
 	}
 }
 
-// What a store refuses is told by the flags and variables of this command, with what to do.
+// TestWhatAStoreRefuses checks that errors of a store name the flags and variables of this command and what to do.
 func TestWhatAStoreRefuses(t *testing.T) {
 	_, plain := store.OpenS3(store.S3Options{Endpoint: "http://127.0.0.1:1", Bucket: "backups", AccessKeyID: "a", SecretAccessKey: "s"})
 	for says, err := range map[string]error{
@@ -39,12 +40,13 @@ func TestWhatAStoreRefuses(t *testing.T) {
 		"--from s3://backups/prod: incomplete":                                                                                                 errors.New("incomplete"),
 	} {
 		if got := explained(err, "s3://backups/prod"); !strings.Contains(got.Error(), says) {
-			t.Errorf("%v, want %s", got, says)
+			t.Errorf("explained = %v, want %s", got, says)
 		}
 	}
 }
 
-// An API server that refuses, or is not there, is told with what to do, and under the name of the cluster that was asked.
+// TestWhatTheAPIServerRefuses checks that errors of an API server name the server of the cluster that was asked, and
+// what to do.
 func TestWhatTheAPIServerRefuses(t *testing.T) {
 	o := options{Kit: &kit.Kit{Env: &cli.Env{}, Flags: connect.New()}, reached: &connect.Cluster{Config: &rest.Config{Host: "https://green:6443"}}, called: "target"}
 	for says, err := range map[string]error{
@@ -53,10 +55,10 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		"https://green:6443 cannot be reached": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	} {
 		if got := o.refused(clusterError{"target", err}, ""); !strings.Contains(got.Error(), says) {
-			t.Errorf("%v, want %s", got, says)
+			t.Errorf("refused = %v, want %s", got, says)
 		}
 		if got := o.refused(clusterError{"source", err}, ""); strings.Contains(got.Error(), "green") {
-			t.Errorf("of the source is said %v", got)
+			t.Errorf("refused for the source = %v", got)
 		}
 	}
 }

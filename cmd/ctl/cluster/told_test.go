@@ -10,7 +10,7 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// An index may be written by anybody: a terminal obeys nothing of it.
+// TestAnIndexDoesNotControlTheTerminal checks that control sequences from the index of a backup are not printed.
 func TestAnIndexDoesNotControlTheTerminal(t *testing.T) {
 	var said bytes.Buffer
 	o := &restoreOptions{DryRun: true}
@@ -19,6 +19,6 @@ func TestAnIndexDoesNotControlTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := strings.TrimSuffix(said.String(), "\n"); strings.ContainsAny(text, "\x1b\r\a\n") {
-		t.Errorf("%q", text)
+		t.Errorf("got %q", text)
 	}
 }

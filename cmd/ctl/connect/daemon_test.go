@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestDaemon: a running pod of the daemon is found, whatever the chart's names are, and neither the pod of a backup nor that of another namespace.
+// TestDaemon checks that the running pod of the daemon is found whatever names the chart uses, but no pod of a backup
+// or in another namespace.
 func TestDaemon(t *testing.T) {
 	pod := func(namespace, name string, labels map[string]string) *corev1.Pod {
 		labels["app.kubernetes.io/name"] = "turtle"
@@ -24,14 +25,14 @@ func TestDaemon(t *testing.T) {
 	f := New()
 	pods, err := f.Daemons(t.Context(), c)
 	if err != nil || len(pods) != 1 {
-		t.Fatalf("%d pods, %v", len(pods), err)
+		t.Fatalf("Daemons returned %d pods, error %v", len(pods), err)
 	}
 	found, err := f.daemon(t.Context(), c)
 	if err != nil || found.Name != "turtle-0" {
-		t.Fatalf("found %v, %v", found, err)
+		t.Fatalf("daemon = %v, error %v", found, err)
 	}
 	f.ScuteNamespace = "third"
 	if _, err := f.daemon(t.Context(), c); err == nil {
-		t.Error("a pod is found where there is none")
+		t.Error("daemon found a pod in a namespace without one")
 	}
 }

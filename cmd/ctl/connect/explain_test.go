@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A cluster that is slow is not one that cannot be reached: only of the latter it is likely that another one was meant.
+// TestExplainTellsASlowClusterFromOneThatIsNotThere checks that a timeout and an unreachable API server are explained
+// differently.
 func TestExplainTellsASlowClusterFromOneThatIsNotThere(t *testing.T) {
 	c := &Cluster{Config: &rest.Config{Host: "https://blue:6443"}}
 	for want, err := range map[string]error{
@@ -19,7 +20,7 @@ func TestExplainTellsASlowClusterFromOneThatIsNotThere(t *testing.T) {
 		"cannot be reached":      &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	} {
 		if got := c.Explain(err).Error(); !strings.Contains(got, want) || !strings.Contains(got, "https://blue:6443") || !strings.Contains(got, "--context") {
-			t.Errorf("%v is explained by %q", err, got)
+			t.Errorf("Explain(%v) = %q", err, got)
 		}
 	}
 }

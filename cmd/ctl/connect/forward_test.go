@@ -25,11 +25,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The SPDY library's goroutines end a little after their connection.
+	// Goroutines of the SPDY library end shortly after their connection.
 	goleak.VerifyTestMain(m)
 }
 
-// kubelet answers a port-forward over SPDY as a node does: a pair of streams is a connection to the address.
+// kubelet serves a port-forward over SPDY as a node does: each pair of streams is a connection to the address.
 func kubelet(address string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if _, err := httpstream.Handshake(req, w, []string{"portforward.k8s.io"}); err != nil {
@@ -78,14 +78,15 @@ func pod(args ...string) *corev1.Pod {
 	}
 }
 
-// way finds the daemon behind an API server of the test.
+// way returns a function that connects to the daemon behind a test API server.
 func way(url string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		return enter(ctx, &rest.Config{Host: url}, pod("--log-listen=127.0.0.1:4222"))
 	}
 }
 
-// The API server here knows no WebSocket, so this is the way back to SPDY too.
+// TestTunnelLeadsToTheLogAndFindsItAgain checks that the log can be appended to through a tunnel, also after the daemon
+// was restarted. The API server does not support WebSocket, so this also tests the fallback to SPDY.
 func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	dir, quiet := t.TempDir(), slog.New(slog.DiscardHandler)
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})
@@ -112,12 +113,12 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 			Events: []eventlog.Event{{Type: "dev.scute.move.claimed.v1", Time: time.Now(), Actor: "user/test", Data: []byte(`{}`)}},
 		})
 		if err != nil || receipt.Seq != expected+1 {
-			t.Fatalf("sequence %d, %v", receipt.Seq, err)
+			t.Fatalf("receipt sequence = %d, error %v", receipt.Seq, err)
 		}
 	}
 	write("1", 0)
 
-	// The daemon is started again: what connects again finds it again.
+	// After a restart of the daemon, the connection is restored.
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	defer log.Close()
 	write("2", 1)
 	if head, err := log.Head(t.Context()); err != nil || head != 2 {
-		t.Errorf("the daemon's log ends at %d, %v", head, err)
+		t.Errorf("head of the daemon's log = %d, error %v", head, err)
 	}
 }
 
@@ -178,7 +179,7 @@ func TestTunnelThatHangsEndsWithItsDeadline(t *testing.T) {
 
 func TestListensReadsTheDaemonsArguments(t *testing.T) {
 	if port, err := listens(pod("--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")); err != nil || port != 4222 {
-		t.Errorf("port %d, %v", port, err)
+		t.Errorf("listens = %d, %v", port, err)
 	}
 	for args, want := range map[string]string{
 		"--log-dir=/var/lib/scute":                    "set log.listen of the chart",
@@ -187,7 +188,7 @@ func TestListensReadsTheDaemonsArguments(t *testing.T) {
 		"--log-dir=/d --log-listen=127.0.0.1:nothing": "the port cannot be read",
 	} {
 		if _, err := listens(pod(strings.Fields(args)...)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", args, err)
+			t.Errorf("listens(%s) = %v", args, err)
 		}
 	}
 }

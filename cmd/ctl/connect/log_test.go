@@ -8,7 +8,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// Who read the log of local runs named no folder, so there is no --log to leave out.
+// TestALogThatAnotherProcessHasOpenIsReadInAnotherWay checks that the advice for a locked log does not suggest to leave
+// out --log if the log is that of local runs.
 func TestALogThatAnotherProcessHasOpenIsReadInAnotherWay(t *testing.T) {
 	dir := t.TempDir()
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
@@ -24,7 +25,7 @@ func TestALogThatAnotherProcessHasOpenIsReadInAnotherWay(t *testing.T) {
 		flags.Dir, flags.Local = dir, f.local
 		_, err := flags.Log(t.Context(), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), f.none) {
-			t.Errorf("local %v: %v", f.local, err)
+			t.Errorf("local %v: got error %v", f.local, err)
 		}
 	}
 }

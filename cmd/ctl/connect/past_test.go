@@ -9,7 +9,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestPastOfALog: a log that ends at a commit has none of the later ones, and a moment leads to the last commit before it.
+// TestPastOfALog checks that a log that was ended at a commit has no later commits, and that a time is resolved to the
+// last commit before it.
 func TestPastOfALog(t *testing.T) {
 	log := &Log{Log: logtest.Open(t), Where: "here"}
 	a, b := eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/a/1"}, eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/b/1"}
@@ -32,7 +33,7 @@ func TestPastOfALog(t *testing.T) {
 		}
 		found, err := log.Last(t.Context(), r.Stored)
 		if err != nil || found.Seq != seq {
-			t.Errorf("at the time of commit %d: %d, %v", seq, found.Seq, err)
+			t.Errorf("Last at the time of commit %d = %d, %v", seq, found.Seq, err)
 		}
 	}
 	first, err := log.At(t.Context(), 1)
@@ -40,17 +41,17 @@ func TestPastOfALog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := log.Last(t.Context(), first.Stored.Add(-time.Nanosecond)); err == nil {
-		t.Errorf("before the first commit: %d", r.Seq)
+		t.Errorf("Last before the first commit = %d, want an error", r.Seq)
 	}
 
 	log.End(5)
 	var seen []uint64
 	head, err := log.Replay(t.Context(), 2, func(r eventlog.Record) error { seen = append(seen, r.Seq); return nil })
 	if err != nil || head != 5 || len(seen) != 3 {
-		t.Errorf("replayed %d, up to %d: %v", seen, head, err)
+		t.Errorf("replayed commits %d, head %d, error %v", seen, head, err)
 	}
 	records, err := log.Read(t.Context(), a, 1)
 	if err != nil || len(records) != 3 || records[2].Seq != 5 {
-		t.Errorf("%d commits of one: %v", len(records), err)
+		t.Errorf("read %d commits, error %v", len(records), err)
 	}
 }

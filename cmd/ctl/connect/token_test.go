@@ -25,7 +25,7 @@ import (
 
 const readers, operators = "the token of the readers", "the token of the operators"
 
-// secrets are a cluster with the Secrets of both roles, some of which may not be read.
+// secrets returns a cluster with the Secrets of both roles, some of which are forbidden to read.
 func secrets(forbidden ...string) *Cluster {
 	secret := func(name, token string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "scute-system", Name: name}, Data: map[string][]byte{"token": []byte(token + "\n")}}
@@ -40,7 +40,8 @@ func secrets(forbidden ...string) *Cluster {
 	return &Cluster{Client: c}
 }
 
-// TestTokenOfARole: the token is that of the role that a command needs. Who may append may read.
+// TestTokenOfARole checks that the token of the role that a command needs is used, and that an operator's token can
+// also be used for reading.
 func TestTokenOfARole(t *testing.T) {
 	quiet, asks := slog.New(slog.DiscardHandler), pod("--log-access=scute-system/scute-log")
 	for name, c := range map[string]struct {
@@ -57,24 +58,25 @@ func TestTokenOfARole(t *testing.T) {
 	} {
 		p, err := admit(t.Context(), secrets(c.forbidden...), asks, c.role, quiet)
 		if c.token != "" && (err != nil || p.again() != c.token) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v", name, err)
 		}
 		for _, want := range c.says {
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v does not say %q", name, err, want)
+				t.Errorf("%s: got error %v, want %q", name, err, want)
 			}
 		}
 	}
 	if p, err := admit(t.Context(), secrets(), pod("--log-listen=127.0.0.1:4222"), embedded.Reader, quiet); p != nil || err != nil {
-		t.Errorf("a daemon that asks for no token: %v, %v", p, err)
+		t.Errorf("daemon without tokens: admit = %v, %v", p, err)
 	}
 	missing := &Cluster{Client: fake.NewClientBuilder().Build()}
 	if _, err := admit(t.Context(), missing, asks, embedded.Reader, quiet); err == nil || !strings.Contains(err.Error(), "the daemon makes it when it starts") {
-		t.Errorf("without a Secret: %v", err)
+		t.Errorf("without a Secret: got error %v", err)
 	}
 }
 
-// TestTokenLeadsToTheLog: a log that asks for tokens is read and appended to through a port-forward, and a token that changes is read again.
+// TestTokenLeadsToTheLog checks that a log that requires tokens can be read and appended to through a port-forward, and
+// that a changed token is read again.
 func TestTokenLeadsToTheLog(t *testing.T) {
 	quiet, access := slog.New(slog.DiscardHandler), &embedded.Access{}
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Access: access})
@@ -102,12 +104,12 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	}
 	defer reader.Close()
 
-	// What a version that knows of no token is told.
+	// A version that does not know tokens gets this error.
 	if _, err := New().connect(t.Context(), url, nil, quiet); err == nil || !strings.Contains(err.Error(), "Authorization Violation") || !strings.Contains(err.Error(), "--nats-creds") {
-		t.Errorf("without a token: %v", err)
+		t.Errorf("without a token: got error %v", err)
 	}
 
-	// A token in the address is not told to who looks at the terminal, or at what it was written to.
+	// A token in the address is not shown.
 	f := New()
 	f.URL = "nats://" + neturl.User(readers).String() + "@" + tunnel.address()
 	named, err := f.Log(t.Context(), io.Discard)
@@ -116,10 +118,10 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	}
 	defer named.Close()
 	if told := named.Where + strings.Join(f.Again(), " "); strings.Contains(told, "readers") || !strings.Contains(told, tunnel.address()) {
-		t.Errorf("of the address is told %q", told)
+		t.Errorf("shown address = %q", told)
 	}
 
-	// The daemon learns of the change first: it closes the connection, and the next one has the new token.
+	// The daemon reads the change first: it closes the connection, and the next connection uses the new token.
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: "scute-system", Name: "scute-log-reader"}
 	if err := cluster.Client.Get(t.Context(), key, &secret); err != nil {
@@ -145,16 +147,16 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	select {
 	case seq := <-seen:
 		if seq != 1 {
-			t.Errorf("after the change comes %d", seq)
+			t.Errorf("after the change: got commit %d, want 1", seq)
 		}
 	case err := <-ended:
-		t.Fatalf("after the change: %v", err)
+		t.Fatalf("after the change: Follow = %v", err)
 	}
 	stop()
 	<-ended
 	access.Set(embedded.Reader, "one that no Secret has any more")
 	p.role = embedded.Reader
 	if _, err := New().connect(t.Context(), url, p, quiet); err == nil || !strings.Contains(err.Error(), "does not take the token of Secret scute-system/scute-log-reader") {
-		t.Errorf("a token that the daemon does not take: %v", err)
+		t.Errorf("rejected token: got error %v", err)
 	}
 }

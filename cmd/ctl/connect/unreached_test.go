@@ -18,7 +18,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// serveTLS runs a NATS server with the certificate of httptest, and writes its authority to a file.
+// serveTLS starts a NATS server with the certificate of httptest, and writes its CA to a file.
 func serveTLS(t *testing.T, clients bool) (url, ca string) {
 	t.Helper()
 	web := httptest.NewTLSServer(nil)
@@ -35,7 +35,7 @@ func serveTLS(t *testing.T, clients bool) (url, ca string) {
 	return strings.Replace(srv.ClientURL(), "nats://", "tls://", 1), ca
 }
 
-// TestUnreached: who does not reach the NATS server is told which option to look at.
+// TestUnreached checks that the error for an unreachable NATS server names the option to check.
 func TestUnreached(t *testing.T) {
 	open, ca := serveTLS(t, false)
 	asking, itsCA := serveTLS(t, true)
@@ -60,7 +60,7 @@ func TestUnreached(t *testing.T) {
 			t.Fatal(log.Close())
 		}
 		if !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+			t.Errorf("%s: got error %v, want %q", name, err, c.says)
 		}
 	}
 	f := New()

@@ -51,12 +51,13 @@ func TestWhatIsWrongWithALogHasItsRemedy(t *testing.T) {
 	} {
 		r := explainLog("event log", &connect.Flags{Dir: "log"}, fmt.Errorf("opening: %w", err))
 		if r.Level != level || r.Remedy == "" {
-			t.Errorf("%v: %+v", err, r)
+			t.Errorf("explainLog(%v) = %+v", err, r)
 		}
 	}
 }
 
-// A pod that is not ready, because the API server was away for example, may be the daemon that holds the lease: it does not run elsewhere.
+// TestADaemonWhosePodIsNotReadyIsNotOutside checks that a lease holder is not assumed to be outside of the cluster
+// while a pod of the daemon is running but not ready.
 func TestADaemonWhosePodIsNotReadyIsNotOutside(t *testing.T) {
 	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, Spec: coordinationv1.LeaseSpec{

@@ -21,7 +21,7 @@ import (
 	"scute.dev/mover"
 )
 
-// A log that the daemon does not act on is a problem, whether anything is open or not.
+// TestALogThatIsNotActedOn checks that a log that the daemon does not act on is reported as a problem.
 func TestALogThatIsNotActedOn(t *testing.T) {
 	log := &connect.Log{Log: logtest.Open(t)}
 	scheme := runtime.NewScheme()
@@ -52,15 +52,16 @@ func TestALogThatIsNotActedOn(t *testing.T) {
 			trusted(t.Context(), v, log)
 			switch {
 			case c.says == "" && len(got) > 0:
-				t.Errorf("%+v, want nothing", got)
+				t.Errorf("got %+v, want no results", got)
 			case c.says != "" && (len(got) != 1 || got[0].Level != Problem || !strings.Contains(got[0].Message, c.says) || !strings.Contains(got[0].Remedy, "scutectl log reconcile")):
-				t.Errorf("%+v, want a problem that says %q", got, c.says)
+				t.Errorf("got %+v, want a problem with %q", got, c.says)
 			}
 		})
 	}
 }
 
-// What an older scutectl does not know of the log is no word about a daemon that may know it, and not for want of a permission.
+// TestALogThatANewerDaemonActsOn checks that an event of a newer version is reported as a warning about scutectl, not
+// as a problem of the daemon or of permissions.
 func TestALogThatANewerDaemonActsOn(t *testing.T) {
 	log := &connect.Log{Log: logtest.Open(t)}
 	c := eventlog.Commit{Aggregate: trust.Aggregate(), ID: "newer", Events: []eventlog.Event{{Type: "dev.scute.daemon.bound.v9", Time: time.Now(), Data: []byte("{}")}}}
@@ -79,11 +80,11 @@ func TestALogThatANewerDaemonActsOn(t *testing.T) {
 	v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build()}
 	trusted(t.Context(), v, log)
 	if len(got) != 1 || got[0].Level != Warning || !strings.Contains(got[0].Message, "bound.v9") || !strings.Contains(got[0].Remedy, "a newer one") {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 }
 
-// What is stalled by the log says so where the log cannot be looked at too.
+// TestAMoveThatTheLogStalls checks that a move that the log stalls is reported even if the log cannot be read.
 func TestAMoveThatTheLogStalls(t *testing.T) {
 	for reason, remedy := range map[trust.Reason]string{trust.Replaced: "scutectl log reconcile", trust.Newer: "run the version of scute"} {
 		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}, Status: v1alpha1.MoveStatus{
@@ -95,7 +96,7 @@ func TestAMoveThatTheLogStalls(t *testing.T) {
 		v.all = []*v1alpha1.Move{m}
 		standing(v)
 		if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: why" || !strings.Contains(got[0].Remedy, remedy) {
-			t.Errorf("%s: %+v", reason, got)
+			t.Errorf("%s: got %+v", reason, got)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"scute.dev/mover"
 )
 
-// TestMadeAgainAfterItsMove: a GitOps tool that still applies a Cluster to the source makes it again there. Nobody else tells.
+// TestMadeAgainAfterItsMove checks that a Cluster is reported if it was recreated at the source after its move, as by a
+// GitOps tool that still applies it there.
 func TestMadeAgainAfterItsMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		after   time.Duration
@@ -46,7 +47,7 @@ func TestMadeAgainAfterItsMove(t *testing.T) {
 		u.SetCreationTimestamp(metav1.NewTime(at().Add(c.after)))
 		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: c.manager}})
 		if got := movedAway(v, u) != nil; got != c.want {
-			t.Errorf("%s: told: %t", name, got)
+			t.Errorf("%s: reported = %t", name, got)
 		}
 	}
 }

@@ -58,22 +58,23 @@ func TestMarksOfPauses(t *testing.T) {
 	v := visitAt(func(r Result) { got = append(got, r) })
 	v.hasPauses, v.pauses = true, []*v1alpha1.Pause{pauseOf("maintenance", v1alpha1.PauseAcknowledged, time.Hour, "")}
 	if held, orphan := pausedByPause(v, "fleet/prod", o); !held || orphan || len(got) > 0 {
-		t.Errorf("held %t, orphan %t: %+v", held, orphan, got)
+		t.Errorf("held = %t, orphan = %t: %+v", held, orphan, got)
 	}
 	v.pauses = nil
 	if held, orphan := pausedByPause(v, "fleet/prod", o); !held || !orphan || len(got) != 1 || !strings.Contains(got[0].Message, "Pause fleet/maintenance, which does not exist") {
-		t.Errorf("held %t, orphan %t: %+v", held, orphan, got)
+		t.Errorf("held = %t, orphan = %t: %+v", held, orphan, got)
 	}
-	v.hasPauses = false // one may be in a namespace that the user may not look at
+	v.hasPauses = false // it may be in a namespace that the user cannot read
 	if _, orphan := pausedByPause(v, "fleet/prod", o); orphan {
-		t.Error("a Pause that cannot be looked for is taken for gone")
+		t.Error("orphan = true although Pauses cannot be listed")
 	}
 	if held, _ := pausedByPause(v, "fleet/prod", object.Observed{Holds: map[string]string{object.PauseAnnotation: "x"}}); held {
-		t.Error("the mark of a run is taken for that of a Pause")
+		t.Error("held = true for the annotation of a run")
 	}
 }
 
-// TestPausesOfRuns: a run that is in progress here holds what it has paused, also one that was begun locally and pushed here.
+// TestPausesOfRuns checks that annotations of a run in progress are no orphans, also if the run was started locally and
+// pushed here.
 func TestPausesOfRuns(t *testing.T) {
 	for holder, orphan := range map[string]bool{
 		"fleet/run/1/hold": false, "fleet/run/1.00aa/hold": false, "fleet/run/1.00aa/after@b.c": false, "fleet/run/10/hold": true, "fleet/run/10.00aa/hold": true, "fleet/other/1/hold": true,
@@ -84,7 +85,7 @@ func TestPausesOfRuns(t *testing.T) {
 		u := &unstructured.Unstructured{}
 		u.SetAnnotations(map[string]string{object.PauseAnnotation: holder})
 		if held, is := pausedByRun(v, "pauses", "fleet/prod", u); !held || is != orphan || (len(got) > 0) != orphan {
-			t.Errorf("%s: held %t, orphan %t: %+v", holder, held, is, got)
+			t.Errorf("%s: held = %t, orphan = %t: %+v", holder, held, is, got)
 		}
 	}
 }

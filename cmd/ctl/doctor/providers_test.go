@@ -14,10 +14,10 @@ import (
 
 type obj = map[string]any
 
-// installation is a management cluster: what it serves, with which labels, and which records of providers it has.
+// installation simulates a management cluster: its served kinds with their labels, and its records of providers.
 type installation struct {
-	core      []string // versions of Clusters
-	labels    obj      // of the definition of the infrastructure's kind
+	core      []string // served versions of Clusters
+	labels    obj      // of the infrastructure kind's definition
 	inventory []obj
 	operated  []obj
 }
@@ -72,8 +72,8 @@ func (in installation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// TestClusterAPIOfEveryInstallation: the kinds of Cluster API's core are judged by the versions that are served, those of providers by their
-// labels, and the versions of providers are those that clusterctl or the operator records.
+// TestClusterAPIOfEveryInstallation checks that core kinds of Cluster API are judged by their served versions and those
+// of providers by their labels, and that the versions of providers are those that clusterctl or the operator records.
 func TestClusterAPIOfEveryInstallation(t *testing.T) {
 	inventory := []obj{{"apiVersion": "clusterctl.cluster.x-k8s.io/v1alpha3", "kind": "Provider", "metadata": obj{"name": "cluster-api", "namespace": "capi-system"}, "providerName": "cluster-api", "type": "CoreProvider", "version": "v1.14.2"}}
 	operated := []obj{{"apiVersion": "operator.cluster.x-k8s.io/v1alpha2", "kind": "CoreProvider", "metadata": obj{"name": "cluster-api", "namespace": "capi-system"}, "status": obj{"installedVersion": "v1.13.4"}}}
@@ -104,7 +104,7 @@ func TestClusterAPIOfEveryInstallation(t *testing.T) {
 			providers(t.Context(), v)
 			for i, want := range c.want {
 				if len(got) != len(c.want) || !strings.HasPrefix(got[i], want) {
-					t.Fatalf("%q, want %q", got, c.want)
+					t.Fatalf("got %q, want %q", got, c.want)
 				}
 			}
 		})

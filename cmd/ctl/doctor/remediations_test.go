@@ -68,10 +68,10 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 		Machines: []clusterv1.Machine{
 			of("prod", "a", markOf(t, "Unhealthy", time.Hour)),
 			of("prod", "b", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"}),
-			of("prod", "c", map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}), // somebody else's
-			of("prod", "d", markOf(t, "Failing", time.Hour)),                             // its time is not over
+			of("prod", "c", map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}), // of another client
+			of("prod", "d", markOf(t, "Failing", time.Hour)),                             // its timeout has not expired
 			of("prod", "e", markOf(t, "Unhealthy", time.Second)),                         // just written
-			of("edge", "f", markOf(t, "Unhealthy", time.Hour)),                           // looked after
+			of("edge", "f", markOf(t, "Unhealthy", time.Hour)),                           // a policy selects its cluster
 		},
 		Owners: controlPlane(map[string]string{
 			controlplanev1.RemediationInProgressAnnotation: `{"machine":"a","timestamp":"2026-07-30T11:30:00Z","retryCount":0}`,
@@ -79,7 +79,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 		}),
 		Remediations: []v1alpha1.SurgeRemediation{
 			{ObjectMeta: meta1("gone", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded}},
-			{ObjectMeta: meta1("mistyped", nil)}, // it is made by hand: there is no such machine, and no phase
+			{ObjectMeta: meta1("mistyped", nil)}, // created by hand for a machine that does not exist
 			{ObjectMeta: meta1("f", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Message: "no way", Next: "by hand"}},
 		},
 		Policies: []v1alpha1.RepairPolicy{{
@@ -107,7 +107,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	}
 }
 
-// While a remediation is in progress, its marks belong there.
+// TestMarksOfAnOpenRemediationAreInOrder checks that annotations are not reported while a remediation is in progress.
 func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
 	l := &looked{Objects: &machine.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
@@ -150,7 +150,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 func TestNothingToTellWithoutScutesKinds(t *testing.T) {
 	results := (&looked{Objects: &machine.Objects{}}).results()
 	if len(results) != 1 || results[0].Level != Warning || !strings.Contains(results[0].Message, "not served here") {
-		t.Errorf("%+v", results)
+		t.Errorf("results = %+v", results)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A Pause is told in the words of a move, where they do the same.
+// TestWordsOfAPause checks the texts of the events of a Pause, which equal those of a Move for the same operations.
 func TestWordsOfAPause(t *testing.T) {
 	asleep := []pause.Wait{{Ref: machine("a"), Why: "condition Paused is still True"}}
 	for _, c := range []struct {
@@ -95,25 +95,26 @@ func TestWordsOfAPause(t *testing.T) {
 	}
 }
 
-// What this program does not know is told by its type, and its data, which may be anything, is not shown.
+// TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
+// data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
 	f := domain.NewWords().Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.What != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
-		t.Errorf("%s: %s", f.What, f.Text())
+		t.Errorf("got %s: %s", f.What, f.Text())
 	}
 }
 
 func TestJoinTellsFactsOfManyCommitsAsOne(t *testing.T) {
 	a := view.Line{Name: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 was there before"}
 	b := view.Line{Name: "objects created", Objects: []object.Ref{machine("b")}}
-	joined, ok := a.Join(b)
+	joined, ok := a.Merge(b)
 	if !ok || joined.Text() != "2 objects: Machine a, Machine b" {
-		t.Errorf("%v: %s", ok, joined.Text())
+		t.Errorf("Join = %v: %s", ok, joined.Text())
 	}
-	if _, ok := a.Join(view.Line{Name: "objects deleted", Objects: b.Objects}); ok {
-		t.Error("two things were told as one")
+	if _, ok := a.Merge(view.Line{Name: "objects deleted", Objects: b.Objects}); ok {
+		t.Error("facts of different types were merged")
 	}
-	if _, ok := (view.Line{Name: "paused"}).Join(view.Line{Name: "paused"}); ok {
-		t.Error("facts without objects were told as one")
+	if _, ok := (view.Line{Name: "paused"}).Merge(view.Line{Name: "paused"}); ok {
+		t.Error("facts without objects were merged")
 	}
 }

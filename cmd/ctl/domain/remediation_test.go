@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// Every event of the remediator has a text. UPDATE=1 writes the texts again.
+// TestWordsOfRemediations checks that every event of the remediator has a text. Update the texts with UPDATE=1.
 func TestWordsOfRemediations(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	m, n := remediator.Subject{Name: "cp-1", UID: "1"}, remediator.Subject{Name: "cp-4", UID: "4"}
@@ -87,7 +87,7 @@ func TestWordsOfRemediations(t *testing.T) {
 	}
 	for name, event := range remediator.NewCatalog().Types() {
 		if !listed[event] {
-			t.Errorf("add a %s to the list above, and the words of %s to cmd/ctl/fact/remediation.go", event, name)
+			t.Errorf("add %s to the list above, and the text of %s to cmd/ctl/fact/remediation.go", event, name)
 		}
 	}
 	const golden = "testdata/remediation.golden"

@@ -27,12 +27,12 @@ func TestMoment(t *testing.T) {
 	}
 	for _, value := range []string{"", "0s", "-5m", "tomorrow", "2026-13-01"} {
 		if err := new(Moment).Set(value); err == nil {
-			t.Errorf("%q was accepted", value)
+			t.Errorf("Set(%q) succeeded, want an error", value)
 		}
 	}
 }
 
-// TestUnknownValues: a value that selects nothing in any log is refused with what was probably meant.
+// TestUnknownValues checks that a value that matches nothing in any log is rejected with suggestions.
 func TestUnknownValues(t *testing.T) {
 	env := &cli.Env{Name: "kubectl scute", Now: time.Now}
 	for value, want := range map[string]string{
@@ -54,7 +54,7 @@ func TestUnknownValues(t *testing.T) {
 	}
 	for _, f := range []Filter{{Kind: "moves"}, {Aggregate: "moev/fleet/a/1"}} {
 		if err := f.Check(env); err == nil || !strings.Contains(err.Error(), "must be one of run, move, ") {
-			t.Errorf("%+v: %v", f, err)
+			t.Errorf("Check(%+v) = %v", f, err)
 		}
 	}
 }

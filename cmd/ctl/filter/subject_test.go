@@ -12,7 +12,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Who asked for a move of all clusters is found by each of them, though only the preflight says which ones they are.
+// TestMoveOfAllClusters checks that the request of a move of all clusters matches each cluster, although the clusters
+// are known only after the preflight.
 func TestMoveOfAllClusters(t *testing.T) {
 	of := eventlog.Aggregate{Kind: eventlog.KindMove, ID: "fleet/all/1"}
 	catalog, subjects := mover.NewCatalog(), NewSubjects()
@@ -38,13 +39,13 @@ func TestMoveOfAllClusters(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%T is shown for the clusters %q, want %q", c.event, got, c.want)
+			t.Errorf("%T matches the clusters %q, want %q", c.event, got, c.want)
 		}
 	}
 }
 
-// TestFactsNameTheirMachine: the data of most events of a remediation does not have it. Without the first events of the owner nobody can know it:
-// one of several remediations continues.
+// TestFactsNameTheirMachine checks that facts have the name of their machine, which most events of a remediation do not
+// contain. It is unknown if the owner's first events are missing and several remediations are in progress.
 func TestFactsNameTheirMachine(t *testing.T) {
 	of := eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/cp/1"}
 	one, two := remediator.Subject{Name: "m1", UID: "1"}, remediator.Subject{Name: "m2", UID: "2"}
@@ -80,7 +81,7 @@ func TestFactsNameTheirMachine(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("from event %d on: %q, want %q", first, got, want)
+			t.Errorf("from event %d on: got %q, want %q", first, got, want)
 		}
 	}
 }

@@ -22,11 +22,12 @@ func TestNewsAndPrintedLinesAreClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 2 {
-		t.Errorf("%q", out.String())
+		t.Errorf("got %q", out.String())
 	}
 }
 
-// An outage is told in one line with a clock, again each minute that it lasts, and the next one too.
+// TestABrokenConnectionIsToldOnce checks that an outage is reported once with its time, and again for each minute that
+// it lasts.
 func TestABrokenConnectionIsToldOnce(t *testing.T) {
 	var out strings.Builder
 	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)

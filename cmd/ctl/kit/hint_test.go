@@ -7,7 +7,8 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// A hint that is pasted leads to the thing that it is about, whatever the kubeconfig's own namespace is.
+// TestAHintNamesTheNamespace checks that a pasted hint applies to the same object, whatever the namespace of the
+// kubeconfig is.
 func TestAHintNamesTheNamespace(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags           connect.Flags
@@ -27,7 +28,7 @@ func TestAHintNamesTheNamespace(t *testing.T) {
 			env := cli.System("scutectl", "test")
 			k := &Kit{Env: env, Flags: &c.flags}
 			if got := k.Hint(c.namespace, "describe", "run", "a"); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
+				t.Errorf("Hint = %s, want %s", got, c.want)
 			}
 		})
 	}

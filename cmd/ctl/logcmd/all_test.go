@@ -8,7 +8,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestUnreadableOfEveryKind: a replay counts what this program cannot read of any kind of object, and continues.
+// TestUnreadableOfEveryKind checks that a replay counts unreadable events of any kind of object and continues.
 func TestUnreadableOfEveryKind(t *testing.T) {
 	log, count := logtest.Open(t), newCensus()
 	kinds := []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindPause, eventlog.KindRemediation, eventlog.KindBackup}
@@ -29,6 +29,6 @@ func TestUnreadableOfEveryKind(t *testing.T) {
 		unreadable += n
 	}
 	if unreadable != uint64(len(kinds)) {
-		t.Errorf("%d commits are not readable, of %d: %v", unreadable, len(kinds), count.Unreadable)
+		t.Errorf("got %d unreadable commits, want %d: %v", unreadable, len(kinds), count.Unreadable)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Thousands of attempts, each with a branch, take one line for each event, and no line is wider than people can read.
+// TestChainOfManyBranches checks that thousands of attempts, each with a branch, need one short line per event.
 func TestChainOfManyBranches(t *testing.T) {
 	const attempts = 3000
 	event := func(id, cause string) show.Event {
@@ -26,14 +26,14 @@ func TestChainOfManyBranches(t *testing.T) {
 	c.forward()
 	lines := c.lines(show.View{})
 	if want := 1 + 3*attempts; len(lines) != want {
-		t.Errorf("%d lines, want %d", len(lines), want)
+		t.Errorf("got %d lines, want %d", len(lines), want)
 	}
 	if size := len(strings.Join(lines, "")) / len(lines); size > 500 {
-		t.Errorf("a line takes %d bytes", size)
+		t.Errorf("lines have %d bytes on average, want at most 500", size)
 	}
 }
 
-// A cause that is not among the events, as its commit cannot be read, is not taken for none.
+// TestChainWithoutACause checks that a cause whose commit cannot be read is reported as missing.
 func TestChainWithoutACause(t *testing.T) {
 	c := newChain()
 	c.add([]show.Event{{Seq: 1}}) // cannot be read
@@ -41,6 +41,6 @@ func TestChainWithoutACause(t *testing.T) {
 	c.choose(2, 1)
 	c.back()
 	if got := c.lost(); len(got) != 1 || got[0].ID != "b/0" {
-		t.Errorf("the causes of %+v are missing", got)
+		t.Errorf("lost = %+v, want b/0", got)
 	}
 }

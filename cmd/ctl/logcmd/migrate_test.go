@@ -20,7 +20,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// appended makes a log with one commit more.
+// appended appends a commit to the log and closes it.
 func appended(t *testing.T, log *eventlog.Log, err error, expected uint64, id string) {
 	t.Helper()
 	if err != nil {
@@ -44,7 +44,8 @@ func migrate(ctx context.Context, dir, url string) error {
 	return cmd.ExecuteContext(ctx)
 }
 
-// TestMigrateAgainAfterTheLogContinued: a log that arrived, continued and was deleted there does not begin again at what the folder has.
+// TestMigrateAgainAfterTheLogContinued checks that a log that was moved, continued and then deleted at its destination
+// is not moved there again, as it would lack its later commits.
 func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	dir, url := t.TempDir(), logtest.Serve(t, &server.Options{}).ClientURL()
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
@@ -55,7 +56,7 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	log, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url})
 	appended(t, log, err, 1, "2")
 	if err := migrate(t.Context(), dir, url); err != nil {
-		t.Errorf("a log that arrived: %v", err)
+		t.Errorf("migrate of a moved log: %v", err)
 	}
 	nc, err := nats.Connect(url)
 	if err != nil {
@@ -66,7 +67,7 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server removes the folder of an account without streams in the moment in which the next one is made.
+	// The server removes the folder of an account without streams while the next stream is created.
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := migrate(t.Context(), dir, url); !errors.Is(err, eventlog.ErrMissing) || !strings.Contains(err.Error(), "is not moved there again") {
-		t.Errorf("moved again, without its second commit: %v", err)
+		t.Errorf("migrate without the second commit = %v, want ErrMissing", err)
 	}
 	log, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url, Create: true})
 	if err != nil {
@@ -84,11 +85,12 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := migrate(t.Context(), dir, url); err == nil || !strings.Contains(err.Error(), "is not moved there again: log "+log.ID()) {
-		t.Errorf("moved in the place of another log: %v", err)
+		t.Errorf("migrate over another log = %v, want an error", err)
 	}
 }
 
-// TestMigrateTwiceAtOnce: a folder whose log another command moves, after this one has looked, is not moved to a second place.
+// TestMigrateTwiceAtOnce checks that a log is not moved to a second destination if another command started to move it
+// after this one checked.
 func TestMigrateTwiceAtOnce(t *testing.T) {
 	dir, url := t.TempDir(), logtest.Serve(t, &server.Options{}).ClientURL()
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
@@ -96,14 +98,14 @@ func TestMigrateTwiceAtOnce(t *testing.T) {
 	if err := embedded.SetMoved(dir, embedded.Moved{LogID: log.ID(), Last: 1, To: "nats://elsewhere:4222"}); err != nil {
 		t.Fatal(err)
 	}
-	// A command that was killed before the log arrived leaves a way out if that server is lost.
+	// If a command was killed before the log arrived and its server is lost, the error explains how to continue.
 	if err := migrate(t.Context(), dir, url); !errors.Is(err, eventlog.ErrMoved) || !strings.Contains(err.Error(), "remove the file scute.moved in the folder") {
-		t.Errorf("to another place: %v", err)
+		t.Errorf("migrate to another server = %v, want ErrMoved", err)
 	}
 	env := cli.System("scutectl", "test")
 	env.Out, env.Err = io.Discard, io.Discard
 	o := &migrateOptions{deps: deps{&kit.Kit{Env: env, Flags: &connect.Flags{}}}, Replicas: 1}
 	if _, err := o.move(t.Context(), connect.Flags{Dir: dir}, connect.Flags{URL: url}, false); !errors.Is(err, eventlog.ErrMoved) {
-		t.Errorf("moved to a second place: %v", err)
+		t.Errorf("move to a second server = %v, want ErrMoved", err)
 	}
 }

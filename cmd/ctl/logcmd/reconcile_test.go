@@ -24,7 +24,7 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// resources begins a client that knows scute's kinds.
+// resources returns the builder of a fake client with scute's kinds.
 func resources(t *testing.T) *fake.ClientBuilder {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -34,7 +34,7 @@ func resources(t *testing.T) *fake.ClientBuilder {
 	return fake.NewClientBuilder().WithScheme(scheme)
 }
 
-// opened is what is open in a log, and what becomes of it.
+// opened returns the open moves and runs of a log, and how each will be reconciled.
 func opened(t *testing.T, l *eventlog.Log, cluster *connect.Cluster) (*openings, []trust.Outcome) {
 	t.Helper()
 	open := newOpenings()
@@ -48,8 +48,8 @@ func opened(t *testing.T, l *eventlog.Log, cluster *connect.Cluster) (*openings,
 	return open, outcomes
 }
 
-// TestReconcileOpenMoves: a log that went back takes moves for unfinished that are over, and knows too little of the others. None
-// of them is simply driven on.
+// TestReconcileOpenMoves checks that no open move simply continues in a log that went back: the moves may be finished,
+// or the log may lack their latest steps.
 func TestReconcileOpenMoves(t *testing.T) {
 	l := logtest.Open(t)
 	client := resources(t)
@@ -59,7 +59,7 @@ func TestReconcileOpenMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		status v1alpha1.MoveStatus
 		gone   bool
-		alone  bool // the log has nothing of it
+		alone  bool // the log does not contain it
 		then   string
 	}{
 		"begun":       {status: v1alpha1.MoveStatus{Phase: mover.PhaseRollingBack}, then: thenLost},
@@ -89,31 +89,31 @@ func TestReconcileOpenMoves(t *testing.T) {
 		open, outcomes := opened(t, l, cluster)
 		for _, o := range outcomes {
 			if o.Then != want[o.Name] {
-				t.Errorf("%s %s, want %s", o.Name, o.Then, want[o.Name])
+				t.Errorf("%s: got %s, want %s", o.Name, o.Then, want[o.Name])
 			}
 		}
 		return open, len(outcomes)
 	}
 	open, n := look()
 	if n != len(want) {
-		t.Errorf("%d are shown, want %d", n, len(want))
+		t.Errorf("got %d outcomes, want %d", n, len(want))
 	}
 	if err := open.reconcile(t.Context(), r, nil, "user/test"); err != nil {
 		t.Fatal(err)
 	}
 	open, n = look()
 	if n != 3 {
-		t.Errorf("%d are open after it was recorded, want the three that are stranded", n)
+		t.Errorf("got %d open moves after reconcile, want the 3 stranded ones", n)
 	}
 	for _, id := range open.openMoves() {
 		if status, _ := open.moves.Status(id); !status.Stranded {
-			t.Errorf("%s is %s", id, status.Phase)
+			t.Errorf("%s: phase = %s, want stranded", id, status.Phase)
 		}
 	}
 }
 
-// TestReconcileOpenRuns: a log that went back takes runs for unfinished that have ended, were turned back, or have no resource any more. They are
-// not driven on; a run that was in progress is, and so is one that no resource asked for.
+// TestReconcileOpenRuns checks that runs that have ended, were rolled back or lost their resource are stopped in a log
+// that went back, and that runs in progress and runs without a resource continue.
 func TestReconcileOpenRuns(t *testing.T) {
 	l := logtest.Open(t)
 	client := resources(t)
@@ -155,13 +155,13 @@ func TestReconcileOpenRuns(t *testing.T) {
 		open, outcomes := opened(t, l, cluster)
 		for _, o := range outcomes {
 			if then := want[o.Name]; o.Then != then && !(stopped && o.Then == thenRun) {
-				t.Errorf("%s %s, want %s", o.Name, o.Then, then)
+				t.Errorf("%s: got %s, want %s", o.Name, o.Then, then)
 			}
 		}
 		return open
 	}
 	open := look(false)
-	for range 2 { // a second time records nothing
+	for range 2 { // the second time records nothing
 		if err := open.reconcile(t.Context(), nil, r, "user/test"); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestReconcileOpenRuns(t *testing.T) {
 	for name, then := range want {
 		g, _ := look(true).runs.Summary(strings.TrimPrefix(name, "run/"))
 		if stopped := g.Stopping; stopped != (then == thenStops) {
-			t.Errorf("%s is stopped: %t", name, stopped)
+			t.Errorf("%s: stopping = %t", name, stopped)
 		}
 	}
 }

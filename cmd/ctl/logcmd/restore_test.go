@@ -18,7 +18,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// until is closed when a word was written.
+// until is a buffer that closes a channel when a word is written.
 type until struct {
 	bytes.Buffer
 	word string
@@ -34,8 +34,8 @@ func (u *until) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestRestoreSaysWhatHappensOnTheWay: what the connection to a NATS server meets is told while the log is restored, and a request that the
-// server denies ends it at once.
+// TestRestoreSaysWhatHappensOnTheWay checks that errors of the connection to the NATS server are shown during a
+// restore, and that a denied request ends it at once.
 func TestRestoreSaysWhatHappensOnTheWay(t *testing.T) {
 	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "backup")
 	run := func(ctx context.Context, errs io.Writer, newCmd func(*cli.Env) *cobra.Command, args ...string) error {
@@ -78,10 +78,10 @@ func TestRestoreSaysWhatHappensOnTheWay(t *testing.T) {
 		stop()
 		<-ended
 	case err := <-ended:
-		t.Errorf("nothing was told: %q, %v", told.String(), err)
+		t.Errorf("restore ended without a message: %q, %v", told.String(), err)
 	}
 	err = run(t.Context(), io.Discard, newCmdRestore, backup, "--nats", as("reader"))
 	if want := `denies this user a request: publish to "$JS.API.STREAM.RESTORE.SCUTE"`; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("restore = %v, want %s", err, want)
 	}
 }

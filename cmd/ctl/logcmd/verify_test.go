@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestVerifyALogThatGrows: what a daemon appends while each aggregate is read by itself is no difference.
+// TestVerifyALogThatGrows checks that commits that are appended during the verification make no difference.
 func TestVerifyALogThatGrows(t *testing.T) {
 	log, of := logtest.Open(t), eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/a/0"}
 	head := paused(t, log, of, paused(t, log, of, 0, "requested"), "claimed")
@@ -31,7 +31,7 @@ func TestVerifyALogThatGrows(t *testing.T) {
 	before := verify()
 	paused(t, log, of, head, "released")
 	if after := verify(); after != before {
-		t.Errorf("the hash of the states up to commit %d is %s, and %s when the log has more", head, before, after)
+		t.Errorf("hash of the states up to commit %d = %s, and %s after another commit", head, before, after)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// TestAheadInARollout: while the owner rolls out, its new machine has more time to become ready. That is seen in the objects, not in the log.
+// TestAheadInARollout checks that the outlook adds the scale-up timeout while the owner rolls out, which only the
+// objects show.
 func TestAheadInARollout(t *testing.T) {
 	for version, rollout := range map[string]bool{"v1.36.3": false, "v1.35.0": true} {
 		o := known(unhealthyFleet())
@@ -23,13 +24,13 @@ func TestAheadInARollout(t *testing.T) {
 		}
 		for _, m := range o.Join("prod")[0].Owners[0].Machines {
 			if m.Name == "prod-control-plane-h2ttv" && !m.Remediation.Ahead.Until.Equal(want) {
-				t.Errorf("rollout %t: until %s, want %s", rollout, m.Remediation.Ahead.Until, want)
+				t.Errorf("rollout %t: Until = %s, want %s", rollout, m.Remediation.Ahead.Until, want)
 			}
 		}
 	}
 }
 
-// TestAheadOfTheWindowOfAFleet: what other owners have begun is in the log too, and counts.
+// TestAheadOfTheWindowOfAFleet checks that the outlook counts remediations of other owners in the log.
 func TestAheadOfTheWindowOfAFleet(t *testing.T) {
 	o := known(unhealthyFleet())
 	victim, elsewhere := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}, remediator.Subject{Name: "x", UID: "x"}
@@ -48,9 +49,9 @@ func TestAheadOfTheWindowOfAFleet(t *testing.T) {
 		return time.Time{}
 	}
 	if got, want := until(&v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{PerWindow: 1}}), now().Add(50*time.Minute); !got.Equal(want) {
-		t.Errorf("until %s, want %s", got, want)
+		t.Errorf("Until = %s, want %s", got, want)
 	}
 	if got := until(nil); !got.IsZero() {
-		t.Errorf("until %s by limits that may not be read", got)
+		t.Errorf("Until = %s without limits, want no time", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestFreshTellsWhatIsNew: in a pipe each new fact is a line, and what stays as it is is none.
+// TestFreshTellsWhatIsNew checks that each change is printed as a line, and that nothing is printed without a change.
 func TestFreshTellsWhatIsNew(t *testing.T) {
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}}
 	machine := &Machine{Name: "cp-1", Node: "cp-1", Phase: "Running", NodeReady: object.True, Etcd: object.True}
@@ -46,7 +46,8 @@ func TestFreshTellsWhatIsNew(t *testing.T) {
 	expect()
 }
 
-// TestAnOwnerIsNotGone: when the machine that is watched is gone, its owner is shown no more. It is not gone for that.
+// TestAnOwnerIsNotGone checks that an owner is not reported as gone if it is no longer shown because the watched
+// machine is gone.
 func TestAnOwnerIsNotGone(t *testing.T) {
 	o := &options{names: []string{"cp-1"}, watch: true}
 	o.Kit = &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}
@@ -66,13 +67,13 @@ func TestAnOwnerIsNotGone(t *testing.T) {
 	}
 }
 
-// TestWatchRefusesANameThatIsNotThere: as every other watch does, instead of waiting without a word for a name that was mistyped.
+// TestWatchRefusesANameThatIsNotThere checks that watching a machine that does not exist fails with a suggestion.
 func TestWatchRefusesANameThatIsNotThere(t *testing.T) {
 	r := &reader{options: &options{names: []string{"cp-l"}, watch: true}, namespace: "fleet", cluster: &connect.Cluster{Config: &rest.Config{Host: "here"}}}
 	objects := &Objects{Machines: []clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}}}}
 	p := &picture{objects: objects, clusters: []*Cluster{{Owners: []*Owner{{Machines: []*Machine{{Name: "cp-1"}}}}}}}
 	err := r.choose(p)
 	if want := `machine cp-l: there is no such machine in namespace fleet on here, did you mean "cp-1"?`; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("choose = %v, want %s", err, want)
 	}
 }

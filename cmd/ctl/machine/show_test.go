@@ -47,7 +47,8 @@ func planeOf(name string, replicas int32) *controlplanev1.KubeadmControlPlane {
 	}
 }
 
-// machineOf a control plane, with the conditions Node, member, and the four pods, one letter each: T, F, U.
+// machineOf returns a control plane machine. conditions has one letter (T, F or U) for each of Node, etcd member, and
+// the four pods.
 func machineOf(cluster, name, conditions string) clusterv1.Machine {
 	yes := true
 	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
@@ -83,7 +84,7 @@ func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine 
 	return m
 }
 
-// unhealthyFleet is a fleet with all there is to see: a surge in progress, a cluster that nobody watches, one with external etcd.
+// unhealthyFleet returns a fleet with a surge in progress, a cluster without a policy, and one with external etcd.
 func unhealthyFleet() *Objects {
 	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
@@ -132,7 +133,8 @@ func unhealthyFleet() *Objects {
 	}
 }
 
-// known is what the log has of the unhealthy fleet: a surge that waits for its new machine, of a policy that cannot do anything else now.
+// known adds a log to the unhealthy fleet: a surge that waits for its new machine, and whose policy allows no other
+// step now.
 func known(o *Objects) *Objects {
 	victim := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}
 	s := &remediator.State{}
@@ -168,8 +170,8 @@ func TestClustersFitATerminal(t *testing.T) {
 	}
 }
 
-// TestMachinesWithTheLog: what happens next, and until when, is what the log adds. The narrower the terminal, the more of it is
-// below the machine.
+// TestMachinesWithTheLog checks that the log adds what happens next, and until when. The narrower the terminal, the
+// more of it is shown below the machine.
 func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +182,8 @@ func TestMachinesWithTheLog(t *testing.T) {
 	golden.Lines(t, "logged-wide", 0, wide)
 }
 
-// TestAMachineThatIsGone: its owner deleted it first, and the replacement is not ready. Nothing but the log says what is waited for then.
+// TestAMachineThatIsGone checks that the log explains what is waited for after the owner deleted the machine and before
+// its replacement is ready.
 func TestAMachineThatIsGone(t *testing.T) {
 	o := known(unhealthyFleet())
 	s := o.Logged["k"]
@@ -213,16 +216,17 @@ func TestMachineFact(t *testing.T) {
 func TestClustersAreColored(t *testing.T) {
 	lines := view{show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}}.clusters(unhealthyFleet().Join("prod"), tableOptions{Served: true})
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31m✗\x1b[0m prod-control-plane-h2ttv") {
-		t.Errorf("%q", all)
+		t.Errorf("got %q", all)
 	}
 	for _, line := range lines {
 		if term.Width(line) > 80 {
-			t.Errorf("%d columns: %q", term.Width(line), line)
+			t.Errorf("line of %d columns, want at most 80: %q", term.Width(line), line)
 		}
 	}
 }
 
-// TestAlarmIsNoLostQuorum: an alarm makes every member unhealthy for Cluster API, and all of them answer.
+// TestAlarmIsNoLostQuorum checks that an alarm, for which Cluster API reports every member as unhealthy, is shown as an
+// alarm and not as a lost quorum.
 func TestAlarmIsNoLostQuorum(t *testing.T) {
 	o := unhealthyFleet()
 	o.Remediations = nil
@@ -237,7 +241,7 @@ func TestAlarmIsNoLostQuorum(t *testing.T) {
 	}
 }
 
-// TestChosenMachinesAreNotAllMachines: how many machines of an owner are ready does not depend on those that were asked for.
+// TestChosenMachinesAreNotAllMachines checks that the number of ready machines does not depend on the selected names.
 func TestChosenMachinesAreNotAllMachines(t *testing.T) {
 	o := unhealthyFleet()
 	p := &picture{objects: o, clusters: o.Join("prod")}
@@ -247,11 +251,12 @@ func TestChosenMachinesAreNotAllMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	if owners := p.clusters[0].Owners; len(owners) != 1 || len(owners[0].Machines) != 1 || owners[0].ready != want {
-		t.Errorf("%d of %d owners, %d ready, want %d", len(owners), 1, owners[0].ready, want)
+		t.Errorf("got %d owners, want %d; %d ready machines, want %d", len(owners), 1, owners[0].ready, want)
 	}
 }
 
-// TestAMachineThatADryRunFoundUnhealthy has no mark: the log alone says that it is, and since when.
+// TestAMachineThatADryRunFoundUnhealthy checks that a machine without an annotation is shown as unhealthy if the log
+// says so.
 func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
 	o := known(unhealthyFleet())
 	for i := range o.Machines {
@@ -263,7 +268,7 @@ func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
 			continue
 		}
 		if got := stateOf(m); got != "Unhealthy" || !m.since().Equal(now().Add(-6*time.Minute)) {
-			t.Errorf("it is %s since %s", got, m.since())
+			t.Errorf("state = %s since %s", got, m.since())
 		}
 	}
 }

@@ -23,7 +23,7 @@ func page(t *testing.T, file string) string {
 	return string(text)
 }
 
-// What `create move` answers is in the pages as it is printed.
+// TestPagesShowTheAnswer checks that the pages show the output of `create move`.
 func TestPagesShowTheAnswer(t *testing.T) {
 	var out bytes.Buffer
 	o := &createOptions{Kit: &kit.Kit{Env: &cli.Env{
@@ -36,17 +36,17 @@ func TestPagesShowTheAnswer(t *testing.T) {
 	}
 	for _, file := range []string{"README.md", "docs/move.md"} {
 		if !strings.Contains(page(t, file), "\n"+out.String()) {
-			t.Errorf("%s does not show what is printed:\n%s", file, &out)
+			t.Errorf("%s does not show this output:\n%s", file, &out)
 		}
 	}
 }
 
-// Who follows the guide has made the kubeconfigs that its commands take.
+// TestTheGuideMakesItsKubeconfigs checks that the guide creates the kubeconfigs that its commands use.
 func TestTheGuideMakesItsKubeconfigs(t *testing.T) {
 	text := page(t, "docs/move.md")
 	taken := regexp.MustCompile(`(?:--to-kubeconfig |--from-file=value=)(\S+)`).FindAllStringSubmatch(text, -1)
 	if len(taken) == 0 {
-		t.Fatal("the guide takes no kubeconfig")
+		t.Fatal("the guide uses no kubeconfig")
 	}
 	for _, file := range taken {
 		if !strings.Contains(text, "> "+file[1]+" ") {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/mover"
 )
 
-// What the log says of a request is the resource that made it: the way there and back gives the same.
+// TestFromLogIsTheInverseOfTheRequest checks that converting a request to a resource and back gives the same request.
 func TestFromLogIsTheInverseOfTheRequest(t *testing.T) {
 	name := rapid.StringMatching(`[a-z]{1,8}`)
 	duration := rapid.Map(rapid.Int64Range(1, 1e6), func(s int64) mover.Duration { return mover.Duration(s * int64(time.Second)) })

@@ -52,13 +52,13 @@ func TestPhaseBar(t *testing.T) {
 				c.want = " 0 of 8"
 			}
 			if got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("bar = %q, want %q", got, c.want)
 			}
 		})
 	}
 	wide := view{show.View{Now: now()}}.bar(shown(mover.PhaseCreating, v1alpha1.MoveCounts{}))
 	if want := "✓ Preflight ✓ Pausing ✓ AwaitingAcks ✓ Planned ▶ Creating · Verified · Deleting · Resuming"; wide != want {
-		t.Errorf("%q", wide)
+		t.Errorf("wide bar = %q", wide)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestFactOfALineTellsWhatIsNew(t *testing.T) {
 	}
 	want := "AwaitingAcks: waiting; waits for Machine fleet/a (Paused is False), Machine fleet/b (Paused is False), Machine fleet/c (Paused is False) and 1 more"
 	if got := fact(m); got != want {
-		t.Errorf("%q", got)
+		t.Errorf("fact = %q", got)
 	}
 }
 
@@ -108,6 +108,6 @@ func TestTableOfMoves(t *testing.T) {
 	}
 	colored := newNoun().Table(show.View{Now: now(), Paint: term.Paint{On: true}}, []*v1alpha1.Move{m}, true, true)
 	if !strings.Contains(colored[1], "\x1b[32mSucceeded\x1b[0m") {
-		t.Errorf("%q", colored[1])
+		t.Errorf("colored row = %q", colored[1])
 	}
 }

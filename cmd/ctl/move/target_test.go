@@ -34,15 +34,15 @@ func TestTargetKubeconfigStandsByItself(t *testing.T) {
 		}
 		config, err := kube.ParseKubeconfig(data)
 		if err != nil || config.Host != want {
-			t.Errorf("context %q leads to %v, %v", context, config, err)
+			t.Errorf("context %q: got %v, %v", context, config, err)
 		}
 		other := map[string]string{"": "secret-b", "b": "secret-a"}[context]
 		if strings.Contains(string(data), other) {
-			t.Errorf("context %q: another context's credentials travel along", context)
+			t.Errorf("context %q: the kubeconfig contains credentials of another context", context)
 		}
 	}
 	data, err := targetKubeconfig(path, "")
 	if err != nil || strings.Contains(string(data), "ca.crt") || !strings.Contains(string(data), "certificate-authority-data") {
-		t.Errorf("the file is not embedded: %s, %v", data, err)
+		t.Errorf("the certificate is not embedded: %s, %v", data, err)
 	}
 }

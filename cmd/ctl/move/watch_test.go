@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a source whose Move goes through given states, and then stays in the last one.
+// script is a source whose Move goes through the given states and stays in the last one.
 type script struct {
 	source.Source[*v1alpha1.Move]
 	states []v1alpha1.Move
@@ -80,7 +80,8 @@ func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
 	}
 }
 
-// TestWatchSaysThatTheDaemonDoesNotAct: in a pipe once for each time that it begins, on a terminal above the table.
+// TestWatchSaysThatTheDaemonDoesNotAct checks that a stalled move is reported once in a pipe, and above the table on a
+// terminal.
 func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 	stalled := state(mover.PhasePausing, "pausing the source", false)
 	stalled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LogWentBack", Message: "the log ends at 3, but 5 was acknowledged"}}
@@ -101,7 +102,7 @@ func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 	}
 	frames := strings.Split(strings.ReplaceAll(out.String(), "\x1b[2K", ""), "\x1b[J")
 	if got, want := frames[1], "\x1b[2A\rStalled:      the log ends at 3, but 5 was acknowledged\nNAME "; !strings.HasPrefix(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -112,11 +113,11 @@ func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
 	}}, 60, 24)
 	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
 	if code, tell := cli.Code(err); code != cli.ExitFailed || tell {
-		t.Errorf("exit code %d, error %v: a move that was rolled back has been shown", code, err)
+		t.Errorf("got exit code %d, error %v, want ExitFailed without a message", code, err)
 	}
 	frames := strings.Split(out.String(), "\x1b[J")
 	if len(frames) != 3 || !strings.HasPrefix(frames[1], "\x1b[6A\r") {
-		t.Fatalf("%d frames: %q", len(frames), out.String())
+		t.Fatalf("got %d frames: %q", len(frames), out.String())
 	}
 	want := []string{
 		"\rfleet/prod", "Phase:        AwaitingAcks for 42s (since 2026-07-30 12:00:…", "              ✓✓▶····· 3 of 8",
@@ -133,7 +134,7 @@ func TestWatchInterruptedSaysThatTheMoveContinues(t *testing.T) {
 	p, _ := placeOf(script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, 0, 0)
 	err := p.Follow(ctx, types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
 	if code, _ := cli.Code(err); code != cli.ExitInterrupted || !strings.Contains(err.Error(), "the move continues") {
-		t.Errorf("exit code %d: %v", code, err)
+		t.Errorf("got exit code %d, error %v", code, err)
 	}
 }
 

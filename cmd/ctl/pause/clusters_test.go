@@ -20,7 +20,7 @@ import (
 	"scute.dev/cmd/ctl/show"
 )
 
-// Each cluster is shown with everything that keeps it paused.
+// TestWhoPausedEachCluster checks that each cluster is shown with everything that keeps it paused.
 func TestWhoPausedEachCluster(t *testing.T) {
 	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	pauses := []*v1alpha1.Pause{{
@@ -61,7 +61,8 @@ free       no      -                                   -        -`
 	}
 }
 
-// lists answers as an API server that has a Cluster that is not paused in each of two namespaces, and lets nobody list Machines. It counts lists.
+// lists simulates an API server with an unpaused Cluster in each of two namespaces, which forbids listing Machines. It
+// counts the lists.
 type lists struct{ clusters int }
 
 func (l *lists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -92,24 +93,26 @@ func (l *lists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What has not acknowledged is listed once for all namespaces, and a kind that may not be listed is named: it is not taken for acknowledged.
+// TestAwake checks that objects without an acknowledgement are listed once for all namespaces, and that a kind that
+// cannot be listed is reported as an error.
 func TestAwake(t *testing.T) {
 	l := &lists{}
 	server := httptest.NewServer(l)
 	defer server.Close()
 	got, err := awake(t.Context(), &connect.Cluster{Config: &rest.Config{Host: server.URL}}, "")
 	if err == nil || !strings.Contains(err.Error(), "Machine.cluster.x-k8s.io: ") {
-		t.Errorf("%v", err)
+		t.Errorf("awake = %v, want an error about Machines", err)
 	}
 	want := map[types.NamespacedName][]string{
 		{Namespace: "a", Name: "prod"}: {"Cluster.cluster.x-k8s.io a/prod"}, {Namespace: "b", Name: "prod"}: {"Cluster.cluster.x-k8s.io b/prod"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || l.clusters != 1 {
-		t.Errorf("%d lists, %s", l.clusters, diff)
+		t.Errorf("got %d lists, %s", l.clusters, diff)
 	}
 }
 
-// The status of a Pause names the first objects of all its clusters: where it waits for several clusters, the objects themselves are asked.
+// TestWaitingForOneOfSeveral checks that objects must be asked if a Pause waits for several clusters, because its
+// status does not say to which of them the listed objects belong.
 func TestWaitingForOneOfSeveral(t *testing.T) {
 	p := &v1alpha1.Pause{Status: v1alpha1.PauseStatus{
 		Clusters:   []v1alpha1.PauseCluster{{Name: "a", Pending: 1}, {Name: "b", Pending: 1}, {Name: "c"}},
@@ -117,7 +120,7 @@ func TestWaitingForOneOfSeveral(t *testing.T) {
 	}}
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
 		if objects, ask := waitingFor(p, name); len(objects) > 0 || ask != want {
-			t.Errorf("%s: %v, %v", name, objects, ask)
+			t.Errorf("waitingFor(%s) = %v, %v", name, objects, ask)
 		}
 	}
 }

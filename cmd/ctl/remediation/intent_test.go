@@ -18,7 +18,7 @@ import (
 	"scute.dev/cmd/ctl/source"
 )
 
-// shown is a remediation whose status never changes again.
+// shown is a source with a remediation whose status never changes.
 type shown struct {
 	source.Source[*v1alpha1.SurgeRemediation]
 	status v1alpha1.SurgeRemediationStatus
@@ -32,8 +32,8 @@ func (s *shown) Watch(ctx context.Context, key types.NamespacedName, fn func(*v1
 	return ctx.Err()
 }
 
-// What the log has recorded is an answer at once, also where another rule comes first and the phase tells nothing of it. A status
-// that tells of something else is none.
+// TestTheAnswerIsWhatTheLogRecorded checks that the command returns as soon as the status shows the recorded request,
+// even if another rule determines the phase, and that other changes of the status do not count.
 func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
 	until := metav1.NewTime(time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC))
 	hold := &v1alpha1.RemediationHold{Until: &until, Reason: "disk"}
@@ -76,13 +76,13 @@ func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
 					want, says, waited = "", "no daemon has answered within 30s", o.Wait.Timeout
 				}
 				if !strings.Contains(out.String(), want) || !c.recorded && out.Len() > 0 {
-					t.Errorf("%q, want %q", out.String(), want)
+					t.Errorf("got output %q, want %q", out.String(), want)
 				}
 				if (err == nil) != c.recorded || err != nil && !strings.Contains(err.Error(), says) {
-					t.Errorf("%v, want %q", err, says)
+					t.Errorf("answer = %v, want %q", err, says)
 				}
 				if took := time.Since(began); took != waited {
-					t.Errorf("it waited %s, want %s", took, waited)
+					t.Errorf("answer took %s, want %s", took, waited)
 				}
 			})
 		})

@@ -84,7 +84,7 @@ func TestBarOfARemediation(t *testing.T) {
 		{"cannot", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Decision: "CannotRemediate"}, "✗···· 1 of 5"},
 	} {
 		if got := (view{show.View{Width: 20, Now: now()}}).bar(remediationOf("m", c.status)); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: bar = %q, want %q", c.name, got, c.want)
 		}
 	}
 }

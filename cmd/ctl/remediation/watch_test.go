@@ -23,7 +23,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// gone is a cluster whose SurgeRemediation went with its machine.
+// gone is a source whose SurgeRemediation was deleted with its machine.
 type gone struct {
 	source.Source[*v1alpha1.SurgeRemediation]
 }
@@ -32,8 +32,8 @@ func (gone) Watch(context.Context, types.NamespacedName, func(*v1alpha1.SurgeRem
 	return errors.Join(source.ErrNotFound, source.ErrGone)
 }
 
-// TestWatchFollowsTheLog: the resource of a machine that its owner deleted first goes with it, long before the replacement is ready. The
-// watch continues with the log, shows each state, and ends with the remediation.
+// TestWatchFollowsTheLog checks that a watch continues with the log if the resource was deleted with its machine,
+// before the replacement is ready. It shows each state and ends with the remediation.
 func TestWatchFollowsTheLog(t *testing.T) {
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir()})
 	if err != nil {
@@ -84,7 +84,7 @@ func TestWatchFollowsTheLog(t *testing.T) {
 	}
 }
 
-// lines passes on what is written.
+// lines sends what is written to a channel.
 type lines struct{ written chan string }
 
 func (l *lines) Write(text []byte) (int, error) {
@@ -100,7 +100,7 @@ func (l *lines) until(t *testing.T, word string) {
 		case line := <-l.written:
 			seen = append(seen, line)
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%s is not shown: %q", word, seen)
+			t.Fatalf("%s was not printed: %q", word, seen)
 		}
 	}
 }

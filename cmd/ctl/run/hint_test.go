@@ -10,7 +10,8 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// Where only the resource could be read, what is offered for an Approve is what an Approve can be answered with.
+// TestWhatContinuesAnApprovalIsKnownFromItsResource checks that the actions offered for a paused Approve task are valid
+// for it if only the resource could be read.
 func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
 	r := &Run{Namespace: "fleet", Name: "rollout", Status: v1alpha1.WorkflowRunStatus{Tasks: []v1alpha1.TaskStatus{
 		{Name: "checked", Kind: "Approve", Phase: v1alpha1.TaskPaused, Question: 1},
@@ -22,7 +23,7 @@ func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
 		"web":     "--task web --question 2 --action retry --reason ... -n fleet`; or with --action ignore, ignore-children, succeed, rollback, abort",
 	} {
 		if got := Waits(k, r, task); !strings.HasSuffix(got, want) {
-			t.Errorf("%s, want it to end with %s", got, want)
+			t.Errorf("Waits = %s, want suffix %s", got, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"scute.dev/view"
 )
 
-// What an event says is left on a terminal that is narrow too.
+// TestLineOfANarrowTerminalHasTheDetail checks that the detail of an event is shown on a narrow terminal.
 func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 	now := time.Date(2026, 11, 27, 3, 2, 0, 0, time.UTC)
 	e := show.Event{
@@ -24,12 +24,13 @@ func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 		120: "03:01:00.000Z  60s ago    #56     run/default/timeouts  started             bounded: attempt 1",
 	} {
 		if got := (show.View{Width: width, Now: now}).Line(e); got != want {
-			t.Errorf("%d columns:\n%s, want\n%s", width, got, want)
+			t.Errorf("with %d columns: got\n%s, want\n%s", width, got, want)
 		}
 	}
 }
 
-// An actor is a name that somebody else's program gave. It must not be able to change what a terminal shows of the other events.
+// TestLineDisarmsTheActor checks that control sequences in the name of an actor, which another program chose, are
+// removed.
 func TestLineDisarmsTheActor(t *testing.T) {
 	e := show.Event{Event: eventlog.Event{Actor: "user/jane\x1b[2K\u202e"}, Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/prod/1"}}
 	for _, width := range []int{0, 80, 160} {
@@ -37,7 +38,7 @@ func TestLineDisarmsTheActor(t *testing.T) {
 		lines, _ := v.Timeline([]show.Event{e})
 		for _, line := range append(lines, v.Line(e)) {
 			if strings.ContainsAny(line, "\x1b\u202e") {
-				t.Errorf("width %d: %q", width, line)
+				t.Errorf("with %d columns: got %q", width, line)
 			}
 		}
 	}

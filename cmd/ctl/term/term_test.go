@@ -27,12 +27,13 @@ func TestTableKeepsToTheWidth(t *testing.T) {
 	}
 	for _, line := range table.Lines(term.Paint{}, 0)[1:] {
 		if strings.Contains(line, "Machine") && !strings.Contains(line, "annotation") {
-			t.Errorf("wrapped without a limit: %q", line)
+			t.Errorf("wrapped with unlimited width: %q", line)
 		}
 	}
 }
 
-// Where wrapping is not enough, the last columns go below.
+// TestTableOfManyColumnsKeepsToTheWidth checks that the last columns are printed below the row if wrapping is not
+// enough.
 func TestTableOfManyColumnsKeepsToTheWidth(t *testing.T) {
 	table := term.Table{Header: []string{"AGGREGATE", "COMMITS", "LAST EVENT", "PHASE"}, Indent: "  "}
 	table.Add("run/default/order/1", "5", "2026-11-27 09:41:49Z", "Succeeded")
@@ -55,12 +56,12 @@ func TestTableOfManyColumnsKeepsToTheWidth(t *testing.T) {
 	for width := 27; width < 120; width++ {
 		for _, line := range wrapped.Lines(term.Paint{}, width) {
 			if term.Width(line) > width {
-				t.Errorf("on %d columns: %q", width, line)
+				t.Errorf("with %d columns: got %q", width, line)
 			}
 		}
 	}
-	if got := len(wrapped.Lines(term.Paint{}, 49)); got != 1+3 { // as long as it fits, all is in the row
-		t.Errorf("%d lines on 49 columns: %q", got, wrapped.Lines(term.Paint{}, 49))
+	if got := len(wrapped.Lines(term.Paint{}, 49)); got != 1+3 { // everything is in the row while it fits
+		t.Errorf("got %d lines with 49 columns: %q", got, wrapped.Lines(term.Paint{}, 49))
 	}
 }
 
@@ -68,13 +69,13 @@ func TestColorsTakeNoRoom(t *testing.T) {
 	paint := term.Paint{On: true}
 	red := paint.Text(term.Red, "problem")
 	if got := term.Width(red); got != len("problem") {
-		t.Errorf("width %d of %q", got, red)
+		t.Errorf("Width = %d for %q", got, red)
 	}
 	if got, want := term.Fit(red+" and more", 5), "\x1b[31mprob…\x1b[0m"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := (term.Paint{}).Text(term.Red, "problem"); got != "problem" {
-		t.Errorf("colored without being asked: %q", got)
+		t.Errorf("colored without Paint.On: %q", got)
 	}
 }
 
@@ -83,42 +84,43 @@ func TestFitAndWrapNeverExceedTheWidth(t *testing.T) {
 		s := rapid.StringMatching(`[a-zäß ]{0,60}`).Draw(t, "text")
 		width := rapid.IntRange(1, 40).Draw(t, "width")
 		if got := term.Width(term.Fit(s, width)); got > width {
-			t.Fatalf("Fit gave %d columns of %d", got, width)
+			t.Fatalf("Fit returned %d columns, want at most %d", got, width)
 		}
 		lines := term.Wrap(s, width)
 		for _, line := range lines {
 			if term.Width(line) > width {
-				t.Fatalf("Wrap gave %q, wider than %d", line, width)
+				t.Fatalf("Wrap returned %q, which is wider than %d", line, width)
 			}
 		}
 		if got, want := strings.Join(strings.Fields(strings.Join(lines, "")), ""), strings.Join(strings.Fields(s), ""); got != want {
-			t.Fatalf("Wrap lost something: %q, want %q", got, want)
+			t.Fatalf("Wrap returned the text %q, want %q", got, want)
 		}
 	})
 }
 
-// A text that turns the direction of writing would show another name, or another command, than the one that it has.
+// TestCleanKeepsTheOrderOfWhatIsRead checks that characters that change the direction of text are removed, because they
+// could disguise a name or a command.
 func TestCleanKeepsTheOrderOfWhatIsRead(t *testing.T) {
 	for _, r := range "\u061c\u200e\u200f\u202a\u202e\u2028\u2029\u2066\u2069" {
 		if got := term.Clean("a" + string(r) + "b"); got != "a b" {
-			t.Errorf("%U: %q", r, got)
+			t.Errorf("%U: got %q", r, got)
 		}
 	}
 	if got := term.Clean("prüfen שלום 検査"); got != "prüfen שלום 検査" {
-		t.Errorf("letters were changed: %q", got)
+		t.Errorf("Clean changed letters: %q", got)
 	}
 }
 
 func TestCleanDisarmsWhatATerminalWouldObey(t *testing.T) {
 	if got := term.Clean("a\x1b[2Jb\r\nc\u009bd"); strings.ContainsAny(got, "\x1b\r\n\u009b") {
-		t.Errorf("%q", got)
+		t.Errorf("Clean = %q", got)
 	}
 }
 
 func TestSafeKeepsTheColorsOfPaintAlone(t *testing.T) {
 	red := term.Paint{On: true}.Text(term.Red, "red")
 	if got, want := term.Safe(red+" \x1b[2J\x1b[7mgone\x1b]0;t\x07\x1b[\n"+red), red+"  [2J [7mgone ]0;t  [ "+red; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Safe = %q, want %q", got, want)
 	}
 }
 
@@ -144,11 +146,11 @@ func TestBar(t *testing.T) {
 		want        string
 	}{{0, 0, "░░░░"}, {0, 3, "░░░░"}, {2, 4, "██░░"}, {3, 4, "███░"}, {4, 4, "████"}, {9, 4, "████"}, {-1, 4, "░░░░"}} {
 		if got := term.Bar(term.Paint{}, term.Cyan, c.done, c.total, 4); got != c.want {
-			t.Errorf("%d of %d: %s, want %s", c.done, c.total, got, c.want)
+			t.Errorf("Bar(%d of %d) = %s, want %s", c.done, c.total, got, c.want)
 		}
 	}
 	if got := term.Of(7, 1000); got != "   7/1000" {
-		t.Errorf("%q", got)
+		t.Errorf("Of = %q", got)
 	}
 }
 
@@ -158,7 +160,7 @@ func TestTimes(t *testing.T) {
 		0: "just now", -time.Hour: "just now", 2 * time.Second: "2s ago", 192 * time.Second: "3m12s ago", 26 * time.Hour: "26h ago",
 	} {
 		if got := term.Ago(now, now.Add(-d)); got != want {
-			t.Errorf("%s: %q, want %q", d, got, want)
+			t.Errorf("Ago(%s) = %q, want %q", d, got, want)
 		}
 	}
 	if got := term.Exact(now.In(time.FixedZone("", 3600))); got != "2026-07-30T12:00:00.000Z" {

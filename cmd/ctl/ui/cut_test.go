@@ -13,12 +13,12 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// interrupt ends a context at the first thing that is written.
+// interrupt is a writer that cancels a context at the first write.
 type interrupt func()
 
 func (i interrupt) Write(p []byte) (int, error) { i(); return len(p), nil }
 
-// An export that was cut is shown, and it is said that it was.
+// TestACutExportIsTold checks that a truncated export is shown with a warning.
 func TestACutExportIsTold(t *testing.T) {
 	for last, want := range map[string]bool{"1": false, "7": true, "7 in a line": true} {
 		last, inLine := strings.CutSuffix(last, " in a line")
@@ -39,10 +39,10 @@ func TestACutExportIsTold(t *testing.T) {
 			Getenv: func(string) string { return "" }, Size: func(any) (int, int, bool) { return 0, 0, false },
 		}
 		if code := app.Run(ctx, env, []string{"ui", "--from", file}); code != 0 {
-			t.Fatalf("exit status %d: %s", code, errs.String())
+			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 		if got := strings.Contains(errs.String(), "is not whole: it has the first 1 of 7 commits"); got != want {
-			t.Errorf("the log had %s commits, the export has one, and it was said: %s", last, errs.String())
+			t.Errorf("log of %s commits, export of one: got output %s", last, errs.String())
 		}
 	}
 }

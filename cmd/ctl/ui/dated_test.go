@@ -10,7 +10,8 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// TestTheClockOfAnExport ends with it: a run that was in progress when it was written does not last until today.
+// TestTheClockOfAnExport checks that the pages of an export use the time of its last commit, so that a run in progress
+// does not appear to last until today.
 func TestTheClockOfAnExport(t *testing.T) {
 	today, stored := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	f := uitest.Feed(t)
@@ -19,10 +20,10 @@ func TestTheClockOfAnExport(t *testing.T) {
 	}
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return today }}}}
 	if now := o.dated(f).Env.Now(); !now.Equal(today) {
-		t.Errorf("a log ends at %s", now)
+		t.Errorf("the clock of a log = %s", now)
 	}
 	o.From = "export.jsonl"
 	if now := o.dated(f).Env.Now(); !now.Equal(stored) {
-		t.Errorf("an export ends at %s", now)
+		t.Errorf("the clock of an export = %s", now)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// TestDesk: only pages of a management cluster can change something, and none with --read-only.
+// TestDesk checks that only the pages of a management cluster allow changes, and only without --read-only.
 func TestDesk(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(config, []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`), 0o600); err != nil {
@@ -41,7 +41,7 @@ func TestDesk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := o.desk() != nil; got != c.want {
-			t.Errorf("%v: something can be changed: %t, want %t", c.args, got, c.want)
+			t.Errorf("%v: changes allowed = %t, want %t", c.args, got, c.want)
 		}
 	}
 }

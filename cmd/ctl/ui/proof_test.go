@@ -25,7 +25,7 @@ import (
 	"scute.dev/ui/web"
 )
 
-// sealed is a log of which all but the last commit are sealed, in a folder, and what an auditor keeps of it.
+// sealed is a log in a folder, sealed up to an earlier commit, with the files that an auditor keeps.
 type sealed struct {
 	t                    *testing.T
 	dir, key, checkpoint string
@@ -67,7 +67,7 @@ func (s *sealed) must(err error) {
 	}
 }
 
-// get opens an address of the pages about a feed.
+// get requests an address of the pages of a feed.
 func (s *sealed) get(f *feed.Feed, local bool, key, checkpoint, address string) (int, string) {
 	s.t.Helper()
 	flags := connect.New()
@@ -93,33 +93,34 @@ func (s *sealed) scutectl(args ...string) (int, string) {
 	return code, out.String()
 }
 
-// TestProofs: what the pages give as the proof of a commit is what `audit prove` writes, and `audit check` takes it with the public key alone.
+// TestProofs checks that the pages show the proof of a commit that `audit prove` writes, and that `audit check` accepts
+// it with only the public key.
 func TestProofs(t *testing.T) {
 	s := newSealed(t)
 	for _, seq := range []uint64{1, 7, s.size} {
 		address := fmt.Sprintf("/proof?commit=%d", seq)
 		if _, event := s.get(s.read, false, s.key, s.checkpoint, fmt.Sprintf("/event?at=%d", seq)); !strings.Contains(event, address) {
-			t.Errorf("the page of the event does not lead to its proof: %s", event)
+			t.Errorf("the page of the event has no link to its proof: %s", event)
 		}
 		code, proof := s.get(s.read, false, s.key, s.checkpoint, address+"&as=file")
 		if code != http.StatusOK {
 			t.Fatalf("commit %d: %d %s", seq, code, proof)
 		}
 		if _, shown := s.get(s.read, false, s.key, s.checkpoint, address); !strings.Contains(html.UnescapeString(shown), proof) || !strings.Contains(shown, fmt.Sprintf("audit prove %d --key %s", seq, s.key)) {
-			t.Errorf("the page shows another proof:\n%s", shown)
+			t.Errorf("the page does not show the proof or the command:\n%s", shown)
 		}
 		file := filepath.Join(t.TempDir(), page.ProofFile(seq))
 		s.must(os.WriteFile(file, []byte(proof), 0o600))
 		if code, said := s.scutectl("audit", "check", file, "--key", s.key); code != 0 || !strings.Contains(said, fmt.Sprintf("commit %d of log ", seq)) {
-			t.Errorf("audit check ends with %d: %s", code, said)
+			t.Errorf("audit check: exit code %d: %s", code, said)
 		}
 		if code, same := s.scutectl("audit", "prove", fmt.Sprint(seq), "--log", s.dir, "--key", s.key, "--checkpoint", s.checkpoint); code != 0 || same != proof {
-			t.Errorf("audit prove ends with %d: %s\nthe page has\n%s", code, same, proof)
+			t.Errorf("audit prove: exit code %d: %s\nthe page has\n%s", code, same, proof)
 		}
 	}
 }
 
-// TestNoProof: where there is no proof the page says why, and gives no file.
+// TestNoProof checks that the page explains why there is no proof, and offers no file.
 func TestNoProof(t *testing.T) {
 	s := newSealed(t)
 	for name, c := range map[string]struct {
@@ -141,11 +142,11 @@ func TestNoProof(t *testing.T) {
 		for _, as := range []string{"", "&as=file"} {
 			code, body := s.get(c.f, c.local, c.key, c.checkpoint, fmt.Sprintf("/proof?commit=%d%s", c.seq, as))
 			if code != c.code || !strings.Contains(body, c.want) || strings.Contains(body, "c2sp.org/tlog-proof") {
-				t.Errorf("%s: %d %s", name, code, body)
+				t.Errorf("%s: got %d %s", name, code, body)
 			}
 		}
 	}
 	if code, body := s.get(s.read, false, s.key, s.checkpoint, "/proof?commit=x"); code != http.StatusBadRequest {
-		t.Errorf("%d %s", code, body)
+		t.Errorf("got %d %s, want StatusBadRequest", code, body)
 	}
 }

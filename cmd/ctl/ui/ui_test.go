@@ -20,8 +20,8 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// TestThePastIsAReplay: what the pages are made of at a moment is what `scutectl log replay --at` gives, for every aggregate, at its
-// beginning, in its middle and at its end, in any order of looking.
+// TestThePastIsAReplay checks that the pages at a commit show what `scutectl log replay --at` prints, for every
+// aggregate at its beginning, middle or end, requested in any order.
 func TestThePastIsAReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
@@ -47,12 +47,12 @@ func TestThePastIsAReplay(t *testing.T) {
 		seq := seqs[[]int{0, len(seqs) / 2, len(seqs) - 1}[i%3]]
 		want, got := replayed(t, dir, a, seq), shown(t, f, a, seq)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s at %d: replay - page:\n%s", a, seq, diff)
+			t.Errorf("%s at %d (-replay +page):\n%s", a, seq, diff)
 		}
 	}
 }
 
-// replayed is what scutectl log replay says.
+// replayed returns the output of scutectl log replay.
 func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[string]any {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -73,7 +73,7 @@ func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[st
 	return all
 }
 
-// shown is the same of the pages' world.
+// shown returns what the pages show at the commit, in the same form.
 func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[string]any {
 	t.Helper()
 	said := make(map[string]any)

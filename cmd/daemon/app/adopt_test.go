@@ -32,7 +32,7 @@ import (
 
 const operatorsToken = "the token of the operators"
 
-// listening is the log of a daemon, and the same log as an operator reaches it.
+// listening returns the log of a daemon, and the same log as an operator's client.
 func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	t.Helper()
 	access := &embedded.Access{Accept: accept}
@@ -50,8 +50,9 @@ func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	return daemons, asOperator
 }
 
-// forged returns the daemon's runner with a run that a client wrote to the log by itself, as a user of an external NATS server can. The run
-// applies an object as a ServiceAccount of kube-system. It also returns the run's digest, and the number of calls of the API server.
+// forged returns the daemon's runner with a run that a client wrote directly to the log, as a user of an external NATS
+// server can. The run applies an object as a ServiceAccount of kube-system. forged also returns the run's digest and
+// the number of API server calls.
 func forged(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
@@ -97,7 +98,8 @@ func forged(t *testing.T, id string) (r *runner.Runner, digest string, calls *at
 	return newRunner(Options{RunParallel: 1, RunConcurrency: 1}, env, daemons, "one", slog.New(slog.DiscardHandler)), digest, calls
 }
 
-// TestForgedRunWithoutAWorkflowRun: the daemon does nothing for a run that a client wrote, until a WorkflowRun adopts it.
+// TestForgedRunWithoutAWorkflowRun checks that the daemon does nothing for a run that a client wrote until a
+// WorkflowRun adopts it.
 func TestForgedRunWithoutAWorkflowRun(t *testing.T) {
 	const id = "kube-system/x/1"
 	r, digest, calls := forged(t, id)
@@ -108,9 +110,9 @@ func TestForgedRunWithoutAWorkflowRun(t *testing.T) {
 		cancel()
 		why := r.Throttled(id)
 		if n := calls.Load(); n != 0 || !errors.Is(err, context.DeadlineExceeded) || why.Reason != supervise.NotAdopted || !strings.Contains(why.Message, digest) {
-			t.Errorf("adopted %q: %d calls, %v, %+v", adopts, n, err, why)
+			t.Errorf("adopted with %q: got %d calls, error %v, %+v", adopts, n, err, why)
 		}
-		r.Adopted = func(context.Context, string) (string, error) { return adopts, nil } // without it, a daemon drives no forged run
+		r.Adopted = func(context.Context, string) (string, error) { return adopts, nil } // without Adopted, a daemon drives no forged run
 	}
 	adopts = digest
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -120,19 +122,21 @@ func TestForgedRunWithoutAWorkflowRun(t *testing.T) {
 	}
 }
 
-// TestAdopted: a WorkflowRun adopts its own run alone. One of the same name that was made again, or that names another run, adopts nothing.
+// TestAdopted checks that a WorkflowRun adopts only its own run, not that of a recreated WorkflowRun of the same name
+// or another run.
 func TestAdopted(t *testing.T) {
 	w := &v1alpha1.WorkflowRun{}
 	w.Namespace, w.Name, w.UID, w.Annotations = "fleet", "x", "0123456789", map[string]string{v1alpha1.AdoptedAnnotation: "digest"}
 	of := adopted(controllertest.Client(t, w))
 	for id, want := range map[string]string{"fleet/x/01234567": "digest", "fleet/x/76543210": "", "other/x/01234567": "", "x": ""} {
 		if got, err := of(t.Context(), id); got != want || err != nil {
-			t.Errorf("%s: %q, %v", id, got, err)
+			t.Errorf("%s: got %q, %v", id, got, err)
 		}
 	}
 }
 
-// TestForgedRunOfAnotherNamespace: a WorkflowRun of one namespace does not adopt a run whose tasks would act in another one.
+// TestForgedRunOfAnotherNamespace checks that a WorkflowRun does not adopt a run whose tasks would act in another
+// namespace.
 func TestForgedRunOfAnotherNamespace(t *testing.T) {
 	for _, id := range []string{"tenant/x/1", "kube-system/y/1", "x"} {
 		r, digest, calls := forged(t, id)
@@ -141,12 +145,13 @@ func TestForgedRunOfAnotherNamespace(t *testing.T) {
 		err := r.Drive(ctx, id)
 		cancel()
 		if n, why := calls.Load(), r.Throttled(id); n != 0 || !errors.Is(err, context.DeadlineExceeded) || why.Reason != supervise.NotAdopted || !strings.Contains(why.Message, "kube-system/x") {
-			t.Errorf("%s: %d calls, %v, %+v", id, n, err, why)
+			t.Errorf("%s: got %d calls, error %v, %+v", id, n, err, why)
 		}
 	}
 }
 
-// TestOperatorsAppendDecisionsAlone: the listener takes no event of a daemon or a resource, and no beginning of anything.
+// TestOperatorsAppendDecisionsAlone checks that the listener rejects events of daemons and resources, and events that
+// start anything.
 func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 	_, asOperator := listening(t)
 	for name, c := range map[string]struct {
@@ -166,21 +171,21 @@ func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 		"run":              {eventlog.KindRun, "dev.scute.run.started.v1", "user/a", true},
 		"output of a task": {eventlog.KindRun, "dev.scute.run.task-succeeded.v1", "user/a", true},
 		"of a run":         {eventlog.KindRun, "dev.scute.run.paused.v1", "user/a", false},
-		// The daemon could not read them, nor act on anything that they are about.
+		// The daemon could neither read these nor act on their objects.
 		"of a newer run":  {eventlog.KindRun, "dev.scute.run.paused.v9", "user/a", true},
 		"of a newer move": {eventlog.KindMove, "dev.scute.move.resolved.v9", "user/a", true},
 	} {
 		ev := eventlog.Event{Type: c.typ, Actor: c.actor, Time: time.Now(), Data: []byte(`{}`)}
-		for n, events := range [][]eventlog.Event{{ev}, {ev, ev}} { // one is stored in another form than several
+		for n, events := range [][]eventlog.Event{{ev}, {ev, ev}} { // a single event is stored in another form than several
 			_, err := asOperator.Append(t.Context(), eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: c.kind, ID: fmt.Sprint(name, n)}, ID: "1", Events: events})
 			if refused := errors.Is(err, eventlog.ErrPermission); refused != c.refused || !refused && err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: Append = %v", name, err)
 			}
 		}
 	}
 }
 
-// TestDecisionsExist: the types that operators may append are of the catalogs.
+// TestDecisionsExist checks that the event types that operators may append exist in a catalog.
 func TestDecisionsExist(t *testing.T) {
 	known := make(map[string]bool)
 	for _, types := range []map[string]reflect.Type{workflow.NewCatalog().Types(), mover.NewCatalog().Types(), trust.NewCatalog().Types()} {
@@ -192,13 +197,14 @@ func TestDecisionsExist(t *testing.T) {
 		kind, _, _ := strings.Cut(of, "/")
 		for _, name := range names {
 			if typ := fmt.Sprintf("dev.scute.%s.%s.v1", kind, name); !known[typ] {
-				t.Errorf("no catalog has %s", typ)
+				t.Errorf("no catalog has type %s", typ)
 			}
 		}
 	}
 }
 
-// TestOperatorsStopNoDaemon: what the log says about itself takes from clients what the daemon can read, where it belongs.
+// TestOperatorsStopNoDaemon checks that clients can append only events to the log's own aggregate that the daemon can
+// read.
 func TestOperatorsStopNoDaemon(t *testing.T) {
 	daemons, asOperator := listening(t)
 	for name, c := range map[string]struct {
@@ -214,7 +220,7 @@ func TestOperatorsStopNoDaemon(t *testing.T) {
 		ev := eventlog.Event{Type: c.typ, Actor: "user/a", Time: time.Now(), Data: []byte(c.data)}
 		_, err := asOperator.Append(t.Context(), eventlog.Commit{Aggregate: c.of, ID: name, Events: []eventlog.Event{ev}})
 		if refused := errors.Is(err, eventlog.ErrPermission) || errors.Is(err, eventlog.ErrConflict); refused != c.refused || !refused && err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Append = %v", name, err)
 		}
 	}
 	view := trust.NewView()
@@ -222,11 +228,12 @@ func TestOperatorsStopNoDaemon(t *testing.T) {
 		t.Error(err)
 	}
 	if state, _ := view.State(); state.Unread != "" {
-		t.Errorf("nothing is driven any more: %s", state.Unread)
+		t.Errorf("the log is unreadable: %s", state.Unread)
 	}
 }
 
-// TestTypesInHeaders: a short header of a client does not become much, and says of the events what they say themselves.
+// TestTypesInHeaders checks that the types in a client's header are accepted only if they match the events, and that a
+// short header cannot expand to a large list.
 func TestTypesInHeaders(t *testing.T) {
 	daemons, _ := listening(t)
 	nc, err := nats.Connect(daemons.URL(), nats.Token(operatorsToken))
@@ -244,13 +251,13 @@ func TestTypesInHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(reply.Data), `"error"`) != refused {
-			t.Errorf("%.40s: %s", types, reply.Data)
+			t.Errorf("header %.40s: got %s", types, reply.Data)
 		}
 	}
 }
 
-// TestCommitsWithoutEvents: a client cannot get past the list of decisions by a commit that has no events. It would be the first one of an object that
-// a resource is about to begin.
+// TestCommitsWithoutEvents checks that a client cannot bypass the list of decisions with a commit without events, which
+// would be the first commit of an object that a resource is about to start.
 func TestCommitsWithoutEvents(t *testing.T) {
 	daemons, _ := listening(t)
 	nc, err := nats.Connect(daemons.URL(), nats.Token(operatorsToken))
@@ -265,7 +272,7 @@ func TestCommitsWithoutEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(reply.Data), `"error"`) {
-			t.Errorf("%s: %s", of, reply.Data)
+			t.Errorf("%s: got %s, want an error", of, reply.Data)
 		}
 	}
 }

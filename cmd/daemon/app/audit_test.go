@@ -11,12 +11,12 @@ import (
 	"scute.dev/evidence"
 )
 
-// TestAuditFigures: the alert about a place that gets no checkpoints compares figures, so there are some also while the log could not be
-// sealed yet, and of a place that took nothing yet.
+// TestAuditFigures checks that there are metrics before the log is sealed for the first time, and for a destination
+// that has not received a checkpoint, because an alert compares them.
 func TestAuditFigures(t *testing.T) {
 	s := &sealing{AuditOptions: AuditOptions{Witness: "https://witness.example.com"}}
 	if got := gather(t, s); len(got) != 0 {
-		t.Errorf("before it acts it has the figures %v", got)
+		t.Errorf("got metrics %v before it acts, want none", got)
 	}
 	s.since = time.Unix(1000, 0)
 	const place = " witness https://witness.example.com"
@@ -44,6 +44,6 @@ func TestAuditFigures(t *testing.T) {
 	s.publisher.Publish(t.Context())
 	got := gather(t, s)
 	if got["scute_audit_timestamp_seconds seal"] <= 1000 || got["scute_audit_timestamp_seconds"+place] != 1000 {
-		t.Errorf("after the first seal: %v", got)
+		t.Errorf("after the first seal: got %v", got)
 	}
 }

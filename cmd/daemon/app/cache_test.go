@@ -14,7 +14,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestTheCacheIsBounded: the cache of the controllers retains little of a large resource, of whatever kind.
+// TestTheCacheIsBounded checks that the cache of the controllers keeps little of a large resource.
 func TestTheCacheIsBounded(t *testing.T) {
 	large := strings.Repeat("y", 200<<10)
 	answers := map[string]string{
@@ -44,12 +44,12 @@ func TestTheCacheIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _ = mgr.GetCache().Start(t.Context()) }()
-	mgr.GetCache().WaitForCacheSync(t.Context()) // it has started
+	mgr.GetCache().WaitForCacheSync(t.Context()) // until it has started
 	list := &v1alpha1.PauseList{}
 	if err := mgr.GetCache().List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := json.Marshal(list.Items); err != nil || len(list.Items) != 1 || len(text) > 2000 {
-		t.Errorf("%d Pauses take %d bytes: %.300s, %v", len(list.Items), len(text), text, err)
+		t.Errorf("%d Pauses have %d bytes in the cache, want at most 2000: %.300s, %v", len(list.Items), len(text), text, err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// A move that asks for remediations is told of all that the log held when it asked, however far behind the view is.
+// TestAMoveSeesWhatTheLogHolds checks that a move sees all remediations that were in the log when it asked, even if the
+// view is behind.
 func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	log := logtest.Open(t)
 	v := projection.New(projection.Limits{})
@@ -38,11 +39,11 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	go func() { ended <- d.projector.Run(ctx) }()
 	list := <-answers
 	if len(list) != 1 || list[0].Owner != "kcp-uid" || list[0].Machine != "m2" || list[0].ID == "" || list[0].Message == "" || list[0].Next == "" {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v", list)
 	}
 }
 
-// begin records that a remediation was begun.
+// begin records the start of a remediation.
 func begin(t *testing.T, log *eventlog.Log) {
 	t.Helper()
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "a", UID: "kcp-uid", Cluster: "a"}

@@ -25,11 +25,11 @@ import (
 	"scute.dev/projector"
 )
 
-// installed is a management cluster that daemons with one log or another act on.
+// installed is a management cluster in which daemons with different logs act.
 type installed struct {
 	kube   client.WithWatch
 	leases *fake.Clientset
-	// alone: daemons run without leader election.
+	// alone means that daemons run without leader election.
 	alone bool
 }
 
@@ -47,7 +47,8 @@ func newInstalled(t *testing.T) *installed {
 	}
 }
 
-// judge runs a daemon's gate on the log of a folder, and says what is wrong with the log, and whether the Move says it.
+// judge runs a daemon's gate on the log of a folder, and returns what is wrong with the log. It checks that the Move
+// reports it.
 func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventlog.Log)) *trust.Fault {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +100,7 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 			t.Fatal(err)
 		}
 		if c := move.Status.Conditions; len(c) != 3 || c[2].Reason != string(fault.Reason) || c[2].Status != metav1.ConditionTrue {
-			t.Errorf("the Move says %v", c)
+			t.Errorf("conditions of the Move = %v", c)
 		}
 		if between != nil {
 			between(log)
@@ -108,12 +109,12 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 	return fault
 }
 
-// TestGate: a log that went back, another log, and one that was reconciled.
+// TestGate checks how the gate judges a log that went back, another log, and a reconciled log.
 func TestGate(t *testing.T) {
 	w := newInstalled(t)
 	dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
 	if f := w.judge(t, dir, "one", nil); f != nil {
-		t.Fatalf("a first start: %s", f)
+		t.Fatalf("first start: %s", f)
 	}
 	if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -127,12 +128,12 @@ func TestGate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); f != nil {
-		t.Fatalf("the same log again: %s", f)
+		t.Fatalf("same log again: %s", f)
 	}
 	if f := w.judge(t, dir, "one", nil); f != nil { // the mark is raised to its head
-		t.Fatalf("once more: %s", f)
+		t.Fatalf("third start: %s", f)
 	}
-	last := uint64(1) // the sequence of what the log says about itself
+	last := uint64(1) // the sequence of the log's own aggregate
 	reconcile := func(log *eventlog.Log) {
 		c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Mark: trust.Mark{LogID: log.ID(), Sequence: 2}}, "user/test", last, time.Now())
 		if err != nil {
@@ -143,36 +144,36 @@ func TestGate(t *testing.T) {
 		}
 	}
 	if f := w.judge(t, t.TempDir(), "two", nil); f == nil || f.Reason != trust.Replaced {
-		t.Errorf("another log: %v", f)
+		t.Errorf("another log: got %v, want Replaced", f)
 	}
 	if f := w.judge(t, old, "one", reconcile); f == nil || f.Reason != trust.WentBack {
-		t.Errorf("an older copy: %v", f)
+		t.Errorf("older copy: got %v, want WentBack", f)
 	}
 	if f := w.judge(t, old, "one", nil); f != nil {
-		t.Errorf("after it was reconciled: %s", f)
+		t.Errorf("reconciled copy: %s", f)
 	}
-	// The copy that was longer comes back: it is as long as the other one, and has other commits.
+	// The longer copy returns: it is as long as the reconciled one, but has other commits.
 	for range 2 {
 		if f := w.judge(t, dir, "two", nil); f == nil || f.Reason != trust.WentBack {
-			t.Errorf("the copy from before: %v", f)
+			t.Errorf("longer copy: got %v, want WentBack", f)
 		}
 		if f := w.judge(t, old, "one", nil); f != nil {
-			t.Errorf("the one that was reconciled: %s", f)
+			t.Errorf("reconciled copy again: %s", f)
 		}
 	}
 	if f := w.judge(t, dir, "two", reconcile); f == nil || f.Reason != trust.WentBack {
-		t.Errorf("the copy from before: %v", f)
+		t.Errorf("longer copy before reconciling: got %v, want WentBack", f)
 	}
 	if f := w.judge(t, dir, "two", nil); f != nil {
-		t.Errorf("after that one was reconciled: %s", f)
+		t.Errorf("longer copy after reconciling: %s", f)
 	}
 	if f := w.judge(t, old, "one", nil); f == nil || f.Reason != trust.WentBack {
-		t.Errorf("the copy from before that: %v", f)
+		t.Errorf("first copy after reconciling the other: got %v, want WentBack", f)
 	}
 }
 
-// TestGateByStatuses: an older copy of the log is noticed by what the resources say of the log, when the Lease was deleted and
-// without leader election. What an operator accepted no longer counts.
+// TestGateByStatuses checks that an older copy of the log is detected by the log sequences in the resources' statuses
+// if the Lease was deleted or leader election is disabled, until an operator accepts it.
 func TestGateByStatuses(t *testing.T) {
 	for name, alone := range map[string]bool{"the Lease was deleted": false, "without leader election": true} {
 		t.Run(name, func(t *testing.T) {
@@ -180,13 +181,13 @@ func TestGateByStatuses(t *testing.T) {
 			w.alone = alone
 			dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
 			if f := w.judge(t, dir, "one", func(log *eventlog.Log) { w.tell(t, log, 1) }); f != nil {
-				t.Fatalf("the first start: %s", f)
+				t.Fatalf("first start: %s", f)
 			}
 			if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
 			if f := w.judge(t, dir, "one", func(log *eventlog.Log) { w.tell(t, log, 5) }); f != nil {
-				t.Fatalf("the second start: %s", f)
+				t.Fatalf("second start: %s", f)
 			}
 			forget := func() {
 				err := w.leases.CoordinationV1().Leases(trust.LeaseNamespace).Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{})
@@ -196,7 +197,7 @@ func TestGateByStatuses(t *testing.T) {
 			}
 			forget()
 			if f := w.judge(t, t.TempDir(), "two", nil); f != nil {
-				t.Fatalf("another log, with no Lease to name the one before: %s", f)
+				t.Fatalf("another log without a Lease: %s", f)
 			}
 			forget()
 			accept := func(log *eventlog.Log) {
@@ -209,16 +210,16 @@ func TestGateByStatuses(t *testing.T) {
 				}
 			}
 			if f := w.judge(t, old, "one", accept); f == nil || f.Reason != trust.WentBack {
-				t.Fatalf("an older copy: %v", f)
+				t.Fatalf("older copy: got %v, want WentBack", f)
 			}
 			if f := w.judge(t, old, "one", nil); f != nil {
-				t.Errorf("after it was accepted: %s", f)
+				t.Errorf("accepted copy: %s", f)
 			}
 		})
 	}
 }
 
-// tell writes into the status of the Move how far the log is.
+// tell writes the sequence of the log to the status of the Move.
 func (w *installed) tell(t *testing.T, log *eventlog.Log, seq int64) {
 	t.Helper()
 	var move v1alpha1.Move
@@ -231,7 +232,7 @@ func (w *installed) tell(t *testing.T, log *eventlog.Log, seq int64) {
 	}
 }
 
-// TestSurvey: the statuses are read again after a while only, and an answer that fails is not kept.
+// TestSurvey checks that the statuses are read again only after a while, and that a failed read is not cached.
 func TestSurvey(t *testing.T) {
 	w, now := newInstalled(t), time.Now()
 	failing, broken := 0, true
@@ -244,13 +245,13 @@ func TestSurvey(t *testing.T) {
 	}})
 	s := newSurvey(reader, "aaaa", true)
 	if _, err := s.mark(t.Context(), now); err == nil {
-		t.Error("a list failed, and the statuses have a mark")
+		t.Error("mark succeeded although a list failed")
 	}
 	broken = false
 	is := func(want uint64, now time.Time) {
 		t.Helper()
 		if got, err := s.mark(t.Context(), now); err != nil || got.Sequence != want {
-			t.Errorf("the mark is %v, want %d; %v", got, want, err)
+			t.Errorf("mark = %v, want %d; error %v", got, want, err)
 		}
 	}
 	is(0, now)
@@ -275,18 +276,18 @@ func TestSurvey(t *testing.T) {
 	}
 	is(9, now.Add(2*surveyAge))
 	if failing != 1 {
-		t.Errorf("%d lists failed, want the first of one survey", failing)
+		t.Errorf("%d lists failed, want 1", failing)
 	}
 }
 
-// TestOthersAreToldOnce, and again when it is somebody else.
+// TestOthersAreToldOnce checks that another active daemon is reported once.
 func TestOthersAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*minded)
 		defer cancel()
 		told := 0
 		if err := watchOthers(ctx, func() error { return eventlog.ErrConflict }, minded, func(error) { told++ }); err != nil || told != 1 {
-			t.Errorf("told %d times, %v", told, err)
+			t.Errorf("reported %d times, %v", told, err)
 		}
 	})
 }

@@ -23,8 +23,8 @@ func record(holder string) resourcelock.LeaderElectionRecord {
 	return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15, RenewTime: now, AcquireTime: now}
 }
 
-// TestMarkInTheLease: a process that has not judged its log leaves the mark alone; one that has raises it at each renewal,
-// and at once when it is asked to; a process that holds the Lease no longer cannot.
+// TestMarkInTheLease checks that a process raises the mark only after it has judged its log, then at each renewal and
+// when asked to, and not after it has lost the Lease.
 func TestMarkInTheLease(t *testing.T) {
 	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
 	head := uint64(5)
@@ -33,7 +33,7 @@ func TestMarkInTheLease(t *testing.T) {
 	is := func(want trust.Mark) {
 		t.Helper()
 		if got, _, err := l.mark(ctx); err != nil || got != want {
-			t.Errorf("the mark is %v, want %v; %v", got, want, err)
+			t.Errorf("mark = %v, want %v; error %v", got, want, err)
 		}
 	}
 	must := func(err error) {
@@ -51,7 +51,7 @@ func TestMarkInTheLease(t *testing.T) {
 	is(trust.Mark{LogID: "aaaa", Sequence: 7})
 	must(l.raise(ctx, 9))
 	is(trust.Mark{LogID: "aaaa", Sequence: 9})
-	must(l.Update(ctx, record("one"))) // head is what was known before
+	must(l.Update(ctx, record("one"))) // head has the earlier value
 	is(trust.Mark{LogID: "aaaa", Sequence: 9})
 
 	other := &lease{client: clients, holder: "two", logID: "bbbb", installation: "b", head: func() uint64 { return 1 }}
@@ -60,20 +60,20 @@ func TestMarkInTheLease(t *testing.T) {
 	}
 	err := other.other(time.Now())
 	if err == nil || !strings.Contains(err.Error(), "namespace a, event log aaaa") {
-		t.Errorf("another installation acts, and it is told as %v", err)
+		t.Errorf("other = %v, want that another installation acts", err)
 	}
 	if err := other.other(time.Now().Add(time.Minute)); err != nil {
-		t.Errorf("one that is gone is told: %v", err)
+		t.Errorf("other = %v for an expired installation, want nil", err)
 	}
-	must(other.Update(ctx, record("two"))) // it takes over, and has not judged its log
+	must(other.Update(ctx, record("two"))) // it takes the Lease without having judged its log
 	is(trust.Mark{LogID: "aaaa", Sequence: 9})
 	if err := l.raise(ctx, 10); err == nil {
-		t.Error("raised by a process that does not hold the Lease")
+		t.Error("a process without the Lease raised the mark")
 	}
 }
 
-// TestGivingUpTheLease: leader election reads the Lease before it gives it up, and writes no holder over what it read, after a renewal that
-// failed as well. A process that took over meanwhile keeps it. And the process that gives it up acts no more when it asks for that.
+// TestGivingUpTheLease checks that releasing the Lease does not overwrite another holder, also after a failed renewal,
+// and that a process stops acting before it releases the Lease.
 func TestGivingUpTheLease(t *testing.T) {
 	set := fake.NewClientset()
 	clients := set.CoordinationV1().Leases(trust.LeaseNamespace)
@@ -94,12 +94,12 @@ func TestGivingUpTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := one.Update(ctx, record("")); err == nil || !strings.Contains(err.Error(), "another process holds it") {
-		t.Errorf("the Lease of another process is given up: %v", err)
+		t.Errorf("the Lease of another process was released: %v", err)
 	}
 	if now, _, err := two.Get(ctx); err != nil || now.HolderIdentity != "two" {
-		t.Errorf("%+v, %v", now, err)
+		t.Errorf("Lease = %+v, %v", now, err)
 	}
-	if err := one.Update(ctx, record("one")); err != nil { // it is that of the other one no longer
+	if err := one.Update(ctx, record("one")); err != nil { // the other process no longer holds it
 		t.Fatal(err)
 	}
 	if err := one.tenure.held(); err != nil {
@@ -107,17 +107,17 @@ func TestGivingUpTheLease(t *testing.T) {
 	}
 	set.PrependReactor("update", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
 		if one.tenure.held() == nil {
-			t.Error("it acts while the Lease may be given up already")
+			t.Error("the process acts while the Lease may already be released")
 		}
 		return true, nil, errors.New("no answer")
 	})
 	if err := one.Update(ctx, record("")); err == nil || one.tenure.held() == nil {
-		t.Errorf("it acts after it may have given up the Lease: %v", err)
+		t.Errorf("the process acts after it may have released the Lease: %v", err)
 	}
 }
 
-// TestLeaseOfSomebodyElse: a process acts no more as soon as it reads that the Lease is gone or another's, although it renewed it a moment
-// ago: somebody deleted or edited it, and another process took it at once.
+// TestLeaseOfSomebodyElse checks that a process stops acting as soon as it reads that the Lease was deleted or has
+// another holder, even if it renewed the Lease just before.
 func TestLeaseOfSomebodyElse(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, *lease, *lease){
 		"deleted": func(t *testing.T, one, _ *lease) {
@@ -147,16 +147,16 @@ func TestLeaseOfSomebodyElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			lose(t, one, &lease{client: clients, holder: "two", logID: "aaaa", head: none})
-			_, _, _ = one.Get(t.Context()) // as leader election does after an update that failed
+			_, _, _ = one.Get(t.Context()) // as leader election does after a failed update
 			if one.tenure.held() == nil {
-				t.Error("it acts beside the one that can hold the Lease now")
+				t.Error("the process acts although another one can hold the Lease")
 			}
 		})
 	}
 }
 
-// TestManyClaimsAtOnce: a process that starts claims all that is unfinished. The Lease is not written for each claim: its renewal waits for
-// these writes.
+// TestManyClaimsAtOnce checks that the Lease is not written for each claim of a starting process, because these writes
+// delay its renewal.
 func TestManyClaimsAtOnce(t *testing.T) {
 	clients := fake.NewClientset()
 	const claims = 100
@@ -173,14 +173,15 @@ func TestManyClaimsAtOnce(t *testing.T) {
 		}
 	}
 	if n := len(clients.Actions()) - before; n != 1 {
-		t.Errorf("%d requests for %d claims", n, claims)
+		t.Errorf("got %d requests for %d claims, want 1", n, claims)
 	}
 	if mark, _, err := l.mark(t.Context()); err != nil || mark.Sequence != claims {
-		t.Errorf("the mark is %v, %v", mark, err)
+		t.Errorf("mark = %v, %v", mark, err)
 	}
 }
 
-// TestMarkBeforeTheEffect: a claim and a point of no return are answered for only when the mark outside the log has them.
+// TestMarkBeforeTheEffect checks that an append of a claim or a point of no return succeeds only after the mark in the
+// Lease was raised.
 func TestMarkBeforeTheEffect(t *testing.T) {
 	log := logtest.Open(t)
 	var raised []uint64
@@ -206,6 +207,6 @@ func TestMarkBeforeTheEffect(t *testing.T) {
 	}
 	fails = errors.New("the API server is away")
 	if err := add("source-emptied"); !errors.Is(err, eventlog.ErrUnavailable) {
-		t.Errorf("the mark could not be raised, and the answer is %v", err)
+		t.Errorf("Append without a raised mark = %v, want ErrUnavailable", err)
 	}
 }

@@ -61,7 +61,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	got := gather(t, c)
 	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new"} {
 		if got[name] == 0 {
-			t.Errorf("%s is %v", name, got[name])
+			t.Errorf("%s = %v, want it to be positive", name, got[name])
 		}
 		delete(got, name)
 	}
@@ -87,7 +87,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	}
 }
 
-// gather returns the values of gauges and counters, by their names and labels.
+// gather returns the values of gauges and counters by their names and labels.
 func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -109,7 +109,7 @@ func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 	return got
 }
 
-// phasesOf are those that the CRD of a kind allows.
+// phasesOf returns the phases that the CRD of a kind allows.
 func phasesOf(t *testing.T, resource string) []string {
 	t.Helper()
 	raw, err := os.ReadFile("../../../config/crd/scute.dev_" + resource + ".yaml")
@@ -134,7 +134,8 @@ func phasesOf(t *testing.T, resource string) []string {
 	return phases
 }
 
-// TestMetricsCountWhatNeedsAnOperator: the resources that stalled, since when, those that cannot be read, and the last backup of each schedule.
+// TestMetricsCountWhatNeedsAnOperator checks the metrics of stalled and unreadable resources, and of the last backup of
+// each schedule.
 func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	stalled := func(after time.Duration) []metav1.Condition {
@@ -161,15 +162,15 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 		"scute_resources_stalled BackupSchedule": 0, "scute_backup_last_success_timestamp_seconds daily fleet": 1_700_000_000,
 	} {
 		if have, ok := got[name]; !ok || have != want {
-			t.Errorf("%s is %v", name, have)
+			t.Errorf("%s = %v", name, have)
 		}
 	}
 	if _, ok := got["scute_backup_last_success_timestamp_seconds new fleet"]; ok {
-		t.Error("a schedule without a backup has the time of one")
+		t.Error("a schedule without a backup has a time of the last one")
 	}
 }
 
-// reads is a cache that holds one list.
+// reads is a cache that returns the same list for each call.
 type reads struct{ list client.ObjectList }
 
 func (r reads) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
@@ -181,7 +182,7 @@ func (reads) Get(context.Context, client.ObjectKey, client.Object, ...client.Get
 	return errors.New("nothing is read alone")
 }
 
-// TestMetricsOfAppends: what is stored is counted by the types of its events, what is not by the reason.
+// TestMetricsOfAppends checks that stored events are counted by type, and failed appends by reason.
 func TestMetricsOfAppends(t *testing.T) {
 	a := newAppends()
 	m := &marked{Log: logtest.Open(t), raise: func(context.Context, uint64) error { return nil }, appends: a}
@@ -200,12 +201,12 @@ func TestMetricsOfAppends(t *testing.T) {
 		"scute_log_append_failures_total Full": 0, "scute_log_append_duration_seconds": 2,
 	} {
 		if have, ok := got[name]; !ok || have != want {
-			t.Errorf("%s is %v, want %v; all: %v", name, have, want, got)
+			t.Errorf("%s = %v, want %v; all: %v", name, have, want, got)
 		}
 	}
 }
 
-// TestMetricsAreDocumented: docs/monitoring.md has a row for each of scute's metrics, and for no other.
+// TestMetricsAreDocumented checks that docs/monitoring.md has a row for each of scute's metrics, and for no others.
 func TestMetricsAreDocumented(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/monitoring.md")
 	if err != nil {
@@ -219,16 +220,16 @@ func TestMetricsAreDocumented(t *testing.T) {
 	all = append(append(all, deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
 	for name := range describe(t, all...) {
 		if !documented[name] {
-			t.Errorf("docs/monitoring.md has no row that begins with `%s`", name)
+			t.Errorf("docs/monitoring.md has no row for `%s`", name)
 		}
 		delete(documented, name)
 	}
 	for name := range documented {
-		t.Errorf("docs/monitoring.md has %s, which is no metric", name)
+		t.Errorf("docs/monitoring.md has a row for %s, which is not a metric", name)
 	}
 }
 
-// describe returns the names of what collectors describe.
+// describe returns the names of the metrics that collectors describe.
 func describe(t *testing.T, collectors ...prometheus.Collector) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)

@@ -23,14 +23,14 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// versioned lets nobody write a Lease that somebody else wrote since it was read, as an API server does.
+// versioned rejects updates of a Lease that has changed since it was read, as an API server does.
 func versioned(set *fake.Clientset) {
 	var mu sync.Mutex
 	writes := 0
 	set.PrependReactor("*", "leases", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		write, ok := a.(k8stesting.UpdateAction) // a creation has the same methods
+		write, ok := a.(k8stesting.UpdateAction) // a create action has the same methods
 		if !ok {
 			return false, nil, nil
 		}
@@ -50,7 +50,8 @@ func versioned(set *fake.Clientset) {
 	})
 }
 
-// TestOfferOfAnEarlierHolder: a version that does not know offers leaves one in the Lease that it takes. Its Lease is not asked for.
+// TestOfferOfAnEarlierHolder checks that an offer of an earlier holder, which a version without offers leaves in the
+// Lease that it acquires, is ignored.
 func TestOfferOfAnEarlierHolder(t *testing.T) {
 	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
 	none := func() uint64 { return 0 }
@@ -65,7 +66,7 @@ func TestOfferOfAnEarlierHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.WantedAnnotation] != c.wanted {
-			t.Errorf("offered by %s: asked for %q, want %q; %v", c.offered, two.last.Annotations[trust.WantedAnnotation], c.wanted, err)
+			t.Errorf("offered by %s: wanted annotation = %q, want %q; error %v", c.offered, two.last.Annotations[trust.WantedAnnotation], c.wanted, err)
 		}
 	}
 }
@@ -73,12 +74,12 @@ func TestOfferOfAnEarlierHolder(t *testing.T) {
 // replica is a process that takes part in leader election.
 type replica struct {
 	*lease
-	// cut: it does not reach the log.
+	// cut disconnects the replica from the log, or reconnects it.
 	cut   func(bool)
 	leads func() bool
 }
 
-// elect runs a replica until its context ends, or the Lease is another's.
+// elect runs a replica until its context ends or it loses the Lease.
 func elect(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
 	t.Helper()
 	var mu sync.Mutex
@@ -110,9 +111,9 @@ func elect(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
 	}}
 }
 
-// TestCopyOfTheFolder: a process with a copy of a log's folder, a snapshot of its volume for example, does not lead beside the one that it
-// is a copy of. One that is started again in its folder does not wait, although
-// another start has failed meanwhile.
+// TestCopyOfTheFolder checks that a process with a copy of a log's folder, such as a snapshot of its volume, does not
+// lead at the same time as the original. A process that is restarted in its folder does not wait for its own Lease,
+// even if another start failed in between.
 func TestCopyOfTheFolder(t *testing.T) {
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	open := func(dir string) *home {
@@ -130,7 +131,7 @@ func TestCopyOfTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := open(dir), open(copied)
-	_ = open(dir) // it ended before it could ask for the Lease
+	_ = open(dir) // it ended before it could acquire the Lease
 	third := open(dir)
 	synctest.Test(t, func(t *testing.T) {
 		set := fake.NewClientset()
@@ -143,22 +144,22 @@ func TestCopyOfTheFolder(t *testing.T) {
 		two.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		if !one.leads() || two.leads() || two.tenure.held() == nil {
-			t.Errorf("leads: the first %t, the copy %t", one.leads(), two.leads())
+			t.Errorf("leading: original %t, copy %t", one.leads(), two.leads())
 		}
 		again := &lease{client: one.client, holder: third.holder, before: third.before, logID: "aaaa", head: one.head}
 		if r, _, err := again.Get(t.Context()); err != nil || r.HolderIdentity != "" {
-			t.Errorf("started again, it waits for %q; %v", r.HolderIdentity, err)
+			t.Errorf("the restarted process waits for %q; error %v", r.HolderIdentity, err)
 		}
 	})
 }
 
-// TestHolderWithoutTheLog: a process that holds the Lease and does not reach the log gives way to one that does, after a while in which it
-// has done nothing. Otherwise it keeps the Lease, and acts.
+// TestHolderWithoutTheLog checks that a leader that cannot reach the log hands the Lease over to a process that can,
+// after it has not acted for a while. Otherwise it keeps the Lease and acts.
 func TestHolderWithoutTheLog(t *testing.T) {
 	for name, c := range map[string]struct {
-		log  string        // that of the other one
-		both bool          // the other one does not reach the log either
-		away time.Duration // how long the log is away
+		log  string        // the log of the other process
+		both bool          // the other process cannot reach the log either
+		away time.Duration // how long the log is unreachable
 		want string
 	}{
 		"another one reaches it":           {log: "aaaa", away: time.Hour, want: "two"},
@@ -176,7 +177,7 @@ func TestHolderWithoutTheLog(t *testing.T) {
 				two := elect(t, set, "two", c.log)
 				time.Sleep(30 * time.Second)
 				if !one.leads() || two.leads() || one.tenure.held() != nil {
-					t.Fatal("the first one does not lead")
+					t.Fatal("the first process does not lead")
 				}
 				began := time.Now()
 				one.cut(true)
@@ -194,17 +195,17 @@ func TestHolderWithoutTheLog(t *testing.T) {
 						idle = time.Now()
 					}
 					if two.tenure.held() == nil && (idle.IsZero() || time.Since(idle) < leaseTimeout) {
-						t.Fatal("the other one acts while what the first one sent may still arrive")
+						t.Fatal("the second process acts while requests of the first may still arrive")
 					}
 					if c.want == "one" && !idle.IsZero() {
-						t.Fatal("it does not act although nobody takes its place")
+						t.Fatal("the first process does not act although no other can take over")
 					}
 				}
 				if one.leads() == two.leads() || c.want != "either" && one.leads() != (c.want == "one") {
-					t.Errorf("leads: one %t, two %t, want %s", one.leads(), two.leads(), c.want)
+					t.Errorf("leading: one %t, two %t, want %s", one.leads(), two.leads(), c.want)
 				}
 				if acts, want := one.tenure.held() == nil, one.leads(); acts != want {
-					t.Errorf("the first one acts: %t, want %t", acts, want)
+					t.Errorf("the first process acts: %t, want %t", acts, want)
 				}
 				now, err := one.client.Get(t.Context(), trust.LeaseName, metav1.GetOptions{})
 				if err != nil {
@@ -219,8 +220,8 @@ func TestHolderWithoutTheLog(t *testing.T) {
 	}
 }
 
-// TestOfferWhileTheLogIsJudged: a process that judges its log reads the Lease too. It has not overlooked then that another one asks for it, and it
-// does not make the Lease again that somebody deleted after it gave it up.
+// TestOfferWhileTheLogIsJudged checks that reading the Lease to judge the log does not miss another process's request
+// for the Lease, and that a process does not recreate the Lease if it was deleted after it was handed over.
 func TestOfferWhileTheLogIsJudged(t *testing.T) {
 	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
 	one := &lease{client: clients, holder: "one", logID: "aaaa", head: func() uint64 { return 0 }, tenure: &tenure{}, away: time.Now().Add(-2 * offerAfter)}
@@ -229,24 +230,24 @@ func TestOfferWhileTheLogIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.WantedAnnotation] != "one" {
-		t.Fatalf("%v, %v", two.last.Annotations, err)
+		t.Fatalf("annotations = %v, error %v", two.last.Annotations, err)
 	}
 	if _, _, err := one.mark(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := one.Update(t.Context(), record("one")); err == nil || one.tenure.held() == nil {
-		t.Errorf("it keeps the Lease that it has offered: %v", err)
+		t.Errorf("the process kept the Lease that it had offered: %v", err)
 	}
 	if err := clients.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := one.Create(t.Context(), record("one")); err == nil {
-		t.Error("it takes the Lease again")
+		t.Error("the process created the Lease again")
 	}
 }
 
-// TestMarkOfALostLease: a process learns that the Lease is another's when it raises the mark, or judges its log. Leader election renews the Lease
-// without looking then: it does not take it from the other one.
+// TestMarkOfALostLease checks that a process that finds the Lease lost when it raises the mark or judges its log does
+// not take the Lease from the new holder at the next renewal.
 func TestMarkOfALostLease(t *testing.T) {
 	for name, learn := range map[string]func(context.Context, *lease) error{
 		"raised": func(ctx context.Context, l *lease) error { return l.raise(ctx, 9) },
@@ -259,7 +260,7 @@ func TestMarkOfALostLease(t *testing.T) {
 				one := elect(t, set, "one", "aaaa")
 				time.Sleep(5 * time.Second)
 				if err := one.follow(t.Context(), 5, ""); err != nil || !one.leads() {
-					t.Fatalf("the first one leads: %t; %v", one.leads(), err)
+					t.Fatalf("the first process leads: %t; error %v", one.leads(), err)
 				}
 				if err := one.client.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
@@ -269,7 +270,7 @@ func TestMarkOfALostLease(t *testing.T) {
 				_ = learn(t.Context(), one.lease)
 				time.Sleep(5 * time.Second)
 				if one.leads() || one.tenure.held() == nil || !two.leads() {
-					t.Errorf("leads: one %t, two %t", one.leads(), two.leads())
+					t.Errorf("leading: one %t, two %t", one.leads(), two.leads())
 				}
 			})
 		})

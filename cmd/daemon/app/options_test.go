@@ -8,7 +8,7 @@ import (
 func TestValidateNamesTheFlag(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
-		want   string // "" is accepted
+		want   string // "" if the options are valid
 	}{
 		"embedded":             {func(o *Options) { o.Log.Dir = "d" }, ""},
 		"external":             {func(o *Options) { o.Log.URL = "nats://n"; o.Log.Creds = "c" }, ""},
@@ -44,10 +44,10 @@ func TestValidateNamesTheFlag(t *testing.T) {
 			c.change(&o)
 			err := o.Validate()
 			if err != nil && strings.Contains(err.Error(), "hidden") {
-				t.Errorf("a password is told: %v", err)
+				t.Errorf("the error contains a password: %v", err)
 			}
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
+				t.Errorf("Validate = %v, want %q", err, c.want)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestWhereSpansAreSent(t *testing.T) {
 				return ""
 			})
 			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), variable+" "+want) || strings.Contains(err.Error(), "hidden")) {
-				t.Errorf("%s=%s: %v, want %q", variable, value, err, want)
+				t.Errorf("%s=%s: validate = %v, want %q", variable, value, err, want)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestIdentityIsThatOfTheFolder(t *testing.T) {
 	}
 	again, err := identity(dir)
 	if err != nil || again != first {
-		t.Errorf("%q, then %q (%v): a restarted daemon would wait for its own Lease", first, again, err)
+		t.Errorf("identity = %q, then %q (%v), so a restarted daemon would wait for its own Lease", first, again, err)
 	}
 	other, err := identity(t.TempDir())
 	if err != nil || other == first {

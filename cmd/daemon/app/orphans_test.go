@@ -19,8 +19,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestTheStartLooksForTheResourcesOfRuns: of one that only waits, and has written nothing, nobody else would notice that its WorkflowRun went
-// while no daemon ran. It begins once the log may be acted on.
+// TestTheStartLooksForTheResourcesOfRuns checks that a daemon checks at its start, once it may act on the log, whether
+// the WorkflowRuns of open runs still exist. Otherwise, a run that only waits would not notice that its WorkflowRun was
+// deleted while no daemon ran.
 func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 	const waits, over = "fleet/waits/01234567", "fleet/over/89abcdef"
 	dir, log, v := t.TempDir(), logtest.Open(t), projection.New(projection.Limits{})
@@ -50,7 +51,7 @@ func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 		go func() { _ = d.look(&d.runChanges, d.runsOf)(t.Context()) }()
 		synctest.Wait()
 		if q.Len() != 0 {
-			t.Error("it has not waited for the log")
+			t.Error("requests were queued before the log could be acted on")
 		}
 		close(d.gate.open)
 		synctest.Wait()

@@ -17,7 +17,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// fakeLog is a log of which each answer is set.
+// fakeLog is a log with configured answers.
 type fakeLog struct {
 	health, thawed error
 	head           uint64
@@ -27,7 +27,8 @@ func (f *fakeLog) Health(context.Context) error         { return f.health }
 func (f *fakeLog) Head(context.Context) (uint64, error) { return f.head, nil }
 func (f *fakeLog) Thawed() error                        { return f.thawed }
 
-// TestReadiness: a log that takes no commits, and a view that stopped before its end, are told.
+// TestReadiness checks that readiness fails if the log accepts no commits or the view has stopped before the end of the
+// log.
 func TestReadiness(t *testing.T) {
 	now, position, other := time.Now(), uint64(3), error(nil)
 	log, caughtUp := &fakeLog{head: 3}, make(chan struct{})
@@ -46,21 +47,21 @@ func TestReadiness(t *testing.T) {
 	close(caughtUp)
 	is("")
 	log.head = 9
-	is("") // the view is on its way
+	is("") // the view has time to catch up
 	now = now.Add(stalledAfter + time.Second)
 	is("commit 3 of 9")
 	position = 5
-	is("") // it moves
+	is("") // it makes progress
 	now = now.Add(time.Hour)
 	position = 9
-	is("") // it is there
+	is("") // it has caught up
 	other = errors.New("another installation acts")
 	is("another installation")
 	other, log.health = nil, eventlog.ErrFrozen
 	is("frozen")
 }
 
-// registered is what was registered with a manager.
+// registered records what is registered with a manager.
 type registered struct {
 	run    manager.Runnable
 	checks []string
@@ -73,12 +74,12 @@ func (r *registered) AddReadyzCheck(name string, _ healthz.Checker) error {
 	return nil
 }
 
-// TestFrozenLogEndsTheProcess, once its disk takes writes and not before.
+// TestFrozenLogEndsTheProcess checks that the process ends when its log is frozen and the disk accepts writes again.
 func TestFrozenLogEndsTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, m := &fakeLog{}, &registered{}
 		if err := (&readiness{log: log}).register(m, slog.New(slog.DiscardHandler)); err != nil || m.run == nil || len(m.checks) != 1 {
-			t.Fatalf("%+v, %v", m, err)
+			t.Fatalf("registered = %+v, error %v", m, err)
 		}
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -90,7 +91,7 @@ func TestFrozenLogEndsTheProcess(t *testing.T) {
 			synctest.Wait()
 			select {
 			case err := <-ended:
-				t.Fatalf("ended with %v", err)
+				t.Fatalf("ended with %v, want it to run", err)
 			default:
 			}
 		}
@@ -99,7 +100,7 @@ func TestFrozenLogEndsTheProcess(t *testing.T) {
 		goesOn()
 		log.thawed = nil
 		if err := <-ended; !errors.Is(err, eventlog.ErrFrozen) {
-			t.Errorf("ended with %v", err)
+			t.Errorf("ended with %v, want ErrFrozen", err)
 		}
 	})
 }

@@ -13,7 +13,8 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// TestStall: while the log may not be acted on, whatever is not over says so, of every kind; what is over is left as it is.
+// TestStall checks that while the log may not be acted on, unfinished objects of every kind report it, and finished
+// ones do not.
 func TestStall(t *testing.T) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -45,7 +46,7 @@ func TestStall(t *testing.T) {
 			}
 			said := trust.Untrusted(*conditionsOf(o))
 			if (said != nil) != (i == 0) || said != nil && said.Reason != trust.WentBack {
-				t.Errorf("%T %s says %v", o, o.GetName(), said)
+				t.Errorf("%T %s: condition = %v", o, o.GetName(), said)
 			}
 		}
 	}

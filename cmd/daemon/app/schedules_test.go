@@ -14,7 +14,8 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// TestDestinations: the credentials are those of the schedule's own namespace, and a store is reached at addresses that are allowed.
+// TestDestinations checks that the credentials are read from the schedule's own namespace, and that only allowed
+// addresses of a store are connected to.
 func TestDestinations(t *testing.T) {
 	credentials := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "store"}, Data: map[string][]byte{keyAccess: []byte("key"), keySecret: []byte("hush-hush")},
@@ -30,16 +31,16 @@ func TestDestinations(t *testing.T) {
 		_, err = to.Get(t.Context(), "x")
 		var told *stores.Error
 		if !errors.As(err, &told) || told.Reason != "AddressNotAllowed" {
-			t.Errorf("%s: %v", endpoint, err)
+			t.Errorf("%s: Get = %v, want AddressNotAllowed", endpoint, err)
 		}
 		_ = to.Close()
 	}
 	other := spec
 	other.Namespace = "another"
 	if _, err := d.open(t.Context(), &other); err == nil || !strings.Contains(err.Error(), "there is no Secret store in the namespace") {
-		t.Errorf("credentials of another namespace: %v", err)
+		t.Errorf("credentials of another namespace: open = %v", err)
 	}
 	if _, err := d.open(t.Context(), &schedule.Spec{Namespace: "fleet"}); err == nil || !strings.Contains(err.Error(), "no volume") {
-		t.Errorf("without a volume: %v", err)
+		t.Errorf("without a volume: open = %v", err)
 	}
 }

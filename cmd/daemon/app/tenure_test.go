@@ -30,8 +30,9 @@ func (s *sent) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-// TestTenure: a process that did not renew the Lease, because it was stopped for one, appends nothing and changes no cluster from the
-// moment on at which another one may hold the Lease. It may read. When it has renewed the Lease it acts again.
+// TestTenure checks that a process that has not renewed the Lease, because it was suspended for example, neither
+// appends nor changes a cluster once another process may hold the Lease. It may still read, and acts again after a
+// renewal.
 func TestTenure(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	held := &tenure{now: func() time.Time { return now }}
@@ -51,7 +52,7 @@ func TestTenure(t *testing.T) {
 		})
 		switch {
 		case want && err != nil, !want && !errors.Is(err, eventlog.ErrUnavailable):
-			t.Errorf("appending: %v", err)
+			t.Errorf("Append = %v", err)
 		case want:
 			last = receipt.Seq
 		}
@@ -68,7 +69,7 @@ func TestTenure(t *testing.T) {
 				_ = answer.Body.Close()
 			}
 			if got := requests > before; got != want || got != (err == nil) {
-				t.Errorf("%s is sent: %t, want %t; %v", method, got, want, err)
+				t.Errorf("%s was sent: %t, want %t; error %v", method, got, want, err)
 			}
 		}
 	}
@@ -79,19 +80,19 @@ func TestTenure(t *testing.T) {
 	acts(true)
 	now = now.Add(11 * time.Second)
 	acts(true)
-	now = now.Add(2 * time.Second) // of 15 seconds that the Lease lasts
+	now = now.Add(2 * time.Second) // the Lease lasts 15 seconds
 	acts(false)
 	if err := l.Update(t.Context(), record("one")); err != nil {
 		t.Fatal(err)
 	}
 	acts(true)
-	if err := l.Update(t.Context(), record("")); err != nil { // given up
+	if err := l.Update(t.Context(), record("")); err != nil { // it releases the Lease
 		t.Fatal(err)
 	}
 	acts(false)
 }
 
-// TestTenureWithoutLeaderElection: such a process always acts.
+// TestTenureWithoutLeaderElection checks that a process without leader election always acts.
 func TestTenureWithoutLeaderElection(t *testing.T) {
 	var held *tenure
 	if err := held.held(); err != nil {
@@ -99,11 +100,12 @@ func TestTenureWithoutLeaderElection(t *testing.T) {
 	}
 	var requests sent
 	if held.fence(&requests) != http.RoundTripper(&requests) {
-		t.Error("it is fenced")
+		t.Error("requests are fenced")
 	}
 }
 
-// TestControllersHoldTheLease: controllers write nothing once the Lease may have passed on, and read on.
+// TestControllersHoldTheLease checks that controllers write nothing once the Lease may have another holder, but can
+// still read.
 func TestControllersHoldTheLease(t *testing.T) {
 	var writes atomic.Int64
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,10 +135,10 @@ func TestControllersHoldTheLease(t *testing.T) {
 	}
 	held.begin()(0)
 	if err := mgr.GetClient().Create(t.Context(), o.DeepCopy()); err == nil || !strings.Contains(err.Error(), "not sent") {
-		t.Errorf("it says %v", err)
+		t.Errorf("Create = %v, want that it was not sent", err)
 	}
 	if n := writes.Load(); n != 1 {
-		t.Errorf("%d writes", n)
+		t.Errorf("got %d writes, want 1", n)
 	}
 	if err := mgr.GetAPIReader().Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Error(err)

@@ -35,7 +35,7 @@ func world(sleeper object.Truth) []pause.Subject {
 	}
 }
 
-// status is where the Pause stood when the wait was over.
+// status returns the status of the Pause at the end of the wait.
 func status() v1alpha1.PauseStatus {
 	kind := func(name string, acked, pending int, signal ...string) v1alpha1.PauseKind {
 		return v1alpha1.PauseKind{Kind: name, Acknowledged: acked, Pending: pending, Signals: signal, Slowest: &metav1.Duration{Duration: 1234 * time.Millisecond}}
@@ -65,7 +65,7 @@ func TestEachKindIsJudged(t *testing.T) {
 			got[name] += "; " + k.Why
 		}
 		if k.Passed != (k.Remedy == "") {
-			t.Errorf("%s: passed %t with the remedy %q", k.Kind, k.Passed, k.Remedy)
+			t.Errorf("%s: passed = %t with remedy %q", k.Kind, k.Passed, k.Remedy)
 		}
 	}
 	want := map[string]string{
@@ -81,12 +81,12 @@ func TestEachKindIsJudged(t *testing.T) {
 	}
 }
 
-// An object that a user has paused sleeps rightly.
+// TestWhatAUserPausedSleeps checks that an object that a user paused is not expected to be unpaused.
 func TestWhatAUserPausedSleeps(t *testing.T) {
 	sleeping := of(infra, "WellMachine", "a", object.True)
 	sleeping.PausedByUser = true
 	if k := awoken([]Kind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].Asleep != 0 || !k[0].Passed {
-		t.Errorf("%+v", k)
+		t.Errorf("awoken = %+v", k)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestTheTableFits(t *testing.T) {
 	r := &Report{Measured: true, Kinds: awoken(judge(survey(world(object.False)), status(), nil), world(object.False))}
 	for _, line := range r.lines(show.View{Width: 80}) {
 		if term.Width(line) > 80 {
-			t.Errorf("%d columns: %s", term.Width(line), line)
+			t.Errorf("line of %d columns, want at most 80: %s", term.Width(line), line)
 		}
 	}
 	table := strings.Join(r.lines(show.View{}), "\n")
@@ -118,7 +118,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 		"there is no such Cluster": nil, "is paused already": paused, "is held by move fleet/go/1": marked, "is held paused by Pause fleet/maintenance": held,
 	} {
 		if err := free(below, "fleet", "test"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("free = %v, want %q", err, want)
 		}
 	}
 	if err := free(world(object.False), "fleet", "test"); err != nil {
