@@ -1,4 +1,4 @@
-package fact_test
+package domain_test
 
 import (
 	"strings"
@@ -39,7 +39,6 @@ func TestWords(t *testing.T) {
 		{mover.Waiting{For: []mover.Wait{{Ref: machine("a"), Why: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
 		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 was there before"},
 		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},
-		{mover.TransientFailure{Message: "gone\x1b[2J"}, "setback: gone [2J"},
 		{mover.TransientFailure{Message: "denied", Until: time.Date(2026, 5, 1, 12, 2, 0, 0, time.UTC)}, "waiting for a permission: denied; until 2026-05-01T12:02:00Z"},
 		{mover.Failed{Message: "m", Next: "n"}, "failed: m; n"},
 		{mover.AbortRequested{Reason: "r"}, "abort requested: r"},
@@ -50,7 +49,7 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := domain.NewWords().Line(eventlog.KindMove, ev)
-		if got := f.What + ": " + f.Text(); got != c.want {
+		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
 	}
@@ -89,7 +88,7 @@ func TestWordsOfAPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := domain.NewWords().Line(eventlog.KindPause, ev)
-		if got := f.What + ": " + f.Text(); got != c.want {
+		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
 	}
@@ -99,17 +98,17 @@ func TestWordsOfAPause(t *testing.T) {
 // data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
 	f := domain.NewWords().Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
-	if f.What != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
-		t.Errorf("got %s: %s", f.What, f.Text())
+	if f.Name != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
+		t.Errorf("got %s: %s", f.Name, f.Text())
 	}
 }
 
-func TestJoinTellsFactsOfManyCommitsAsOne(t *testing.T) {
+func TestMerge(t *testing.T) {
 	a := view.Line{Name: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 was there before"}
 	b := view.Line{Name: "objects created", Objects: []object.Ref{machine("b")}}
-	joined, ok := a.Merge(b)
-	if !ok || joined.Text() != "2 objects: Machine a, Machine b" {
-		t.Errorf("Join = %v: %s", ok, joined.Text())
+	merged, ok := a.Merge(b)
+	if !ok || merged.Text() != "2 objects: Machine a, Machine b" {
+		t.Errorf("Merge = %v: %s", ok, merged.Text())
 	}
 	if _, ok := a.Merge(view.Line{Name: "objects deleted", Objects: b.Objects}); ok {
 		t.Error("facts of different types were merged")

@@ -1,4 +1,4 @@
-package fact_test
+package domain_test
 
 import (
 	"os"
@@ -83,11 +83,11 @@ func TestWordsOfRemediations(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := domain.NewWords().Line(eventlog.KindRemediation, ev)
-		out.WriteString(strings.TrimRight(f.What+" | "+f.Text(), " ") + "\n")
+		out.WriteString(strings.TrimRight(f.Name+" | "+f.Text(), " ") + "\n")
 	}
 	for name, event := range remediator.NewCatalog().Types() {
 		if !listed[event] {
-			t.Errorf("add %s to the list above, and the text of %s to cmd/ctl/fact/remediation.go", event, name)
+			t.Errorf("add %s to the list above, and the text of %s to remediator/describe.go", event, name)
 		}
 	}
 	const golden = "testdata/remediation.golden"
