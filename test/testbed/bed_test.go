@@ -148,7 +148,7 @@ func nodeBreaks(ctx context.Context, t *testing.T, side *testbed.Side, w *testbe
 		t.Fatal(err)
 	}
 	if !strings.Contains(strings.Join(missing, "; "), machine.Name) {
-		t.Errorf("what is missing in a cluster with a broken node: %q, want machine %s", missing, machine.Name)
+		t.Errorf("Missing with a broken node = %q, want machine %s", missing, machine.Name)
 	}
 	if err := w.RestoreNode(ctx, node); err != nil {
 		t.Fatal(err)
