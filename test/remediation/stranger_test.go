@@ -57,7 +57,7 @@ func anotherKind(ctx context.Context, t *testing.T) {
 		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, m))
 		owned := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		if m.Annotations[v1alpha1.UnhealthyAnnotation] == "" || m.Annotations[clusterv1.DeleteMachineAnnotation] != "" || owned != nil || m.DeletionTimestamp != nil {
-			t.Errorf("Machine of a %s: annotations %v, condition OwnerRemediated %v, deleted at %v; want only the unhealthy annotation", kind, m.Annotations, owned, m.DeletionTimestamp)
+			t.Errorf("Machine of a %s: annotations %v, OwnerRemediated %v, deleted at %v", kind, m.Annotations, owned, m.DeletionTimestamp)
 		}
 	}
 }
