@@ -31,7 +31,7 @@ func main() {
 	os.Exit(app.RunWith(context.Background(), cli.System("scutectl", "fault"), options, os.Args[1:]))
 }
 
-// point counts commits and kills the process at the chosen one.
+// point counts commits and kills the process at the selected one.
 type point struct {
 	mu      sync.Mutex
 	count   int
@@ -64,7 +64,7 @@ type log struct {
 	point *point
 }
 
-// Append holds the lock: the commits of one process are counted in the order in which they are stored.
+// Append holds the lock, so that the commits of one process are counted in the order in which they are stored.
 func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	p := l.point
 	p.mu.Lock()
