@@ -96,7 +96,7 @@ func (c *Cloud) SilenceEtcd(cluster, node string) error {
 // WakeEtcd reverts SilenceEtcd: the provider restores the member with its next reconcile.
 func (c *Cloud) WakeEtcd(cluster, node string) { c.wake(cluster, "etcd-"+node) }
 
-// SilenceAPIServer permanently stops the API server on a node. The cluster's API is served as long as another one runs.
+// SilenceAPIServer stops the API server on a node permanently. The cluster's API is served as long as another one runs.
 func (c *Cloud) SilenceAPIServer(cluster, node string) error {
 	pod := "kube-apiserver-" + node
 	c.hush(cluster, pod)

@@ -94,7 +94,7 @@ func Write(page, version string, cases []Case) (string, error) {
 	return place(page, "comparison", version, table(version, keep(now, cases)))
 }
 
-// WriteCrashes is like Write, for a table of crashes.
+// WriteCrashes writes a table of crashes, like Write.
 func WriteCrashes(page, version string, crashes []Crash) (string, error) {
 	return place(page, "comparison-move", version, crashTable(version, crashes))
 }

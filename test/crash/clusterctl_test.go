@@ -49,12 +49,12 @@ func creating(namespace string) death {
 	}}
 }
 
-// deleting is the moment after the worker's Machine was deleted and before its MachineSet is.
+// deleting returns the moment after the worker's Machine was deleted and before its MachineSet is.
 func deleting(string) death {
 	return death{source: true, nth: 7, is: func(r *http.Request, _ string) bool { return r.Method == http.MethodDelete }}
 }
 
-// releasing is the moment after the deletion of an object was requested and before its finalizers are removed.
+// releasing returns the moment after the deletion of an object was requested and before its finalizers are removed.
 func releasing(string) death {
 	return death{source: true, before: true, nth: 1, is: func(r *http.Request, body string) bool {
 		return r.Method == http.MethodPatch && strings.Contains(body, `"finalizers":[]`)
@@ -128,7 +128,7 @@ func lastLine(path string) string {
 	return line
 }
 
-// playClusterctl kills clusterctl, runs it again, and then does what its output lets a user do.
+// playClusterctl kills clusterctl, runs it again, and then does what a user can do according to its output.
 func (c *crashed) playClusterctl(ctx context.Context, k *killer) (e comparison.Ending, err error) {
 	cmd := &command{namespace: c.namespace, folder: shared.bed.Logs()}
 	if k.victim, err = cmd.start(k.from); err != nil {

@@ -20,7 +20,7 @@ import (
 // writeTo is the page into which `make comparison-move` writes the table.
 var writeTo = flag.String("comparison", "", "write the table of TestClusterctlCrashes into this page; all cases must run") //nolint:gochecknoglobals // a flag
 
-// patience is how long a user waits for a clusterctl command. For the table it is longer than any of clusterctl's
+// patience returns how long a user waits for a clusterctl command. For the table it is longer than any of clusterctl's
 // retries.
 func patience() time.Duration {
 	if *writeTo != "" {
@@ -29,7 +29,7 @@ func patience() time.Duration {
 	return 15 * time.Second
 }
 
-// settles is how long clusters may take to settle after a command has exited.
+// settles returns how long clusters may take to settle after a command has exited.
 func settles() time.Duration { return min(patience(), time.Minute) }
 
 // moment is a moment at which a move is killed: in clusterctl, and in scute at a fault point of test/cmd/faultd.

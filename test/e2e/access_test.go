@@ -54,7 +54,7 @@ func TestAccess(t *testing.T) {
 	t.Run("rolled back", func(t *testing.T) {
 		refuse(ctx, t, shared.green, ns)
 		if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny")); over.Status.Phase != mover.PhaseRolledBack {
-			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Fatalf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 		}
 	})
 	t.Run("gone without a finalizer", func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAccess(t *testing.T) {
 	})
 	// The target has the namespace now, so the preflight tries every object.
 	if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "moved", shared.green, "tiny")); over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	pausesAndResumes(ctx, t, ns)
 	schedules(ctx, t, ns)

@@ -77,12 +77,12 @@ func TestRestoreDrill(t *testing.T) {
 	harness.Must(t, err)
 	ended(ctx, t, over, w, paused)
 	if got := objects(ctx, t, shared.green, ns); len(got) != len(before) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(got))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(got))
 	}
 	o.run(ctx, t, 0, []string{"succeed of task ask decided by"}, append([]string{"decide", "run", "release", "-n", s.ns, "--task", "ask", "--action", "succeed", "--reason", "the log is back"}, there...)...)
 	run := s.until(ctx, t, "release", func(w *v1alpha1.WorkflowRun) bool { return w.Status.FinishedAt != nil }) // its status is updated after the decision
 	if run.Status.Phase != v1alpha1.RunSucceeded {
-		t.Errorf("release: phase %s: %s", run.Status.Phase, run.Status.Message)
+		t.Errorf("phase of release = %s, want Succeeded: %s", run.Status.Phase, run.Status.Message)
 	}
 	if n := scuted.TaskOf(run, "first").Attempts; n != 1 || madeBy(ctx, t, s, "first") != made {
 		t.Errorf("task first has %d attempts, want 1 and an unchanged ConfigMap\n%s", n, scuted.Tasks(run))

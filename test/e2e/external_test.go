@@ -101,10 +101,10 @@ func TestExternalLog(t *testing.T) {
 func ended(ctx context.Context, t *testing.T, over *v1alpha1.Move, w *witness, paused *pauses) {
 	t.Helper()
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	if left := objects(ctx, t, shared.blue, over.Namespace); len(left) > 0 {
-		t.Errorf("left at the source: %v", names(left))
+		t.Errorf("objects remain at the source: %v", names(left))
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, over.Namespace, "tiny"))
 	untouched(t, objects(ctx, t, shared.green, over.Namespace))

@@ -62,7 +62,7 @@ func TestHostedControlPlane(t *testing.T) {
 	over, err = shared.blue.Wait(ctx, ns, m.Name, scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	for _, u := range []client.Object{controlPlane, set, service} {
 		waitGone(ctx, t, shared.blue, u)

@@ -93,11 +93,11 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	}
 	harness.Must(t, stands.Side.WaitAvailable(ctx, o.move.Namespace, "tiny"))
 	if left := objects(ctx, t, empty, o.move.Namespace); len(left) > 0 {
-		t.Errorf("left on %s: %v", empty.Side.Name(), names(left))
+		t.Errorf("objects remain on %s: %v", empty.Side.Name(), names(left))
 	}
 	after := objects(ctx, t, stands, o.move.Namespace)
 	if !slices.Equal(names(before), names(after)) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(after))
 	}
 	untouched(t, after)
 	w.clean(ctx, t)

@@ -52,15 +52,15 @@ func TestMove(t *testing.T) {
 
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	t.Logf("moved %d objects in %s", over.Status.Counts.Objects, over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Millisecond))
 	if left := objects(ctx, t, shared.blue, ns); len(left) > 0 {
-		t.Errorf("left at the source: %v", names(left))
+		t.Errorf("objects remain at the source: %v", names(left))
 	}
 	after := objects(ctx, t, shared.green, ns)
 	if !slices.Equal(names(before), names(after)) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(after))
 	}
 	untouched(t, after)
 	sameManagers(t, before, after)

@@ -73,7 +73,7 @@ func TestSharedClass(t *testing.T) {
 			t.Errorf("the move counts %d clusters, want 2", over.Status.Counts.Clusters)
 		}
 		if after := names(objects(ctx, t, shared.blue, ns)); !slices.Equal(before, after) {
-			t.Errorf("objects before %v\nafter %v", before, after)
+			t.Errorf("objects changed: before %v\nafter %v", before, after)
 		}
 		belongs(ctx, t, shared.blue, secret, "one", "two")
 	})
@@ -108,7 +108,7 @@ func firstOfTwo(ctx context.Context, t *testing.T, ns string) {
 	before := objects(ctx, t, shared.blue, ns)
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "first", shared.green, "one"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	stays, copied := objects(ctx, t, shared.blue, ns), objects(ctx, t, shared.green, ns)
 	for name := range before {
@@ -148,10 +148,10 @@ func only(list, having map[string]*unstructured.Unstructured) map[string]*unstru
 func succeeded(ctx context.Context, t *testing.T, over *v1alpha1.Move, from, to *scuted.Installation, w *witness) {
 	t.Helper()
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	if left := objects(ctx, t, from, over.Namespace); len(left) > 0 {
-		t.Errorf("left on %s: %v", from.Side.Name(), names(left))
+		t.Errorf("objects remain on %s: %v", from.Side.Name(), names(left))
 	}
 	for _, name := range []string{"one", "two"} {
 		harness.Must(t, to.Side.WaitAvailable(ctx, over.Namespace, name))

@@ -163,7 +163,7 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	over, err := shared.blue.Wait(ctx, o.namespace, "held-again", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestEveryProviderMoves(t *testing.T) {
 			over, err := blue.Wait(ctx, p.Name, "away", scuted.Over)
 			harness.Must(t, err)
 			if over.Status.Phase != mover.PhaseSucceeded {
-				t.Fatalf("phase %s: %s\n%+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+				t.Fatalf("phase = %s, want Succeeded: %s\n%+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 			}
 			for _, kind := range kinds[p.Name] {
 				gk := schema.ParseGroupKind(kind)

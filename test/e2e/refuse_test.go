@@ -454,7 +454,7 @@ func dryRun(ctx context.Context) func(*testing.T) {
 		m.Spec.DryRun = true
 		over := move(ctx, t, shared.blue, m)
 		if over.Status.Phase != mover.PhaseSucceeded || over.Status.Counts.Objects != len(before) || over.Status.Counts.Created > 0 {
-			t.Errorf("phase %s: %s; counts %+v, want %d objects and none created", over.Status.Phase, over.Status.Message, over.Status.Counts, len(before))
+			t.Errorf("phase = %s, want Succeeded: %s; counts %+v, want %d objects and none created", over.Status.Phase, over.Status.Message, over.Status.Counts, len(before))
 		}
 		here.unchanged(t, ofDaemon)
 		there.unchanged(t, onTarget)
@@ -533,7 +533,7 @@ func rivals(ctx context.Context) func(*testing.T) {
 			case !scuted.Over(m):
 				first += name
 			case m.Status.Phase != mover.PhaseFailed && m.Status.Phase != mover.PhaseRolledBack, !strings.Contains(m.Status.Message, "moved by") && !strings.Contains(m.Status.Message, "held by"):
-				t.Errorf("%s: phase %s: %s", name, m.Status.Phase, m.Status.Message)
+				t.Errorf("%s: phase = %s, want Failed: %s", name, m.Status.Phase, m.Status.Message)
 			default:
 				t.Logf("%s: %s: %s", name, m.Status.Phase, m.Status.Message)
 			}
@@ -550,10 +550,10 @@ func rivals(ctx context.Context) func(*testing.T) {
 		over, err := shared.blue.Wait(ctx, refusalsNS, first, scuted.Over)
 		harness.Must(t, err)
 		if over.Status.Phase != mover.PhaseSucceeded {
-			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 		}
 		if left := objects(ctx, t, shared.blue, refusalsNS); len(left) > 0 {
-			t.Errorf("left at the source: %v", names(left))
+			t.Errorf("objects remain at the source: %v", names(left))
 		}
 		harness.Must(t, shared.green.Side.WaitAvailable(ctx, refusalsNS, "tiny"))
 		w.clean(ctx, t)

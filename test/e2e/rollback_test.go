@@ -37,7 +37,7 @@ func TestRollback(t *testing.T) {
 		harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny"))
 		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevMachine") {
-			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Fatalf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 		}
 		asBefore(ctx, t, ns, before, w)
 	})
@@ -78,7 +78,7 @@ func TestAbort(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, ns, m.Name, scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 	}
 	hold()
 	asBefore(ctx, t, ns, before, w)
@@ -89,7 +89,7 @@ func TestAbort(t *testing.T) {
 		m.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{"DevCluster.infrastructure.cluster.x-k8s.io": {Duration: 2 * time.Second}}
 		over := move(ctx, t, shared.blue, m)
 		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevCluster") {
-			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 		}
 		hold()
 		asBefore(ctx, t, ns, before, w)
@@ -102,7 +102,7 @@ func userPause(ctx context.Context, t *testing.T, ns string) {
 	pausedCluster(ctx, t, shared.blue, ns, "tiny", true)
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "paused-by-user", shared.green, "tiny"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(clusters().GroupVersion().WithKind("Cluster"))
@@ -126,7 +126,7 @@ func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*u
 		}
 	}
 	if left := objects(ctx, t, shared.green, ns); len(left) > 0 {
-		t.Errorf("left on the target: %v", names(left))
+		t.Errorf("objects remain on the target: %v", names(left))
 	}
 	w.clean(ctx, t)
 }

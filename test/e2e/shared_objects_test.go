@@ -96,7 +96,7 @@ func withIdentity(ctx context.Context, t *testing.T) {
 	w := shared.witness(ctx, t)
 	over = move(ctx, t, shared.blue, scuted.NewMove(ns, "same", shared.green, "tiny"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 	// The garbage collector deletes a Secret whose owner never existed, so it knows the kind by now.
@@ -150,12 +150,12 @@ func withClassElsewhere(ctx context.Context, t *testing.T) {
 	w := shared.witness(ctx, t)
 	over := move(ctx, t, shared.blue, scuted.NewMove(apps, "tenant", shared.green, "tenant"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, apps, "tenant"))
 	after, class := objects(ctx, t, shared.green, apps), objects(ctx, t, shared.green, classes)
 	if !slices.Equal(names(before), names(after)) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(after))
 	}
 	if class["ClusterClass in-memory"] == nil || class["Cluster resident"] != nil {
 		t.Errorf("objects in the class's namespace on the target = %v, want the class and not the other Cluster", names(class))

@@ -16,9 +16,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestKilledBetweenSnapshots repeatedly kills scuted with SIGKILL while it takes snapshots of its view, mostly between
-// two snapshots. Each process starts from a snapshot and the commits after it. The move succeeds, and the last snapshot
-// equals a replay of the log.
+// TestKilledBetweenSnapshots kills scuted with SIGKILL several times while it takes snapshots of its view, mostly
+// between two snapshots. Each process starts from a snapshot and the commits after it. The move succeeds, and the last
+// snapshot equals a replay of the log.
 func TestKilledBetweenSnapshots(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	const ns = "snapshots"
@@ -42,7 +42,7 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 			continue
 		}
 		if over.Status.Phase != mover.PhaseSucceeded {
-			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 		}
 		harness.Must(t, d.Stop(ctx))
 		t.Logf("%d processes, %d of them started from a snapshot", life+1, restored)

@@ -89,7 +89,7 @@ func TestTwoClustersAndTheirMoves(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, east.Namespace, "go", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, east.Namespace, "tiny"))
 	trail.unchanged(t, ofDaemon)
@@ -99,7 +99,7 @@ func TestTwoClustersAndTheirMoves(t *testing.T) {
 	over, err = shared.green.Wait(ctx, west.Namespace, "go", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, west.Namespace, "tiny"))
 	w.clean(ctx, t)

@@ -246,7 +246,7 @@ func (s *stranding) active(ctx context.Context, t *testing.T, name string, on *s
 	harness.Must(t, on.Side.WaitAvailable(ctx, s.ns(name), "tiny"))
 	after := objects(ctx, t, on, s.ns(name))
 	if !slices.Equal(names(s.before[name]), names(after)) {
-		t.Errorf("%s: objects before %v\nafter %v", name, names(s.before[name]), names(after))
+		t.Errorf("%s: objects changed: before %v\nafter %v", name, names(s.before[name]), names(after))
 	}
 	untouched(t, after)
 }

@@ -109,7 +109,7 @@ func keepsTheSource(ctx context.Context, t *testing.T, s *stranding, name string
 	}
 }
 
-// asItWas, withFinalizers and asPaused are the forms in which another client recreates a Cluster.
+// asItWas, withFinalizers and asPaused prepare a Cluster that another client recreates.
 func asItWas(*unstructured.Unstructured) {}
 
 func withFinalizers(u *unstructured.Unstructured) {
@@ -147,7 +147,7 @@ func kubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) 
 	}
 }
 
-// classThenKubectl also recreates the ClusterClass, as the Move's status requests.
+// classThenKubectl recreates the ClusterClass, as the Move's status requests, and then runs the commands in the status.
 func classThenKubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
 	if !strings.Contains(m.Status.Next, "make ClusterClass.cluster.x-k8s.io "+m.Namespace+"/in-memory again") {
@@ -223,7 +223,7 @@ func removesMachines(ctx context.Context, t *testing.T, s *stranding, m *v1alpha
 	})
 }
 
-// wipes deletes every object of a case from the target, as an operator who takes it for a test cluster.
+// wipes deletes every object of a case from the target, as an operator who mistakes it for a test cluster.
 func wipes(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	for {

@@ -33,7 +33,7 @@ func TestTargetRestarted(t *testing.T) {
 	harness.Must(t, side.StartAPIServer(ctx))
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	t.Logf("moved in %s", over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Second))
 	harness.Must(t, side.WaitAvailable(ctx, ns, "prod"))
@@ -75,7 +75,7 @@ func TestTargetCredentialsRotated(t *testing.T) {
 	secret.StringData = map[string]string{"value": string(renewed)}
 	harness.Must(t, shared.blue.Side.Client().Update(ctx, secret))
 	if over := wait(scuted.Over); over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 	w.clean(ctx, t)

@@ -128,12 +128,12 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 		t.Logf("%s: process %d, fault %q: exit status %d; meanwhile %s", name, life, point, d.ExitCode(), what)
 	}
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("%s: phase %s: %s", name, over.Status.Phase, over.Status.Message)
+		t.Fatalf("%s: phase = %s, want Succeeded: %s", name, over.Status.Phase, over.Status.Message)
 	}
 	t.Logf("%s: moved %d objects in %s", name, over.Status.Counts.Objects, time.Since(started).Round(time.Second))
 	paused.none(t)
 	if left := objects(ctx, t, from, j.namespace); len(left) > 0 {
-		t.Fatalf("%s: left at the source: %v", name, names(left))
+		t.Fatalf("%s: objects remain at the source: %v", name, names(left))
 	}
 	harness.Must(t, to.Side.WaitAvailable(ctx, j.namespace, "prod"))
 	admin, err := from.Client()

@@ -30,8 +30,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// The checks of KubeadmControlPlane itself, before it deletes a machine and before it makes one. checkHealthiness and the other are what
-// preflightChecks does of them when no machine is being deleted; preflightChecks has a result that cannot be named here.
+// The checks of KubeadmControlPlane itself before it deletes a machine and before it creates one. preflightChecks runs
+// checkHealthiness or checkHealthinessWhileRemediationInProgress if no machine is being deleted. It is not linked
+// itself, because it returns a type that cannot be named here.
 
 //go:linkname canSafelyRemediateMachine sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane.(*Reconciler).canSafelyRemediateMachine
 func canSafelyRemediateMachine(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane, *clusterv1.Machine) bool //nolint:revive // its receiver comes first

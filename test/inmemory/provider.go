@@ -43,7 +43,7 @@ type Provider struct {
 	settings Settings
 }
 
-// New is a lifecycle.Factory for the provider.
+// New returns the provider. It is a lifecycle.Factory.
 func New(p lifecycle.Params, cluster provider.Cluster, deps *lifecycle.Deps) (any, []workflow.Problem) {
 	made := &Provider{}
 	if len(p.Settings) > 0 {

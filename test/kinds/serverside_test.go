@@ -142,7 +142,7 @@ func TestAsKubectl(t *testing.T) {
 		"a name that is a number":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 12}\n", "put it in quotes"},
 		"an unknown field":         {oneMap + "dta: {a: b}\n", "dta"},
 		"nulls":                    {"apiVersion: v1\nkind: Service\nmetadata: {name: s, creationTimestamp: null}\nspec: {selector: null, ports: [{port: 80}]}\nstatus: {loadBalancer: {}}\n", ""},
-		"status and server fields": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, uid: x, resourceVersion: \"7\", generation: 3, managedFields: []}\n", "any"}, // taken from `kubectl get -o yaml`: the task takes it
+		"status and server fields": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, uid: x, resourceVersion: \"7\", generation: 3, managedFields: []}\n", "any"}, // as `kubectl get -o yaml` prints it: the task accepts it
 		"defaults":                 {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, ports: [{containerPort: 80}]}]}}}\n", ""},
 		"almost a MiB":             {large, ""},
 		"binary":                   {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: !!binary aGVsbG8=}\n", "any"},
@@ -177,7 +177,7 @@ func inUTF16(text string, order binary.AppendByteOrder) string {
 	return string(encoded)
 }
 
-// TestAnythingAsKubectl is like TestAsKubectl, with random files.
+// TestAnythingAsKubectl compares kubectl and the task for random files.
 func TestAnythingAsKubectl(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	object := rapid.Custom(func(t *rapid.T) string {

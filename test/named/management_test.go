@@ -128,7 +128,7 @@ writeConfig: {file: CONFIG}
 			"pre-delete install-bootstrap-components delete-cluster")
 		for _, side := range []string{"blue", "green"} {
 			if kinds := left(ctx, t, shared.bed.Side(side), "fleet"); len(kinds) > 0 {
-				t.Errorf("left on %s: %v", side, kinds)
+				t.Errorf("objects remain on %s: %v", side, kinds)
 			}
 		}
 	})

@@ -35,7 +35,7 @@ func TestBesideMoves(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, namespace, "refused", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseFailed || !named(over.Status.Findings, "it is held paused by Pause moved/first") {
-		t.Errorf("phase %s: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Errorf("phase = %s, want Failed: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	if now := version(ctx, t, namespace, "a"); now != before {
 		t.Errorf("the refused move changed the Cluster: from %s to %s", before, now)
@@ -62,7 +62,7 @@ func TestBesideMoves(t *testing.T) {
 	over, err = shared.blue.Wait(ctx, namespace, moving.Name, scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 	}
 	blockMove(ctx, t, namespace, "a", "null")
 	until(ctx, t, namespace, second.Name, acknowledged)

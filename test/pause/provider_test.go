@@ -125,7 +125,7 @@ func TestSlowProvider(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	acting(ctx, t, cloud, name, "green")
 	if acts := cloud.Acts(name); len(acts) != 2 {
@@ -172,7 +172,7 @@ func TestMuteProvider(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "database") || over.Status.Next == "" {
-		t.Errorf("phase %s: %s: %s; want a rollback with the object", over.Status.Phase, over.Status.Message, over.Status.Next)
+		t.Errorf("phase = %s, want RolledBack: %s: %s; want a rollback with the object", over.Status.Phase, over.Status.Message, over.Status.Next)
 	}
 	t.Logf("%s; next: %s", over.Status.Message, over.Status.Next)
 	want(ctx, t, namespace, "a", false, 0)

@@ -1,6 +1,6 @@
 // Package ports reserves free TCP ports of 127.0.0.1.
 //
-// It opens no connection and serves nothing.
+// It opens no connections and runs no servers.
 package ports
 
 import (

@@ -88,7 +88,7 @@ func (p *performer) do(ctx context.Context, a remediator.Action) {
 	}
 }
 
-// look adds all existing machines to the facts.
+// look sets the machines of the facts to all existing ones.
 func (p *performer) look(ctx context.Context) {
 	p.c.t.Helper()
 	p.facts.Machines = nil

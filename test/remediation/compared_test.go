@@ -312,7 +312,7 @@ func flaps(ctx context.Context, l *lane) {
 	}
 }
 
-// begun is the growth of a new cluster.
+// begun does nothing, because a new cluster grows by itself.
 func begun(context.Context, *lane) {}
 
 // briefStartup limits the time until a Node exists to less than a slow cluster needs after the creation of the
@@ -321,7 +321,7 @@ func briefStartup(s *v1alpha1.RepairPolicySpec) {
 	s.Checks.NodeStartup = &v1alpha1.Duration{Duration: 70 * time.Second}
 }
 
-// quick gives up a replacement that is not created soon.
+// quick makes the policy give up a replacement that is not created soon.
 func quick(s *v1alpha1.RepairPolicySpec) {
 	s.Timeouts.ScaleUp = &v1alpha1.Duration{Duration: 10 * time.Second}
 }

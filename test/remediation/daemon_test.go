@@ -18,7 +18,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// once is sync.OnceValues for three values.
+// once returns a function like sync.OnceValues, for three values.
 func once(f func() (*scuted.Installation, scuted.Programs, error)) func() (*scuted.Installation, scuted.Programs, error) {
 	type made struct {
 		in *scuted.Installation

@@ -18,9 +18,9 @@ import (
 // TestKill kills scuted with SIGKILL at every write of a remediation: at every append to the log, and at every write to
 // the API server, after the write and before it. Each process makes one write more than the one before it.
 //
-// As in real clusters, a new machine takes longer to start than a few of these processes live. If it joined while no
-// process ran that could restore the replicas, KubeadmControlPlane would go on and create the second machine that was
-// requested: see the known limits in docs/design/remediator.md.
+// As in real clusters, a new machine takes longer to start than a few of these processes run. If it joined while no
+// process ran that could restore the replicas, KubeadmControlPlane would create the second machine that was requested:
+// see the known limits in docs/design/remediator.md.
 func TestKill(t *testing.T) {
 	const startup = 6 * time.Second
 	ctx := harness.Deadline(t, 20*time.Minute)

@@ -115,7 +115,7 @@ func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	return made
 }
 
-// beginCluster is like newCluster, but does not wait.
+// beginCluster creates a cluster like newCluster, but does not wait for it.
 func beginCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	t.Helper()
 	if c.Namespace == "" {

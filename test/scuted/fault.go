@@ -71,7 +71,7 @@ func NewJournal(dir string) Journal { return Journal{filepath.Join(dir, "writes"
 // Path returns the path of the file.
 func (j Journal) Path() string { return j.path }
 
-// Reached is what the lives of a daemon reached.
+// Reached counts the writes that the lives of a daemon reached.
 type Reached struct {
 	// Writes and Appends count all classes. Appends are writes to the log.
 	Writes, Appends int

@@ -10,14 +10,14 @@ const (
 	NodeNotReady       Kind = "node-not-ready"      // the kubelet of a control plane machine reports a problem
 	NodeSilent         Kind = "node-silent"         // its kubelet is stopped
 	WorkerNotReady     Kind = "worker-not-ready"    // the kubelet of a worker reports a problem
-	PowerOff           Kind = "power-off"           // node and etcd member are silent
+	PowerOff           Kind = "power-off"           // the node and its etcd member are silent
 	EtcdSilent         Kind = "etcd-silent"         // only the etcd member is silent
 	EtcdMemberRemoved  Kind = "etcd-member-removed" // etcd has removed the member, and the kubelet reports a problem
-	EtcdPodNotReady    Kind = "etcd-pod-not-ready"  // the member answers
+	EtcdPodNotReady    Kind = "etcd-pod-not-ready"  // the member still answers
 	LeaderMoved        Kind = "leader-moved"        // another member of etcd becomes the leader
 	MajorityOff        Kind = "majority-off"        // two of three machines without power: the quorum is lost
-	MachineDeleted     Kind = "machine-deleted"     // by hand, of a control plane
-	WorkerDeleted      Kind = "worker-deleted"      // by hand
+	MachineDeleted     Kind = "machine-deleted"     // a control plane machine, by a user
+	WorkerDeleted      Kind = "worker-deleted"      // by a user
 	Scaled             Kind = "scaled"              // the control plane to five, and back
 	RolledOut          Kind = "rolled-out"          // the control plane is rolled out, or upgraded
 	Paused             Kind = "paused"              // the Cluster
@@ -30,7 +30,7 @@ const (
 	ScutedStopped      Kind = "scuted-stopped"      // with SIGSTOP, and continued
 	APIServerKilled    Kind = "apiserver-killed"    // with SIGKILL
 	EtcdKilled         Kind = "etcd-killed"         // the management cluster's, with SIGKILL
-	ControllersStopped Kind = "controllers-stopped" // those of Cluster API, with their webhooks
+	ControllersStopped Kind = "controllers-stopped" // Cluster API's controllers, with their webhooks
 )
 
 // moves reports whether a fault moves a cluster.

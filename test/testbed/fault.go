@@ -146,7 +146,7 @@ func setPodReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: status})
 }
 
-// StopAPIServer permanently stops the API server on that node and makes its pod not ready. The other nodes serve the
+// StopAPIServer stops the API server on that node permanently and makes its pod not ready. The other nodes serve the
 // cluster's API.
 func (w *Workload) StopAPIServer(ctx context.Context, node string) error {
 	if err := w.bed.cloud.SilenceAPIServer(w.Namespace+"/"+w.Name, node); err != nil {

@@ -109,7 +109,7 @@ func (s *scene) refused(ctx context.Context, t *testing.T, pages map[string]stri
 	says(t, eval[string](b, `document.querySelector("main").innerText`), "No fact matches.")
 }
 
-// only is like quiet, but ignores the HTTP status of the page itself, which the browser reports as an error.
+// only checks like quiet, but ignores the HTTP status of the page itself, which the browser reports as an error.
 func (b *browser) only(status string) {
 	b.t.Helper()
 	b.mu.Lock()

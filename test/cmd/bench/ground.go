@@ -17,7 +17,7 @@ import (
 // patience bounds a wait for something that takes seconds, or a minute on a busy machine.
 const patience = 5 * time.Minute
 
-// ground is what is measured: a management cluster with the chart installed and the real daemon, which is idle.
+// ground is the measured system: a management cluster with the chart installed and the real daemon, which is idle.
 type ground struct {
 	bed    *testbed.Bed
 	side   *testbed.Side
@@ -91,12 +91,12 @@ func until(ctx context.Context, what string, missing func(context.Context) (stri
 	return within(ctx, patience, what, missing)
 }
 
-// within is like until, with another time limit.
+// within polls like until, with another time limit.
 func within(ctx context.Context, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
 	return looking(ctx, 200*time.Millisecond, bound, what, missing)
 }
 
-// looking is like within, with another interval.
+// looking polls like within, with another interval.
 func looking(ctx context.Context, every, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()

@@ -29,8 +29,9 @@ func moveAtFloor(ctx context.Context, from, to dynamic.Interface, namespace stri
 	return deleteLevels(ctx, from, levels)
 }
 
-// moveAcknowledged is moveAtFloor with the pauses of a move. It pauses the Clusters, waits until the controllers of
-// both sides have set the conditions, which it observes without requests, and resumes the copies at the end.
+// moveAcknowledged moves like moveAtFloor, with the pauses of a move. It pauses the Clusters, waits until the
+// controllers of both sides have set the conditions, which it observes without requests, and resumes the copies at the
+// end.
 func moveAcknowledged(ctx context.Context, from, to *end, namespace string, clusters int) error {
 	if err := pauseAll(ctx, from.far, namespace, true); err != nil {
 		return err

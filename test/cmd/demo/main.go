@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/cmd/demo/story"
 )
 
-// longest bounds the whole demo. Steps have no time limits of their own, so that they do not fail on a slow machine.
-// The demo takes one to three minutes when everything is built.
+// longest bounds the whole demo. No step has its own time limit, so that a slow machine does not fail. The demo takes
+// one to three minutes when everything is built.
 const longest = 25 * time.Minute
 
 const (

@@ -1,9 +1,10 @@
-// Command faultctl is scutectl with a fault point: it kills itself at the n-th commit. It dies by
-// SIGKILL before the commit is sent or after it was stored. Everything else is the real scutectl.
+// Command faultctl is scutectl with a fault point: it kills itself at the n-th commit. It sends
+// itself SIGKILL before the commit is sent or after it was stored. Everything else is the real
+// scutectl.
 //
-//	SCUTE_FAULT=after:3        dies right after the third commit
-//	SCUTE_FAULT=before:1       dies before the first
-//	SCUTE_FAULT_JOURNAL=file   takes a line for each commit that was stored
+//	SCUTE_FAULT=after:3        kills itself right after the third commit
+//	SCUTE_FAULT=before:1       kills itself before the first
+//	SCUTE_FAULT_JOURNAL=file   records a line for each commit that was stored
 package main
 
 import (

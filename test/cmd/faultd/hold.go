@@ -46,8 +46,8 @@ func newHolds(lines string, journal io.Writer) (*holds, error) {
 	return h, nil
 }
 
-// before is called before a write of a move is sent, and after when it was done. If the move is held there, they return
-// only when ctx ends.
+// before waits until ctx ends if the move is held before the write that is about to be sent. after does the same after
+// the write was done.
 func (h *holds) before(ctx context.Context, namespace, what string) error {
 	return h.stop(ctx, namespace, what, true)
 }

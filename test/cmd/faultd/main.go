@@ -1,18 +1,19 @@
 // Command faultd is scuted with a fault point: it kills itself at the n-th write. The write is one
-// of a move or a run to the event log or to an API server. It dies by SIGKILL before the write is
-// sent or after it was done. Everything else is the real daemon.
+// of a move or a run to the event log or to an API server. It sends itself SIGKILL before the write
+// is sent or after it was done. Everything else is the real daemon.
 //
-//	SCUTE_FAULT=after:3:move          dies right after the third write of a move
-//	SCUTE_FAULT=before:7:run          dies before the seventh write of a workflow's run is sent
-//	SCUTE_FAULT=after:2:remediation   dies right after the second write of a remediation
-//	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
-//	SCUTE_FAULT_JOURNAL=file          takes "reached", "done" and "counted", each with the class and the write
+//	SCUTE_FAULT=after:3:move          kills itself right after the third write of a move
+//	SCUTE_FAULT=before:7:run          kills itself before the seventh write of a workflow's run is sent
+//	SCUTE_FAULT=after:2:remediation   kills itself right after the second write of a remediation
+//	SCUTE_FAULT=before:1:bookkeeping  kills itself before the first claim, status or finalizer is written
+//	SCUTE_FAULT_JOURNAL=file          records "reached", "done" and "counted", each with the class and the write
 //
-// Or it stops the moves of chosen namespaces at a write each, and lives on: nothing of them is written after that.
+// Or it stops the moves of some namespaces, each at a write, and continues to run. After that, nothing of these moves is
+// written.
 //
 //	SCUTE_FAULT_HOLD="fleet after 5 DELETE"   a move of namespace fleet stops after its fifth deletion; one line for each namespace
 //
-// The journal takes "held", with the namespace and the write.
+// The journal records "held", with the namespace and the write.
 package main
 
 import (
@@ -112,8 +113,8 @@ func newPoints(fault, hold, journal string) (*points, error) {
 	return p, nil
 }
 
-// enter is called before a write. It returns a function to call after it, with whether it was done. A refused write has
-// no effect, so a kill after it is no separate fault point.
+// enter records a write that is about to be sent. It returns a function that must be called after the write, with
+// whether it was done. A refused write has no effect, so a kill after it is no separate fault point.
 func (p *points) enter(of class, what string) (leave func(done bool)) {
 	p.note("reached", of, what)
 	if p.before && p.chosen(of, what) {

@@ -140,7 +140,7 @@ func (k *keeper) signal(s syscall.Signal) (*scuted.Daemon, error) {
 	return k.daemon, syscall.Kill(k.daemon.PID(), s)
 }
 
-// stop permanently stops the process.
+// stop stops the process permanently.
 func (k *keeper) stop(ctx context.Context) error {
 	k.mu.Lock()
 	k.closed = true

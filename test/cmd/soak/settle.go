@@ -263,7 +263,7 @@ func (w *watcher) clusterMissing(ctx context.Context, on *side, cluster string) 
 	return missing, nil
 }
 
-// lasts permanently breaks one machine of each cluster after everything has settled. It must be replaced, whatever
+// lasts breaks one machine of each cluster permanently after everything has settled. It must be replaced, whatever
 // happened before.
 func (w *watcher) lasts(ctx context.Context) error {
 	for i, place := range append(slices.Clone(places().Clusters), places().Roamer) {
