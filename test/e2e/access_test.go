@@ -131,7 +131,7 @@ func TestAccess(t *testing.T) {
 		"impersonate serviceaccounts") // not a separate request: asAccount proves it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
-		"update a provider's resource", "update configmaps/finalizers", "update secrets/finalizers", // a move does not request these: admission checks them
+		"update a provider's resource", "update configmaps/finalizers", "update secrets/finalizers", // checked by admission, not requested
 		"get secrets", // if a name is taken, and if there are few: this cluster has so many that they are listed
 		"list extensionconfigs.runtime.cluster.x-k8s.io") // if the event log was lost: see TestLogLost
 }

@@ -80,7 +80,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Errorf("objects changed: before %v\nafter %v", names(before), names(got))
 	}
 	o.run(ctx, t, 0, []string{"succeed of task ask decided by"}, append([]string{"decide", "run", "release", "-n", s.ns, "--task", "ask", "--action", "succeed", "--reason", "the log is back"}, there...)...)
-	run := s.until(ctx, t, "release", func(w *v1alpha1.WorkflowRun) bool { return w.Status.FinishedAt != nil }) // its status is updated after the decision
+	run := s.until(ctx, t, "release", func(w *v1alpha1.WorkflowRun) bool { return w.Status.FinishedAt != nil }) // the status lags behind
 	if run.Status.Phase != v1alpha1.RunSucceeded {
 		t.Errorf("phase of release = %s, want Succeeded: %s", run.Status.Phase, run.Status.Message)
 	}

@@ -94,7 +94,7 @@ func TestHostileNamespace(t *testing.T) {
 		}
 	}
 	most := memory(t, d)
-	t.Logf("run time %s alone, %s with the hostile namespace; peak memory %d MiB", alone.Round(time.Millisecond), beside.Round(time.Millisecond), most>>20)
+	t.Logf("run time %s alone, %s with the hostile namespace; peak %d MiB", alone.Round(time.Millisecond), beside.Round(time.Millisecond), most>>20)
 	if most > limit {
 		t.Errorf("the daemon's peak memory is %d MiB, more than the chart's limit", most>>20)
 	}

@@ -219,7 +219,7 @@ func (w *workers) check(t *testing.T) {
 	defer w.mu.Unlock()
 	harness.Must(t, errors.Join(w.wrong...))
 	if w.atOnce != 1 || w.begun != replicaClusters || w.made != replicaClusters {
-		t.Errorf("%d replacements at once, want 1; %d started and %d machines created, for %d unhealthy machines", w.atOnce, w.begun, w.made, replicaClusters)
+		t.Errorf("%d replacements at once, want 1; %d started, %d machines created, want %d of each", w.atOnce, w.begun, w.made, replicaClusters)
 	}
 }
 

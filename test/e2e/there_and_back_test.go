@@ -111,7 +111,7 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 		if life == 20 {
 			t.Fatalf("%s: scuted exits again and again: see the lines above", name)
 		}
-		point := "" // scuted is not killed
+		point := "" // no fault point
 		if life < 3 {
 			point = fmt.Sprintf("after:%d:move", 1+j.chance.IntN(60))
 		}
@@ -143,7 +143,7 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 
 // live waits until the move ends, and returns it, or until scuted has exited, and returns nil. scuted exits by itself
 // if it starts together with the API server, which has no permissions in its first moment. A kubelet would restart it,
-// and so does move. live waits until the failed component is back.
+// and so does move. live fails the test if the failed component cannot be restarted.
 func (j *journey) live(
 	ctx context.Context, t *testing.T, on *scuted.Installation, d *scuted.Daemon, m *v1alpha1.Move, failed <-chan error,
 ) *v1alpha1.Move {

@@ -72,7 +72,7 @@ func TestWorkflowKills(t *testing.T) {
 				deaths++
 			}
 			runs, again := m.ranTwice(ctx, t)
-			t.Logf("%s: killed at each of %d writes in %s; in %d runs %d tasks succeeded, none ran twice", c.phase, deaths, time.Since(started).Round(time.Second), runs, again)
+			t.Logf("%s: killed at each of %d writes in %s; %d runs, %d tasks, none ran twice", c.phase, deaths, time.Since(started).Round(time.Second), runs, again)
 		})
 	}
 }

@@ -47,7 +47,7 @@ func start(t *testing.T) *members {
 	t.Helper()
 	binaries, err := assets.Find(t.Context(), os.Stderr)
 	must(t, err)
-	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 4)} // one more for a member that joins later
+	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 4)} // one for a joining member
 	m.authority()
 	for i, name := range m.names {
 		m.certs = append(m.certs, m.issue(name, m.addresses[i]))

@@ -77,7 +77,7 @@ func TestAsMachineHealthCheck(t *testing.T) {
 				unhealthy++
 			}
 			if (ours.State == remediator.Unhealthy) != theirs {
-				rt.Fatalf("MachineHealthCheck: %+v, scute: %+v\nmachine: %+v\nconditions of the cluster: %+v\ntime: %s", said, ours, m, w.cluster.Status.Conditions, w.now)
+				rt.Fatalf("health check %+v, scute %+v\nmachine %+v\nconditions %+v\nat %s", said, ours, m, w.cluster.Status.Conditions, w.now)
 			}
 		}
 	})

@@ -103,7 +103,7 @@ func TestRollbackIsAPhotograph(t *testing.T) {
 			u.SetGroupVersionKind(before.GroupVersionKind())
 			harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(before), u))
 			content := access.ContentOf(u)
-			unstructured.RemoveNestedField(content, "metadata", "annotations", "deprecated.daemonset.template.generation") // a counter of the API server
+			unstructured.RemoveNestedField(content, "metadata", "annotations", "deprecated.daemonset.template.generation") // set by the API server
 			return u, content
 		}
 		_, was := photograph()

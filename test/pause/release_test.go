@@ -27,7 +27,7 @@ func TestKilledWhileReleasing(t *testing.T) {
 	remove(ctx, t, first)
 
 	harness.Must(t, shared.blue.Side.StopControllers())
-	t.Cleanup(func() { harness.Must(t, shared.blue.Side.StartControllers(context.WithoutCancel(ctx))) }) // if the test ends before it has started them
+	t.Cleanup(func() { harness.Must(t, shared.blue.Side.StartControllers(context.WithoutCancel(ctx))) }) // if the test ends early
 	harness.Must(t, shared.scute.Delete(ctx, second))
 	until(ctx, t, namespace, second.Name, func(p *v1alpha1.Pause) bool {
 		return p.Status.Phase == v1alpha1.PauseRestoring && p.Status.Next != ""

@@ -685,7 +685,7 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	}
 	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
 	p.do(ctx, on(victim, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)))
-	if err := p.Perform(ctx, p.facts, on(victim, remediator.SetRelaxed, relaxedFor(victim.Name))); err != nil { // only once: the owner removes the annotation
+	if err := p.Perform(ctx, p.facts, on(victim, remediator.SetRelaxed, relaxedFor(victim.Name))); err != nil { // once: the owner removes it
 		t.Fatal(err)
 	}
 	started := time.Now()

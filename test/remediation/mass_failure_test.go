@@ -74,7 +74,7 @@ func TestMassFailure(t *testing.T) {
 		c.calm(ctx, t)
 	}
 	gone := len(before)
-	t.Logf("%d of %d machines were replaced during the mass failure; the limit is %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
+	t.Logf("%d of %d machines were replaced in the mass failure; the limit is %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
 	if gone > failingLimit || made != gone {
 		t.Errorf("%d machines were deleted and %d created, want as many, and at most %d", gone, made, failingLimit)
 	}

@@ -92,7 +92,7 @@ func (b *browser) recorded(reason, by string) {
 // name.
 func (s *scene) createdAgain(ctx context.Context, t *testing.T) {
 	policy := func() *v1alpha1.RepairPolicy {
-		return &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "spare"}} // the namespace has no machines
+		return &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "spare"}} // without machines
 	}
 	must(t, s.client.Create(ctx, policy()))
 	b := open(t, s.serve(s.blue.Side.KubeconfigPath()))

@@ -131,7 +131,7 @@ func TestThePastStandsStill(t *testing.T) {
 	if eval[bool](b, `document.querySelector("[hx-sse\\:connect]") !== null`) {
 		t.Error("a page of the past follows the log")
 	}
-	const shown = `document.querySelector("main").innerText.replace(/^(The past: as it was after commit \d+) of \d+,/, "$1,")` // the log may have grown meanwhile
+	const shown = `document.querySelector("main").innerText.replace(/^(The past: as it was after commit \d+) of \d+,/, "$1,")` // the log may grow
 	before := eval[string](b, shown)
 	p.scutectl("decide", "run", "pause", "--local", "--task", "check", "--action", "ignore", "--reason", "as announced")
 	b.do(chromedp.Reload(), chromedp.WaitReady(chromedp.CSS("body.past main")))
