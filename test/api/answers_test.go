@@ -16,7 +16,8 @@ import (
 	"scute.dev/test/harness"
 )
 
-// TestUnpermitted: what the authorizer denies is told from what an admission policy denies with the same code.
+// TestUnpermitted checks that denials of the authorizer are distinguished from those of an admission policy, which have
+// the same status code.
 func TestUnpermitted(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	side := bed.Side("one")
@@ -35,10 +36,10 @@ func TestUnpermitted(t *testing.T) {
 	}
 	harness.Must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
 	if err := try(); !kube.Unpermitted(err) {
-		t.Errorf("a namespaced resource: %v", err)
+		t.Errorf("Get of a namespaced resource = %v, want Unpermitted", err)
 	}
 	if _, err := c.Get(ctx, kube.Namespaces(), "", meta.Namespace); !kube.Unpermitted(err) {
-		t.Errorf("a resource of the cluster: %v", err)
+		t.Errorf("Get of a cluster-scoped resource = %v, want Unpermitted", err)
 	}
 
 	rule := rbacv1.PolicyRule{Verbs: []string{"delete"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}
@@ -61,7 +62,8 @@ func TestUnpermitted(t *testing.T) {
 	})
 }
 
-// TestTryDelete: nothing is deleted in a dry run, be it held by a finalizer or not, and a policy is asked all the same.
+// TestTryDelete checks that a dry run deletes nothing, whether the object has a finalizer or not, and that admission
+// policies still apply.
 func TestTryDelete(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	c, err := kube.Connect("source", bed.Side("one").Config())
@@ -74,7 +76,7 @@ func TestTryDelete(t *testing.T) {
 		harness.Must(t, c.TryDelete(ctx, maps, "try", o.Name))
 		got, err := c.Get(ctx, maps, "try", o.Name)
 		if err != nil || got.GetDeletionTimestamp() != nil {
-			t.Errorf("finalizers %v: it was deleted: %v", finalizers, err)
+			t.Errorf("finalizers %v: the object was deleted: %v", finalizers, err)
 		}
 	}
 	if err := c.TryDelete(ctx, kube.Namespaces(), "", "try"); err != nil {
@@ -90,12 +92,12 @@ func TestTryDelete(t *testing.T) {
 	})
 }
 
-// protect denies deletions in a namespace by a policy.
+// protect creates a policy that denies deletions in a namespace.
 func protect(t *testing.T, name, namespace string) {
 	t.Helper()
 	ctx := harness.Deadline(t, time.Minute)
 	forbidden := metav1.StatusReasonForbidden
-	namespaced := admissionv1.NamespacedScope // a selector of namespaces matches every object of the whole cluster
+	namespaced := admissionv1.NamespacedScope // a selector of namespaces matches all cluster-scoped objects
 	all := admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Delete},
 		Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &namespaced},

@@ -11,12 +11,13 @@ import (
 	"scute.dev/test/harness"
 )
 
-// changeable are the fields of a spec that may be changed, of the kinds whose spec is otherwise fixed.
+// changeable returns the spec fields that may be changed, for the kinds whose spec is otherwise immutable.
 func changeable() map[string][]string {
 	return map[string][]string{"Move": {"abort", "abandonTarget"}, "WorkflowRun": {"suspend"}}
 }
 
-// TestFixedSpecs: whatever is added to a fixed spec, taken out of it, or changed in it, is refused by the field's name.
+// TestFixedSpecs checks that every addition to an immutable spec, every removal and every change is refused with the
+// field's name.
 func TestFixedSpecs(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	c := admin()
@@ -38,17 +39,17 @@ func TestFixedSpecs(t *testing.T) {
 			err := c.Update(ctx, other, client.DryRunAll)
 			switch {
 			case slices.Contains(may, name) && err != nil:
-				t.Errorf("%s %s may be changed, and is refused: %v", crd.Spec.Names.Kind, f, err)
+				t.Errorf("%s %s may be changed, but is refused: %v", crd.Spec.Names.Kind, f, err)
 			case !slices.Contains(may, name) && err == nil:
-				t.Errorf("%s %s can be changed", crd.Spec.Names.Kind, f)
+				t.Errorf("%s %s can be changed, want an error", crd.Spec.Names.Kind, f)
 			case !slices.Contains(may, name) && !names(err, f):
-				t.Errorf("%s %s: the refusal does not name the field: %v", crd.Spec.Names.Kind, f, err)
+				t.Errorf("%s %s: the error does not name the field: %v", crd.Spec.Names.Kind, f, err)
 			}
 		}
 	}
 }
 
-// changed is another valid value than v.
+// changed returns a valid value other than v.
 func changed(s *schema, v any) any {
 	switch v := v.(type) {
 	case nil:

@@ -1,4 +1,3 @@
-// Package api tests the schemas of scute's resources against a real kube-apiserver. It also tests
-// that an object which cannot be read does not affect others. It also compares what package kube
-// expects of answers with a real API server's.
+// Package api tests the schemas of scute's resources against a real kube-apiserver. It also tests that an unreadable
+// object does not affect others, and compares the responses that package kube expects with those of a real API server.
 package api

@@ -14,8 +14,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestEditedManifest: `run -f` with a manifest that was edited since its run began is refused, with the plan by which it can be
-// adopted. The API server compares the two, by a dry run of an update.
+// TestEditedManifest checks that `run -f` refuses a manifest that was edited after its run began, and prints the plan
+// with which it can be adopted. The API server compares the two with a dry run of an update.
 func TestEditedManifest(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	in := install(ctx, t)
@@ -33,7 +33,7 @@ func TestEditedManifest(t *testing.T) {
 		out, err := in.Scutectl(ctx, "run", "-f", file, "--nats", "nats://"+listen).CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
-			t.Fatalf("it ends with %v:\n%s", err, out)
+			t.Fatalf("scutectl = %v, want an exit status:\n%s", err, out)
 		}
 		return exit.ExitCode(), string(out)
 	}
@@ -45,10 +45,10 @@ func TestEditedManifest(t *testing.T) {
 	}{
 		{"go on?", paused, "Paused"},
 		{"really?", refused, "migrate"},
-		{"go on?", waits, "a waits for an operator"}, // it is the one that the run began with
+		{"go on?", waits, "a waits for an operator"}, // the message with which the run began
 	} {
 		if code, said := run(step.message); code != step.code || !strings.Contains(said, step.says) {
-			t.Errorf("%q: exit status %d, want %d, and %q:\n%s", step.message, code, step.code, step.says, said)
+			t.Errorf("message %q: exit status %d, want %d and %q:\n%s", step.message, code, step.code, step.says, said)
 		}
 	}
 }

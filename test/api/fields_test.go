@@ -15,10 +15,10 @@ import (
 	"scute.dev/test/harness"
 )
 
-// schema is that of a field, as the CRD has it.
+// schema is the schema of a field in a CRD.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// definitions are the CRDs of the tree.
+// definitions returns the CRDs of this checkout.
 func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	root, err := assets.Root()
@@ -34,12 +34,12 @@ func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 		all = append(all, crd)
 	}
 	if len(all) == 0 {
-		t.Fatal("there is no CRD in config/crd")
+		t.Fatal("no CRD in config/crd")
 	}
 	return all
 }
 
-// field is one place in an object. Of a list it is the first item, of a map the value of one key.
+// field is a field of an object. For a list it is the first item, for a map the value of one key.
 type field struct {
 	path     []string
 	schema   *schema
@@ -48,10 +48,10 @@ type field struct {
 
 const (
 	item  = "[0]"
-	value = "Example.example.org" // a key of maps: of those that there are it is a valid one
+	value = "Example.example.org" // a key for all maps that is valid in each
 )
 
-// String is how the API server calls it.
+// String returns the path in the form that the API server uses.
 func (f field) String() string {
 	var s strings.Builder
 	for i, at := range f.path {
@@ -63,7 +63,7 @@ func (f field) String() string {
 	return s.String()
 }
 
-// leaf is the name of the field that a person would look for.
+// leaf returns the name of the last named field in the path.
 func (f field) leaf() string {
 	for _, at := range slices.Backward(f.path) {
 		if at != item && at != value {
@@ -73,7 +73,7 @@ func (f field) leaf() string {
 	return ""
 }
 
-// below are all fields of a schema: the field itself, and what is in it.
+// below returns all fields of a schema: the field itself, and those in it.
 func below(f field) []field {
 	all := []field{f}
 	child := func(name string, s *schema, required bool) {
@@ -92,13 +92,13 @@ func below(f field) []field {
 	return all
 }
 
-// The places of values that are none.
+// Markers in place of a value.
 var (
 	absent = new(int) //nolint:gochecknoglobals // it is compared with: the field is taken away
 	kept   = new(int) //nolint:gochecknoglobals // it is compared with: what is there stays, or the simplest valid value comes there
 )
 
-// place puts a value where a path leads. What leads there and is missing is made. The object is not changed.
+// place returns a copy of an object with a value at a path. It creates missing parents.
 func place(object any, s *schema, path []string, v any) any {
 	switch {
 	case len(path) > 0:

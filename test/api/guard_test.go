@@ -20,7 +20,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestGuardedMachine has the chart's policy judge who deletes which machine.
+// TestGuardedMachine checks which clients may delete which machines under the chart's policy.
 func TestGuardedMachine(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	const namespace = "guarded"

@@ -19,7 +19,7 @@ import (
 	"scute.dev/test/harness"
 )
 
-// of are the values that come to an end.
+// of returns the values with an ending.
 func of(end ending, all []trial, rules []*rule) []trial {
 	return slices.DeleteFunc(slices.Clone(all), func(t trial) bool {
 		other, _ := t.end(rules)
@@ -27,8 +27,8 @@ func of(end ending, all []trial, rules []*rule) []trial {
 	})
 }
 
-// areReported stores objects with wrong values, and waits until each says in a condition which field is wrong, and that a
-// human is needed.
+// areReported creates objects with wrong values, and waits until the conditions of each name the wrong field and report
+// a stall.
 func areReported(ctx context.Context, t *testing.T, all []trial) {
 	t.Helper()
 	objects := make([]*unstructured.Unstructured, len(all))
@@ -48,7 +48,7 @@ func areReported(ctx context.Context, t *testing.T, all []trial) {
 	remove(ctx, t, objects...)
 }
 
-// known is the path of the field as far as it is one of the schema: the keys of maps are not.
+// known returns the path of the field as far as it is in the schema, without the keys of maps.
 func (t *trial) known() string {
 	path := t.path
 	if i := slices.Index(path, value); i >= 0 {
@@ -57,7 +57,7 @@ func (t *trial) known() string {
 	return field{path: path}.String()
 }
 
-// complaints are what the conditions say that needs a human.
+// complaints returns the messages of the conditions if the object is stalled.
 func complaints(o *unstructured.Unstructured) string {
 	var said []string
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -74,7 +74,7 @@ func complaints(o *unstructured.Unstructured) string {
 	return strings.Join(said, "\n")
 }
 
-// areRewritten writes wrong values into statuses, and waits until the daemon has written them as they were.
+// areRewritten writes wrong values into statuses, and waits until the daemon has restored them.
 func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.CustomResourceDefinition, all []trial) {
 	t.Helper()
 	for _, crd := range crds {
@@ -108,7 +108,7 @@ func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.Cus
 	}
 }
 
-// overwrite puts wrong values into the status of an object, and changes an annotation of it that the daemon watches.
+// overwrite writes wrong values into the status of an object, and changes an annotation of it that the daemon watches.
 func overwrite(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, o *unstructured.Unstructured, wrong []trial) {
 	t.Helper()
 	wait(ctx, t, "the status of a "+o.GetKind()+" can be written", func() error {
@@ -127,7 +127,7 @@ func overwrite(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomRes
 	harness.Must(t, admin().Patch(ctx, now, client.MergeFrom(o)))
 }
 
-// settled is the status of an object when nothing more happens to it.
+// settled returns the status of an object after it has settled.
 func settled(ctx context.Context, t *testing.T, o *unstructured.Unstructured) (status map[string]any) {
 	t.Helper()
 	wait(ctx, t, "a good "+o.GetKind()+" rests", func() error {
@@ -144,7 +144,7 @@ func settled(ctx context.Context, t *testing.T, o *unstructured.Unstructured) (s
 	return status
 }
 
-// timeless is a status as scute reads it, without the times of its conditions: they change when it is written again.
+// timeless returns a status as scute reads it, without the times of its conditions, which change with each write.
 func timeless(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	status, _ := understood(t, o)["status"].(map[string]any)
@@ -157,7 +157,7 @@ func timeless(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	return status
 }
 
-// fresh is the spec of an object under another name in the namespace of the bad ones.
+// fresh returns an object with the same spec and another name, in the namespace of the bad objects.
 func fresh(o *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": o.DeepCopy().Object["spec"]}}
 	out.SetGroupVersionKind(o.GroupVersionKind())
@@ -165,7 +165,7 @@ func fresh(o *unstructured.Unstructured, name string) *unstructured.Unstructured
 	return out
 }
 
-// remove deletes objects, and waits until they are gone.
+// remove deletes objects and waits until they no longer exist.
 func remove(ctx context.Context, t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {

@@ -22,7 +22,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// unreadable are specs that Go cannot decode, by kind, and the field that must be named.
+// unreadable returns specs that Go cannot decode, by kind, with the field that must be named.
 func unreadable() map[string]struct{ spec, field string } {
 	return map[string]struct{ spec, field string }{
 		"Move":           {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},
@@ -31,14 +31,14 @@ func unreadable() map[string]struct{ spec, field string } {
 		"RepairPolicy":   {"{selector: {}, hold: 1d}", "spec.hold"},
 		"RepairLimits":   {"{window: 1d}", "spec.window"},
 		"BackupSchedule": {"{schedule: '@daily', timeout: 1d}", "spec.timeout"},
-		// Those of machines that are not there: they are read by everybody, and concern nobody.
+		// The specs of kinds without machines here: controllers read them, but do not act on them.
 		"SurgeRemediation":         {"{hold: {until: []}}", ""},
 		"SurgeRemediationTemplate": {"{template: {spec: {hold: {until: tomorrow}}}}", ""},
 	}
 }
 
-// TestUnreadableObjects: objects that cannot be read, stored under an older schema, are reported on themselves, and keep no
-// other from being handled: not when they come, and not when the daemon starts again under the schema of today.
+// TestUnreadableObjects checks that unreadable objects, stored under an older schema, are reported in their own status
+// and do not block others: neither when they are created, nor when the daemon restarts with the current schema.
 func TestUnreadableObjects(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	in := install(ctx, t)
@@ -71,10 +71,10 @@ func TestUnreadableObjects(t *testing.T) {
 	remove(ctx, t, bad...)
 }
 
-// installed is what the first test that runs a daemon has installed: the API server is the same for all.
+// installed is the installation of the first test that runs a daemon. All tests use the same API server.
 var installed *scuted.Installation //nolint:gochecknoglobals // as bed
 
-// install gives scute its permissions, and makes the namespaces good and bad. The log of an earlier test is forgotten.
+// install installs scute's permissions and creates the namespaces good and bad. It forgets the log of an earlier test.
 func install(ctx context.Context, t *testing.T) *scuted.Installation {
 	t.Helper()
 	if installed != nil {
@@ -92,7 +92,7 @@ func install(ctx context.Context, t *testing.T) *scuted.Installation {
 	return in
 }
 
-// daemon runs scuted; what it returns stops it.
+// daemon runs scuted, and returns a function that stops it.
 func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir string) (stop func()) {
 	t.Helper()
 	d := harness.Daemon(t, in, scuted.DaemonOptions{LogDir: dir})
@@ -103,7 +103,7 @@ func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir stri
 	}
 }
 
-// good makes a run in a namespace without bad objects, and waits until the daemon has taken it up.
+// good creates a run in a namespace without bad objects, and waits until the daemon has started it.
 func good(ctx context.Context, t *testing.T, in *scuted.Installation, name string) {
 	t.Helper()
 	w, err := scuted.NewWorkflowRun("good", name, "", "tasks: [{name: a, kind: Approve, with: {message: 'go on?'}}]")
@@ -115,7 +115,7 @@ func good(ctx context.Context, t *testing.T, in *scuted.Installation, name strin
 	harness.Must(t, err)
 }
 
-// relax serves a kind without a schema, as an older version might have, or with that of today again.
+// relax serves a kind without a schema, as an older version might, or with the current one again.
 func relax(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, off bool) {
 	t.Helper()
 	now := &apiextensionsv1.CustomResourceDefinition{}
@@ -131,7 +131,7 @@ func relax(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourc
 	wait(ctx, t, crd.Name+" has another schema", func() error {
 		o := spoil(t, crd)
 		call(o, "bad", "probe")
-		err := client.IgnoreAlreadyExists(admin().Create(ctx, o, client.DryRunAll)) // what it says comes after the schema
+		err := client.IgnoreAlreadyExists(admin().Create(ctx, o, client.DryRunAll)) // the error is returned after validation
 		if (err == nil) != off && (off || unreadable()[crd.Spec.Names.Kind].field != "") {
 			return fmt.Errorf("relaxed %t, and an unreadable object is answered with: %w", off, err)
 		}
@@ -156,23 +156,23 @@ func spoiled(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResou
 	return o
 }
 
-// diagnosed expects doctor to name each bad object.
+// diagnosed checks that doctor names each bad object.
 func diagnosed(ctx context.Context, t *testing.T, in *scuted.Installation, bad []*unstructured.Unstructured) {
 	t.Helper()
 	out, err := in.Scutectl(ctx, "doctor").Output()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("doctor finds no problem: %v", err)
+		t.Errorf("doctor = %v, want exit status 1", err)
 	}
 	for _, o := range bad {
 		line := fmt.Sprintf("problem  resources      %s %s: %s", o.GetKind(), strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), unreadable()[o.GetKind()].field)
 		if !strings.Contains(string(out), line) {
-			t.Errorf("doctor does not say %q:\n%s", line, out)
+			t.Errorf("doctor: output lacks %q:\n%s", line, out)
 		}
 	}
 }
 
-// reported waits until each bad object says in its conditions which field cannot be read, and that a human is needed.
+// reported waits until the conditions of each bad object name the unreadable field and report a stall.
 func reported(ctx context.Context, t *testing.T, bad []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range bad {

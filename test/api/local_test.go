@@ -14,7 +14,8 @@ import (
 	"scute.dev/test/harness"
 )
 
-// TestLocalSchema: without a cluster the wrong values of all specs are refused as by the API server, in the same fields.
+// TestLocalSchema checks that without a cluster the wrong values of all specs are refused for the same fields as by the
+// API server.
 func TestLocalSchema(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	crds := definitions(t)
@@ -27,7 +28,7 @@ func TestLocalSchema(t *testing.T) {
 		for i, err := range answers(ctx, t, all) {
 			data, broken := all[i].object.MarshalJSON()
 			harness.Must(t, broken)
-			sent := all[i].object.DeepCopy() // with the types of numbers that JSON has
+			sent := all[i].object.DeepCopy() // with JSON's types of numbers
 			harness.Must(t, sent.UnmarshalJSON(data))
 			here := local.Validate(ctx, sent.Object)
 			if diff := cmp.Diff(causes(err), fields(here)); diff != "" {
@@ -41,7 +42,7 @@ func TestLocalSchema(t *testing.T) {
 	}
 }
 
-// causes are the fields that a refusal names.
+// causes returns the fields that an API error names.
 func causes(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -49,7 +50,7 @@ func causes(err error) []string {
 	}
 	var names []string
 	for _, cause := range status.Status().Details.Causes {
-		if cause.Field != "<nil>" { // of the object as a whole
+		if cause.Field != "<nil>" { // about the object as a whole
 			names = append(names, cause.Field)
 		}
 	}
@@ -60,7 +61,7 @@ func causes(err error) []string {
 func fields(errs apifield.ErrorList) []string {
 	var names []string
 	for _, err := range errs {
-		if err.Field != "<nil>" { // a number out of the range of its type, which is refused by its field too
+		if err.Field != "<nil>" { // a number outside the range of its type, which is also refused by its field
 			names = append(names, err.Field)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestNamespaceDeleted: a namespace with an object of each kind, and with a run that has begun, goes when it is deleted.
+// TestNamespaceDeleted checks that the deletion of a namespace with an object of each kind and a started run completes.
 func TestNamespaceDeleted(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	crds := definitions(t)

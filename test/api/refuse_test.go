@@ -20,8 +20,8 @@ import (
 	"scute.dev/test/harness"
 )
 
-// bases are the simplest objects of each kind. A kind whose fields exclude each other has several: of them the first that
-// takes a field is the one that the field's wrong values are put into.
+// bases returns the simplest objects of a kind. A kind with mutually exclusive fields has several. The wrong values of
+// a field are tried in the first one that accepts the field.
 func bases(kind string) []string {
 	switch kind {
 	case "Move":
@@ -69,23 +69,23 @@ func bases(kind string) []string {
 	}
 }
 
-// trial is a wrong value in an object.
+// trial is an object with a wrong value.
 type trial struct {
 	field
 	what   string
 	object *unstructured.Unstructured
-	// without is the object without the field; nil where it cannot be left out.
+	// without is the object without the field, or nil if the field is required.
 	without *unstructured.Unstructured
 	value   any
-	status  bool // it is in the status
+	status  bool // the value is in the status
 }
 
 func (t *trial) String() string {
 	return fmt.Sprintf("%s %s: %s", t.object.GetKind(), t.field, t.what)
 }
 
-// trials are all wrong values of all fields of a kind. Each field is tried with a valid value first: what is refused then
-// is the wrong value, and nothing else.
+// trials returns all wrong values of all fields of a kind. Each field is first tried with a valid value, so that a
+// refusal is caused by the wrong value.
 func trials(ctx context.Context, t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) []trial {
 	t.Helper()
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
@@ -109,14 +109,14 @@ func trials(ctx context.Context, t *testing.T, c client.Client, crd *apiextensio
 	return all
 }
 
-// with is an object with another value where a path leads.
+// with returns the object with another value at a path.
 func with(base *unstructured.Unstructured, root *schema, path []string, v any) *unstructured.Unstructured {
 	o := base.DeepCopy()
 	o.Object, _ = place(base.Object, root, path, v).(map[string]any)
 	return o
 }
 
-// baseFor is the first base that takes a valid value of a field.
+// baseFor returns the first base that accepts a valid value of a field.
 func baseFor(ctx context.Context, t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, f field) *unstructured.Unstructured {
 	t.Helper()
 	var errs []error
@@ -128,11 +128,11 @@ func baseFor(ctx context.Context, t *testing.T, c client.Client, crd *apiextensi
 		}
 		errs = append(errs, err)
 	}
-	t.Fatalf("%s %s: a valid value is refused: %v", crd.Spec.Names.Kind, f, errors.Join(errs...))
+	t.Fatalf("%s %s: a valid value was refused: %v", crd.Spec.Names.Kind, f, errors.Join(errs...))
 	return nil
 }
 
-// valued is a base without a name.
+// valued returns a base without a name.
 func valued(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, i int) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -142,7 +142,7 @@ func valued(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, i int) 
 	return o
 }
 
-// object is a base that exists.
+// object returns a base that exists in the cluster.
 func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, i int) *unstructured.Unstructured {
 	t.Helper()
 	o := valued(t, crd, i)
@@ -155,7 +155,7 @@ func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensio
 	return o
 }
 
-// try asks the API server whether it would take an object, and what it would store.
+// try sends an object to the API server in a dry run, and returns the stored form.
 func try(ctx context.Context, c client.Client, o *unstructured.Unstructured, status bool) (*unstructured.Unstructured, error) {
 	o = o.DeepCopy()
 	if status {
@@ -169,10 +169,10 @@ func try(ctx context.Context, c client.Client, o *unstructured.Unstructured, sta
 	return o, c.Create(ctx, o, client.DryRunAll)
 }
 
-// single says that there is one object of a kind, of a name that its definition gives, and in no namespace.
+// single reports whether a kind has a single cluster-scoped object with a fixed name.
 func single(kind string) bool { return kind == "RepairLimits" }
 
-// call gives an object its name and its namespace, as far as its kind leaves a choice.
+// call sets the name and namespace of an object, unless its kind fixes them.
 func call(o *unstructured.Unstructured, namespace, name string) {
 	if single(o.GetKind()) {
 		namespace, name = "", v1alpha1.RepairLimitsName
@@ -181,7 +181,8 @@ func call(o *unstructured.Unstructured, namespace, name string) {
 	o.SetName(name)
 }
 
-// names says that a refusal names the field: its path, or that of what it is in and the field in the message.
+// names reports whether an API error names the field: with its path, or with a parent's path and the field in the
+// message.
 func names(err error, f field) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -195,8 +196,9 @@ func names(err error, f field) bool {
 	return false
 }
 
-// TestWrongValues: each wrong value of each field of each kind is refused by the field's name; or taken says what becomes of
-// it, and so it does, while good objects of another namespace are taken up.
+// TestWrongValues checks that each wrong value of each field of each kind is refused with the field's name. For a value
+// that is accepted, the table describes the result, which is checked too, while good objects of another namespace are
+// processed.
 func TestWrongValues(t *testing.T) {
 	ctx := harness.Deadline(t, 20*time.Minute)
 	crds, rules := definitions(t), taken()
@@ -207,7 +209,7 @@ func TestWrongValues(t *testing.T) {
 	}
 	for _, r := range rules {
 		if !r.used {
-			t.Errorf("no value is taken by the rule of %s %s %s (%s): remove it", r.kind, r.field, r.what, r.why)
+			t.Errorf("the rule for %s %s %s (%s) matches no value: remove it", r.kind, r.field, r.what, r.why)
 		}
 	}
 	if t.Failed() {
@@ -225,7 +227,7 @@ func TestWrongValues(t *testing.T) {
 	good(ctx, t, in, "after-wrong-values")
 }
 
-// tried are the wrong values of a kind that the API server takes.
+// tried returns the wrong values of a kind that the API server accepts.
 func tried(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, rules []*rule) (accepted []trial) {
 	t.Helper()
 	all := trials(ctx, t, admin(), crd)
@@ -234,14 +236,14 @@ func tried(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourc
 		wrong := &all[i]
 		if err := errs[i]; err != nil {
 			if !names(err, wrong.field) {
-				t.Errorf("%s: the refusal does not name the field: %v", wrong, err)
+				t.Errorf("%s: the error does not name the field: %v", wrong, err)
 			}
 			continue
 		}
 		accepted = append(accepted, *wrong)
 		switch end, known := wrong.end(rules); {
 		case !known:
-			t.Errorf("%s: it is taken: refuse it in the schema, or say in taken what becomes of it", wrong)
+			t.Errorf("%s: it is accepted: refuse it in the schema, or describe its result in taken", wrong)
 		case end == asLeftOut:
 			wrong.isLeftOut(ctx, t)
 		}
@@ -251,7 +253,7 @@ func tried(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourc
 	return accepted
 }
 
-// answers are what the API server says of each.
+// answers returns the API server's error for each trial.
 func answers(ctx context.Context, t *testing.T, all []trial) []error {
 	t.Helper()
 	errs := make([]error, len(all))

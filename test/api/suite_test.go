@@ -14,7 +14,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// bed is set once by TestMain: starting an API server is what costs.
+// bed is set once by TestMain, because starting an API server is expensive.
 var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 func admin() client.Client { return bed.Side("one").Client() }
 
-// serve puts definitions in place and waits until the API server serves by them.
+// serve creates definitions and waits until the API server serves them.
 func serve(ctx context.Context, t *testing.T, crds ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	for _, crd := range crds {
@@ -41,7 +41,7 @@ func serve(ctx context.Context, t *testing.T, crds ...*apiextensionsv1.CustomRes
 	}
 }
 
-// wait for what is to come without an error.
+// wait polls until come returns no error.
 func wait(ctx context.Context, t *testing.T, what string, come func() error) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -53,7 +53,7 @@ func wait(ctx context.Context, t *testing.T, what string, come func() error) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v: %v", what, ctx.Err(), err)
+			t.Fatalf("timed out waiting until %s: %v: %v", what, ctx.Err(), err)
 		case <-tick.C:
 		}
 	}

@@ -14,21 +14,21 @@ import (
 	"scute.dev/test/harness"
 )
 
-// ending is what becomes of a value of the table that the API server takes.
+// ending is the result of a wrong value that the API server accepts.
 type ending int
 
 const (
-	// asLeftOut: it is read as if the field were not there.
+	// asLeftOut means that it is read as if the field were missing.
 	asLeftOut ending = iota
-	// right: it is wrong in other fields only.
+	// right means that the value is wrong only in other fields.
 	right
-	// toReport: the daemon says on the object what is wrong, by the field's name.
+	// toReport means that the daemon reports the error in the object's status, with the field's name.
 	toReport
-	// toRewrite: the daemon writes the status as it was.
+	// toRewrite means that the daemon restores the status.
 	toRewrite
 )
 
-// rule says what becomes of values in some fields.
+// rule describes the result of wrong values in some fields.
 type rule struct {
 	kind, field, what *regexp.Regexp
 	end               ending
@@ -37,8 +37,8 @@ type rule struct {
 	used bool
 }
 
-// taken are all values of the table that the API server takes, except for null in an optional field. The first rule that
-// fits decides.
+// taken returns rules for all wrong values that the API server accepts, except null in an optional field. The first
+// matching rule applies.
 func taken() []*rule {
 	const (
 		hook   = `^spec\.(hooks\.\w+|workflow\.hooks\.\w+\.Example\.example\.org|tasks\[0\]\.(before|after))\[0\]\.`

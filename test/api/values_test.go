@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// texts are strings among which there is one for every pattern of a field.
+// texts returns strings, at least one of which matches each pattern of a field.
 func texts() []string {
 	return []string{"a", "5m", "A", value, "2026-01-31T18:00:00Z", ".status", "age1a", "@daily", "https://s3.example.com"}
 }
 
-// nonsense are strings among which there are several that a pattern, a format or an enumeration does not take, and those
-// that a program which parses them stumbles over.
+// nonsense returns strings, several of which violate any pattern, format or enumeration, and strings that break
+// parsers.
 func nonsense() []string {
 	return []string{
 		"", " ", "?", "a b", "-a", "Ä", "a\nb", "../a", "1d", "-5m", "+5m", "5", "5 minutes", ".5s", "1.s", "9999999h", "99999999999999999999s", "1e3s", "0s", "0",
@@ -24,10 +24,10 @@ func nonsense() []string {
 	}
 }
 
-// unlikely are those of nonsense that are tried in a spec where the schema takes any text.
+// unlikely returns the strings of nonsense that are also tried in specs whose schema accepts any text.
 func unlikely() []string { return []string{"a b", "a\nb", "../a"} }
 
-// valid is a value that the schema takes, the simplest.
+// valid returns the simplest value that the schema accepts.
 func valid(s *schema) any {
 	switch {
 	case s.Default != nil:
@@ -59,12 +59,12 @@ func valid(s *schema) any {
 			panic(fmt.Sprintf("texts has none for the pattern %q and the format %q: add one", s.Pattern, s.Format))
 		}
 		return texts()[i]
-	default: // anything goes
+	default: // any value is accepted
 		return "a"
 	}
 }
 
-// required is an object with what it must have.
+// required returns an object with its required fields.
 func required(s *schema) map[string]any {
 	o := make(map[string]any)
 	for _, name := range s.Required {
@@ -78,7 +78,7 @@ func takes(s *schema, text string) bool {
 	return (s.Format != "date-time" || strings.HasSuffix(text, "Z")) && (s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(text))
 }
 
-// wrong are values that a field should not have, with what is wrong with each.
+// wrong returns values that a field should not have, by what is wrong with them.
 func wrong(f field) map[string]any {
 	s := f.schema
 	all := map[string]any{"null": nil}
@@ -149,7 +149,7 @@ func wrong(f field) map[string]any {
 	return all
 }
 
-// is says that a value is of a JSON type; of none, all are.
+// is reports whether a value has a JSON type. Any value matches the empty type.
 func is(kind string, v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -167,7 +167,7 @@ func is(kind string, v any) bool {
 	}
 }
 
-// stretched is a text of a length. Where the pattern allows, it differs from a valid one in the length alone.
+// stretched returns a text with a length. If the pattern allows, it differs from a valid one only in its length.
 func stretched(s *schema, text string, length int) string {
 	for _, filler := range []string{text, "a", "0"} {
 		long := text + strings.Repeat(filler, length)

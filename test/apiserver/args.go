@@ -22,7 +22,7 @@ func (s *Server) etcdArgs() []string {
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=testbed=" + peer,
-		"--unsafe-no-fsync", // nothing here must outlive the machine
+		"--unsafe-no-fsync", // the data need not survive a crash
 		"--log-level=warn",
 	}
 }
@@ -40,13 +40,13 @@ func (s *Server) apiArgs() []string {
 		"--service-account-issuer=" + issuer, "--api-audiences=" + issuer,
 		"--service-account-key-file=" + s.path("service-account.crt"),
 		"--service-account-signing-key-file=" + s.path("service-account.key"),
-		"--disable-admission-plugins=ServiceAccount", // it waits for accounts that no controller here makes
+		"--disable-admission-plugins=ServiceAccount", // it waits for ServiceAccounts that no controller here creates
 	}
 	if len(s.opts.Admission) > 0 {
 		args = append(args, "--enable-admission-plugins="+strings.Join(s.opts.Admission, ","))
 	}
 	if s.opts.Audit {
-		args = append(args, "--audit-policy-file="+s.path("audit-policy.yaml"), "--audit-log-path="+s.AuditLog(), "--audit-log-maxsize=16384") // MiB: the benchmarks read all of it
+		args = append(args, "--audit-policy-file="+s.path("audit-policy.yaml"), "--audit-log-path="+s.AuditLog(), "--audit-log-maxsize=16384") // MiB: the benchmarks read the whole log
 	}
 	return args
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// authority signs the certificates of one API: of its server, of its administrator and of its webhooks.
+// authority signs the certificates of one API server, its administrator and its webhooks.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -42,7 +42,7 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: crt, key: key, pem: encodeCertificate(crt.Raw)}, nil
 }
 
-// issue signs a certificate that serves 127.0.0.1 and authenticates the subject as a client.
+// issue returns a certificate that is valid for a server on 127.0.0.1 and for the subject as a client.
 func (a *authority) issue(subject pkix.Name) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

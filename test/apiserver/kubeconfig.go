@@ -8,8 +8,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a client configuration as a kubeconfig with everything embedded; name is that of its only cluster,
-// user and context.
+// Kubeconfig encodes a client configuration as a kubeconfig with all files embedded. name is the name of its only
+// cluster, user and context.
 func Kubeconfig(name string, config *rest.Config) ([]byte, error) {
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}

@@ -11,7 +11,7 @@ import (
 	"scute.dev/test/process"
 )
 
-// waitReady waits until the program answers at path with 200, or has ended.
+// waitReady waits until the program answers at path with 200. It returns an error if the program exits.
 func waitReady(ctx context.Context, p *process.Process, config *rest.Config, path string) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

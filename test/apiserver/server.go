@@ -15,18 +15,19 @@ import (
 	"scute.dev/test/process"
 )
 
-// Options say what to run and where.
+// Options are the options of a Server.
 type Options struct {
-	Name     string // of the cluster, as it appears in kubeconfigs
+	Name     string // of the cluster in kubeconfigs
 	Dir      string // an existing folder for data, certificates and logs
 	Binaries assets.Binaries
 	Ports    *ports.Block
 	Audit    bool // write one line per request to audit.log
-	// Admission are admission plugins to enable beside those of Kubernetes' defaults.
+	// Admission are additional admission plugins.
 	Admission []string
 }
 
-// Server is one running Kubernetes API. Its methods are not for concurrent use, those that only read excepted.
+// Server is a running Kubernetes API server with its etcd. Only its methods that do not change it are safe for
+// concurrent use.
 type Server struct {
 	opts   Options
 	config *rest.Config
@@ -41,7 +42,7 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
-// Start runs etcd and kube-apiserver and returns when they are ready. The caller must Stop what it gets.
+// Start starts etcd and kube-apiserver and returns when they are ready. The caller must call Stop.
 func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	s := &Server{opts: opts}
 	defer func() {
@@ -66,8 +67,8 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// StartControllerManager starts kube-controller-manager where it does not run, and does not wait for it. Its garbage
-// collector looks for new kinds only every 30 s: install CRDs first.
+// StartControllerManager starts kube-controller-manager unless it runs, and does not wait for it. Its garbage collector
+// discovers new kinds only every 30 s, so install CRDs first.
 func (s *Server) StartControllerManager() (err error) {
 	if s.manager != nil && s.manager.Exited() == nil {
 		return nil
@@ -78,7 +79,7 @@ func (s *Server) StartControllerManager() (err error) {
 	return err
 }
 
-// prepare makes the certificates and files that the programs read.
+// prepare creates the certificates and files for the programs.
 func (s *Server) prepare() error {
 	var err error
 	if s.ca, err = newAuthority(); err != nil {
@@ -103,7 +104,7 @@ func (s *Server) prepare() error {
 	s.config = &rest.Config{
 		Host:            fmt.Sprintf("https://127.0.0.1:%d", s.ports.api),
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.ca.pem, CertData: admin.cert, KeyData: admin.key},
-		QPS:             -1, // the server's own priority and fairness is the limit
+		QPS:             -1, // the server limits requests with its own priority and fairness
 	}
 	kubeconfig, err := Kubeconfig(s.opts.Name, s.config)
 	if err != nil {
@@ -115,31 +116,31 @@ func (s *Server) prepare() error {
 	return os.WriteFile(s.path("audit-policy.yaml"), []byte(auditPolicy), 0o600)
 }
 
-// StartEtcd starts etcd where it does not run; it keeps its data between two starts.
+// StartEtcd starts etcd unless it runs. It keeps its data.
 func (s *Server) StartEtcd(ctx context.Context) error {
 	return s.run(ctx, &s.etcd, process.Spec{Path: s.opts.Binaries.Etcd, Args: s.etcdArgs(), Log: s.path("etcd.log")},
 		&rest.Config{Host: fmt.Sprintf("http://127.0.0.1:%d", s.ports.client)}, "/health")
 }
 
-// StartAPIServer starts kube-apiserver where it does not run, on the same port as before.
+// StartAPIServer starts kube-apiserver unless it runs, on the same port as before.
 func (s *Server) StartAPIServer(ctx context.Context) error {
 	return s.run(ctx, &s.api, process.Spec{Path: s.opts.Binaries.APIServer, Args: s.apiArgs(), Log: s.path("kube-apiserver.log")},
 		s.config, "/readyz")
 }
 
-// KillEtcd ends etcd with SIGKILL.
+// KillEtcd kills etcd with SIGKILL.
 func (s *Server) KillEtcd(ctx context.Context) error { return s.etcd.Kill(ctx) }
 
-// KillAPIServer ends kube-apiserver with SIGKILL.
+// KillAPIServer kills kube-apiserver with SIGKILL.
 func (s *Server) KillAPIServer(ctx context.Context) error { return s.api.Kill(ctx) }
 
-// Stop ends all processes. The files stay.
+// Stop stops all processes. The files stay.
 func (s *Server) Stop(ctx context.Context) error {
 	for _, p := range []*process.Process{s.manager, s.api, s.etcd} {
 		if p == nil {
 			continue
 		}
-		// There is no data worth a graceful end: the folder goes too.
+		// A graceful stop is not necessary, because the data is discarded.
 		if err := p.Kill(ctx); err != nil {
 			return fmt.Errorf("stopping the API %q: %w", s.opts.Name, err)
 		}
@@ -150,13 +151,14 @@ func (s *Server) Stop(ctx context.Context) error {
 // Config returns a copy of the administrator's configuration.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// KubeconfigPath is the file with the administrator's kubeconfig.
+// KubeconfigPath returns the path of the administrator's kubeconfig.
 func (s *Server) KubeconfigPath() string { return s.path("kubeconfig") }
 
-// AuditLog is the file with one JSON line (audit.k8s.io/v1 Event) per request; it exists where Options.Audit is set.
+// AuditLog returns the path of the file with one JSON line (audit.k8s.io/v1 Event) per request. It exists if
+// Options.Audit is set.
 func (s *Server) AuditLog() string { return s.path("audit.log") }
 
-// WebhookServing returns the authority's certificate and a folder with tls.crt and tls.key for a server on 127.0.0.1.
+// WebhookServing returns the CA certificate, and a folder with tls.crt and tls.key for a server on 127.0.0.1.
 func (s *Server) WebhookServing() (caBundle []byte, certDir string, err error) {
 	certDir = s.path("webhooks")
 	if err := os.MkdirAll(certDir, 0o700); err != nil {

@@ -14,7 +14,7 @@ func TestFindHonoursTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(EnvAssets, dir)
 	if _, err := Find(t.Context(), t.Output()); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "unset "+EnvAssets) {
-		t.Errorf("an empty folder: %v, want an error with the folder and the remedy", err)
+		t.Errorf("Find with an empty folder = %v, want an error with the folder and the remedy", err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
@@ -51,7 +51,7 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-// TestProgress reads what `go build -v` writes, in pieces.
+// TestProgress checks the progress of a build when the output of `go build -v` arrives in pieces.
 func TestProgress(t *testing.T) {
 	p := &progress{out: t.Output(), started: time.Now(), stop: func() {}, done: make(chan struct{}), total: 3}
 	close(p.done)
@@ -61,9 +61,9 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	if got, want := p.text(), "building  0:00  1 modules downloaded  2 of 3 packages  example.com/c"; got != want {
-		t.Errorf("the line is %q, want %q", got, want)
+		t.Errorf("text = %q, want %q", got, want)
 	}
 	if got, want := p.close(), "# example.com/d\nd.go:1:1: syntax error\nlast"; got != want {
-		t.Errorf("the complaint is %q, want %q", got, want)
+		t.Errorf("close = %q, want %q", got, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 type Program struct {
 	pkg    string
 	module string   // the folder below test/ whose go.mod pins the program; empty for test/ itself
-	names  []string // the names of its links, if it is run by names other than that of its binary
+	names  []string // the names of its links, if they differ from the name of its binary
 }
 
 // The programs that the test bed and the suites run. One go command builds the programs of a module, and so compiles each

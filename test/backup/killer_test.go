@@ -20,14 +20,14 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// killer is between a command and an API server, and kills the command at its n-th request that counts: before the server has it,
-// or after it was done and before the command knows.
+// killer is a proxy between a command and an API server. It kills the command at the n-th request that counts: before
+// the server receives it, or after it was executed and before the command receives the response.
 type killer struct {
 	kubeconfig string
 	counts     func(*http.Request) bool
 
 	mu   sync.Mutex
-	left int // requests until the kill; 0 is never
+	left int // requests until the kill; 0 means never
 	late bool
 	kill func()
 }
@@ -84,8 +84,8 @@ func (k *killer) end() {
 	k.kill()
 }
 
-// run runs a command of scutectl, and kills it with SIGKILL at the n-th request. It returns whether the command ended before that,
-// and what it said.
+// run runs a scutectl command and kills it with SIGKILL at the n-th request. It returns whether the command ended
+// before that, and its output.
 func (k *killer) run(ctx context.Context, t *testing.T, n int, late bool, args ...string) (ended bool, said string) {
 	t.Helper()
 	var out strings.Builder
@@ -93,10 +93,10 @@ func (k *killer) run(ctx context.Context, t *testing.T, n int, late bool, args .
 	cmd.Stdout, cmd.Stderr = &out, &out
 	k.mu.Lock()
 	k.left, k.late = n, late
-	k.kill = func() { _ = cmd.Process.Signal(os.Kill) } // it may have ended
+	k.kill = func() { _ = cmd.Process.Signal(os.Kill) } // it may have exited
 	harness.Must(t, cmd.Start())
 	k.mu.Unlock()
-	_ = cmd.Wait() // its state says how it ended
+	_ = cmd.Wait() // the result is in its state
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch killed := k.left == 0; {
@@ -108,7 +108,7 @@ func (k *killer) run(ctx context.Context, t *testing.T, n int, late bool, args .
 	return false, out.String()
 }
 
-// writes are the requests that change something.
+// writes reports whether a request changes something.
 func writes(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.RawQuery, "dryRun") && !strings.Contains(r.URL.Path, "selfsubject")
 }

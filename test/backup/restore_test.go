@@ -30,12 +30,12 @@ import (
 
 const (
 	namespace = "fleet"
-	still     = "still"  // a user has paused it
-	legacy    = "legacy" // what clusterctl writes to a folder
+	still     = "still"  // paused by a user
+	legacy    = "legacy" // for the folder that clusterctl writes
 )
 
-// TestRestoreElsewhere backs a running cluster up, kills its management cluster for good, and restores it in another one. Both
-// commands are killed again and again on the way.
+// TestRestoreElsewhere backs up a running cluster, permanently kills its management cluster, and restores it in another
+// one. Both commands are killed several times.
 func TestRestoreElsewhere(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	_, err := shared.blue.CreateCluster(ctx, testbed.Cluster{Namespace: namespace, Name: "prod", ControlPlanes: 1, Workers: 1, Topology: true, MachineHealthCheck: true})
@@ -80,8 +80,8 @@ func TestRestoreElsewhere(t *testing.T) {
 	unchanged(ctx, t, machines, mark)
 }
 
-// unacknowledged restores where no controller of Machines can write a status: it cannot have acknowledged that they are paused, and they stay
-// so.
+// unacknowledged restores while no controller can write the status of Machines, so that they cannot acknowledge the
+// pause. They stay paused.
 func unacknowledged(ctx context.Context, t *testing.T, folder string) {
 	t.Helper()
 	admin := shared.to.Client()
@@ -105,33 +105,34 @@ func unacknowledged(ctx context.Context, t *testing.T, folder string) {
 	var clusters clusterv1.ClusterList
 	harness.Must(t, admin.List(ctx, &clusters, client.InNamespace(legacy)))
 	if len(clusters.Items) != 1 || !ptr.Deref(clusters.Items[0].Spec.Paused, false) {
-		t.Errorf("the Cluster of namespace %s is to be there, and paused: %v", legacy, clusters.Items)
+		t.Errorf("Clusters of namespace %s = %v, want one that is paused", legacy, clusters.Items)
 	}
 	harness.Must(t, lift(ctx))
 }
 
-// restored makes sure that all is there, that nothing is left of the restore, and that the target's controllers are content. What a
-// user had paused is paused.
+// restored checks that all objects exist, that nothing of the restore remains, and that the target's controllers have
+// reconciled them. A Cluster that a user had paused is still paused.
 func restored(ctx context.Context, t *testing.T, namespace, name string, want []string) {
 	t.Helper()
 	after, err := inventory.Take(ctx, shared.to, namespace)
 	harness.Must(t, err)
 	if !slices.Equal(want, after.Names) {
-		t.Errorf("%s: missing: %s; too many: %s", name, inventory.Missing(want, after.Names), inventory.Missing(after.Names, want))
+		t.Errorf("%s: missing: %s; unexpected: %s", name, inventory.Missing(want, after.Names), inventory.Missing(after.Names, want))
 	}
 	asleep := slices.Contains(want, "Cluster "+still)
 	if slices.Contains(after.Touched, "Cluster "+still+": spec.paused") != asleep {
-		t.Errorf("Cluster %s is to be paused, as it was: %v", still, after.Touched)
+		t.Errorf("Cluster %s is not paused as before: %v", still, after.Touched)
 	}
 	for _, how := range after.Touched {
 		if strings.Contains(how, "annotation") || !strings.Contains(how, still) {
-			t.Errorf("%s: left behind: %s", name, how)
+			t.Errorf("%s: %s remains of the restore", name, how)
 		}
 	}
 	harness.Must(t, shared.to.WaitAvailable(ctx, namespace, name))
 }
 
-// backUp makes a backup with a command that is killed on the way: what it leaves is no backup.
+// backUp creates a backup with a command that is killed several times, and checks that a killed command leaves no
+// backup.
 func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore []string) {
 	t.Helper()
 	args := []string{"backup", "clusters", "prod", still, "-n", namespace, "--to", folder}
@@ -140,7 +141,7 @@ func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore
 	k := newKiller(t, shared.blue, func(r *http.Request) bool { return r.Method == http.MethodGet })
 	for _, n := range []int{60, 90} {
 		if ended, said := k.run(ctx, t, n, false, args...); ended {
-			t.Fatalf("the backup ended before its request %d: %s", n, said)
+			t.Fatalf("the backup ended before request %d: %s", n, said)
 		}
 		run(ctx, t, shared.to, 1, []string{"no complete backup"}, restore...)
 	}
@@ -148,7 +149,7 @@ func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore
 	run(ctx, t, shared.blue, 2, []string{"complete backup already"}, args...)
 }
 
-// refusals are restores that must change nothing.
+// refusals checks restores that must change nothing.
 func refusals(ctx context.Context, t *testing.T, folder string, restore []string) {
 	t.Helper()
 	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, restore...)
@@ -175,11 +176,11 @@ func refusals(ctx context.Context, t *testing.T, folder string, restore []string
 	left, err := inventory.Take(ctx, shared.to, namespace)
 	harness.Must(t, err)
 	if len(left.Names) > 0 {
-		t.Errorf("refused restores, and one in a dry run, have made %v", left.Names)
+		t.Errorf("refused restores and a dry run created %v", left.Names)
 	}
 }
 
-// restoreKilled kills the restore at every few of its writes. While anything is missing, no Cluster may be active.
+// restoreKilled kills the restore after every few writes. While an object is missing, no Cluster may be active.
 func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 	t.Helper()
 	const shares = 10
@@ -187,20 +188,20 @@ func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 	k := newKiller(t, shared.to, writes)
 	kills, told := 0, false
 	for late := false; ; late = !late {
-		n := 3 * share.Of // writes between two deaths
+		n := 3 * share.Of // writes between two kills
 		if kills == 0 {
 			n = 1 + share.First
 		}
 		ended, said := k.run(ctx, t, n, late, restore...)
 		if ended {
-			t.Logf("restored after %d deaths: %s", kills, said)
+			t.Logf("restored after %d kills: %s", kills, said)
 			break
 		}
 		kills++
 		now, err := inventory.Take(ctx, shared.to, namespace)
 		harness.Must(t, err)
 		if missing := inventory.Missing(want, now.Names); missing != "" && active(ctx, t) {
-			t.Fatalf("the cluster is active after death %d, and these are missing: %s", kills, missing)
+			t.Fatalf("the cluster is active after kill %d, but objects are missing: %s", kills, missing)
 		}
 		if !told && recorded(ctx, t) {
 			told = true
@@ -208,14 +209,14 @@ func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 		}
 	}
 	if !told {
-		t.Error("the restore was never killed after it had begun")
+		t.Error("no kill happened after the restore had begun")
 	}
 	if kills < 3 {
-		t.Errorf("the restore was killed %d times", kills)
+		t.Errorf("the restore was killed %d times, want at least 3", kills)
 	}
 }
 
-// recorded says whether a restore has written down that it has begun.
+// recorded reports whether a restore has recorded its beginning.
 func recorded(ctx context.Context, t *testing.T) bool {
 	t.Helper()
 	var list corev1.ConfigMapList
@@ -223,7 +224,7 @@ func recorded(ctx context.Context, t *testing.T) bool {
 	return slices.ContainsFunc(list.Items, func(m corev1.ConfigMap) bool { return strings.HasPrefix(m.Name, "scute-restore-") })
 }
 
-// active says whether the Cluster is there and not paused.
+// active reports whether the Cluster exists and is not paused.
 func active(ctx context.Context, t *testing.T) bool {
 	t.Helper()
 	c := &clusterv1.Cluster{}
@@ -235,7 +236,7 @@ func active(ctx context.Context, t *testing.T) bool {
 	return c.Spec.Paused == nil || !*c.Spec.Paused
 }
 
-// newKey makes a key of age, and returns the file with the private part, and the public one.
+// newKey creates an age key, and returns the file with the private part, and the public part.
 func newKey(t *testing.T) (file, recipient string) {
 	t.Helper()
 	identity, err := age.GenerateX25519Identity()
@@ -245,7 +246,7 @@ func newKey(t *testing.T) (file, recipient string) {
 	return file, identity.Recipient().String()
 }
 
-// nothingReadable makes sure that what is secret is in no file of a backup.
+// nothingReadable checks that no object in a backup is readable.
 func nothingReadable(t *testing.T, folder string) {
 	t.Helper()
 	files := 0
@@ -259,13 +260,13 @@ func nothingReadable(t *testing.T, folder string) {
 			t.Errorf("%s is not encrypted", path)
 		}
 		if info, statErr := d.Info(); statErr != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: mode %v, error %v", path, info.Mode(), statErr)
+			t.Errorf("%s: mode %v, error %v; want 0600", path, info.Mode(), statErr)
 		}
 		return err
 	})
 	harness.Must(t, err)
 	if files < 30 {
-		t.Errorf("%d files in the backup", files)
+		t.Errorf("%d files in the backup, want at least 30", files)
 	}
 }
 
@@ -276,17 +277,17 @@ func snapshot(ctx context.Context, t *testing.T) (cloud.Snapshot, cloud.Mark) {
 	return before, shared.bed.Cloud().Mark()
 }
 
-// unchanged makes sure that no machine was made, removed or replaced.
+// unchanged checks that no machine was created, deleted or replaced.
 func unchanged(ctx context.Context, t *testing.T, before cloud.Snapshot, mark cloud.Mark) {
 	t.Helper()
 	after, err := shared.bed.Cloud().Snapshot(ctx)
 	harness.Must(t, err)
 	for _, line := range before.Diff(after) {
-		t.Errorf("the cloud is not what it was: %s", line)
+		t.Errorf("the cloud changed: %s", line)
 	}
 	journal, err := shared.bed.Cloud().Since(mark)
 	harness.Must(t, err)
 	if bad := journal.Replacements(); len(bad) > 0 {
-		t.Errorf("the cloud's journal:\n%s", bad)
+		t.Errorf("machines were replaced in the cloud:\n%s", bad)
 	}
 }

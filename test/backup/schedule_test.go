@@ -29,7 +29,7 @@ const (
 	folder = "green/minutely" // of the schedule, in the bucket
 )
 
-// scheduled is a BackupSchedule of the test.
+// scheduled is the state of TestScheduledBackups.
 type scheduled struct {
 	*testing.T
 	ctx    context.Context //nolint:containedctx // of the whole test, as T is
@@ -39,8 +39,8 @@ type scheduled struct {
 	dir    string // of the log
 }
 
-// TestScheduledBackups: a BackupSchedule backs a running cluster up to a real store, whatever happens to the credentials, the daemon and
-// the store on the way. Then its management cluster is lost, and a third one takes the machines over.
+// TestScheduledBackups checks that a BackupSchedule backs up a running cluster to a real store, despite faults of the
+// credentials, the daemon and the store. Then the management cluster is lost, and a third one takes over the machines.
 func TestScheduledBackups(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	green := shared.to
@@ -66,7 +66,7 @@ func TestScheduledBackups(t *testing.T) {
 	s.credentials(secret, s.store.ca)
 	first := s.succeeds("its credentials are right", func(*v1alpha1.BackupSchedule) bool { return true })
 	if first.Status.LastScheduleTime == nil || first.Status.NextScheduleTime == nil || first.Status.LastRequest != "" {
-		t.Errorf("it was not made by the schedule: %+v", first.Status)
+		t.Errorf("status = %+v, want a backup by the schedule", first.Status)
 	}
 	s.patch(`{"spec":{"suspend":true}}`)
 	s.killed(in)
@@ -78,13 +78,13 @@ func TestScheduledBackups(t *testing.T) {
 	said := s.scutectl(in, "logs", "backupschedule", "minutely", "-n", depot, "--log", s.dir)
 	for _, fact := range []string{"schedule set", "backup requested", "backup started", "backup failed", "backup complete", "backups removed", backup.ID} {
 		if !strings.Contains(said, fact) {
-			t.Errorf("the log does not say %q:\n%s", fact, said)
+			t.Errorf("the log lacks %q:\n%s", fact, said)
 		}
 	}
 	s.takenOver(key, backup)
 }
 
-// schedule backs up every minute.
+// schedule returns a BackupSchedule that runs every minute.
 func (s *scheduled) schedule(recipient string) *v1alpha1.BackupSchedule {
 	last := int32(2)
 	return &v1alpha1.BackupSchedule{
@@ -126,13 +126,13 @@ func (s *scheduled) patch(patch string) {
 	harness.Must(s.T, s.on.Patch(s.ctx, b, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// ask asks for a backup now.
+// ask requests a backup now.
 func (s *scheduled) ask(value string) {
 	s.Helper()
 	s.patch(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationBackUpNow, value))
 }
 
-// fails waits until the schedule is not Ready for a reason, and says which field that is about.
+// fails waits until the schedule is not Ready for a reason and the message names a field.
 func (s *scheduled) fails(reason, field string) {
 	s.Helper()
 	harness.Await(s.ctx, s.T, "the schedule fails: "+reason, func() string {
@@ -145,7 +145,7 @@ func (s *scheduled) fails(reason, field string) {
 	})
 }
 
-// succeeds waits until a backup is complete, nothing is failing or removed any more, and the schedule is as it should be.
+// succeeds waits until a backup is complete, nothing fails or is in progress, and is returns true.
 func (s *scheduled) succeeds(when string, is func(*v1alpha1.BackupSchedule) bool) *v1alpha1.BackupSchedule {
 	s.Helper()
 	var b *v1alpha1.BackupSchedule
@@ -163,10 +163,11 @@ func asked(value string) func(*v1alpha1.BackupSchedule) bool {
 	return func(b *v1alpha1.BackupSchedule) bool { return b.Status.LastRequest == value }
 }
 
-// killed kills the daemon in the middle of a backup: what it leaves is no backup, the next daemon makes it, and nothing is left behind.
+// killed kills the daemon during a backup. The incomplete backup does not count, the next daemon makes the backup, and
+// nothing incomplete remains.
 func (s *scheduled) killed(in *scuted.Installation) {
 	s.Helper()
-	for i, n := range []int{1, 6} { // of the files of a backup, which are more than twenty
+	for i, n := range []int{1, 6} { // a backup has more than twenty files
 		before, _ := s.store.backups(s.T, folder)
 		dead := make(chan error, 1)
 		daemon := s.daemon
@@ -188,7 +189,7 @@ func (s *scheduled) killed(in *scuted.Installation) {
 	}
 }
 
-// clean waits until nothing incomplete is in the bucket.
+// clean waits until the bucket has no incomplete backup.
 func (s *scheduled) clean() {
 	s.Helper()
 	harness.Await(s.ctx, s.T, "nothing incomplete is in the bucket", func() string {
@@ -197,7 +198,7 @@ func (s *scheduled) clean() {
 	})
 }
 
-// storeAway takes the store away, asks for a backup, and brings the store back.
+// storeAway stops the store, requests a backup, and starts the store again.
 func (s *scheduled) storeAway() {
 	s.Helper()
 	harness.Must(s.T, s.store.process.Kill(s.ctx))
@@ -208,7 +209,8 @@ func (s *scheduled) storeAway() {
 	s.clean()
 }
 
-// retention makes more backups than are kept: the newest two stay, and what is not the schedule's own.
+// retention requests more backups than are kept. The newest two are kept, and also a folder that does not belong to the
+// schedule.
 func (s *scheduled) retention() {
 	s.Helper()
 	foreign := filepath.Join(s.store.dir, bucket, filepath.FromSlash(folder), "somebody-else")
@@ -234,7 +236,7 @@ func (s *scheduled) retention() {
 	})
 }
 
-// takenOver loses the management cluster, and restores the backup in a third one from the store.
+// takenOver stops the management cluster, and restores the backup from the store in a third one.
 func (s *scheduled) takenOver(key string, backup v1alpha1.BackupRecord) {
 	s.Helper()
 	ctx, green := s.ctx, shared.to
@@ -260,7 +262,7 @@ func (s *scheduled) takenOver(key string, backup v1alpha1.BackupRecord) {
 	harness.Must(s.T, err)
 	own := func(name string) bool { return name != "Secret store" && !strings.HasPrefix(name, "BackupSchedule ") }
 	if want := slices.DeleteFunc(slices.Clone(before.Names), func(n string) bool { return !own(n) }); !slices.Equal(want, after.Names) {
-		s.Errorf("missing: %s; too many: %s", inventory.Missing(want, after.Names), inventory.Missing(after.Names, want))
+		s.Errorf("missing: %s; unexpected: %s", inventory.Missing(want, after.Names), inventory.Missing(after.Names, want))
 	}
 	harness.Must(s.T, third.WaitAvailable(ctx, depot, "vault"))
 	unchanged(ctx, s.T, machines, mark)

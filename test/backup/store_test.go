@@ -20,10 +20,10 @@ import (
 	"scute.dev/test/process"
 )
 
-// bucket is the one of the store, access and secret are the credentials of who may use it.
+// bucket is the store's bucket. access and secret are its credentials.
 const bucket, access, secret = "backups", "testaccess", "testsecretkey"
 
-// store is a real S3-compatible store, behind a server with TLS that counts what is put into it.
+// store is a real S3-compatible store behind a TLS proxy that counts uploads.
 type store struct {
 	program, dir, logs, address string
 	process                     *process.Process
@@ -33,7 +33,7 @@ type store struct {
 	ca       []byte
 
 	mu   sync.Mutex
-	left int // puts until at is called; 0 is never
+	left int // uploads until at is called; 0 means never
 	at   func()
 }
 
@@ -48,9 +48,9 @@ func newStore(ctx context.Context, t *testing.T) *store {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(behind)
-			r.Out.Host = r.In.Host // it is signed
+			r.Out.Host = r.In.Host // it is part of the signature
 		},
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // the store is away at times
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // the store is stopped at times
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && s.due() {
@@ -64,7 +64,7 @@ func newStore(ctx context.Context, t *testing.T) *store {
 	return s
 }
 
-// start starts the store, and waits until it listens.
+// start starts the store and waits until it listens.
 func (s *store) start(ctx context.Context, t *testing.T) {
 	t.Helper()
 	p, err := process.Start(process.Spec{
@@ -85,7 +85,7 @@ func (s *store) start(ctx context.Context, t *testing.T) {
 	})
 }
 
-// onPut has a function called at the n-th put from now, which the store never gets.
+// onPut calls a function instead of the n-th upload from now.
 func (s *store) onPut(n int, call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *store) due() bool {
 	return s.left == 0
 }
 
-// backups are the names of the folders of a schedule in the bucket, those that are complete and those that are not.
+// backups returns the names of a schedule's folders in the bucket, the complete and the incomplete ones.
 func (s *store) backups(t *testing.T, folder string) (complete, incomplete []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.dir, bucket, filepath.FromSlash(folder)))

@@ -14,12 +14,12 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// suite is what all tests of this package share.
+// suite has what the tests of this package share.
 type suite struct {
 	bed      *testbed.Bed
 	programs scuted.Programs
 	ctl      string
-	blue     *testbed.Side // it is dead at the end
+	blue     *testbed.Side // stopped at the end
 	to       *testbed.Side
 }
 
@@ -34,14 +34,14 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// command is one of scutectl with a kubeconfig.
+// command returns a scutectl command with a kubeconfig.
 func command(ctx context.Context, kubeconfig string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, shared.ctl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	return cmd
 }
 
-// run runs scutectl against a side, and checks its exit status and parts of what it says, on either stream.
+// run runs scutectl on a side and checks its exit status and parts of its output, on either stream.
 func run(ctx context.Context, t *testing.T, on *testbed.Side, code int, parts []string, args ...string) (stdout string) {
 	t.Helper()
 	cmd := command(ctx, on.KubeconfigPath(), args...)
@@ -58,7 +58,7 @@ func run(ctx context.Context, t *testing.T, on *testbed.Side, code int, parts []
 	}
 	for _, part := range parts {
 		if !strings.Contains(said, part) {
-			t.Errorf("scutectl %s: it does not say %q:\n%s", strings.Join(args, " "), part, said)
+			t.Errorf("scutectl %s: output lacks %q:\n%s", strings.Join(args, " "), part, said)
 		}
 	}
 	return out.String()

@@ -16,16 +16,16 @@ import (
 
 // Provider is a provider of Cluster API, or several that are released together.
 type Provider struct {
-	// Name in the chart's value `providers`.
+	// Name is the name in the chart's value `providers`.
 	Name string
-	// Definitions of its kinds, with their labels. None has a conversion webhook.
+	// Definitions are the definitions of its kinds, with their labels. None has a conversion webhook.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 }
 
 //go:embed kinds.yaml
 var kinds []byte
 
-// Providers returns all providers, sorted by name. A module that is not in the module cache is downloaded.
+// Providers returns all providers, sorted by name. It downloads modules that are not in the module cache.
 func Providers(ctx context.Context) ([]Provider, error) {
 	folders, err := folders(ctx)
 	if err != nil {

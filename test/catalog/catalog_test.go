@@ -12,9 +12,9 @@ import (
 	"scute.dev/test/assets"
 )
 
-// TestChartListsEveryKind: the chart's value `providers` has all kinds of each provider, and is what `make generate` writes.
+// TestChartListsEveryKind checks that the chart's value `providers` has all kinds of each provider, and is up to date.
 func TestChartListsEveryKind(t *testing.T) {
-	// Kinds that users of a provider have met as missing, and how many kinds its release has.
+	// Kinds whose absence users of a provider have reported, and the number of kinds in its release.
 	least := map[string]struct {
 		kinds int
 		named []string
@@ -80,7 +80,7 @@ func TestChartListsEveryKind(t *testing.T) {
 				}
 			}
 			if len(listed) < least[p.Name].kinds {
-				t.Errorf("the chart lists %d kinds, want %d or more", len(listed), least[p.Name].kinds)
+				t.Errorf("the chart lists %d kinds, want at least %d", len(listed), least[p.Name].kinds)
 			}
 		})
 	}
@@ -98,7 +98,8 @@ func TestChartListsEveryKind(t *testing.T) {
 	}
 }
 
-// TestLabels: the labels are those of a real installation. The kinds of Cluster API's core have no label of a contract.
+// TestLabels checks that the labels are those of a real installation. The kinds of Cluster API's core have no contract
+// labels.
 func TestLabels(t *testing.T) {
 	providers, err := Providers(t.Context())
 	if err != nil {
@@ -125,7 +126,7 @@ func TestLabels(t *testing.T) {
 				found = true
 				for _, label := range []string{contract1, contract2, hierarchy} {
 					if _, has := d.Labels[label]; has != slices.Contains(want, label) {
-						t.Errorf("%s: label %s: %v", name, label, has)
+						t.Errorf("%s: has label %s: %v", name, label, has)
 					}
 				}
 				if _, has := d.Labels["clusterctl.cluster.x-k8s.io"]; !has {
@@ -134,7 +135,7 @@ func TestLabels(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("the catalog has no %s", name)
+			t.Errorf("the catalog lacks %s", name)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kustomization is what a kustomization.yaml and the patches beside it say about labels.
+// kustomization has the fields of a kustomization.yaml that set labels.
 type kustomization struct {
 	CommonLabels map[string]string `json:"commonLabels"`
 	Labels       []struct {
@@ -26,8 +26,8 @@ type kustomization struct {
 	} `json:"labels"`
 }
 
-// Definitions reads the CustomResourceDefinitions of a provider from its folder `config`, and labels them as kustomize does
-// for a release of the provider and clusterctl for each object that it installs.
+// Definitions reads the CustomResourceDefinitions of a provider from its folder `config`. It adds the labels that
+// kustomize adds for a release of the provider, and those that clusterctl adds to each object that it installs.
 func Definitions(config string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	dir := filepath.Join(config, "crd")
 	var k kustomization
@@ -91,15 +91,15 @@ func read(file string, into any) error {
 	return nil
 }
 
-// facts are the kinds of a provider that has no Go module.
+// facts describes the kinds of a provider that has no Go module.
 type facts struct {
-	// Labels of all its CustomResourceDefinitions, beside clusterctl's.
+	// Labels are on all its CustomResourceDefinitions, in addition to clusterctl's.
 	Labels map[string]string `json:"labels"`
-	// Kinds by group and version. A plural that cannot be guessed follows the kind, after a space.
+	// Kinds are by group and version. An irregular plural follows the kind, after a space.
 	Kinds map[string][]string `json:"kinds"`
-	// Global are the kinds whose objects have no namespace.
+	// Global are the cluster-scoped kinds.
 	Global []string `json:"global"`
-	// Hierarchy are the kinds that clusterctl moves with all that they own.
+	// Hierarchy are the kinds that clusterctl moves together with everything that they own.
 	Hierarchy []string `json:"hierarchy"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// notMoved is the group of ExtensionConfig, which stays where it is. The chart's roles grant list on it by themselves.
+// notMoved is the group of ExtensionConfig, which is not moved. The chart's roles already grant list on it.
 const notMoved = "runtime.cluster.x-k8s.io"
 
 // rule is a rule of the chart's value.

@@ -23,13 +23,13 @@ import (
 	"scute.dev/test/ports"
 )
 
-// WorkloadAPI is the author of writes that came through the API server of a workload cluster, whatever client called it.
+// WorkloadAPI is the author of writes through the API server of a workload cluster, whatever the client.
 const WorkloadAPI = "workload api"
 
 // Host is the address of every workload cluster's API server.
 const Host = "127.0.0.1"
 
-// Cloud holds the machines of all workload clusters, and what their API servers store.
+// Cloud has the machines of all workload clusters, and the content of their API servers.
 type Cloud struct {
 	backend inmemoryruntime.Manager
 	mux     *inmemoryserver.WorkloadClustersMux
@@ -45,7 +45,7 @@ type Cloud struct {
 	databases map[string]Database // of etcd members: "namespace/name node"
 }
 
-// Start makes an empty cloud. Workload clusters listen on the rest of the block; a port is never used twice.
+// Start starts an empty cloud. Workload clusters listen on the ports of the block. A port is never reused.
 func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -85,13 +85,13 @@ func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 	return c, nil
 }
 
-// Stop ends the API servers of all workload clusters and forgets everything.
+// Stop stops the API servers of all workload clusters and discards all data.
 func (c *Cloud) Stop(ctx context.Context) error {
 	defer c.cancel()
 	defer c.hosts.close()
 	var errs []error
 	for name := range c.mux.ListListeners() {
-		errs = append(errs, c.mux.StopListener(name)) // cuts watches, which Shutdown would wait for
+		errs = append(errs, c.mux.StopListener(name)) // ends watches, for which Shutdown would wait
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -102,10 +102,10 @@ func (c *Cloud) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Mux serves the APIs of the workload clusters.
+// Mux returns the server of the workload clusters' APIs.
 func (c *Cloud) Mux() *inmemoryserver.WorkloadClustersMux { return c.mux }
 
-// As returns the cloud as the given author sees it: what is written through it is in the journal under that name.
+// As returns the cloud for an author: the journal records writes through it with this name.
 func (c *Cloud) As(author string) inmemoryruntime.Manager {
 	return &stamped{Manager: c.backend, cloud: c, author: author}
 }

@@ -23,7 +23,7 @@ func TestJournalAndSnapshot(t *testing.T) {
 
 	blue, green := c.As("blue"), c.As("green")
 	blue.AddResourceGroup("fleet/prod")
-	green.AddResourceGroup("fleet/prod") // a side that takes over
+	green.AddResourceGroup("fleet/prod") // a side that takes over the cluster
 	machine := func() *cloudv1.CloudMachine { return &cloudv1.CloudMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"}} }
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	asBlue, asGreen := blue.GetResourceGroup("fleet/prod").GetClient(), green.GetResourceGroup("fleet/prod").GetClient()
@@ -33,21 +33,21 @@ func TestJournalAndSnapshot(t *testing.T) {
 	mark := c.Mark()
 
 	if err := asGreen.Create(ctx, machine()); err == nil {
-		t.Error("a machine was made twice")
+		t.Error("creating a machine twice succeeded, want an error")
 	}
 	must(t, asGreen.Patch(ctx, node, client.MergeFrom(node.DeepCopy()))) // changes nothing
 	if diff := first.Diff(snapshot(ctx, t, c)); len(diff) > 0 {
-		t.Errorf("nothing happened, but %v", diff)
+		t.Errorf("difference without a change = %v, want none", diff)
 	}
 	must(t, asGreen.Delete(ctx, machine()))
 	must(t, asBlue.Create(ctx, machine()))
 	diff := first.Diff(snapshot(ctx, t, c))
 	if len(diff) != 1 || diff[0][:len("replaced fleet/prod CloudMachine m")] != "replaced fleet/prod CloudMachine m" {
-		t.Errorf("a machine re-created at once under its old name: %v", diff)
+		t.Errorf("difference after a machine was recreated with the same name = %v, want it as replaced", diff)
 	}
 	green.DeleteResourceGroup("fleet/prod")
 	if left := snapshot(ctx, t, c); len(left) > 0 {
-		t.Errorf("the cluster is gone, but not %v", left)
+		t.Errorf("objects after the cluster was deleted = %v, want none", left)
 	}
 
 	got, err := c.Since(mark)
@@ -66,7 +66,7 @@ func TestJournalAndSnapshot(t *testing.T) {
 		t.Error(diff)
 	}
 	if r := got.Replacements(); len(r) != 3 {
-		t.Errorf("replacements: %v, want the last three writes", r)
+		t.Errorf("Replacements = %v, want the last three writes", r)
 	}
 }
 
@@ -77,13 +77,13 @@ func TestJournalForgetsTheOldest(t *testing.T) {
 		c.journal.add(Write{})
 	}
 	if _, err := c.Since(mark); err == nil {
-		t.Error("forgotten writes are passed over in silence")
+		t.Error("Since a forgotten write = nil, want an error")
 	}
 	if got, err := c.Since(c.Mark() - 1); err != nil || len(got) != 1 {
-		t.Errorf("the last write: %v, %v", got, err)
+		t.Errorf("Since the last write = %v, %v, want one write", got, err)
 	}
 	if kept := len(c.journal.writes); kept > 2*remembered {
-		t.Errorf("%d writes are kept", kept)
+		t.Errorf("%d writes are kept, want a bound", kept)
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// Database is what the etcd member of a node says of its database: bytes on disk, bytes in use, and its quota.
+// Database is what the etcd member of a node reports about its database: bytes on disk, bytes in use, and its quota.
 type Database struct {
 	Size, InUse, Quota int64
-	// Full: the alarm NOSPACE is raised for the member.
+	// Full means that the alarm NOSPACE is raised for the member.
 	Full bool
 }
 
-// SetDatabase has the etcd member on a node of a cluster say this of its database. The in-memory etcd has none.
+// SetDatabase sets what the etcd member on a node of a cluster reports about its database. The in-memory etcd has none.
 func (c *Cloud) SetDatabase(cluster, node string, d Database) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +32,7 @@ func (c *Cloud) database(cluster, node string) Database {
 	return c.databases[cluster+" "+node]
 }
 
-// Alarm lists the alarms of all members, as each member of a real etcd does.
+// Alarm returns the alarms of all members, as each member of a real etcd does.
 func (m *members) Alarm(ctx context.Context, _ *etcd.AlarmRequest) (*etcd.AlarmResponse, error) {
 	cluster := m.cloud.clusterOf(ctx)
 	status, err := m.status(ctx, cluster, called(ctx))

@@ -15,26 +15,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// MemberNameAnnotation of an etcd pod gives its member another name than that of its node.
+// MemberNameAnnotation on an etcd pod sets another name of its member than that of the node.
 const MemberNameAnnotation = "test.scute.dev/etcd-member-name"
 
-// EtcdMember is a member of a workload cluster's etcd as the cloud has it, also if scute cannot reach it.
+// EtcdMember is a member of a workload cluster's etcd as the cloud has it, even if scute cannot reach it.
 type EtcdMember struct {
 	Node string
-	// Name in the member list: its node's, but for a member with the annotation MemberNameAnnotation on its pod.
+	// Name is the name in the member list: the node's name, unless the pod has MemberNameAnnotation.
 	Name string
-	// ID differs for a member that was made again.
+	// ID changes if a member is recreated.
 	ID string
-	// Answers: this member answers requests.
+	// Answers reports whether the member answers requests.
 	Answers bool
-	// Votes: it answers, or did before it was silenced. A new machine that has not started is a learner.
+	// Votes reports whether the member answers, or did before it was silenced. A new machine that has not started is a
+	// learner.
 	Votes bool
-	// Leader: the last one to become leader.
+	// Leader reports whether the member was the last one to become the leader.
 	Leader bool
 }
 
-// Etcd returns the members that are in the member list of a workload cluster ("namespace/name"), by node. It costs no
-// call to anybody, and may be asked as often as one likes.
+// Etcd returns the members in the member list of a workload cluster ("namespace/name"), by node. It sends no requests,
+// so it may be called at any rate.
 func (c *Cloud) Etcd(ctx context.Context, cluster string) ([]EtcdMember, error) {
 	pods := &corev1.PodList{}
 	err := c.backend.GetResourceGroup(cluster).GetClient().List(ctx, pods,
@@ -49,7 +50,7 @@ func (c *Cloud) Etcd(ctx context.Context, cluster string) ([]EtcdMember, error) 
 		if _, removed := pod.Annotations[cloudv1.EtcdMemberRemoved]; removed {
 			continue
 		}
-		// The server breaks ties in the same way: the first in the list.
+		// The server breaks ties in the same way, in favour of the first in the list.
 		if t, err := time.Parse(time.RFC3339, pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName]); err == nil && t.After(since) {
 			leader, since = len(members), t
 		}
@@ -67,7 +68,7 @@ func (c *Cloud) Etcd(ctx context.Context, cluster string) ([]EtcdMember, error) 
 	return members, nil
 }
 
-// Quorum says whether a majority of the members that vote answer.
+// Quorum reports whether a majority of the voting members answers.
 func Quorum(members []EtcdMember) bool {
 	voters, answering := 0, 0
 	for _, m := range members {
@@ -81,8 +82,8 @@ func Quorum(members []EtcdMember) bool {
 	return 2*answering > voters
 }
 
-// SilenceEtcd cuts the etcd member on a node off from everybody; it stays in the member list. The provider, which would
-// bring it back, cannot see it either until WakeEtcd, or until its machine is deleted.
+// SilenceEtcd makes the etcd member on a node unreachable. It stays in the member list. The provider, which would
+// restore it, cannot see it either, until WakeEtcd or until its machine is deleted.
 func (c *Cloud) SilenceEtcd(cluster, node string) error {
 	pod := "etcd-" + node
 	c.hush(cluster, pod)
@@ -92,10 +93,10 @@ func (c *Cloud) SilenceEtcd(cluster, node string) error {
 	return nil
 }
 
-// WakeEtcd undoes SilenceEtcd: the provider brings the member back when it looks again.
+// WakeEtcd reverts SilenceEtcd: the provider restores the member with its next reconcile.
 func (c *Cloud) WakeEtcd(cluster, node string) { c.wake(cluster, "etcd-"+node) }
 
-// SilenceAPIServer ends the API server on a node for good. The cluster's API is served as long as another one is left.
+// SilenceAPIServer stops the API server on a node permanently. The cluster's API is served as long as another one runs.
 func (c *Cloud) SilenceAPIServer(cluster, node string) error {
 	pod := "kube-apiserver-" + node
 	c.hush(cluster, pod)
@@ -105,14 +106,14 @@ func (c *Cloud) SilenceAPIServer(cluster, node string) error {
 	return nil
 }
 
-// Served says whether somebody serves the API of a workload cluster. Whether etcd has its quorum is another question.
+// Served reports whether the API of a workload cluster is served. It does not consider the quorum of etcd.
 func (c *Cloud) Served(cluster string) bool {
 	address, known := c.mux.ListListeners()[cluster]
 	return known && !strings.HasSuffix(address, "(stopped)")
 }
 
-// KeepNodeDeleted keeps the provider from creating a Node again after it was deleted, as a kubelet creates its Node only when it
-// starts.
+// KeepNodeDeleted keeps the provider from recreating a Node that was deleted, because a kubelet creates its Node only
+// when it starts.
 func (c *Cloud) KeepNodeDeleted(cluster, node string) { c.hush(cluster, node) }
 
 func (c *Cloud) hush(cluster, pod string) {
@@ -129,7 +130,7 @@ func (c *Cloud) wake(cluster, pod string) {
 
 var errSilent = errors.New("the machine does not answer: one of its pods was silenced")
 
-// hidden says whether an author must not see an object: a pod that was silenced is none for the provider.
+// hidden reports whether an object is invisible for an author: the provider does not see silenced pods.
 func (c *Cloud) hidden(author, cluster string, object client.Object) bool {
 	if _, pod := object.(*corev1.Pod); !pod || author == WorkloadAPI {
 		return false

@@ -19,7 +19,7 @@ func TestQuorum(t *testing.T) {
 		"two silent and two newest": {[]EtcdMember{well, silent, silent, learner}, false},
 	} {
 		if got := Quorum(c.members); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+			t.Errorf("%s: Quorum = %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Verb is what a write did.
+// Verb is the verb of a write.
 type Verb string
 
 // The verbs of the journal.
@@ -19,9 +19,9 @@ const (
 	Delete Verb = "delete"
 )
 
-// Kinds that matter most to a witness.
+// The kinds that matter most to a witness.
 const (
-	clusterKind = "CloudCluster" // the place of one workload cluster as a whole
+	clusterKind = "CloudCluster" // one workload cluster as a whole
 	MachineKind = "CloudMachine"
 	NodeKind    = "Node"
 )
@@ -34,8 +34,8 @@ type Write struct {
 	Cluster string // workload cluster, "namespace/name"
 	Kind    string
 	Name    string // with its namespace in the workload cluster, if it has one
-	Changed bool   // false when it was refused or made no difference
-	Error   string // reason of the refusal, such as AlreadyExists
+	Changed bool   // false if it was refused or had no effect
+	Error   string // reason of the error, such as AlreadyExists
 }
 
 func (w Write) String() string {
@@ -49,7 +49,7 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s %s: %s %s %s of %s%s", w.Time.UTC().Format("15:04:05.000"), w.By, w.Verb, w.Kind, w.Name, w.Cluster, outcome)
 }
 
-// Journal is a list of writes in the order in which they were made.
+// Journal is a list of writes in their order.
 type Journal []Write
 
 // Where returns the writes for which keep is true.
@@ -63,8 +63,8 @@ func (j Journal) Where(keep func(Write) bool) Journal {
 	return kept
 }
 
-// Replacements returns the writes that made or removed machines, nodes or whole workload clusters: a good move between
-// two management clusters causes none.
+// Replacements returns the writes that created or deleted machines, nodes or whole workload clusters. A correct move
+// between two management clusters causes none.
 func (j Journal) Replacements() Journal {
 	return j.Where(func(w Write) bool {
 		return w.Changed && (w.Verb == Create || w.Verb == Delete) && slices.Contains([]string{clusterKind, MachineKind, NodeKind}, w.Kind)
@@ -83,7 +83,7 @@ func (j Journal) String() string {
 // Mark is a position in the journal.
 type Mark int
 
-// remembered bounds the memory of the journal; a cluster of five machines causes some hundreds of writes a minute.
+// remembered bounds the memory of the journal. A cluster of five machines causes some hundreds of writes per minute.
 const remembered = 1 << 18
 
 // recorder keeps the last writes.
@@ -104,15 +104,14 @@ func (r *recorder) add(w Write) {
 	r.writes = append(r.writes, w)
 }
 
-// Mark returns the present end of the journal, for a later Since.
+// Mark returns the current end of the journal, for a later Since.
 func (c *Cloud) Mark() Mark {
 	c.journal.mu.Lock()
 	defer c.journal.mu.Unlock()
 	return Mark(c.journal.forgotten + len(c.journal.writes))
 }
 
-// Since returns what was written after the mark; Since(0) is everything. It fails when so much was written since that
-// the beginning is forgotten.
+// Since returns the writes after the mark, or all for 0. It returns an error if the first of them are no longer kept.
 func (c *Cloud) Since(m Mark) (Journal, error) {
 	c.journal.mu.Lock()
 	defer c.journal.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 	"scute.dev/internal/podexec"
 )
 
-// kubelets are what the in-memory provider has none of: a port-forward and a command in a pod go through the kubelet of its
-// node, and end when that dies.
+// kubelets adds kubelets to the in-memory provider, which has none: a port-forward and a command in a pod use the
+// kubelet of the node, and end when it stops.
 type kubelets struct {
 	mu    sync.Mutex
 	dead  map[string]bool     // "namespace/name node"
-	conns map[net.Conn]string // upgraded connections, by the same
+	conns map[net.Conn]string // upgraded connections, with the same key as dead
 }
 
-// StopKubelet has nobody reach the pods on a node of a workload cluster ("namespace/name") through its API server: open
-// port-forwards end, and no new ones are made, nor commands run. What runs in the pods continues.
+// StopKubelet makes the pods on a node of a workload cluster ("namespace/name") unreachable through the API server:
+// open port-forwards end, and new ones and commands fail. The pods continue to run.
 func (c *Cloud) StopKubelet(cluster, node string) {
 	c.kubelets.mu.Lock()
 	defer c.kubelets.mu.Unlock()
@@ -39,15 +39,15 @@ func (c *Cloud) StopKubelet(cluster, node string) {
 	}
 }
 
-// StartKubelet undoes StopKubelet.
+// StartKubelet reverts StopKubelet.
 func (c *Cloud) StartKubelet(cluster, node string) {
 	c.kubelets.mu.Lock()
 	defer c.kubelets.mu.Unlock()
 	delete(c.kubelets.dead, cluster+" "+node)
 }
 
-// intercept puts handlers of the cloud's own before those of the in-memory provider's server. That has no place for them:
-// its server is a field that it does not export.
+// intercept adds the cloud's own handlers before those of the in-memory provider's server. It uses reflection, because
+// the server is an unexported field.
 func (c *Cloud) intercept(mux *inmemoryserver.WorkloadClustersMux) error {
 	field := reflect.ValueOf(mux).Elem().FieldByName("muxServer")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[http.Server]() {
@@ -58,7 +58,7 @@ func (c *Cloud) intercept(mux *inmemoryserver.WorkloadClustersMux) error {
 	return nil
 }
 
-// front serves what goes through a kubelet, and of etcd what the in-memory one leaves out.
+// front serves requests that use a kubelet, and the calls to etcd that the in-memory one does not implement.
 func (c *Cloud) front(next http.Handler) http.Handler {
 	members := newMembers(c)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func (c *Cloud) front(next http.Handler) http.Handler {
 			return
 		}
 		cluster := c.clusterOf(r.Context())
-		node := strings.TrimPrefix(pod, "etcd-") // the only pods whose ports and commands matter
+		node := strings.TrimPrefix(pod, "etcd-") // the ports and commands of other pods are not used
 		through := &upgraded{ResponseWriter: w, kubelets: &c.kubelets, node: cluster + " " + node}
 		defer through.over()
 		switch {
@@ -87,7 +87,7 @@ func (c *Cloud) front(next http.Handler) http.Handler {
 	})
 }
 
-// upgraded remembers the connection that a request took over, so that it ends with the kubelet.
+// upgraded records the connection that a request hijacks, so that it ends with the kubelet.
 type upgraded struct {
 	http.ResponseWriter
 	kubelets *kubelets
@@ -101,7 +101,7 @@ func (u *upgraded) dead() bool {
 	return u.kubelets.dead[u.node]
 }
 
-// Hijack is http.Hijacker's.
+// Hijack implements http.Hijacker.
 func (u *upgraded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
@@ -111,13 +111,13 @@ func (u *upgraded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	defer u.kubelets.mu.Unlock()
 	u.conn = conn
 	u.kubelets.conns[conn] = u.node
-	if u.kubelets.dead[u.node] { // it died meanwhile
+	if u.kubelets.dead[u.node] { // the kubelet stopped meanwhile
 		conn.Close()
 	}
 	return conn, rw, nil
 }
 
-// Flush is http.Flusher's.
+// Flush implements http.Flusher.
 func (u *upgraded) Flush() { _ = http.NewResponseController(u.ResponseWriter).Flush() }
 
 func (u *upgraded) over() {

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// members answer those calls to etcd to which the in-memory one says less than a real one: who answers, and where each
-// member listens.
+// members implements the calls to etcd for which the in-memory one returns less than a real one: which members answer,
+// and the addresses of the members.
 type members struct {
 	etcd.UnimplementedClusterServer
 	etcd.UnimplementedMaintenanceServer
@@ -38,7 +38,7 @@ func newMembers(c *Cloud) *members {
 	return m
 }
 
-// serve answers a request if it is one of these calls.
+// serve handles a request if it is one of these calls.
 func (m *members) serve(w http.ResponseWriter, r *http.Request) bool {
 	switch r.URL.Path {
 	case "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status", "/etcdserverpb.Maintenance/Alarm":
@@ -49,12 +49,12 @@ func (m *members) serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Status of the member that the call is for.
+// Status returns the status of the called member.
 func (m *members) Status(ctx context.Context, _ *etcd.StatusRequest) (*etcd.StatusResponse, error) {
 	return m.status(ctx, m.cloud.clusterOf(ctx), called(ctx))
 }
 
-// MemberList as the member has it that the call is for. Without quorum nobody can say what all members agree on.
+// MemberList returns the members as the called member knows them. A linearizable request fails without a quorum.
 func (m *members) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
 	cluster := m.cloud.clusterOf(ctx)
 	status, err := m.status(ctx, cluster, called(ctx))
@@ -97,19 +97,19 @@ func (m *members) status(ctx context.Context, cluster, node string) (*etcd.Statu
 	}, nil
 }
 
-// called is the node whose member a call is for: callers name its pod.
+// called returns the node of the called member. Clients name its pod as the authority.
 func called(ctx context.Context) string {
 	md, _ := metadata.FromIncomingContext(ctx)
 	return strings.TrimPrefix(strings.Join(md.Get(":authority"), ","), "etcd-")
 }
 
 func numberOf(m EtcdMember) uint64 {
-	id, _ := strconv.ParseUint(m.ID, 10, 64) // the provider wrote it
+	id, _ := strconv.ParseUint(m.ID, 10, 64) // the provider has written it
 	return id
 }
 
-// etcdctl is the command of that name, as far as anybody runs it: "endpoint status --write-out=json" and "move-leader". It
-// prints what the real one prints.
+// etcdctl implements the etcdctl commands that are used: "endpoint status --write-out=json" and "move-leader". Its
+// output is that of the real etcdctl.
 func (m *members) etcdctl(ctx context.Context, cluster string, command []string, stdout, stderr io.Writer) int {
 	flags, words := map[string]string{}, []string{}
 	for _, word := range command {
@@ -130,7 +130,7 @@ func (m *members) etcdctl(ctx context.Context, cluster string, command []string,
 	what := strings.Join(words, " ")
 	switch {
 	case node == "":
-		select { // nobody answers
+		select { // no member answers
 		case <-time.After(timeout):
 		case <-ctx.Done():
 		}
@@ -159,7 +159,7 @@ func (m *members) etcdctl(ctx context.Context, cluster string, command []string,
 	return 128
 }
 
-// at is the node whose member answers at a client URL, "" when none does.
+// at returns the node whose member answers at a client URL, or "".
 func (m *members) at(ctx context.Context, cluster, url string) string {
 	list, err := m.cloud.Etcd(ctx, cluster)
 	if err != nil {
@@ -173,7 +173,7 @@ func (m *members) at(ctx context.Context, cluster, url string) string {
 	return ""
 }
 
-// lead has a member lead from now on: this is how the in-memory etcd keeps it.
+// lead makes a member the leader, in the form in which the in-memory etcd stores it.
 func (m *members) lead(ctx context.Context, cluster, id string) error {
 	number, err := strconv.ParseUint(id, 16, 64)
 	if err != nil {
@@ -195,7 +195,7 @@ func (m *members) lead(ctx context.Context, cluster, id string) error {
 	return errors.New("etcdserver: bad leader transferee")
 }
 
-// clusterOf is the workload cluster whose server a request came to, "" when it is gone.
+// clusterOf returns the workload cluster whose server received a request, or "" if it no longer exists.
 func (c *Cloud) clusterOf(ctx context.Context) string {
 	local, ok := ctx.Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {

@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// clientPort is where an etcd member serves its clients.
+// clientPort is the port at which an etcd member serves its clients.
 const clientPort = "2379"
 
-// hosts gives every node an address. They are addresses of the loopback device, which Linux has many of: nothing listens
-// there before OpenClientPort.
+// hosts assigns an address to every node. The addresses are those of the loopback device, of which Linux has many. No
+// server listens there before OpenClientPort.
 type hosts struct {
-	network  string // the first two numbers of all of them, which no other cloud on this machine has
+	network  string // the first two numbers of all addresses; each cloud on this machine has its own
 	mu       sync.Mutex
 	of       map[string]string // "namespace/name node"
 	listener []net.Listener
 }
 
-// address of a node's machine.
+// address returns the address of a node's machine.
 func (c *Cloud) address(cluster, node string) string {
 	c.hosts.mu.Lock()
 	defer c.hosts.mu.Unlock()
@@ -34,7 +34,8 @@ func (c *Cloud) address(cluster, node string) string {
 
 func (h *hosts) address(n int) string { return fmt.Sprintf("%s.%d.%d", h.network, n/250, n%250+1) }
 
-// Addresses of the first thousand machines. They are this computer's, so scuted must be allowed each of them.
+// Addresses returns the addresses of the first thousand machines. They are addresses of this computer, so each must be
+// allowed for scuted.
 func (c *Cloud) Addresses() []string {
 	all := make([]string, 1000)
 	for i := range all {
@@ -47,8 +48,8 @@ func (c *Cloud) clientURL(cluster, node string) string {
 	return "https://" + net.JoinHostPort(c.address(cluster, node), clientPort)
 }
 
-// OpenClientPort has the etcd member of a node listen on the address of its machine, as a real one does, and returns the
-// address. It needs Linux.
+// OpenClientPort makes the etcd member of a node listen on the address of its machine, as a real one does, and returns
+// the address. It needs Linux.
 func (c *Cloud) OpenClientPort(cluster, node string) (string, error) {
 	address := c.address(cluster, node)
 	l, err := net.Listen("tcp", net.JoinHostPort(address, clientPort))
@@ -70,8 +71,8 @@ func (c *Cloud) OpenClientPort(cluster, node string) (string, error) {
 	return address, nil
 }
 
-// join passes a connection on to the server of all members, which tells them apart by the name that the caller gives. One
-// that does not answer takes none.
+// join forwards a connection to the server of all members, which distinguishes them by the name that the client sends.
+// It closes the connection if the member does not answer.
 func (c *Cloud) join(conn net.Conn, cluster, node string) {
 	defer conn.Close()
 	server := strings.TrimPrefix(c.mux.ListListeners()[cluster], "https://")

@@ -14,12 +14,11 @@ import (
 	inmemoryclient "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/client"
 )
 
-// Snapshot is the identity of everything in the cloud: what it is called -> which one it is. Two snapshots are equal
-// exactly if nothing was made, removed or replaced in between (a change of content does not count, except that of a
-// machine).
+// Snapshot maps the name of each object in the cloud to its identity. Two snapshots are equal if and only if nothing
+// was created, deleted or replaced in between. Changes of the content do not count, except those of a machine.
 type Snapshot map[string]string
 
-// Snapshot reads the cloud. It is not atomic over several workload clusters.
+// Snapshot reads the cloud. It is not atomic across several workload clusters.
 func (c *Cloud) Snapshot(ctx context.Context) (Snapshot, error) {
 	s := Snapshot{}
 	for _, cluster := range c.Clusters() {
@@ -27,7 +26,7 @@ func (c *Cloud) Snapshot(ctx context.Context) (Snapshot, error) {
 		for _, gvk := range c.kinds() {
 			if err := s.add(ctx, cluster, gvk, objects); err != nil {
 				if !slices.Contains(c.Clusters(), cluster) {
-					break // deleted while we read
+					break // deleted during the read
 				}
 				return nil, fmt.Errorf("reading the %s objects of %s in the cloud: %w", gvk.Kind, cluster, err)
 			}
@@ -40,7 +39,7 @@ func (s Snapshot) add(ctx context.Context, cluster string, gvk schema.GroupVersi
 	if gvk.Kind == MachineKind {
 		return s.addMachines(ctx, cluster, objects)
 	}
-	// Patched objects are stored untyped, which a typed list cannot hold.
+	// Patched objects are stored untyped and do not fit into a typed list.
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err := objects.List(ctx, list); err != nil {
@@ -60,7 +59,8 @@ func (s Snapshot) add(ctx context.Context, cluster string, gvk schema.GroupVersi
 	return nil
 }
 
-// addMachines tells machines apart by more than whole seconds: one re-created at once under its old name is another.
+// addMachines identifies machines by more than the second of their creation, so that a machine that was recreated at
+// once with the same name is a different one.
 func (s Snapshot) addMachines(ctx context.Context, cluster string, objects inmemoryclient.Client) error {
 	list := &cloudv1.CloudMachineList{}
 	if err := objects.List(ctx, list); err != nil {
@@ -91,7 +91,7 @@ func (c *Cloud) Machines(ctx context.Context, cluster string) ([]string, error) 
 	return names, nil
 }
 
-// kinds returns every kind that the cloud can hold, in order.
+// kinds returns every kind that the cloud can have, in order.
 func (c *Cloud) kinds() []schema.GroupVersionKind {
 	known := c.backend.GetScheme().AllKnownTypes()
 	var kinds []schema.GroupVersionKind
@@ -104,7 +104,7 @@ func (c *Cloud) kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// String writes one line per object, in order; equal snapshots give equal strings.
+// String returns one line per object, in order. Equal snapshots have equal strings.
 func (s Snapshot) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -113,7 +113,8 @@ func (s Snapshot) String() string {
 	return b.String()
 }
 
-// Diff returns one line per object that was made, removed or replaced on the way from s to later; none if they agree.
+// Diff returns one line per object that was created, deleted or replaced between s and later, and none if they are
+// equal.
 func (s Snapshot) Diff(later Snapshot) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {

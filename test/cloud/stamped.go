@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// stamped is the backend as one author sees it. The backend's own informers do not report deletions and do not know
-// who writes, therefore the journal is kept here, at the only door that all writers use.
+// stamped is the backend for one author. It writes the journal, because the backend's own informers report neither
+// deletions nor the author of a write.
 type stamped struct {
 	inmemoryruntime.Manager
 	cloud  *Cloud
 	author string
 }
 
-// AddResourceGroup makes the place for one workload cluster, named "namespace/name"; it does nothing if that exists.
+// AddResourceGroup creates the storage of one workload cluster, "namespace/name", unless it exists.
 func (s *stamped) AddResourceGroup(name string) {
 	s.cloud.mu.Lock()
 	defer s.cloud.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *stamped) AddResourceGroup(name string) {
 	}
 }
 
-// DeleteResourceGroup removes everything that belongs to one workload cluster.
+// DeleteResourceGroup deletes everything of one workload cluster.
 func (s *stamped) DeleteResourceGroup(name string) {
 	s.cloud.mu.Lock()
 	defer s.cloud.mu.Unlock()
@@ -69,7 +69,7 @@ type stampedClient struct {
 
 func (c *stampedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object) error {
 	if _, node := obj.(*corev1.Node); node && c.group.author != WorkloadAPI && c.group.cloud.silenced(c.group.cluster, key.Name) {
-		return nil // the provider would create it again
+		return nil // otherwise the provider would create it again
 	}
 	if err := c.Client.Get(ctx, key, obj); err != nil {
 		return err
@@ -103,13 +103,13 @@ func (c *stampedClient) Patch(ctx context.Context, obj client.Object, patch clie
 func (c *stampedClient) Delete(ctx context.Context, obj client.Object) error {
 	err := c.Client.Delete(ctx, obj)
 	if _, pod := obj.(*corev1.Pod); pod && c.group.author != WorkloadAPI {
-		c.group.cloud.wake(c.group.cluster, obj.GetName()) // its machine goes
+		c.group.cloud.wake(c.group.cluster, obj.GetName()) // its machine is deleted
 	}
 	c.record(Delete, obj, err == nil, err)
 	return err
 }
 
-// version returns the resource version of what is stored now, "" if there is nothing.
+// version returns the resource version of the stored object, or "".
 func (c *stampedClient) version(ctx context.Context, obj client.Object) string {
 	gvk, err := apiutil.GVKForObject(obj, c.group.GetScheme())
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Collector has the spans that arrived. It can be started and stopped again and again, and keeps them.
+// Collector stores the spans that arrive. It can be stopped and restarted, and keeps them.
 type Collector struct {
-	// Address is where it takes OTLP over gRPC.
+	// Address is the address at which it receives OTLP over gRPC.
 	Address string
 
 	running receiver.Traces
@@ -28,13 +28,13 @@ type Collector struct {
 	spans   []ptrace.Span
 }
 
-// host is a collector of one component.
+// host is a collector with one component.
 type host struct{}
 
 // GetExtensions implements component.Host.
 func (host) GetExtensions() map[component.ID]component.Component { return nil }
 
-// Start begins to take spans.
+// Start starts to receive spans.
 func (c *Collector) Start(ctx context.Context) error {
 	factory := otlpreceiver.NewFactory()
 	config, ok := factory.CreateDefaultConfig().(*otlpreceiver.Config)
@@ -58,7 +58,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends it: nothing listens any more.
+// Stop stops the receiver.
 func (c *Collector) Stop(ctx context.Context) error { return c.running.Shutdown(ctx) }
 
 func (c *Collector) take(_ context.Context, traces ptrace.Traces) error {
@@ -76,7 +76,7 @@ func (c *Collector) take(_ context.Context, traces ptrace.Traces) error {
 	return nil
 }
 
-// Spans are those that arrived until now, in their order.
+// Spans returns the spans that have arrived so far, in order.
 func (c *Collector) Spans() []ptrace.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

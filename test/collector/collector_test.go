@@ -23,14 +23,14 @@ import (
 	"scute.dev/test/ports"
 )
 
-// sent is what a span is compared by.
+// sent has the fields of a span that are compared.
 type sent struct {
 	Trace, Parent, Name string
 	Start, End          int64
 	Failed              bool
 }
 
-// histories are what real runs, moves and remediations wrote, many of them killed on the way.
+// histories appends the histories of real runs, moves and remediations, many of them with kills, to a log.
 func histories(t *testing.T, log *eventlog.Log) (head uint64) {
 	t.Helper()
 	for kind, folder := range map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.KindRun: "workflow", eventlog.KindRemediation: "remediator"} {
@@ -53,8 +53,8 @@ func histories(t *testing.T, log *eventlog.Log) (head uint64) {
 	return head
 }
 
-// TestHistories sends the spans of real histories to the receiver of the OpenTelemetry Collector, which is away in between, from deliveries that
-// end and begin again: what arrives is what the log has, with the identifiers that follow from it.
+// TestHistories sends the spans of real histories to the receiver of the OpenTelemetry Collector, with deliveries that
+// stop and restart, and a receiver that is down for some time. Exactly the spans of the log arrive, with its IDs.
 func TestHistories(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	log := logtest.Open(t)
@@ -76,7 +76,7 @@ func TestHistories(t *testing.T) {
 				default:
 				}
 			},
-			GivenUp: func(n int, err error) { t.Errorf("%d spans are refused: %v", n, err) },
+			GivenUp: func(n int, err error) { t.Errorf("%d spans were refused: %v", n, err) },
 		}
 		running, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
@@ -86,7 +86,7 @@ func TestHistories(t *testing.T) {
 		return d, stop
 	}
 	_, stop := deliver()
-	<-away // nobody is there yet
+	<-away // the receiver does not run yet
 	stop()
 	harness.Must(t, c.Start(ctx))
 	_, stop = deliver()
@@ -126,9 +126,9 @@ func TestHistories(t *testing.T) {
 	})
 	harness.Must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" || len(want) < 100 {
-		t.Errorf("%d spans (-of the log +arrived):\n%s", len(want), diff)
+		t.Errorf("%d spans, want at least 100 (-of the log +arrived):\n%s", len(want), diff)
 	}
-	t.Logf("%d spans of %d commits, %d arrived in all", len(want), head, len(c.Spans()))
+	t.Logf("%d spans of %d commits, %d spans arrived in all", len(want), head, len(c.Spans()))
 }
 
 func fewer(c *collector.Collector, n int) string {

@@ -1,4 +1,4 @@
 // Package collector runs the OpenTelemetry Collector's OTLP receiver and stores the received spans.
 //
-// What never may live here: what scute's spans have to be.
+// It must not contain what scute's spans have to look like.
 package collector

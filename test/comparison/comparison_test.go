@@ -46,14 +46,14 @@ func TestSlower(t *testing.T) {
 		return c.Slower(30 * time.Second)
 	}
 	if got := of(10*time.Second, 40*time.Second); got != "" {
-		t.Errorf("one turn longer: %q", got)
+		t.Errorf("Slower for one turn longer = %q, want none", got)
 	}
 	if got := of(10*time.Second, 41*time.Second); !strings.Contains(got, "31s longer") {
-		t.Errorf("more than one turn longer: %q", got)
+		t.Errorf("Slower for more than one turn longer = %q, want 31s", got)
 	}
 	stuck := Case{Plain: Outcome{After: time.Second}, Scute: Outcome{End: "replaced", After: time.Hour}}
 	if got := stuck.Slower(time.Second); got != "" {
-		t.Errorf("the plain one does not end: %q", got)
+		t.Errorf("Slower if the plain system does not end = %q, want none", got)
 	}
 }
 
@@ -97,10 +97,10 @@ Text.
 	}
 	for text, n := range map[string]int{"### Cluster API v1\n": 1, "### Cluster API v2\n": 1, "| two (R2)": 1, "| ten (R10) | **not repaired** | not within 60 s | - | replaced | 1 s | 3 |\n": 1, "| b |": 2, "\nMore.\n": 1} {
 		if got := strings.Count(again, text); got != n {
-			t.Errorf("%q is %d times in the page, want %d:\n%s", text, got, n, again)
+			t.Errorf("%q occurs %d times in the page, want %d:\n%s", text, got, n, again)
 		}
 	}
 	if _, err := Write(strings.Replace(first, "<!-- end of", "<!-- no end of", 1), "v1", cases); err == nil {
-		t.Error("a page without the end of its table was taken")
+		t.Error("Write of a page without the end of its table = nil, want an error")
 	}
 }

@@ -7,46 +7,47 @@ import (
 	"strings"
 )
 
-// Sides is what two management clusters have of the objects that are moved.
+// Sides is the state of the moved objects on two management clusters.
 type Sides struct {
 	// Source and Target are numbers of objects.
 	Source, Target int
-	// SourcePaused and TargetPaused: something of it is paused there, or has a mark of a move.
+	// SourcePaused and TargetPaused mean that some object is paused there, or has an annotation of a move.
 	SourcePaused, TargetPaused bool
-	// Missing objects are on neither side. New ones were there on neither side before the move.
+	// Missing is the number of objects that are on neither side, New of those that did not exist before the move.
 	Missing, New int
 }
 
-// whole says whether every object is on exactly one side and nothing is paused.
+// whole reports whether every object is on exactly one side and nothing is paused.
 func (s Sides) whole() bool {
 	return s.Missing == 0 && s.New == 0 && (s.Source == 0) != (s.Target == 0) && !s.SourcePaused && !s.TargetPaused
 }
 
-// Ending is what one program made of a move that it was killed in.
+// Ending is the result of one program for a move during which it was killed.
 type Ending struct {
-	// Left is what the process left behind.
+	// Left is the state that the killed process left behind.
 	Left Sides
-	// Again is the result of the same command, or of the next process, and Then what the sides had after it.
+	// Again is the result of the same command, or of the next process. Then is the state after it.
 	Again string
 	Then  Sides
-	// ByHand is what was done by hand, and its result; empty if nothing was.
+	// ByHand describes what was done manually and its result. It is empty if nothing was.
 	ByHand string
-	// End is what the sides had in the end.
+	// End is the final state.
 	End Sides
-	// Made and Removed are numbers of machines in the cloud: a move makes and removes none.
+	// Made and Removed are numbers of machines in the cloud. A move creates and deletes none.
 	Made, Removed int
 }
 
-// Whole says whether the move has ended without harm: every object on exactly one side, nothing paused, no machine touched.
+// Whole reports whether the move ended without damage: every object is on exactly one side, nothing is paused, and no
+// machine was created or deleted.
 func (e *Ending) Whole() bool { return e.End.whole() && e.Made == 0 && e.Removed == 0 }
 
-// Crash is one moment in which the process of a move is killed, and what two programs made of it.
+// Crash is one moment at which the process of a move is killed, and the results of two programs.
 type Crash struct {
 	Name              string
 	Clusterctl, Scute Ending
 }
 
-// Worse says in what the end with scute is worse than that of a move that nobody disturbed; nothing if in nothing.
+// Worse returns in which respects the result with scute is worse than that of an undisturbed move.
 func (c *Crash) Worse() []string {
 	var worse []string
 	add := func(is bool, format string, values ...any) {
@@ -65,7 +66,7 @@ func (c *Crash) Worse() []string {
 	return worse
 }
 
-// crashTable has two lines for each crash, in the order of their names.
+// crashTable returns a table with two lines for each crash, sorted by name.
 func crashTable(version string, crashes []Crash) string {
 	crashes = slices.Clone(crashes)
 	slices.SortFunc(crashes, func(a, b Crash) int { return strings.Compare(a.Name, b.Name) })

@@ -33,7 +33,7 @@ func TestWorseAfterACrash(t *testing.T) {
 				t.Error(diff)
 			}
 			if c.scute.Again == "Succeeded" && c.scute.ByHand == "" && c.scute.Whole() != (len(got) == 0) {
-				t.Errorf("Whole is %t", c.scute.Whole())
+				t.Errorf("Whole = %t, want the opposite", c.scute.Whole())
 			}
 		})
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// table has a line for each case: those of the findings in their order, then the others by name.
+// table returns a table with one line for each case: first those with a row of the findings, in their order, then the
+// others by name.
 func table(version string, cases []Case) string {
 	cases = slices.Clone(cases)
 	slices.SortFunc(cases, func(a, b Case) int {
@@ -34,7 +35,7 @@ func (c *Case) title() string {
 	return c.Name
 }
 
-// cells are those of the page where the case has not run.
+// cells returns the cells of a line. For a case that has not run they are those of the page.
 func (c *Case) cells() string {
 	if c.Kept != "" {
 		return c.Kept
@@ -42,7 +43,7 @@ func (c *Case) cells() string {
 	return c.Plain.cells() + " | " + c.Scute.cells()
 }
 
-// keep returns the cases of a page beside those that have run.
+// keep adds the cases of a page that have not run to those that have.
 func keep(page string, cases []Case) []Case {
 	for line := range strings.Lines(page) {
 		title, cells, row := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |\n"), " | ")
@@ -78,12 +79,14 @@ func (o *Outcome) cells() string {
 	return strings.Join([]string{end, after, members}, " | ")
 }
 
-// marks of the part of a page that a target of make writes. A page may have one for each version.
+// marks returns the lines around the part of a page that a make target writes. A page may have one part for each
+// version.
 func marks(target, version string) (begin, end string) {
 	return "<!-- make " + target + " writes this: Cluster API " + version + " -->\n", "<!-- end of Cluster API " + version + " -->\n"
 }
 
-// Write returns a page with the table of these cases in the place of the one of the same version, or at its end. The rows of other cases stay.
+// Write returns the page with the table of these cases. It replaces the table of the same version, or is appended. The
+// rows of other cases stay.
 func Write(page, version string, cases []Case) (string, error) {
 	begin, end := marks("comparison", version)
 	_, now, _ := strings.Cut(page, begin)
@@ -91,12 +94,12 @@ func Write(page, version string, cases []Case) (string, error) {
 	return place(page, "comparison", version, table(version, keep(now, cases)))
 }
 
-// WriteCrashes is Write for the table of these crashes.
+// WriteCrashes writes a table of crashes, like Write.
 func WriteCrashes(page, version string, crashes []Crash) (string, error) {
 	return place(page, "comparison-move", version, crashTable(version, crashes))
 }
 
-// place puts a table between the marks of a page.
+// place writes a table between the marks of a page.
 func place(page, target, version, table string) (string, error) {
 	begin, end := marks(target, version)
 	block := begin + "\n" + table + "\n" + end

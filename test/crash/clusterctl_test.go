@@ -21,12 +21,12 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// clusterctlMove is the argument with which this program is `clusterctl move`: a program of cmd/clusterctl is not linked, because
-// the library does all of it but read the flags.
+// clusterctlMove is the argument with which this program runs `clusterctl move`. clusterctl's library does everything
+// except reading the flags, so its command is not linked.
 const clusterctlMove = "clusterctl-move"
 
-// move is that command, in the words of its library. It gets two kubeconfigs, the namespace, and a folder without a
-// configuration of clusterctl.
+// move runs `clusterctl move` with clusterctl's library. Its arguments are two kubeconfigs, the namespace, and a folder
+// without a configuration of clusterctl.
 func move(ctx context.Context, args []string) error {
 	if err := os.Setenv("XDG_CONFIG_HOME", args[3]); err != nil {
 		return err
@@ -41,7 +41,7 @@ func move(ctx context.Context, args []string) error {
 	})
 }
 
-// The moments in which clusterctl dies.
+// The moments at which clusterctl is killed.
 
 func creating(namespace string) death {
 	return death{nth: 5, is: func(r *http.Request, _ string) bool {
@@ -49,12 +49,12 @@ func creating(namespace string) death {
 	}}
 }
 
-// deleting is when the Machine of the worker is gone, and its MachineSet is not.
+// deleting returns the moment after the worker's Machine was deleted and before its MachineSet is.
 func deleting(string) death {
 	return death{source: true, nth: 7, is: func(r *http.Request, _ string) bool { return r.Method == http.MethodDelete }}
 }
 
-// releasing is after the deletion of an object was asked for, and before its finalizers are removed.
+// releasing returns the moment after the deletion of an object was requested and before its finalizers are removed.
 func releasing(string) death {
 	return death{source: true, before: true, nth: 1, is: func(r *http.Request, body string) bool {
 		return r.Method == http.MethodPatch && strings.Contains(body, `"finalizers":[]`)
@@ -67,7 +67,7 @@ func resuming(string) death {
 	}}
 }
 
-// command is `clusterctl move` of one namespace.
+// command runs `clusterctl move` for one namespace.
 type command struct {
 	namespace, folder string
 	runs              int
@@ -85,10 +85,10 @@ func (c *command) start(from kubeconfigs) (*process.Process, error) {
 	})
 }
 
-// succeeded is how the words for a command begin that ended well, in its own view.
+// succeeded is the prefix of the result of a command that exited successfully.
 const succeeded = "exit status 0"
 
-// run returns how it ended, as a user reads it. It is killed when the user is no longer patient.
+// run runs the command and returns the result that a user sees. It kills the command after the user's patience.
 func (c *command) run(ctx context.Context) (string, error) {
 	p, err := c.start(kubeconfigs{shared.blue.Side.KubeconfigPath(), shared.green.Side.KubeconfigPath()})
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *command) run(ctx context.Context) (string, error) {
 	return fmt.Sprintf("exit status %d after %s: %s", p.ExitCode(), took, lastLine(p.Log())), nil
 }
 
-// lastLine is the first line of the last error in a log, as a table can hold it.
+// lastLine returns the first line of the last error in a log, short enough for a table.
 func lastLine(path string) string {
 	const most = 240
 	text, err := os.ReadFile(path)
@@ -128,7 +128,7 @@ func lastLine(path string) string {
 	return line
 }
 
-// playClusterctl kills clusterctl, runs it again, and then does what a user can do who goes by what it says.
+// playClusterctl kills clusterctl, runs it again, and then does what a user can do according to its output.
 func (c *crashed) playClusterctl(ctx context.Context, k *killer) (e comparison.Ending, err error) {
 	cmd := &command{namespace: c.namespace, folder: shared.bed.Logs()}
 	if k.victim, err = cmd.start(k.from); err != nil {
@@ -151,7 +151,7 @@ func (c *crashed) playClusterctl(ctx context.Context, k *killer) (e comparison.E
 	}
 	within := settles()
 	if !strings.HasPrefix(e.Again, succeeded) {
-		within = 0 // it changed nothing, or all that it could
+		within = 0 // it changed nothing, or everything that it could
 	}
 	if e.Then, err = c.settled(ctx, &e, within); err != nil || e.Whole() {
 		return e, err
@@ -163,8 +163,8 @@ func (c *crashed) playClusterctl(ctx context.Context, k *killer) (e comparison.E
 	return e, err
 }
 
-// byHand lifts the pause on the side that still has the Cluster, waits until its controllers have heard of it, and runs the command
-// again if that side is the source. It returns what was done, and the result of the command.
+// byHand removes the pause on the side that has the Cluster, and waits until the Cluster's controller has noticed. If
+// this side is the source, it runs the command again. It returns what was done, and the command's result.
 func (c *crashed) byHand(ctx context.Context, cmd *command) (string, error) {
 	source, err := c.has(ctx, shared.blue.Side)
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *crashed) byHand(ctx context.Context, cmd *command) (string, error) {
 	return did + "; then " + came, err
 }
 
-// has says whether a side has the Cluster.
+// has reports whether a side has the Cluster.
 func (c *crashed) has(ctx context.Context, side *testbed.Side) (bool, error) {
 	err := side.Client().Get(ctx, c.key(), &clusterv1.Cluster{})
 	return err == nil, client.IgnoreNotFound(err)
@@ -206,7 +206,7 @@ func (c *crashed) lift(ctx context.Context, side *testbed.Side, name string) (st
 	return name + " unpaused", c.noticed(ctx, side)
 }
 
-// noticed waits until the Cluster's controller says that it is not paused, or until a user would not wait any longer.
+// noticed waits until the Cluster's condition Paused is False, or until a user would give up.
 func (c *crashed) noticed(ctx context.Context, side *testbed.Side) error {
 	for until := time.Now().Add(settles()); time.Now().Before(until); {
 		cluster := &clusterv1.Cluster{}

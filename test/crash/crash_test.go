@@ -17,10 +17,11 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// writeTo is the page that `make comparison-move` writes the table into.
+// writeTo is the page into which `make comparison-move` writes the table.
 var writeTo = flag.String("comparison", "", "write the table of TestClusterctlCrashes into this page; all cases must run") //nolint:gochecknoglobals // a flag
 
-// patience is how long somebody waits for a command of clusterctl. For the table it is longer than clusterctl tries anything again.
+// patience returns how long a user waits for a clusterctl command. For the table it is longer than any of clusterctl's
+// retries.
 func patience() time.Duration {
 	if *writeTo != "" {
 		return 10 * time.Minute
@@ -28,10 +29,10 @@ func patience() time.Duration {
 	return 15 * time.Second
 }
 
-// settles is how long clusters are given to come to rest after a command has ended.
+// settles returns how long clusters may take to settle after a command has exited.
 func settles() time.Duration { return min(patience(), time.Minute) }
 
-// moment is one in which a move dies: in clusterctl, and in scute by the fault points of test/cmd/faultd.
+// moment is a moment at which a move is killed: in clusterctl, and in scute at a fault point of test/cmd/faultd.
 type moment struct {
 	words      string
 	clusterctl func(namespace string) death
@@ -42,7 +43,7 @@ func moments() map[string]moment {
 	return map[string]moment{
 		"creating": {"1 while creating on the target", creating, func(_, target string) string { return "after 5 POST " + target + "/" }},
 		"deleting": {"2 while deleting at the source", deleting, func(source, _ string) string { return "after 7 DELETE " + source + "/" }},
-		// clusterctl deletes and then removes the finalizers, scute the other way round.
+		// clusterctl deletes and then removes the finalizers. scute does so in the opposite order.
 		"releasing": {"3 between the two writes that remove one object at the source", releasing, func(source, _ string) string {
 			return "before 1 DELETE " + source + "/.*/devmachines/"
 		}},
@@ -52,8 +53,8 @@ func moments() map[string]moment {
 	}
 }
 
-// TestClusterctlCrashes kills moves with SIGKILL at four moments, of clusterctl and of scute. With scute each ends as if nobody had
-// disturbed it, and nobody has to do anything.
+// TestClusterctlCrashes kills moves of clusterctl and of scute with SIGKILL at four moments. With scute, each move
+// completes without any intervention.
 func TestClusterctlCrashes(t *testing.T) {
 	ctx := harness.Deadline(t, 2*patience()+10*time.Minute)
 	all := moments()
@@ -88,7 +89,7 @@ func TestClusterctlCrashes(t *testing.T) {
 			t.Logf("clusterctl: %+v", c.Clusterctl)
 			t.Logf("scute: %+v", c.Scute)
 			for _, worse := range c.Worse() {
-				t.Errorf("with scute: %s", worse)
+				t.Errorf("worse with scute: %s", worse)
 			}
 		})
 		table = append(table, *c)
@@ -97,7 +98,7 @@ func TestClusterctlCrashes(t *testing.T) {
 		return
 	}
 	if len(table) != len(all) {
-		t.Fatalf("%d of %d crashes were played: there is no table without all", len(table), len(all))
+		t.Fatalf("%d of %d crashes ran; the table needs all", len(table), len(all))
 	}
 	modules, err := assets.FindModules(ctx)
 	harness.Must(t, err)
@@ -108,7 +109,7 @@ func TestClusterctlCrashes(t *testing.T) {
 	harness.Must(t, os.WriteFile(*writeTo, []byte(text), 0o600))
 }
 
-// prepare makes the cluster at the source.
+// prepare creates the cluster at the source.
 func (c *crashed) prepare(ctx context.Context) error {
 	if _, err := shared.blue.Side.CreateCluster(ctx, testbed.Tiny(c.namespace, clusterName)); err != nil {
 		return err

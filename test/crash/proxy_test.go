@@ -23,26 +23,26 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// death is the write at which a process dies.
+// death is the write at which a process is killed.
 type death struct {
-	source bool // it is a write to the source
-	before bool // it is not sent; else it was done
+	source bool // the write goes to the source
+	before bool // kill before the write is sent, not after it
 	nth    int
 	is     func(r *http.Request, body string) bool
 }
 
-// killer sits between a process and the two API servers, and kills it with SIGKILL at a write.
+// killer is a proxy between a process and the two API servers that kills the process with SIGKILL at a write.
 type killer struct {
 	at     death
 	from   kubeconfigs
-	begun  chan struct{} // closed when victim is set
+	begun  chan struct{} // closed after victim was set
 	victim *process.Process
 
 	mu   sync.Mutex
 	seen int
 }
 
-// kubeconfigs are of two reverse proxies that have the administrator's permissions.
+// kubeconfigs are paths of kubeconfigs for two reverse proxies that have the administrator's permissions.
 type kubeconfigs struct{ source, target string }
 
 func newKiller(t *testing.T, at death) *killer {
@@ -52,7 +52,7 @@ func newKiller(t *testing.T, at death) *killer {
 	return k
 }
 
-// proxy returns the path of a kubeconfig.
+// proxy starts a reverse proxy to a side and returns the path of its kubeconfig.
 func (k *killer) proxy(t *testing.T, side *testbed.Side, source bool) string {
 	t.Helper()
 	to, err := url.Parse(side.Config().Host)
@@ -95,10 +95,10 @@ func (k *killer) proxy(t *testing.T, side *testbed.Side, source bool) string {
 	return path
 }
 
-// last marks the request of the write after which the process dies.
+// last is the context key of the request after which the process is killed.
 type last struct{}
 
-// chosen says whether this write is the one.
+// chosen reports whether the process must be killed at this write.
 func (k *killer) chosen(r *http.Request, source bool) bool {
 	content, err := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(content))

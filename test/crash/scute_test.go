@@ -14,10 +14,10 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// rests is how long a cluster has to come to rest after its Move is over, on a machine of any speed.
+// rests is how long a cluster may take to settle after its Move, also on a slow machine.
 const rests = 5 * time.Minute
 
-// playScute has one daemon bring each move to the moment in which it dies, kills it, and starts the next one.
+// playScute holds every move in one daemon at its moment, kills the daemon, and starts the next one.
 func playScute(ctx context.Context, t *testing.T, cases map[string]moment, of map[string]*crashed) map[string]comparison.Ending {
 	t.Helper()
 	host := func(on *scuted.Installation) string { return strings.TrimPrefix(on.Side.Config().Host, "https://") }
@@ -68,13 +68,13 @@ func playScute(ctx context.Context, t *testing.T, cases map[string]moment, of ma
 	return endings
 }
 
-// said is where a move is. It fails the test where the move is over before it was to die.
+// said returns the message of a move. It fails the test if the move has already ended.
 func said(ctx context.Context, t *testing.T, c *crashed) string {
 	t.Helper()
 	m, err := shared.blue.Wait(ctx, c.namespace, "go", func(*v1alpha1.Move) bool { return true })
 	harness.Must(t, err)
 	if scuted.Over(m) {
-		t.Fatalf("%s is over before it was to die: %s: %s", c.namespace, m.Status.Phase, m.Status.Message)
+		t.Fatalf("%s ended before it was killed: %s: %s", c.namespace, m.Status.Phase, m.Status.Message)
 	}
 	return m.Status.Message
 }

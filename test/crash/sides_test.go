@@ -10,29 +10,29 @@ import (
 	"scute.dev/test/inventory"
 )
 
-// clusterName and className are those of the cluster that is moved, and of its class.
+// clusterName and className are the names of the moved cluster and of its class.
 const (
 	clusterName = "tiny"
 	className   = "in-memory"
 )
 
-// crashed is a cluster whose move dies. It has a namespace to itself.
+// crashed is a cluster whose move is killed. It has its own namespace.
 type crashed struct {
 	namespace string
-	before    []string // the objects
+	before    []string // names of the objects before the move
 	mark      cloud.Mark
 }
 
 func newCrashed(namespace string) *crashed { return &crashed{namespace: namespace} }
 
-// remember what there is before the move.
+// remember records the objects before the move.
 func (c *crashed) remember(ctx context.Context) error {
 	source, err := inventory.Take(ctx, shared.blue.Side, c.namespace)
 	c.before, c.mark = source.Names, shared.bed.Cloud().Mark()
 	return err
 }
 
-// sides is what the two management clusters have of it now.
+// sides returns what the two management clusters have of the cluster now.
 func (c *crashed) sides(ctx context.Context) (s comparison.Sides, err error) {
 	source, err := inventory.Take(ctx, shared.blue.Side, c.namespace)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *crashed) sides(ctx context.Context) (s comparison.Sides, err error) {
 	return s, nil
 }
 
-// count is how many names of one list are not in the other one.
+// count returns the number of names that are in one list but not in the other.
 func count(of, in []string) int {
 	n := 0
 	for _, name := range of {
@@ -65,7 +65,7 @@ func count(of, in []string) int {
 	return n
 }
 
-// settled looks until the move has ended without harm, and if it does not, for so long.
+// settled polls the result until the move has completed without damage, or until the time is up.
 func (c *crashed) settled(ctx context.Context, e *comparison.Ending, within time.Duration) (comparison.Sides, error) {
 	until := time.Now().Add(within)
 	for {
@@ -85,7 +85,7 @@ func (c *crashed) settled(ctx context.Context, e *comparison.Ending, within time
 	}
 }
 
-// machines counts those that were made and removed in the cloud since the move began.
+// machines returns how many machines were created and deleted in the cloud since the move began.
 func (c *crashed) machines() (made, removed int, err error) {
 	journal, err := shared.bed.Cloud().Since(c.mark)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *crashed) machines() (made, removed int, err error) {
 	return made, removed, nil
 }
 
-// look waits for the next look.
+// look waits until the next poll.
 func look(ctx context.Context) error {
 	select {
 	case <-time.After(500 * time.Millisecond):

@@ -11,7 +11,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// suite is what all tests share: starting two management clusters is what costs.
+// suite has what the tests share, because starting two management clusters is expensive.
 type suite struct {
 	bed         *testbed.Bed
 	programs    scuted.Programs
@@ -21,7 +21,7 @@ type suite struct {
 // shared is set once by TestMain.
 var shared = new(suite) //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
-// TestMain runs the tests, or is clusterctl: a separate process, which can be killed.
+// TestMain runs the tests, or clusterctl as a separate process that can be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == clusterctlMove {
 		if err := move(context.Background(), os.Args[2:]); err != nil {

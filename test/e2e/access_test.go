@@ -26,14 +26,14 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestAccess holds what the chart's roles grant against what the API servers saw: a move that is rolled back and one
-// that succeeds are never refused anything, and use every permission that they have.
+// TestAccess compares the permissions that the chart's roles grant with the requests in the API servers' audit logs. A
+// move that is rolled back and one that succeeds are never denied a request, and use every permission that they have.
 func TestAccess(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "access"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
 	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-	// Finalizers: an object is patched at the source only where it has some.
+	// With finalizers, because the move patches an object at the source only if it has finalizers.
 	beside := metav1.ObjectMeta{
 		Namespace: ns, Name: "beside", Finalizers: []string{"example.org/kept"},
 		Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "tiny"},
@@ -47,14 +47,14 @@ func TestAccess(t *testing.T) {
 	d := start()
 
 	t.Run("a permission that is missing is named", func(t *testing.T) {
-		lack(ctx, t, "delete", "machines") // which no other role of the chart grants
+		lack(ctx, t, "delete", "machines") // no other role of the chart grants it
 		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "lacks", shared.green, "tiny"))
 		isRefused(t, over, []v1alpha1.MoveFinding{finding("source", "may not delete Machine.cluster.x-k8s.io", "grant delete on machines.cluster.x-k8s.io")})
 	})
 	t.Run("rolled back", func(t *testing.T) {
 		refuse(ctx, t, shared.green, ns)
 		if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny")); over.Status.Phase != mover.PhaseRolledBack {
-			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Fatalf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 		}
 	})
 	t.Run("gone without a finalizer", func(t *testing.T) {
@@ -90,9 +90,9 @@ func TestAccess(t *testing.T) {
 			return ""
 		})
 	})
-	// The namespace is there now, so that every object is tried.
+	// The target has the namespace now, so the preflight tries every object.
 	if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "moved", shared.green, "tiny")); over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	pausesAndResumes(ctx, t, ns)
 	schedules(ctx, t, ns)
@@ -103,18 +103,18 @@ func TestAccess(t *testing.T) {
 	account := "system:serviceaccount:access-run:" + s.account
 	asAccount := source.requests(t, ofTasks)
 	if len(asAccount) == 0 {
-		t.Error("no task acted as its ServiceAccount")
+		t.Error("no task used its ServiceAccount")
 	}
 	for _, r := range asAccount {
 		if r.ImpersonatedUser.Username != account {
-			t.Errorf("a task acted as %s: %s", r.ImpersonatedUser.Username, r)
+			t.Errorf("task acted as %s: %s", r.ImpersonatedUser.Username, r)
 		}
 	}
 	asDaemon, asTarget := source.requests(t, ofDaemon), target.requests(t, onTarget)
 	t.Logf("%d requests at the source, %d at the target", len(asDaemon), len(asTarget))
 	for _, r := range slices.Concat(asDaemon, asTarget) {
 		if r.ResponseStatus.Code == 401 || r.ResponseStatus.Code == 403 {
-			t.Errorf("refused: %s", r)
+			t.Errorf("request was denied: %s", r)
 		}
 	}
 	admin := shared.blue.Side.Client()
@@ -123,20 +123,20 @@ func TestAccess(t *testing.T) {
 	harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "scute-lease"}, lease))
 	harness.Must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
-		"patch events.events.k8s.io", // of an event that repeats: a move has none
+		"patch events.events.k8s.io", // for an event that repeats: a move has none
 		"list backupschedules.scute.dev",
-		"list moves.scute.dev", // by servers that cannot begin a watch with what there is
+		"list moves.scute.dev", // for API servers that do not support streaming lists
 		"list pauses.scute.dev",
 		"list workflowruns.scute.dev",
-		"impersonate serviceaccounts") // no separate request: asAccount has shown it
+		"impersonate serviceaccounts") // not a separate request: asAccount proves it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
-		"update a provider's resource", "update configmaps/finalizers", "update secrets/finalizers", // no requests of a move: admission asks for them
-		"get secrets", // of one whose name is taken, and where there are few: this cluster has so many that they are listed
-		"list extensionconfigs.runtime.cluster.x-k8s.io") // where the event log was lost: TestLogLost
+		"update a provider's resource", "update configmaps/finalizers", "update secrets/finalizers", // checked by admission, not requested
+		"get secrets", // if a name is taken, and if there are few: this cluster has so many that they are listed
+		"list extensionconfigs.runtime.cluster.x-k8s.io") // if the event log was lost: see TestLogLost
 }
 
-// schedules makes a BackupSchedule that begins no backup, waits until it says so, and deletes it.
+// schedules creates a suspended BackupSchedule, waits until it has a status, and deletes it.
 func schedules(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	c, err := shared.blue.Client()
@@ -159,7 +159,8 @@ func schedules(ctx context.Context, t *testing.T, namespace string) {
 	harness.Must(t, c.Delete(ctx, b))
 }
 
-// pausesAndResumes makes a Pause of a Cluster that does not exist, waits until it says so, and deletes it.
+// pausesAndResumes creates a Pause of a Cluster that does not exist, waits until its status names the Cluster, and
+// deletes it.
 func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	c, err := shared.blue.Client()
@@ -177,7 +178,7 @@ func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				t.Fatalf("waiting until the Pause %s: %+v", what, now.Status)
+				t.Fatalf("timed out waiting until the Pause %s: %+v", what, now.Status)
 			}
 		}
 	}
@@ -186,8 +187,8 @@ func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
 	eventually("is gone", func(err error, _ *v1alpha1.Pause) bool { return apierrors.IsNotFound(err) })
 }
 
-// allUsed checks that every verb on every resource of a role was used. Providers' resources count together: no cluster
-// has objects of all.
+// allUsed checks that every verb on every resource of a role was used. The resources of providers count together,
+// because no cluster has objects of all of them.
 func allUsed(t *testing.T, role string, rules []rbacv1.PolicyRule, requests []request, except ...string) {
 	t.Helper()
 	used, granted := make(map[string]bool), make(map[string]bool)
@@ -217,15 +218,15 @@ func allUsed(t *testing.T, role string, rules []rbacv1.PolicyRule, requests []re
 	}
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
 		if strings.Contains(name, "*") {
-			t.Errorf("%s: %s: a wildcard", role, name)
+			t.Errorf("%s grants a wildcard: %s", role, name)
 		}
 		if !used[name] && !slices.Contains(except, name) {
-			t.Errorf("%s grants what is not used: %s", role, name)
+			t.Errorf("%s grants an unused permission: %s", role, name)
 		}
 	}
 }
 
-// lack takes a verb on a resource from the daemon's role for the length of a test.
+// lack removes a verb on a resource from the daemon's role until the test ends.
 func lack(ctx context.Context, t *testing.T, verb, resource string) {
 	t.Helper()
 	admin := shared.blue.Side.Client()
@@ -238,7 +239,7 @@ func lack(ctx context.Context, t *testing.T, verb, resource string) {
 		if err := admin.Update(ctx, role); err != nil {
 			return err
 		}
-		for { // the authorizer hears of it through a watch
+		for { // the authorizer watches roles, so the change arrives later
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User:               daemonUser,
 				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: "cluster.x-k8s.io", Resource: resource},

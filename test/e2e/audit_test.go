@@ -13,14 +13,14 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// daemonUser is the chart's ServiceAccount, targetAgent how scute names itself to the cluster that it moves to, as any
+// daemonUser is the chart's ServiceAccount. targetAgent is the user agent that scute sends to the target, whatever its
 // user there.
 const (
 	daemonUser  = "system:serviceaccount:" + scuted.Namespace + ":scute"
 	targetAgent = "scute/target"
 )
 
-// request is what an API server's audit log says of one (audit.k8s.io/v1 Event).
+// request is an entry of an API server's audit log (audit.k8s.io/v1 Event).
 type request struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
@@ -28,7 +28,7 @@ type request struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
-	// As whom the user asked to be treated: the ServiceAccount of a WorkflowRun.
+	// The impersonated user: the ServiceAccount of a WorkflowRun.
 	ImpersonatedUser *struct {
 		Username string `json:"username"`
 	} `json:"impersonatedUser"`
@@ -44,7 +44,7 @@ type request struct {
 	} `json:"responseStatus"`
 }
 
-// resource is "resource.group", or "resource/subresource.group".
+// resource returns "resource.group", or "resource/subresource.group".
 func (r request) resource() string {
 	o := r.ObjectRef
 	name := o.Resource
@@ -61,7 +61,7 @@ func (r request) String() string {
 	return fmt.Sprintf("%s %s %s/%s: %d", r.Verb, r.resource(), r.ObjectRef.Namespace, r.ObjectRef.Name, r.ResponseStatus.Code)
 }
 
-// changes says that a request was made to change something beyond scute's own bookkeeping.
+// changes reports whether the request changes anything except scute's own bookkeeping.
 func (r request) changes() bool {
 	switch r.Verb {
 	case "get", "list", "watch":
@@ -78,13 +78,13 @@ func ofDaemon(r request) bool { return r.User.Username == daemonUser && r.Impers
 func ofTasks(r request) bool  { return r.User.Username == daemonUser && r.ImpersonatedUser != nil }
 func onTarget(r request) bool { return strings.HasPrefix(r.UserAgent, targetAgent) }
 
-// trail is an API server's audit log from some moment on. The server writes it before it answers.
+// trail is an API server's audit log from an offset on. The server writes an entry before it answers the request.
 type trail struct {
 	path string
 	from int64
 }
 
-// auditTrail begins now.
+// auditTrail returns the trail from now on.
 func auditTrail(t *testing.T, on *scuted.Installation) *trail {
 	t.Helper()
 	info, err := os.Stat(on.Side.AuditLog())
@@ -92,7 +92,7 @@ func auditTrail(t *testing.T, on *scuted.Installation) *trail {
 	return &trail{path: on.Side.AuditLog(), from: info.Size()}
 }
 
-// requests are those that were answered since.
+// requests returns the requests that were answered since the trail began and that keep accepts.
 func (tr *trail) requests(t *testing.T, keep func(request) bool) []request {
 	t.Helper()
 	content, err := os.ReadFile(tr.path)
@@ -112,10 +112,10 @@ func (tr *trail) requests(t *testing.T, keep func(request) bool) []request {
 	return found
 }
 
-// unchanged checks that scute changed nothing there since.
+// unchanged checks that scute has changed nothing on the API server since the trail began.
 func (tr *trail) unchanged(t *testing.T, who func(request) bool) {
 	t.Helper()
 	for _, r := range tr.requests(t, func(r request) bool { return who(r) && r.changes() }) {
-		t.Errorf("scute changed something: %s", r)
+		t.Errorf("scute sent a request that changes an object: %s", r)
 	}
 }

@@ -19,9 +19,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestRestoreDrill loses the log twice in the middle of a move, beside a run that waits for a human. The daemon is killed while it
-// creates, its log is backed up, the folder is lost, and the log is restored to another folder. The next daemon is killed too, and
-// its log is migrated to a NATS server. The move ends as if nothing had happened, the run continues, and nothing is done twice.
+// TestRestoreDrill loses the log twice during a move, while a run waits for an approval. The daemon is killed while it
+// creates objects, its log is backed up, the folder is lost, and the log is restored to another folder. The next daemon
+// is killed too, and its log is migrated to a NATS server. The move succeeds, the run continues, and nothing is done
+// twice.
 func TestRestoreDrill(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "restored"
@@ -48,7 +49,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Setenv("SCUTE_FAULT", at)
 		d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: folder, Program: shared.programs.Faulty, Args: []string{"--move-workers", "1"}})
 		if over := lifeOf(ctx, t, d, m); over != nil {
-			t.Fatalf("the move is over before the daemon dies: %s", over.Status.Phase)
+			t.Fatalf("move ended before the daemon was killed: phase %s", over.Status.Phase)
 		}
 	}
 
@@ -76,21 +77,21 @@ func TestRestoreDrill(t *testing.T) {
 	harness.Must(t, err)
 	ended(ctx, t, over, w, paused)
 	if got := objects(ctx, t, shared.green, ns); len(got) != len(before) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(got))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(got))
 	}
 	o.run(ctx, t, 0, []string{"succeed of task ask decided by"}, append([]string{"decide", "run", "release", "-n", s.ns, "--task", "ask", "--action", "succeed", "--reason", "the log is back"}, there...)...)
-	run := s.until(ctx, t, "release", func(w *v1alpha1.WorkflowRun) bool { return w.Status.FinishedAt != nil }) // its status follows the decision
+	run := s.until(ctx, t, "release", func(w *v1alpha1.WorkflowRun) bool { return w.Status.FinishedAt != nil }) // the status lags behind
 	if run.Status.Phase != v1alpha1.RunSucceeded {
-		t.Errorf("release: phase %s: %s", run.Status.Phase, run.Status.Message)
+		t.Errorf("phase of release = %s, want Succeeded: %s", run.Status.Phase, run.Status.Message)
 	}
 	if n := scuted.TaskOf(run, "first").Attempts; n != 1 || madeBy(ctx, t, s, "first") != made {
-		t.Errorf("the first task was done again: %d attempts\n%s", n, scuted.Tasks(run))
+		t.Errorf("task first has %d attempts, want 1 and an unchanged ConfigMap\n%s", n, scuted.Tasks(run))
 	}
 	harness.Must(t, last.Exited())
 	once(ctx, t, n, over)
 }
 
-// madeBy is the identity of what a task made.
+// madeBy returns the UID of the ConfigMap that a task created.
 func madeBy(ctx context.Context, t *testing.T, s *stage, name string) string {
 	t.Helper()
 	var made corev1.ConfigMap
@@ -98,7 +99,7 @@ func madeBy(ctx context.Context, t *testing.T, s *stage, name string) string {
 	return string(made.UID)
 }
 
-// once checks that the log has three lives of the move, and each of its objects once as created and once as deleted.
+// once checks that three daemons drove the move, and that the log has each object once as created and once as deleted.
 func once(ctx context.Context, t *testing.T, n *natsServer, m *v1alpha1.Move) {
 	t.Helper()
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: n.url(), TLS: eventlog.TLSFiles{CA: n.cert, Cert: n.cert, Key: n.key}})
@@ -131,10 +132,10 @@ func once(ctx context.Context, t *testing.T, n *natsServer, m *v1alpha1.Move) {
 	}
 	for ref, n := range created {
 		if n != 1 || deleted[ref] != 1 {
-			t.Errorf("%s: created %d times, deleted %d times", ref, n, deleted[ref])
+			t.Errorf("%s: created %d times, deleted %d times, want once each", ref, n, deleted[ref])
 		}
 	}
 	if n := m.Status.Counts.Objects; len(created) != n || len(deleted) != n || n == 0 {
-		t.Errorf("%d objects, %d created, %d deleted", n, len(created), len(deleted))
+		t.Errorf("the status counts %d objects, the log has %d created and %d deleted", n, len(created), len(deleted))
 	}
 }

@@ -24,9 +24,10 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// between is what happens between two steps of a move, the daemon being dead meanwhile, and how the move ends.
+// between is a case of TestBetweenSteps: a change between two steps of a move while the daemon is stopped, and the
+// expected end of the move.
 type between struct {
-	// prepare is done before the Move is made; nil is nothing.
+	// prepare runs before the Move is created. It may be nil.
 	prepare func(ctx context.Context, t *testing.T, s *stranding, name string)
 	hold    string
 	change  func(ctx context.Context, t *testing.T, s *stranding, name string)
@@ -39,15 +40,16 @@ const (
 	lateFinalizer   = "example.org/late"
 )
 
-// TestBetweenSteps changes the source or the target between two steps of a move before the source is emptied. What comes is moved,
-// or the move goes back; no deletion is lost, and what is on the target already is left alone.
+// TestBetweenSteps changes the source or the target between two steps of a move, before objects are deleted at the
+// source. New objects are moved, or the move is rolled back. No deletion is lost, and existing objects on the target
+// are not changed.
 func TestBetweenSteps(t *testing.T) {
 	ctx := harness.Deadline(t, 12*time.Minute)
 	cases := rotation.Cases(t, 4, map[string]between{
-		// The source's controllers make a Machine after the preflight has looked at all of them.
+		// The source's controllers create a Machine after the preflight has checked all of them.
 		"machine-made":    {nil, "after 1 move.preflight-passed", scalesUp, succeeds},
 		"machine-deleted": {hooked, "after 1 move.preflight-passed", deletesMachine, isStillDeleting},
-		// The copies are there, and the deletion would be lost with the original.
+		// The copies exist already, so the deletion could be lost together with the original.
 		"machine-deleted-late": {hooked, "after 1 move.all-created", deletesMachine, isStillDeleting},
 		"blocked":              {nil, "after 1 move.all-acknowledged", blocksForAMoment, succeeds},
 		"finalizers":           {nil, "after 1 move.verified", addsFinalizers, succeeds},
@@ -88,7 +90,8 @@ func TestBetweenSteps(t *testing.T) {
 	s.guard.clean(t)
 }
 
-// scalesUp waits until the new machine is a Node: what is half made is refused, see TestTheSourceIsJudgedAgainWhenThePlanIsMade.
+// scalesUp waits until the new machine has a Node, because a half-made machine is refused: see
+// TestTheSourceIsJudgedAgainWhenThePlanIsMade.
 func scalesUp(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	scaleWorkers(ctx, t, shared.blue, s.ns(name), "tiny", 2)
@@ -96,7 +99,7 @@ func scalesUp(ctx context.Context, t *testing.T, s *stranding, name string) {
 	s.mark = shared.bed.Cloud().Mark()
 }
 
-// worker is the Machine of a case that is no control plane.
+// worker returns a worker Machine of a case.
 func worker(ctx context.Context, t *testing.T, on *scuted.Installation, ns string) *unstructured.Unstructured {
 	t.Helper()
 	for name, u := range objects(ctx, t, on, ns) {
@@ -104,11 +107,11 @@ func worker(ctx context.Context, t *testing.T, on *scuted.Installation, ns strin
 			return u
 		}
 	}
-	t.Fatalf("there is no worker in %s", ns)
+	t.Fatalf("no worker Machine in namespace %s", ns)
 	return nil
 }
 
-// hooked has somebody want a say before a worker is drained, so that a deleted one stays.
+// hooked sets a pre-drain hook on a worker, so that it still exists after it was deleted.
 func hooked(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	annotate(ctx, t, shared.blue, worker(ctx, t, shared.blue, s.ns(name)), hookAnnotation, "owner")
@@ -119,15 +122,16 @@ func deletesMachine(ctx context.Context, t *testing.T, s *stranding, name string
 	harness.Must(t, shared.blue.Side.Client().Delete(ctx, worker(ctx, t, shared.blue, s.ns(name))))
 }
 
-// isStillDeleting: the move went back, the Machine and its hook are as the user left them, and it goes when the hook does.
+// isStillDeleting checks that the move was rolled back, that the Machine is still being deleted with its hook, and that
+// it disappears when the hook is removed.
 func isStillDeleting(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	over := s.over(ctx, t, name, mover.PhaseRolledBack)
 	if !strings.Contains(over.Status.Message, "it is being deleted") {
-		t.Errorf("%s: %s", name, over.Status.Message)
+		t.Errorf("%s: message = %s, want one about the deletion", name, over.Status.Message)
 	}
 	if left := objects(ctx, t, shared.green, s.ns(name)); len(left) > 0 {
-		t.Errorf("%s: left on the target: %v", name, names(left))
+		t.Errorf("%s: objects remain on the target: %v", name, names(left))
 	}
 	for key, u := range s.before[name] {
 		if u.GetAnnotations()[hookAnnotation] == "" {
@@ -135,7 +139,7 @@ func isStillDeleting(ctx context.Context, t *testing.T, s *stranding, name strin
 		}
 		now := objects(ctx, t, shared.blue, s.ns(name))[key]
 		if now == nil || now.GetUID() != u.GetUID() || now.GetDeletionTimestamp() == nil || now.GetAnnotations()[hookAnnotation] == "" {
-			t.Fatalf("%s: %s is not as the user left it: %v", name, key, now)
+			t.Fatalf("%s: %s is not being deleted, or lost its hook: %v", name, key, now)
 		}
 		annotate(ctx, t, shared.blue, now, hookAnnotation, nil)
 		waitGone(ctx, t, shared.blue, now)
@@ -144,7 +148,7 @@ func isStillDeleting(ctx context.Context, t *testing.T, s *stranding, name strin
 	untouched(t, objects(ctx, t, shared.blue, s.ns(name)))
 }
 
-// blocksForAMoment is a provider that finds out late that it has something to bring to rest. The daemon waits for it.
+// blocksForAMoment sets the block-move annotation late, as a provider may. The daemon waits until it is removed.
 func blocksForAMoment(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	release := annotation(ctx, t, shared.blue, s.ns(name), "DevCluster", blockAnnotation)
@@ -163,7 +167,7 @@ func blocksForAMoment(ctx context.Context, t *testing.T, s *stranding, name stri
 	}()
 }
 
-// addsFinalizers is a controller that does not know of the pause (cluster-api #11812).
+// addsFinalizers adds finalizers during the pause, as a controller that ignores the pause does (cluster-api #11812).
 func addsFinalizers(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	for _, key := range []string{"Secret tiny-ca", "Cluster tiny", "DevCluster "} {
@@ -176,7 +180,7 @@ func addsFinalizers(ctx context.Context, t *testing.T, s *stranding, name string
 	}
 }
 
-// stranger is another cluster of the same name.
+// stranger returns a different Cluster with the same name.
 func stranger(ns string) *unstructured.Unstructured {
 	u := clusterObject("tiny")
 	u.SetNamespace(ns)
@@ -187,7 +191,7 @@ func stranger(ns string) *unstructured.Unstructured {
 	return u
 }
 
-// makesStranger: the preflight could not see it.
+// makesStranger creates the stranger on the target after the preflight.
 func makesStranger(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	admin, u := shared.green.Side.Client(), stranger(s.ns(name))
@@ -199,12 +203,12 @@ func leavesStranger(ctx context.Context, t *testing.T, s *stranding, name string
 	t.Helper()
 	over := s.over(ctx, t, name, mover.PhaseRolledBack)
 	if !strings.Contains(over.Status.Message, "is on the target already and is not the same") {
-		t.Errorf("%s: %s", name, over.Status.Message)
+		t.Errorf("%s: message = %s, want one about the other Cluster on the target", name, over.Status.Message)
 	}
 	there := objects(ctx, t, shared.green, s.ns(name))
 	u := there["Cluster tiny"]
 	if len(there) != 1 || u == nil || u.GetDeletionTimestamp() != nil || active(u) {
-		t.Fatalf("%s: on the target: %v", name, names(there))
+		t.Fatalf("%s: the stranger was changed; objects on the target: %v", name, names(there))
 	}
 	untouched(t, there)
 	takeAway(ctx, t, shared.green, u)
@@ -212,8 +216,8 @@ func leavesStranger(ctx context.Context, t *testing.T, s *stranding, name string
 	s.undisturbed(t, name)
 }
 
-// hasResourceSets: a GitOps tool keeps the same ClusterResourceSet on both sides. Its controller writes a record for each Cluster
-// that it selects, whether the Cluster is paused or not.
+// hasResourceSets creates the same ClusterResourceSet on both sides, as a GitOps tool does. Its controller writes a
+// record for each Cluster that it selects, even if the Cluster is paused.
 func hasResourceSets(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	ns := s.ns(name)
@@ -239,7 +243,7 @@ func hasResourceSets(ctx context.Context, t *testing.T, s *stranding, name strin
 	harness.Await(ctx, t, "the set is recorded at the source", func() string { return recorded(ctx, t, shared.blue, ns) })
 }
 
-// recorded is "" once the record of the case's Cluster names the set.
+// recorded returns "" if the record of the case's Cluster names exactly one set, and otherwise the difference.
 func recorded(ctx context.Context, t *testing.T, on *scuted.Installation, ns string) string {
 	t.Helper()
 	record := objects(ctx, t, on, ns)["ClusterResourceSetBinding tiny"]
@@ -253,7 +257,7 @@ func recorded(ctx context.Context, t *testing.T, on *scuted.Installation, ns str
 	return ""
 }
 
-// awaitsRecord: the target's controller is first.
+// awaitsRecord waits until the target's controller has written its record, before the move creates one.
 func awaitsRecord(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	harness.Await(ctx, t, "the set is recorded on the target", func() string { return recorded(ctx, t, shared.green, s.ns(name)) })
@@ -276,7 +280,7 @@ func hasOneRecord(ctx context.Context, t *testing.T, s *stranding, name string) 
 	s.undisturbed(t, name)
 }
 
-// loads puts objects below the cluster that are easily lost or changed.
+// loads creates objects of the cluster that a move could easily lose or change.
 func loads(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	hooked(ctx, t, s, name)
@@ -295,7 +299,7 @@ func loads(ctx context.Context, t *testing.T, s *stranding, name string) {
 	}
 }
 
-// hasCargo: every object is on the target with the content, labels and annotations that it had.
+// hasCargo checks that every object is on the target with its content, labels and annotations.
 func hasCargo(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	succeeds(ctx, t, s, name)
@@ -303,20 +307,20 @@ func hasCargo(ctx context.Context, t *testing.T, s *stranding, name string) {
 	for key, was := range s.before[name] {
 		now := after[key]
 		if now == nil {
-			continue // said by succeeds
+			continue // succeeds reports it
 		}
 		for _, field := range []string{"data", "immutable"} {
 			if !mapsEqual(was, now, field) {
-				t.Errorf("%s: its %s is not what it was", key, field)
+				t.Errorf("%s: %s changed", key, field)
 			}
 		}
 		if was.GetKind() == "Secret" && !maps.Equal(was.GetLabels(), now.GetLabels()) || now.GetAnnotations()[hookAnnotation] != was.GetAnnotations()[hookAnnotation] {
-			t.Errorf("%s: labels %v, annotations %v", key, now.GetLabels(), now.GetAnnotations())
+			t.Errorf("%s: labels %v, annotations %v, want those of the source", key, now.GetLabels(), now.GetAnnotations())
 		}
 	}
 	owners := after["Secret stale"].GetOwnerReferences()
 	if cluster := after["Cluster tiny"]; len(owners) != 1 || owners[0].UID != cluster.GetUID() || owners[0].APIVersion != cluster.GetAPIVersion() {
-		t.Errorf("the owners of a Secret whose reference had a version that is not served: %+v", owners)
+		t.Errorf("owners of a Secret whose reference had an unserved version = %+v, want the Cluster in its served version", owners)
 	}
 }
 
@@ -324,7 +328,7 @@ func mapsEqual(a, b *unstructured.Unstructured, field string) bool {
 	return fmt.Sprint(a.Object[field]) == fmt.Sprint(b.Object[field])
 }
 
-// loadsMuch gives the cluster 1,000 Secrets.
+// loadsMuch adds 1,000 Secrets to the cluster.
 func loadsMuch(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	owners := clusterOwners(ctx, t, shared.blue, s.ns(name), "tiny")
@@ -335,7 +339,7 @@ func loadsMuch(ctx context.Context, t *testing.T, s *stranding, name string) {
 	}
 }
 
-// refusesOne has the target refuse object 700, which it took in the dry run.
+// refusesOne makes the target refuse Secret 700, which it accepted in the dry run.
 func refusesOne(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	refuseNamed(ctx, t, shared.green, s.ns(name), "secrets", "s-0700", &corev1.Secret{})

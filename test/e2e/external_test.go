@@ -32,8 +32,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestExternalLog runs several daemons on one NATS server. The leader is killed in the middle of a move, then the server
-// is restarted, then a leader is stopped for longer than its lease lasts, and wakes again.
+// TestExternalLog runs several daemons on one NATS server. The leader is killed during a move. Later the server is
+// restarted, and a leader is stopped for longer than its lease lasts and then continued.
 func TestExternalLog(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	killed, frozen := testbed.Tiny("external-killed", "tiny"), testbed.Tiny("external-frozen", "tiny")
@@ -51,10 +51,10 @@ func TestExternalLog(t *testing.T) {
 	harness.Must(t, err)
 	defer log.Close()
 
-	t.Setenv("SCUTE_FAULT", "after:40:move") // in the midst of creating
+	t.Setenv("SCUTE_FAULT", "after:40:move") // while it creates objects
 	first := n.replica(t, shared.programs.Faulty)
 	waitLeader(ctx, t)
-	// One call at a time: the move is in the middle of creating for as long as it takes to stop its daemon.
+	// With one call at a time, creating takes longer than stopping the daemon.
 	second := n.run(t, shared.blue, scuted.DaemonOptions{Args: []string{"--move-workers", "1"}})
 	t.Run("the leader is killed, then NATS is restarted", func(t *testing.T) {
 		w, paused := shared.witness(ctx, t), watchPauses(t, shared.blue, killed.Namespace)
@@ -63,12 +63,12 @@ func TestExternalLog(t *testing.T) {
 		select {
 		case <-first.Done():
 		case <-ctx.Done():
-			t.Fatal("the leader does not die at its fault point")
+			t.Fatal("the leader did not exit at its fault point")
 		}
 		died := time.Now()
 		_, err := shared.blue.Wait(ctx, m.Namespace, m.Name, func(m *v1alpha1.Move) bool { return m.Status.Phase == mover.PhaseDeleting || scuted.Over(m) })
 		harness.Must(t, err)
-		t.Logf("deleting %s after the leader died", time.Since(died).Round(time.Second))
+		t.Logf("phase Deleting %s after the leader was killed", time.Since(died).Round(time.Second))
 		n.restart(t)
 		over, err := shared.blue.Wait(ctx, m.Namespace, m.Name, scuted.Over)
 		harness.Must(t, err)
@@ -88,9 +88,9 @@ func TestExternalLog(t *testing.T) {
 		harness.Must(t, err)
 		harness.Must(t, syscall.Kill(second.PID(), syscall.SIGCONT))
 		select {
-		case <-second.Done(): // it has lost its lease, and says so by ending: a pod starts again
+		case <-second.Done(): // it lost its lease and exits, so that the pod restarts
 		case <-ctx.Done():
-			t.Fatalf("the old leader goes on: see %s", second.Log())
+			t.Fatalf("the old leader still runs: see %s", second.Log())
 		}
 		ended(ctx, t, over, w, paused)
 		fenced(ctx, t, log, over)
@@ -101,10 +101,10 @@ func TestExternalLog(t *testing.T) {
 func ended(ctx context.Context, t *testing.T, over *v1alpha1.Move, w *witness, paused *pauses) {
 	t.Helper()
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	if left := objects(ctx, t, shared.blue, over.Namespace); len(left) > 0 {
-		t.Errorf("left at the source: %v", names(left))
+		t.Errorf("objects remain at the source: %v", names(left))
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, over.Namespace, "tiny"))
 	untouched(t, objects(ctx, t, shared.green, over.Namespace))
@@ -112,7 +112,8 @@ func ended(ctx context.Context, t *testing.T, over *v1alpha1.Move, w *witness, p
 	paused.none(t)
 }
 
-// fenced checks that two daemons drove the move, one after the other: nothing is from the first after the second's claim.
+// fenced checks that two daemons drove the move, one after the other, and that the first appended nothing after the
+// second's claim.
 func fenced(ctx context.Context, t *testing.T, log *eventlog.Log, m *v1alpha1.Move) {
 	t.Helper()
 	if claims := claimsOf(ctx, t, log, eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}); claims != 2 {
@@ -120,7 +121,8 @@ func fenced(ctx context.Context, t *testing.T, log *eventlog.Log, m *v1alpha1.Mo
 	}
 }
 
-// claimsOf says how many daemons drove something, one after the other, and checks that none of them appended after the claim of the next.
+// claimsOf returns the number of daemons that claimed an aggregate, and checks that none of them appended after the
+// next claim.
 func claimsOf(ctx context.Context, t *testing.T, log *eventlog.Log, about eventlog.Aggregate) (claims int) {
 	t.Helper()
 	records, err := log.Read(ctx, about, 0)
@@ -134,15 +136,15 @@ func claimsOf(ctx context.Context, t *testing.T, log *eventlog.Log, about eventl
 				holder, claims = e.Actor, claims+1
 			}
 			if strings.HasPrefix(e.Actor, "daemon/") && e.Actor != holder {
-				t.Errorf("sequence %d: %s is from %s after %s had claimed %s", r.Seq, e.Type, e.Actor, holder, about.ID)
+				t.Errorf("sequence %d: %s is from %s, after %s claimed %s", r.Seq, e.Type, e.Actor, holder, about.ID)
 			}
 		}
 	}
 	return claims
 }
 
-// waitLeader waits until a daemon with an external log holds the lease: one with an embedded log, killed earlier in this
-// suite, may have left it behind.
+// waitLeader waits until a daemon with an external log holds the lease. A daemon with an embedded log that was killed
+// earlier in this suite may still be its holder.
 func waitLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
@@ -153,17 +155,17 @@ func waitLeader(ctx context.Context, t *testing.T) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("no daemon leads: %v", ctx.Err())
+			t.Fatalf("no daemon acquired the lease: %v", ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// natsServer is a NATS server with JetStream as somebody else would operate it: with TLS, for clients that it knows.
+// natsServer is a NATS server with JetStream and mutual TLS, as an operator would run it.
 type natsServer struct {
 	options   server.Options
 	running   *server.Server
-	cert, key string // files: one certificate is the server's, the clients' and the authority's
+	cert, key string // files: one certificate for the server, the clients and the authority
 }
 
 func startNATS(t *testing.T) *natsServer {
@@ -192,7 +194,7 @@ func (n *natsServer) start(t *testing.T) {
 	harness.Must(t, err)
 	n.running.Start()
 	if !n.running.ReadyForConnections(time.Minute) {
-		t.Fatal("NATS does not start")
+		t.Fatal("NATS did not become ready")
 	}
 }
 
@@ -229,13 +231,13 @@ func (n *natsServer) certify(t *testing.T) {
 	n.options.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: known, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
 }
 
-// replica starts a daemon on the server; another program than the daemon's own has the same flags.
+// replica starts a daemon on the server, or another program with the daemon's flags.
 func (n *natsServer) replica(t *testing.T, program string) *scuted.Daemon {
 	t.Helper()
 	return n.run(t, shared.blue, scuted.DaemonOptions{Program: program})
 }
 
-// run starts a daemon of a management cluster on the server.
+// run starts a daemon of a management cluster with its log on the server.
 func (n *natsServer) run(t *testing.T, on *scuted.Installation, o scuted.DaemonOptions) *scuted.Daemon {
 	t.Helper()
 	o.Args = append([]string{"--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}, o.Args...)

@@ -18,12 +18,12 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// guard watches every object of some namespaces on both management clusters, and finds what may never be: an object that is on
-// neither, and a Cluster that is not paused on either. What an event makes suspicious is read from both API servers again, so that
-// watches that are late say nothing wrong.
+// guard watches every object of some namespaces on both management clusters. It reports objects that exist on neither
+// side, and Clusters that are not paused on either side. After a suspicious event it reads both API servers again, so
+// that late watch events cause no false reports.
 type guard struct {
 	mu    sync.Mutex
-	known map[string]bool // "Namespace Kind name", of what was there before
+	known map[string]bool // "Namespace Kind name" of each object at the beginning
 	wrong []string
 }
 
@@ -60,7 +60,7 @@ func (s *suite) guard(ctx context.Context, t *testing.T, namespaces ...string) *
 	return g
 }
 
-// watch follows one kind until ctx ends, also over the end of an API server.
+// watch follows one kind until ctx ends, also across restarts of an API server.
 func (g *guard) watch(ctx context.Context, w watched) {
 	for ctx.Err() == nil {
 		events, err := w.here.Watch(ctx, metav1.ListOptions{})
@@ -95,7 +95,7 @@ func (g *guard) look(ctx context.Context, w watched, event watch.EventType, u *u
 	}
 }
 
-// read returns the object of that name, or whether it is missing; neither when the API server does not say.
+// read returns the object with that name, or whether it is missing. On other errors it returns neither.
 func read(ctx context.Context, in dynamic.NamespaceableResourceInterface, u *unstructured.Unstructured) (found *unstructured.Unstructured, missing bool) {
 	found, err := in.Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{})
 	if err != nil {
@@ -118,26 +118,26 @@ func (g *guard) found(format string, args ...any) {
 	g.wrong = append(g.wrong, fmt.Sprintf(format, args...))
 }
 
-// spare takes a namespace out before anything happens to it: a test takes objects away there itself.
+// spare removes a namespace from the guard, for a test that deletes objects there.
 func (g *guard) spare(namespace string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	maps.DeleteFunc(g.known, func(name string, _ bool) bool { return strings.HasPrefix(name, namespace+" ") })
 }
 
-// knows says whether an object was there before.
+// knows reports whether an object existed at the beginning.
 func (g *guard) knows(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.known[name]
 }
 
-// clean checks that nothing was found.
+// clean checks that the guard reported nothing.
 func (g *guard) clean(t *testing.T) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.wrong) > 0 {
-		t.Errorf("what may never be:\n%s", strings.Join(g.wrong, "\n"))
+		t.Errorf("the guard reported:\n%s", strings.Join(g.wrong, "\n"))
 	}
 }

@@ -22,8 +22,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestHostedControlPlane moves a Cluster whose hosted control plane owns workloads of the management cluster. The garbage collector of the real
-// kube-controller-manager removes them after such a move, so it is refused; with the user's consent it says what will be lost.
+// TestHostedControlPlane moves a Cluster whose hosted control plane owns workloads of the management cluster. The
+// garbage collector of the real kube-controller-manager deletes them after such a move, so the move is refused. With
+// the user's consent it warns about each object that will be lost.
 func TestHostedControlPlane(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	const ns = "hosted"
@@ -55,20 +56,20 @@ func TestHostedControlPlane(t *testing.T) {
 		if !slices.ContainsFunc(begun.Status.Findings, func(f v1alpha1.MoveFinding) bool {
 			return f.Severity == string(mover.Warning) && f.Field == object && strings.Contains(f.Message, "it will be lost")
 		}) {
-			t.Errorf("%s: no warning of %s: %+v", begun.Status.Phase, object, begun.Status.Findings)
+			t.Errorf("phase %s: no warning about %s: %+v", begun.Status.Phase, object, begun.Status.Findings)
 		}
 	}
 	over, err = shared.blue.Wait(ctx, ns, m.Name, scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("%s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	for _, u := range []client.Object{controlPlane, set, service} {
 		waitGone(ctx, t, shared.blue, u)
 	}
 }
 
-// hostedDefinition is a control plane kind of the chart's list, without validation.
+// hostedDefinition returns the definition of a hosted control plane that the chart lists, without validation.
 func hostedDefinition() *apiextensionsv1.CustomResourceDefinition {
 	crd := definition("k0smotroncontrolplanes", "K0smotronControlPlane", apiextensionsv1.NamespaceScoped)
 	crd.Spec.Group = "controlplane.cluster.x-k8s.io"
@@ -76,7 +77,7 @@ func hostedDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// hostedControlPlane makes one of the Cluster tiny: it owns a StatefulSet, which owns a Service.
+// hostedControlPlane creates a control plane of the Cluster tiny that owns a StatefulSet, which owns a Service.
 func hostedControlPlane(ctx context.Context, t *testing.T, ns string) (controlPlane *unstructured.Unstructured, set *appsv1.StatefulSet, service *corev1.Service) {
 	t.Helper()
 	admin := shared.blue.Side.Client()

@@ -27,13 +27,14 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestHostileNamespace: what one namespace writes so that it becomes much keeps the daemon within the memory that the chart gives it, and keeps no
-// run of another namespace waiting. By how much it slows them is in the output of the test: that depends on what else the machine does.
+// TestHostileNamespace checks that manifests of one namespace that expand into large objects neither push the daemon
+// over the chart's memory limit nor block the runs of another namespace. The test logs the slowdown, which depends on
+// the load of the machine.
 func TestHostileNamespace(t *testing.T) {
 	const (
 		limit = 512 << 20 // resources.limits.memory of the chart
 		many  = 8         // runs of each kind
-		timed = 5         // runs of the other namespace, of which the shortest counts
+		timed = 5         // runs of the other namespace; the shortest counts
 	)
 	ctx := harness.Deadline(t, 10*time.Minute)
 	good, evil := workflowStage(ctx, t, "good"), workflowStage(ctx, t, "evil")
@@ -62,7 +63,7 @@ func TestHostileNamespace(t *testing.T) {
 		return slices.Min(took)
 	}
 	alone := shortest("alone")
-	for i := range policies { // large ones may be refused, by the API server
+	for i := range policies { // the API server may refuse the largest
 		if err := evil.admin.Create(ctx, &policies[i]); err != nil && !apierrors.IsInvalid(err) {
 			t.Fatal(err)
 		}
@@ -93,16 +94,17 @@ func TestHostileNamespace(t *testing.T) {
 		}
 	}
 	most := memory(t, d)
-	t.Logf("a run takes %s alone and %s beside; %d MiB", alone.Round(time.Millisecond), beside.Round(time.Millisecond), most>>20)
+	t.Logf("run time %s alone, %s with the hostile namespace; peak %d MiB", alone.Round(time.Millisecond), beside.Round(time.Millisecond), most>>20)
 	if most > limit {
-		t.Errorf("the daemon had %d MiB in memory", most>>20)
+		t.Errorf("the daemon's peak memory is %d MiB, more than the chart's limit", most>>20)
 	}
-	if beside > 5*alone { // it waited for them; less depends on what else the machine does
-		t.Errorf("a run takes %s beside the hostile namespace, and %s without it", beside, alone)
+	if beside > 5*alone { // it waited for them; a smaller slowdown may be caused by the machine
+		t.Errorf("a run takes %s next to the hostile namespace, and %s without it", beside, alone)
 	}
 }
 
-// bombs are tasks whose texts become much, in each field that takes YAML, JSON or a kubeconfig.
+// bombs returns tasks whose texts expand into large objects, one for each field that accepts YAML, JSON or a
+// kubeconfig.
 func (s *stage) bombs(ctx context.Context, t *testing.T) map[string]string {
 	t.Helper()
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -132,7 +134,7 @@ func (s *stage) bombs(ctx context.Context, t *testing.T) map[string]string {
 	return tasks
 }
 
-// readsSecrets lets the account of a stage read the Secrets of its namespace.
+// readsSecrets allows the account of a stage to read the Secrets of its namespace.
 func (s *stage) readsSecrets(ctx context.Context, t *testing.T) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: s.ns, Name: "secrets"}
@@ -149,7 +151,8 @@ func (s *stage) readsSecrets(ctx context.Context, t *testing.T) {
 	harness.Allowed(ctx, t, all, s.user(s.account), authorizationv1.ResourceAttributes{Namespace: s.ns, Verb: "get", Resource: "secrets"})
 }
 
-// hostileServer answers slowly, without end, or not at all, or refuses every token. It returns its address, and the file with its certificate.
+// hostileServer starts a server that answers slowly, without end or never, or refuses every token. It returns the
+// address, and the file with the server's certificate.
 func hostileServer(t *testing.T) (address, ca string) {
 	t.Helper()
 	filler := make([]byte, 64<<10)
@@ -181,7 +184,7 @@ func hostileServer(t *testing.T) (address, ca string) {
 	return s.URL, ca
 }
 
-// slow are tasks that ask a hostile server: as a repository of providers, and as a cluster.
+// slow returns tasks that request a hostile server, as a repository of providers and as a cluster.
 func (s *stage) slow(ctx context.Context, t *testing.T, server string) map[string]string {
 	t.Helper()
 	tasks := make(map[string]string)
@@ -197,7 +200,7 @@ func (s *stage) slow(ctx context.Context, t *testing.T, server string) map[strin
 	return tasks
 }
 
-// largePolicies are as large as the API server takes them.
+// largePolicies returns policies of the largest size that the API server accepts.
 func (s *stage) largePolicies() []v1alpha1.RepairPolicy {
 	large := func(name string, spec v1alpha1.RepairPolicySpec) v1alpha1.RepairPolicy {
 		return v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}, Spec: spec}

@@ -16,11 +16,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestKillMatrix kills scuted with SIGKILL at every write that a move makes: every append to the log, and every write
-// to either API server, after it was done and before it is sent. Each process gets one write further than the one
-// before it (with one call in flight at a time, so that there is an order), which makes every write the last of some
-// process, and lets some process start from every state that a death can leave. Then the same with many calls in
-// flight, where a death leaves several half done.
+// TestKillMatrix kills scuted with SIGKILL at every write of a move: at every append to the log, and at every write to
+// an API server, after the write and before it. With one call at a time, each process makes one write more than the
+// process before it, so that every write is the last one of some process, and every state after a kill is the first one
+// of another. Then it repeats the sweep with many calls in flight, where a kill leaves several calls unfinished.
 func TestKillMatrix(t *testing.T) {
 	ctx := harness.Deadline(t, 20*time.Minute)
 	for name, s := range map[string]struct {
@@ -42,8 +41,8 @@ func TestKillMatrix(t *testing.T) {
 	}
 }
 
-// share is the part of a sweep that this run takes: with one call in flight at a time, each life gets so many writes further,
-// and the first begins where the rotation is.
+// share returns the share of a sweep that the rotation selects for this run. With one call at a time, each process
+// makes that many writes more than the one before it, and the rotation selects the first write.
 func share(t *testing.T, f scuted.Faults) scuted.Faults {
 	t.Helper()
 	s := rotation.Of(t, 8, "the writes of a sweep: "+f.String())
@@ -60,8 +59,8 @@ type sweepOptions struct {
 	phase    v1alpha1.MovePhase
 }
 
-// sweep runs a move with a daemon that dies at the fault point of every one of its lives, until the move is over, and
-// checks that nothing in the world noticed.
+// sweep runs a move with a daemon that is killed at the fault point of each process until the move ends, and checks
+// that the cluster and the witness were not affected.
 func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	t.Helper()
 	w := shared.witness(ctx, t)
@@ -80,7 +79,7 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	harness.Must(t, err)
 	r, err := journal.Read(o.faults)
 	harness.Must(t, err)
-	t.Logf("%s: killed %d times at %s in %s; %d writes were reached in all, %d of them appends", o.phase, deaths, o.faults,
+	t.Logf("%s: killed %d times at %s in %s; %d writes were reached, %d of them appends", o.phase, deaths, o.faults,
 		time.Since(started).Round(time.Second), r.Writes, r.Appends)
 	if wrong := o.faults.PassedOver(deaths, r, inLog); wrong != "" {
 		t.Error(wrong)
@@ -94,17 +93,17 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	}
 	harness.Must(t, stands.Side.WaitAvailable(ctx, o.move.Namespace, "tiny"))
 	if left := objects(ctx, t, empty, o.move.Namespace); len(left) > 0 {
-		t.Errorf("left on %s: %v", empty.Side.Name(), names(left))
+		t.Errorf("objects remain on %s: %v", empty.Side.Name(), names(left))
 	}
 	after := objects(ctx, t, stands, o.move.Namespace)
 	if !slices.Equal(names(before), names(after)) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(after))
 	}
 	untouched(t, after)
 	w.clean(ctx, t)
 }
 
-// live starts daemons, one after the other on one log, until the move is over.
+// live starts one daemon after the other on one log until the move ends.
 func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Move, logDir string, deaths int) {
 	t.Helper()
 	from, m := o.from, o.move
@@ -125,12 +124,12 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 		case <-d.Done():
 			cancel()
 			if !d.Killed() {
-				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", d.ExitCode(), deaths, d.Log())
+				t.Fatalf("scuted exited with status %d after %d kills, without a signal: see %s", d.ExitCode(), deaths, d.Log())
 			}
 		case over := <-ended:
 			cancel()
 			harness.Must(t, d.Stop(ctx))
-			if d.Killed() { // it came to its fault point before it was asked to end
+			if d.Killed() { // it reached its fault point before the request to stop
 				deaths++
 			}
 			return over, logDir, deaths
@@ -141,9 +140,9 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 	}
 }
 
-// stuck ends a test with what a move says of itself.
+// stuck fails the test with the status of a move.
 func stuck(ctx context.Context, t *testing.T, on *scuted.Installation, m *v1alpha1.Move, what string) {
 	t.Helper()
 	now, err := on.Wait(ctx, m.Namespace, m.Name, func(*v1alpha1.Move) bool { return true })
-	t.Fatalf("%s: %s: %s: waiting for %v: %v", what, now.Status.Phase, now.Status.Message, now.Status.WaitingFor, err)
+	t.Fatalf("%s: phase %s: %s: waiting for %v: %v", what, now.Status.Phase, now.Status.Message, now.Status.WaitingFor, err)
 }

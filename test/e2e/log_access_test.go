@@ -20,8 +20,9 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestLogAccess: with the permissions of the chart the daemon makes the tokens of its log and takes a changed one without a restart. Who may
-// read the Secret of readers follows the log over the change and misses nothing, and may not append.
+// TestLogAccess checks that the daemon, with the chart's permissions, creates the tokens of its log and accepts a
+// changed one without a restart. A client with the token of readers follows the log across the change without a gap,
+// and may not append.
 func TestLogAccess(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	admin, listen := shared.blue.Side.Client(), ports.AddressForTest(t)
@@ -30,7 +31,7 @@ func TestLogAccess(t *testing.T) {
 	token := func(role string) string {
 		var s corev1.Secret
 		if err := admin.Get(ctx, client.ObjectKey{Namespace: scuted.Namespace, Name: "scute-log-" + role}, &s); err != nil {
-			return "" // it is not made yet
+			return "" // not created yet
 		}
 		return string(s.Data["token"])
 	}
@@ -51,7 +52,7 @@ func TestLogAccess(t *testing.T) {
 	before := token("reader")
 	_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + listen})
 	if !errors.Is(err, eventlog.ErrDenied) {
-		t.Errorf("without a token: %v", err)
+		t.Errorf("Connect without a token = %v, want ErrDenied", err)
 	}
 
 	following, stop := context.WithCancel(ctx)
@@ -66,7 +67,7 @@ func TestLogAccess(t *testing.T) {
 	for i := range 4 {
 		name := fmt.Sprint("made-", i)
 		s.run(ctx, t, name, v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap(name, "1"), ""))
-		if i == 1 { // commits follow it
+		if i == 1 { // followed by more commits
 			harness.Must(t, admin.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: scuted.Namespace, Name: "scute-log-reader"}}))
 			harness.Await(ctx, t, "the reader has another token", func() string {
 				if now := token("reader"); now == "" || now == before {
@@ -82,29 +83,29 @@ func TestLogAccess(t *testing.T) {
 		select {
 		case seq := <-seen:
 			if seq != arrived+1 {
-				t.Fatalf("after %d comes %d", arrived, seq)
+				t.Fatalf("commit %d was followed by %d", arrived, seq)
 			}
 			arrived = seq
 		case <-ctx.Done():
-			t.Fatalf("%d of %d commits arrived", arrived, until)
+			t.Fatalf("%d of %d commits arrived before the deadline", arrived, until)
 		}
 	}
 	stop()
 	<-followed
 	if _, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + listen, Token: before}); !errors.Is(err, eventlog.ErrDenied) {
-		t.Errorf("with the token before: %v", err)
+		t.Errorf("Connect with the old token = %v, want ErrDenied", err)
 	}
 	harness.Must(t, d.Exited())
 	harness.Must(t, d.Stop(ctx))
 	for _, r := range requests.requests(t, ofDaemon) {
 		if r.ResponseStatus.Code == 401 || r.ResponseStatus.Code == 403 {
-			t.Errorf("refused: %s", r)
+			t.Errorf("request was denied: %s", r)
 		}
 	}
 	readsOnly(ctx, t, admin)
 }
 
-// readsOnly holds that the chart's Role of readers permits the token of readers, and not that of operators.
+// readsOnly checks that the chart's Role for readers permits the token of readers and not the token of operators.
 func readsOnly(ctx context.Context, t *testing.T, admin client.Client) {
 	t.Helper()
 	harness.Must(t, admin.Create(ctx, &rbacv1.RoleBinding{

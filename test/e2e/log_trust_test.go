@@ -22,7 +22,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// question is a WorkflowRun that waits for a human.
+// question creates a WorkflowRun that waits for an approval.
 func question(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string) {
 	t.Helper()
 	c, err := on.Client()
@@ -40,7 +40,7 @@ func untilRun(ctx context.Context, t *testing.T, on *scuted.Installation, namesp
 	return w
 }
 
-// stalled says that a WorkflowRun's condition Stalled is True for a reason.
+// stalled returns a function that reports whether a WorkflowRun's condition Stalled is True for a reason.
 func stalled(reason trust.Reason) func(*v1alpha1.WorkflowRun) bool {
 	return func(w *v1alpha1.WorkflowRun) bool {
 		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled)
@@ -48,14 +48,14 @@ func stalled(reason trust.Reason) func(*v1alpha1.WorkflowRun) bool {
 	}
 }
 
-// asks says that a run waits for its human, and that its conditions are of the run again.
+// asks reports whether a run waits for its approval, and whether its conditions no longer report a stall.
 func asks(w *v1alpha1.WorkflowRun) bool {
 	c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled)
 	return w.Status.Phase == v1alpha1.RunPaused && c != nil && c.Reason == string(v1alpha1.RunPaused)
 }
 
-// TestLogOfThePast restores an older copy of the log, and then begins with an empty one: nothing is driven, everything says
-// what to do, and an operator's decision opens the way.
+// TestLogOfThePast restores an older copy of the log, and then starts with an empty one. In both cases nothing is
+// driven, every resource names the command to run, and work continues after an operator's decision.
 func TestLogOfThePast(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "log-of-the-past"

@@ -16,8 +16,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestLargeWorkflowRuns: the specs of WorkflowRuns, which may have more than a MiB each, are not in memory at once, so that somebody who may make
-// many does not end the daemon.
+// TestLargeWorkflowRuns checks that the daemon does not keep the specs of all WorkflowRuns in memory at once. A spec
+// may exceed one MiB, so a user who creates many of them could otherwise exhaust the daemon's memory.
 func TestLargeWorkflowRuns(t *testing.T) {
 	const (
 		many  = 100
@@ -45,24 +45,24 @@ func TestLargeWorkflowRuns(t *testing.T) {
 	}
 	harness.Must(t, making.Wait())
 	d = harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
-	for i := range begun { // each is read when it begins
+	for i := range begun { // the daemon reads a spec when the run starts
 		s.until(ctx, t, fmt.Sprintf("large-%d", i), func(w *v1alpha1.WorkflowRun) bool { return w.Status.Message != "" })
 	}
 	after := memory(t, d)
-	t.Logf("%d MiB, and %d MiB with %d of %d KiB", before>>20, after>>20, many, bytes>>10)
+	t.Logf("peak memory is %d MiB, and %d MiB with %d WorkflowRuns of %d KiB", before>>20, after>>20, many, bytes>>10)
 	if after-before > many*bytes {
-		t.Errorf("it had %d MiB more in memory than without them", (after-before)>>20)
+		t.Errorf("peak memory with large WorkflowRuns is %d MiB higher than without them", (after-before)>>20)
 	}
 }
 
-// memory is the most that a daemon has had in memory.
+// memory returns the peak memory of a daemon in bytes.
 func memory(t *testing.T, d *scuted.Daemon) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.PID()))
 	harness.Must(t, err)
 	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(text)
 	if found == nil {
-		t.Fatalf("%s does not say how much it has", text)
+		t.Fatalf("no VmHWM in %s", text)
 	}
 	kib, err := strconv.Atoi(string(found[1]))
 	harness.Must(t, err)

@@ -26,7 +26,7 @@ import (
 
 func inNamespace(namespace string) client.InNamespace { return client.InNamespace(namespace) }
 
-// move makes a Move and waits for its end.
+// move creates a Move and waits until it ends.
 func move(ctx context.Context, t *testing.T, from *scuted.Installation, m *v1alpha1.Move) *v1alpha1.Move {
 	t.Helper()
 	harness.Must(t, from.Create(ctx, m))
@@ -35,13 +35,13 @@ func move(ctx context.Context, t *testing.T, from *scuted.Installation, m *v1alp
 	return over
 }
 
-// TestMove moves a cluster with everything a cluster can have, and then lets the target's controllers work.
+// TestMove moves a cluster that has every kind of object, and then checks that the target's controllers work.
 func TestMove(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "moving"
 	shared.cluster(ctx, t, shared.blue, testbed.Cluster{Namespace: ns, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
 	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-	// With the namespace there, the preflight tries every object on the target.
+	// If the namespace exists, the preflight tries every object on the target.
 	harness.Must(t, shared.green.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
 
 	before := objects(ctx, t, shared.blue, ns)
@@ -52,15 +52,15 @@ func TestMove(t *testing.T) {
 
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	t.Logf("moved %d objects in %s", over.Status.Counts.Objects, over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Millisecond))
 	if left := objects(ctx, t, shared.blue, ns); len(left) > 0 {
-		t.Errorf("left at the source: %v", names(left))
+		t.Errorf("objects remain at the source: %v", names(left))
 	}
 	after := objects(ctx, t, shared.green, ns)
 	if !slices.Equal(names(before), names(after)) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(after))
 	}
 	untouched(t, after)
 	sameManagers(t, before, after)
@@ -72,7 +72,7 @@ func TestMove(t *testing.T) {
 	t.Run("the target's controllers work", func(t *testing.T) { scaleWorkers(ctx, t, shared.green, ns, "prod", 3) })
 }
 
-// measured: the metrics of a daemon have these lines.
+// measured checks that the metrics of a daemon contain these lines.
 func measured(ctx context.Context, t *testing.T, address string, lines ...string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
@@ -84,12 +84,13 @@ func measured(ctx context.Context, t *testing.T, address string, lines ...string
 	harness.Must(t, err)
 	for _, line := range lines {
 		if !strings.Contains(string(text), "\n"+line+"\n") {
-			t.Errorf("the metrics do not have %s", line)
+			t.Errorf("metrics lack %s", line)
 		}
 	}
 }
 
-// sameManagers: who applied a field at the source owns it on the target too, or templates could never drop it again.
+// sameManagers checks that the manager that applied a field at the source owns it on the target too. Otherwise
+// templates could not remove the field.
 func sameManagers(t *testing.T, before, after map[string]*unstructured.Unstructured) {
 	t.Helper()
 	applied := func(u *unstructured.Unstructured) []string {

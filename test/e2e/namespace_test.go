@@ -23,7 +23,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestSharedClass moves two clusters that share a ClusterClass and a Secret one by one, and then the whole namespace back.
+// TestSharedClass moves two clusters that share a ClusterClass and a Secret one by one, and then moves the whole
+// namespace back.
 func TestSharedClass(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	const ns = "shared"
@@ -55,7 +56,7 @@ func TestSharedClass(t *testing.T) {
 		}
 		belongs(ctx, t, shared.green, secret, "one", "two")
 		if err := shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the Secret at the source, which nobody uses any more: %v", err)
+			t.Errorf("Get of the Secret at the source after the last user moved = %v, want not found", err)
 		}
 	})
 	harness.Must(t, d.Stop(ctx))
@@ -69,16 +70,16 @@ func TestSharedClass(t *testing.T) {
 		over := move(ctx, t, shared.green, m)
 		succeeded(ctx, t, over, shared.green, shared.blue, w)
 		if over.Status.Counts.Clusters != 2 {
-			t.Errorf("%d clusters", over.Status.Counts.Clusters)
+			t.Errorf("the move counts %d clusters, want 2", over.Status.Counts.Clusters)
 		}
 		if after := names(objects(ctx, t, shared.blue, ns)); !slices.Equal(before, after) {
-			t.Errorf("objects before %v\nafter %v", before, after)
+			t.Errorf("objects changed: before %v\nafter %v", before, after)
 		}
 		belongs(ctx, t, shared.blue, secret, "one", "two")
 	})
 }
 
-// clusterOwners are references to Clusters of a side, none of which controls.
+// clusterOwners returns owner references to Clusters of a side. None of them is a controller reference.
 func clusterOwners(ctx context.Context, t *testing.T, on *scuted.Installation, namespace string, names ...string) []metav1.OwnerReference {
 	t.Helper()
 	var refs []metav1.OwnerReference
@@ -90,7 +91,7 @@ func clusterOwners(ctx context.Context, t *testing.T, on *scuted.Installation, n
 	return refs
 }
 
-// belongs checks that a Secret has these Clusters of a side as its owners, and no others.
+// belongs checks that the owners of a Secret are exactly these Clusters of a side.
 func belongs(ctx context.Context, t *testing.T, on *scuted.Installation, secret *corev1.Secret, names ...string) {
 	t.Helper()
 	have := &corev1.Secret{}
@@ -101,18 +102,18 @@ func belongs(ctx context.Context, t *testing.T, on *scuted.Installation, secret 
 	}
 }
 
-// firstOfTwo: the class is copied and stays, and nothing is written to what stays.
+// firstOfTwo checks that the class is copied and also kept at the source, and that objects that stay are not written.
 func firstOfTwo(ctx context.Context, t *testing.T, ns string) {
 	w, trail := shared.witness(ctx, t), auditTrail(t, shared.blue)
 	before := objects(ctx, t, shared.blue, ns)
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "first", shared.green, "one"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	stays, copied := objects(ctx, t, shared.blue, ns), objects(ctx, t, shared.green, ns)
 	for name := range before {
 		if stays[name] == nil && copied[name] == nil {
-			t.Fatalf("%s is nowhere", name)
+			t.Fatalf("%s exists on neither side", name)
 		}
 		if both, ofClass := stays[name] != nil && copied[name] != nil, strings.Contains(name, " in-memory"); both != ofClass {
 			t.Errorf("%s is on both sides: %v", name, both)
@@ -122,7 +123,7 @@ func firstOfTwo(ctx context.Context, t *testing.T, ns string) {
 	for _, r := range trail.requests(t, func(r request) bool { return ofDaemon(r) && r.changes() }) {
 		for name, u := range stays {
 			if r.ObjectRef.Name == u.GetName() && strings.HasPrefix(r.ObjectRef.Resource, strings.ToLower(u.GetKind())) {
-				t.Errorf("%s stays, and was written to: %s", name, r)
+				t.Errorf("%s stays at the source, but was written: %s", name, r)
 			}
 		}
 	}
@@ -136,21 +137,21 @@ func firstOfTwo(ctx context.Context, t *testing.T, ns string) {
 	w.clean(ctx, t)
 }
 
-// only are the objects of a list that another has too.
+// only returns the objects of list that are also in having.
 func only(list, having map[string]*unstructured.Unstructured) map[string]*unstructured.Unstructured {
 	kept := maps.Clone(list)
 	maps.DeleteFunc(kept, func(name string, _ *unstructured.Unstructured) bool { return having[name] == nil })
 	return kept
 }
 
-// succeeded checks that both clusters of the namespace run on the one side and nothing is left on the other.
+// succeeded checks that both clusters of the namespace run on one side and that no object remains on the other.
 func succeeded(ctx context.Context, t *testing.T, over *v1alpha1.Move, from, to *scuted.Installation, w *witness) {
 	t.Helper()
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	if left := objects(ctx, t, from, over.Namespace); len(left) > 0 {
-		t.Errorf("left on %s: %v", from.Side.Name(), names(left))
+		t.Errorf("objects remain on %s: %v", from.Side.Name(), names(left))
 	}
 	for _, name := range []string{"one", "two"} {
 		harness.Must(t, to.Side.WaitAvailable(ctx, over.Namespace, name))

@@ -30,13 +30,13 @@ func waitGone(ctx context.Context, t *testing.T, on *scuted.Installation, o clie
 		harness.Must(t, err)
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s is not gone: %v", o.GetName(), ctx.Err())
+			t.Fatalf("%s still exists: %v", o.GetName(), ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// annotation sets an annotation on the first object of a kind, and returns what takes it off.
+// annotation sets an annotation on the first object of a kind, and returns a function that removes it.
 func annotation(ctx context.Context, t *testing.T, on *scuted.Installation, ns, kind, key string) (remove func()) {
 	t.Helper()
 	for name, u := range objects(ctx, t, on, ns) {
@@ -45,7 +45,7 @@ func annotation(ctx context.Context, t *testing.T, on *scuted.Installation, ns, 
 			return func() { annotate(ctx, t, on, u, key, nil) }
 		}
 	}
-	t.Fatalf("there is no %s in %s", kind, ns)
+	t.Fatalf("no %s in namespace %s", kind, ns)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func annotate(ctx context.Context, t *testing.T, on *scuted.Installation, u *uns
 	harness.Must(t, on.Side.Client().Patch(ctx, u.DeepCopy(), patch))
 }
 
-// pausedCluster does what a user does with kubectl.
+// pausedCluster pauses or resumes a Cluster as a user does with kubectl.
 func pausedCluster(ctx context.Context, t *testing.T, on *scuted.Installation, ns, name string, paused bool) {
 	t.Helper()
 	u := &unstructured.Unstructured{}

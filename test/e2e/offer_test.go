@@ -18,8 +18,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestHolderWithoutTheLog: a daemon that holds the Lease loses the NATS server, and only that. Another one, which reaches it, takes over,
-// and the first one ends.
+// TestHolderWithoutTheLog checks that a daemon that holds the Lease but can no longer reach the NATS server loses the
+// Lease to a daemon that can, and then exits.
 func TestHolderWithoutTheLog(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	n := startNATS(t)
@@ -36,19 +36,19 @@ func TestHolderWithoutTheLog(t *testing.T) {
 	for now := before; now == before || now == ""; now = holder(ctx, t) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("a daemon without the log keeps the Lease: see %s", first.Log())
+			t.Fatalf("a daemon without the log still holds the Lease: see %s", first.Log())
 		case <-time.After(time.Second):
 		}
 	}
 	select {
 	case <-first.Done():
 	case <-ctx.Done():
-		t.Fatalf("a daemon that no longer leads continues: see %s", first.Log())
+		t.Fatalf("a daemon that lost the Lease still runs: see %s", first.Log())
 	}
 	harness.Must(t, second.Exited())
 }
 
-// holder of the Lease; "" for none.
+// holder returns the holder of the Lease, or "".
 func holder(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
@@ -56,7 +56,7 @@ func holder(ctx context.Context, t *testing.T) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// line passes connections on until it is cut.
+// line forwards connections until it is cut.
 type line struct {
 	listener net.Listener
 	mu       sync.Mutex

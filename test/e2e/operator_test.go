@@ -27,14 +27,14 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// operator is somebody at a shell, with scutectl and the source's kubeconfig.
+// operator is a user at a shell, with scutectl and the source's kubeconfig.
 type operator struct {
 	namespace string
-	nats      string // where the daemon's log listens
+	nats      string // the address of the daemon's log
 	target    string // file with the target's kubeconfig
 }
 
-// said is what a command wrote, and how it ended.
+// said is the output of a command and its exit status.
 type said struct {
 	out, err string
 	code     int
@@ -46,7 +46,7 @@ func (o *operator) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs scutectl and checks its exit status and parts of what it says, on either stream.
+// run runs scutectl and checks its exit status and parts of its output, on either stream.
 func (o *operator) run(ctx context.Context, t *testing.T, code int, parts []string, args ...string) said {
 	t.Helper()
 	cmd := o.command(ctx, args...)
@@ -63,13 +63,13 @@ func (o *operator) run(ctx context.Context, t *testing.T, code int, parts []stri
 	}
 	for _, part := range parts {
 		if !strings.Contains(s.out+s.err, part) {
-			t.Errorf("scutectl %s: it does not say %q:\n%s%s", strings.Join(args, " "), part, s.out, s.err)
+			t.Errorf("scutectl %s: output lacks %q:\n%s%s", strings.Join(args, " "), part, s.out, s.err)
 		}
 	}
 	return s
 }
 
-// TestOperator goes through a move as an operator does, with scutectl alone.
+// TestOperator drives a move as an operator does, with scutectl alone.
 func TestOperator(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	o := &operator{namespace: "operated", target: filepath.Join(t.TempDir(), "target.kubeconfig")}
@@ -79,7 +79,7 @@ func TestOperator(t *testing.T) {
 	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	o.nats = "nats://" + listen
-	// One call at a time: a status tells the phase that the move is in when it is written, and each phase must be told.
+	// With one call at a time, because a status has the phase at the time of its write, and each phase must be printed.
 	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t), Args: []string{"--move-workers", "1"}})
 	harness.Must(t, d.WaitReady(ctx))
 
@@ -91,7 +91,7 @@ func TestOperator(t *testing.T) {
 		o.run(ctx, t, 1, []string{"problem  clusters", o.namespace + "/tiny has the pause of task", "remedy: "}, "doctor", "--nats", o.nats)
 		lift()
 		if said := o.run(ctx, t, 0, []string{"workflows"}, "doctor", "--nats", o.nats); strings.Contains(said.out, "has the pause") {
-			t.Errorf("doctor still speaks of the pause:\n%s", said.out)
+			t.Errorf("doctor still reports the pause:\n%s", said.out)
 		}
 	})
 	t.Run("refused", func(t *testing.T) { o.refused(ctx, t) })
@@ -105,7 +105,7 @@ func TestOperator(t *testing.T) {
 		o.run(ctx, t, 1, []string{"problem  scuted", "nobody takes up moves", "remedy: "}, "doctor")
 		replayed := o.run(ctx, t, 0, []string{"Succeeded"}, "log", "replay", "--aggregate", "move/"+id, "--log", dir)
 		if hash == "" || !strings.Contains(replayed.out, hash) {
-			t.Errorf("the folder of the log gives another state than the running daemon, sha256 %s:\n%s", hash, replayed.out)
+			t.Errorf("replay of the log's folder has another state than the running daemon, sha256 %s:\n%s", hash, replayed.out)
 		}
 		o.run(ctx, t, 0, []string{"moved", "Succeeded"}, "get", "move", "-n", o.namespace, "--log", dir)
 	})
@@ -121,21 +121,21 @@ func (o *operator) refused(ctx context.Context, t *testing.T) {
 	refused := o.create(ctx, t, 1, []string{"make another Move"}, "bad", "-c", "nope", "-c", "neither")
 	for _, part := range []string{"refused: nothing was changed", "SEVERITY", "REMEDY", "spec.selection.clusters", `"nope" does not exist`, `"neither" does not exist`, "there are: tiny"} {
 		if !strings.Contains(refused.out, part) {
-			t.Errorf("the findings do not say %q:\n%s", part, refused.out)
+			t.Errorf("findings lack %q:\n%s", part, refused.out)
 		}
 	}
 	o.create(ctx, t, 1, []string{"exists already"}, "bad", "-c", "tiny")
 	o.run(ctx, t, 1, []string{"Failed"}, "watch", "move", "bad", "-n", o.namespace)
 	o.run(ctx, t, 1, []string{"nowhere"}, "describe", "move", "nowhere", "-n", o.namespace)
 
-	// The Secret that scutectl made goes with the Move.
+	// The Secret that scutectl created is deleted together with the Move.
 	admin, err := shared.blue.Client()
 	harness.Must(t, err)
 	harness.Must(t, admin.Delete(ctx, &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "bad"}}))
 	waitGone(ctx, t, shared.blue, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "bad-target"}})
 }
 
-// aborted: a move that is held is looked at in every way, and aborted: through the log, and through the resource.
+// aborted shows a blocked move with every command, and aborts it through the log and through the resource.
 func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	release := annotation(ctx, t, shared.blue, o.namespace, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
 	defer release()
@@ -147,7 +147,7 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	o.run(ctx, t, 0, []string{"AwaitingAcks"}, "get", "move", "held", "-n", o.namespace, "-o", "jsonpath={.status.phase}")
 	var decoded v1alpha1.Move
 	if err := json.Unmarshal([]byte(o.run(ctx, t, 0, nil, "get", "move", "held", "-n", o.namespace, "-o", "json").out), &decoded); err != nil || decoded.UID != m.UID {
-		t.Errorf("move get -o json: %v, UID %s", err, decoded.UID)
+		t.Errorf("get move -o json: %v, UID %s", err, decoded.UID)
 	}
 	waits := []string{"AwaitingAcks", "Waiting for:", "DevCluster", "block-move"}
 	o.run(ctx, t, 0, append(waits, "timeline is left out"), "describe", "move", "held", "-n", o.namespace)
@@ -163,11 +163,11 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	over, err := shared.blue.Wait(ctx, o.namespace, "held-again", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 	}
 }
 
-// interrupted: who stops watching stops nothing else.
+// interrupted checks that a user who stops watching a move does not stop the move.
 func (o *operator) interrupted(ctx context.Context, t *testing.T) {
 	t.Helper()
 	cmd := o.command(ctx, "watch", "move", "held", "-n", o.namespace)
@@ -175,16 +175,16 @@ func (o *operator) interrupted(ctx context.Context, t *testing.T) {
 	harness.Must(t, err)
 	harness.Must(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "operated/held AwaitingAcks") {
-		t.Errorf("watching: %q, %v", line, err)
+		t.Errorf("first line of watch = %q, %v", line, err)
 	}
 	harness.Must(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("interrupted: exit status %d, want 130", code)
+		t.Errorf("exit status after SIGINT = %d, want 130", code)
 	}
 }
 
-// moved returns the id of the move in the log.
+// moved moves the cluster, and returns the move's ID in the log.
 func (o *operator) moved(ctx context.Context, t *testing.T) string {
 	w := shared.witness(ctx, t)
 	followed := o.create(ctx, t, 0, nil, "moved", "-c", "tiny", "--follow")
@@ -192,7 +192,7 @@ func (o *operator) moved(ctx context.Context, t *testing.T) string {
 	for _, phase := range []mover.Phase{mover.PhasePausing, mover.PhaseCreating, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseSucceeded} {
 		i := strings.Index(followed.out, "operated/moved "+string(phase)+":")
 		if i < at || phase == mover.PhaseSucceeded && i < 0 {
-			t.Errorf("phase %s is not told, or not in its place:\n%s", phase, followed.out)
+			t.Errorf("phase %s is missing or out of order:\n%s", phase, followed.out)
 		}
 		at = max(at, i)
 	}
@@ -210,7 +210,7 @@ func (o *operator) moved(ctx context.Context, t *testing.T) string {
 	return m.Status.MoveID
 }
 
-// log reads what happened, and returns the hash of the move's state.
+// log reads the events of the move, and returns the hash of its state.
 func (o *operator) log(ctx context.Context, t *testing.T, id string) string {
 	aggregate := "move/" + id
 	o.run(ctx, t, 0, []string{"without a gap", "dev.scute.move.verified.v1", aggregate}, "log", "replay", "--nats", o.nats)
@@ -224,13 +224,13 @@ func (o *operator) log(ctx context.Context, t *testing.T, id string) string {
 	config, _, err := shared.green.Side.ServiceAccountConfig(ctx, scuted.Namespace, "scute-target")
 	harness.Must(t, err)
 	if head, _, _ := strings.Cut(config.BearerToken, "."); strings.Contains(events.out, head) {
-		t.Error("a token is in the log")
+		t.Error("the log contains a token")
 	}
 	replay := []string{"log", "replay", "--aggregate", aggregate, "--nats", o.nats}
 	first, again := o.run(ctx, t, 0, []string{"Succeeded"}, replay...), o.run(ctx, t, 0, nil, replay...)
 	hash := regexp.MustCompile(`sha256 ([0-9a-f]{64})`).FindStringSubmatch(first.out)
 	if hash == nil || !strings.Contains(again.out, hash[1]) {
-		t.Fatalf("two replays differ, or give no hash:\n%s\n%s", first.out, again.out)
+		t.Fatalf("two replays have different hashes, or none:\n%s\n%s", first.out, again.out)
 	}
 	return hash[1]
 }

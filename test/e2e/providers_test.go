@@ -28,9 +28,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestEveryProviderMoves moves, with what the chart grants by default, a cluster of each provider that has one object of each kind. The
-// kinds are served and labelled as in a real installation, and nothing acts on them. The API servers permit an owner reference that
-// blocks the deletion of its owner only to who may update the owner's finalizers.
+// TestEveryProviderMoves moves, with the chart's default permissions, a cluster of each provider that has one object of
+// each kind. The kinds are served and labelled as in a real installation, but have no controllers. The API servers
+// accept an owner reference that blocks the deletion of its owner only from clients that may update the owner's
+// finalizers.
 func TestEveryProviderMoves(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	providers, err := catalog.Providers(ctx)
@@ -73,7 +74,7 @@ func TestEveryProviderMoves(t *testing.T) {
 			over, err := blue.Wait(ctx, p.Name, "away", scuted.Over)
 			harness.Must(t, err)
 			if over.Status.Phase != mover.PhaseSucceeded {
-				t.Fatalf("phase %s: %s\n%+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+				t.Fatalf("phase = %s, want Succeeded: %s\n%+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 			}
 			for _, kind := range kinds[p.Name] {
 				gk := schema.ParseGroupKind(kind)
@@ -89,12 +90,13 @@ func TestEveryProviderMoves(t *testing.T) {
 	}
 }
 
-// installed reports whether the test bed has a provider by itself, whose objects the other tests move.
+// installed reports whether the test bed installs a provider itself. Other tests move its objects.
 func installed(p catalog.Provider) bool {
 	return slices.Contains([]string{"core", "dev", "kubeadm"}, p.Name)
 }
 
-// anyObject returns a definition that takes any object: what is tested are the kinds, their labels and the permissions, not the fields.
+// anyObject returns a definition that accepts any object, because the test is about kinds, labels and permissions, not
+// fields.
 func anyObject(d *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	d = d.DeepCopy()
 	for i := range d.Spec.Versions {
@@ -103,7 +105,7 @@ func anyObject(d *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Cus
 	return d
 }
 
-// gadgets is a kind with clusterctl's label that the chart does not list.
+// gadgets returns a definition with clusterctl's label that the chart does not list.
 func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.example.org", Labels: map[string]string{clusterctlv1.ClusterctlLabel: ""}},
@@ -116,7 +118,7 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// small makes a Cluster that owns one object of each kind of a provider, and returns the kinds.
+// small creates a Cluster that owns one object of each kind of a provider, and returns the kinds.
 func small(ctx context.Context, t *testing.T, on *scuted.Installation, p catalog.Provider) (kinds []string) {
 	t.Helper()
 	c := on.Side.Client()
@@ -147,20 +149,20 @@ func small(ctx context.Context, t *testing.T, on *scuted.Installation, p catalog
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "small", UID: cluster.UID, BlockOwnerDeletion: new(true),
 		}})
 		if err := c.Create(ctx, u); err != nil {
-			t.Fatalf("%s: %v", d.Name, err)
+			t.Fatalf("creating %s: %v", d.Name, err)
 		}
 		kinds = append(kinds, d.Spec.Names.Kind+"."+d.Spec.Group)
 	}
 	return kinds
 }
 
-// hosted reports whether a kind is of a control plane in pods of the management cluster, which does not move.
+// hosted reports whether a kind belongs to a control plane in pods of the management cluster, which does not move.
 func hosted(kind, group string) bool {
 	return kind == "K0smotronControlPlane" || kind == "KamajiControlPlane" || group == "k0smotron.io"
 }
 
-// ungranted: a Move is refused because of a kind that the chart does not list, and doctor says so, both with the command that grants
-// it. What the command makes is enough for the next Move.
+// ungranted checks that a Move is refused because of a kind that the chart does not list, and that the Move and doctor
+// both print the command that grants it. With the result of this command the next Move succeeds.
 func ungranted(ctx context.Context, t *testing.T, blue, green *scuted.Installation, d *apiextensionsv1.CustomResourceDefinition, ns string) {
 	command := kube.GrantCommand([]kube.Type{{Group: d.Spec.Group, Kind: "Gadget", Plural: "gadgets", Versions: []string{"v1"}}})
 	over := move(ctx, t, blue, scuted.NewMove(ns, "refused", green, "small"))
@@ -176,7 +178,7 @@ func ungranted(ctx context.Context, t *testing.T, blue, green *scuted.Installati
 	admin, sum := blue.Side.Client(), &rbacv1.ClusterRole{}
 	harness.Must(t, admin.Create(ctx, role))
 	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-providers"}, sum))
-	// The test bed has no controller that aggregates.
+	// The test bed has no controller that aggregates ClusterRoles.
 	if s := sum.AggregationRule.ClusterRoleSelectors; len(s) != 1 || s[0].MatchLabels[kube.AggregateLabel] != role.Labels[kube.AggregateLabel] {
 		t.Fatalf("ClusterRole scute-providers selects by %v", s)
 	}
@@ -193,7 +195,7 @@ func ungranted(ctx context.Context, t *testing.T, blue, green *scuted.Installati
 	})
 	for _, want := range []string{"ok       Cluster API    Clusters are served in v1beta2", "kinds of contract v1beta1", "ok       providers      "} {
 		if said, _ := blue.Scutectl(ctx, "doctor").Output(); !strings.Contains(string(said), want) {
-			t.Errorf("doctor does not say %q:\n%s", want, said)
+			t.Errorf("doctor: output lacks %q:\n%s", want, said)
 		}
 	}
 	harness.Must(t, blue.Create(ctx, scuted.NewMove(ns, "away", green, "small")))

@@ -32,24 +32,24 @@ import (
 const (
 	refusalsNS  = "refusals"
 	targetField = "spec.target.kubeconfigSecretRef"
-	// older than any version of a provider, also than the v0.0.0 of a build that does not know its own.
+	// older is a version before every version of a provider, also before v0.0.0, the version of a build without one.
 	older = "v0.0.0-older"
-	// prompt bounds a refusal: the slowest waits for an address where nobody answers. It ends a test that hangs, and says
-	// nothing of the machine.
+	// prompt bounds a refusal: the slowest waits for an address that does not answer. It stops a test that hangs, and
+	// is no measure of speed.
 	prompt = 2 * time.Minute
 )
 
 // refusal is a Move that must be refused before anything is changed.
 type refusal struct {
 	name string
-	// prepare spoils the world; Cleanup fixes it.
+	// prepare creates the cause of the refusal. Its Cleanup removes it.
 	prepare func(ctx context.Context, t *testing.T)
 	spoil   func(*v1alpha1.Move)
-	// want are all errors, and nothing else: the field, and parts of the message and the remedy.
+	// want has all errors: the field, and parts of the message and of the remedy.
 	want []v1alpha1.MoveFinding
 }
 
-// TestRefusals: whatever is wrong is said before anything is changed, with the field and the remedy.
+// TestRefusals checks that every problem is reported before anything is changed, with its field and a remedy.
 func TestRefusals(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(refusalsNS, "tiny"))
@@ -94,7 +94,7 @@ func isRefused(t *testing.T, over *v1alpha1.Move, want []v1alpha1.MoveFinding) {
 	t.Helper()
 	s := over.Status
 	if s.Phase != mover.PhaseFailed || !strings.Contains(s.Message, "refused, nothing was changed") || s.Next == "" {
-		t.Errorf("phase %s: %q, next %q", s.Phase, s.Message, s.Next)
+		t.Errorf("phase %s: %q, next %q; want a refusal", s.Phase, s.Message, s.Next)
 	}
 	var errs []v1alpha1.MoveFinding
 	for _, f := range s.Findings {
@@ -102,7 +102,7 @@ func isRefused(t *testing.T, over *v1alpha1.Move, want []v1alpha1.MoveFinding) {
 			errs = append(errs, f)
 		}
 		if f.Field == "" || f.Message == "" || f.Remedy == "" {
-			t.Errorf("a finding without field, message or remedy: %+v", f)
+			t.Errorf("finding lacks a field, a message or a remedy: %+v", f)
 		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(want), func(w v1alpha1.MoveFinding) bool {
@@ -112,10 +112,10 @@ func isRefused(t *testing.T, over *v1alpha1.Move, want []v1alpha1.MoveFinding) {
 		return slices.ContainsFunc(want, func(w v1alpha1.MoveFinding) bool { return matches(f, w) })
 	})
 	for _, f := range missing {
-		t.Errorf("not found: %+v", f)
+		t.Errorf("missing finding: %+v", f)
 	}
 	for _, f := range surplus {
-		t.Errorf("found: %+v", f)
+		t.Errorf("unexpected finding: %+v", f)
 	}
 }
 
@@ -123,7 +123,7 @@ func matches(f, want v1alpha1.MoveFinding) bool {
 	return strings.HasPrefix(f.Field, want.Field) && strings.Contains(f.Message, want.Message) && strings.Contains(f.Remedy, want.Remedy)
 }
 
-// contents are hashes of objects without what controllers may write at any time.
+// contents returns hashes of objects without the fields that controllers may write at any time.
 func contents(list map[string]*unstructured.Unstructured) map[string]string {
 	found := make(map[string]string, len(list))
 	for name, u := range list {
@@ -142,17 +142,17 @@ func sameContents(t *testing.T, before, after map[string]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if before[name] != after[name] {
-			t.Errorf("%s is not what it was, or gone", name)
+			t.Errorf("%s was changed or deleted", name)
 		}
 	}
 	for name := range after {
 		if before[name] == "" {
-			t.Errorf("%s appeared", name)
+			t.Errorf("%s was created", name)
 		}
 	}
 }
 
-// secretTarget is a refusal of a target by its Secret; an empty kubeconfig makes none.
+// secretTarget returns a refusal that is caused by the target's Secret. Without a kubeconfig there is no Secret.
 func secretTarget(name, key string, kubeconfig func(context.Context, *testing.T) string, want ...v1alpha1.MoveFinding) refusal {
 	secret := "target-" + strings.ToLower(strings.ReplaceAll(name, " ", "-"))
 	return refusal{
@@ -169,7 +169,7 @@ func secretTarget(name, key string, kubeconfig func(context.Context, *testing.T)
 	}
 }
 
-// allowed is a refusal of a Move that accepts any kubeconfig.
+// allowed returns the refusal of a Move that accepts any kubeconfig.
 func allowed(r refusal) refusal {
 	spoil := r.spoil
 	r.spoil = func(m *v1alpha1.Move) {
@@ -235,7 +235,8 @@ func badTargets() []refusal {
 	}
 }
 
-// accountOnGreen makes an identity on the target with the given permissions and returns its kubeconfig.
+// accountOnGreen returns a function that creates an account on the target with the given permissions and returns its
+// kubeconfig.
 func accountOnGreen(name string, rules func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) func(context.Context, *testing.T) string {
 	return func(ctx context.Context, t *testing.T) string {
 		admin := shared.green.Side.Client()
@@ -260,7 +261,7 @@ func accountOnGreen(name string, rules func([]rbacv1.PolicyRule) []rbacv1.Policy
 	}
 }
 
-// without takes a verb on a resource out of a role.
+// without returns a function that removes a verb on a resource from rules.
 func without(verb, resource string) func([]rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		var kept []rbacv1.PolicyRule
@@ -339,7 +340,7 @@ func badSources() []refusal {
 	}
 }
 
-// badParts are objects of a cluster that cannot move with it.
+// badParts returns refusals because of objects of a cluster that cannot move with it.
 func badParts() []refusal {
 	return []refusal{
 		{
@@ -409,13 +410,13 @@ func refusedEmpty(ctx context.Context) func(*testing.T) {
 	}
 }
 
-// refusedByAPI: what the schema says needs no daemon.
+// refusedByAPI checks the refusals of the schema, which need no daemon.
 func refusedByAPI(ctx context.Context) func(*testing.T) {
 	return func(t *testing.T) {
 		no := func(what string, err error, says string) {
 			t.Helper()
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s: %v, want a refusal that says %q", what, err, says)
+				t.Errorf("%s: %v, want a refusal with %q", what, err, says)
 			}
 		}
 		both := scuted.NewMove(refusalsNS, "both", shared.green, "tiny")
@@ -440,7 +441,7 @@ func refusedByAPI(ctx context.Context) func(*testing.T) {
 		change("another selection", "selection cannot be changed", func(m *v1alpha1.Move) { m.Spec.Selection.Clusters = []string{"tiny"} })
 		change("a dry run made real", "dryRun cannot be changed", func(m *v1alpha1.Move) { m.Spec.DryRun = true })
 		if err := shared.blue.Create(ctx, scuted.NewMove(refusalsNS, "fixed", shared.green, "tiny")); !apierrors.IsAlreadyExists(err) {
-			t.Errorf("a second Move of one name: %v", err)
+			t.Errorf("creating a second Move with the same name = %v, want AlreadyExists", err)
 		}
 	}
 }
@@ -453,7 +454,7 @@ func dryRun(ctx context.Context) func(*testing.T) {
 		m.Spec.DryRun = true
 		over := move(ctx, t, shared.blue, m)
 		if over.Status.Phase != mover.PhaseSucceeded || over.Status.Counts.Objects != len(before) || over.Status.Counts.Created > 0 {
-			t.Errorf("phase %s: %s; %+v, there are %d objects", over.Status.Phase, over.Status.Message, over.Status.Counts, len(before))
+			t.Errorf("phase = %s: %s; counts %+v, want %d objects", over.Status.Phase, over.Status.Message, over.Status.Counts, len(before))
 		}
 		here.unchanged(t, ofDaemon)
 		there.unchanged(t, onTarget)
@@ -477,12 +478,12 @@ func dryRun(ctx context.Context) func(*testing.T) {
 		}
 		sameContents(t, before, contents(objects(ctx, t, shared.blue, refusalsNS)))
 		if left := objects(ctx, t, shared.green, refusalsNS); len(left) > 0 {
-			t.Errorf("on the target: %v", names(left))
+			t.Errorf("objects on the target: %v", names(left))
 		}
 	}
 }
 
-// guardedCreations are the resources of Cluster API whose creation a webhook of a side may refuse.
+// guardedCreations returns the resources of Cluster API whose creation a webhook of a side may refuse.
 func guardedCreations(ctx context.Context, t *testing.T, on *scuted.Installation) map[string]bool {
 	t.Helper()
 	guarded := make(map[string]bool)
@@ -500,7 +501,7 @@ func guardedCreations(ctx context.Context, t *testing.T, on *scuted.Installation
 	return guarded
 }
 
-// count tells how many objects there are of each resource.
+// count returns the number of objects of each resource.
 func count(t *testing.T, on *scuted.Installation, list map[string]*unstructured.Unstructured) map[string]int {
 	t.Helper()
 	n := make(map[string]int)
@@ -512,7 +513,8 @@ func count(t *testing.T, on *scuted.Installation, list map[string]*unstructured.
 	return n
 }
 
-// rivals: of two Moves made at the same time one moves the cluster, the other does no harm; one that comes later is told.
+// rivals checks that one of two simultaneous Moves moves the cluster and the other has no effect. A later Move is
+// refused with the name of the first.
 func rivals(ctx context.Context) func(*testing.T) {
 	return func(t *testing.T) {
 		w := shared.witness(ctx, t)
@@ -531,13 +533,13 @@ func rivals(ctx context.Context) func(*testing.T) {
 			case !scuted.Over(m):
 				first += name
 			case m.Status.Phase != mover.PhaseFailed && m.Status.Phase != mover.PhaseRolledBack, !strings.Contains(m.Status.Message, "moved by") && !strings.Contains(m.Status.Message, "held by"):
-				t.Errorf("%s: phase %s: %s", name, m.Status.Phase, m.Status.Message)
+				t.Errorf("%s: phase = %s, want Failed: %s", name, m.Status.Phase, m.Status.Message)
 			default:
 				t.Logf("%s: %s: %s", name, m.Status.Phase, m.Status.Message)
 			}
 		}
 		if !slices.Contains(both, first) {
-			t.Fatalf("under way: %q, want one of them", first)
+			t.Fatalf("moves in progress: %q, want one of them", first)
 		}
 		late := move(ctx, t, shared.blue, scuted.NewMove(refusalsNS, "rival-late", shared.green, "tiny"))
 		isRefused(t, late, []v1alpha1.MoveFinding{
@@ -548,10 +550,10 @@ func rivals(ctx context.Context) func(*testing.T) {
 		over, err := shared.blue.Wait(ctx, refusalsNS, first, scuted.Over)
 		harness.Must(t, err)
 		if over.Status.Phase != mover.PhaseSucceeded {
-			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 		}
 		if left := objects(ctx, t, shared.blue, refusalsNS); len(left) > 0 {
-			t.Errorf("left at the source: %v", names(left))
+			t.Errorf("objects remain at the source: %v", names(left))
 		}
 		harness.Must(t, shared.green.Side.WaitAvailable(ctx, refusalsNS, "tiny"))
 		w.clean(ctx, t)

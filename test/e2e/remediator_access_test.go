@@ -19,8 +19,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestRemediatorAccess holds what the chart grants for remediation against what the API server saw. Without a policy
-// nothing of Cluster API is watched; with one, nothing is refused, and every permission has its use.
+// TestRemediatorAccess compares the chart's permissions for remediation with the requests in the API server's audit
+// log. Without a policy the daemon watches nothing of Cluster API. With a policy no request is denied, and every
+// permission is used.
 func TestRemediatorAccess(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "remedies"
@@ -38,7 +39,7 @@ func TestRemediatorAccess(t *testing.T) {
 	})
 	for _, r := range before.requests(t, ofDaemon) {
 		if strings.HasSuffix(r.ObjectRef.Group, "cluster.x-k8s.io") {
-			t.Errorf("without a policy: %s", r)
+			t.Errorf("request without a policy: %s", r)
 		}
 	}
 
@@ -74,7 +75,7 @@ func TestRemediatorAccess(t *testing.T) {
 		}
 		return expect(1, len(checks()), "health checks")
 	})
-	// Somebody changes both.
+	// Another client changes both.
 	harness.Must(t, c.Patch(ctx, template, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":null}}`))))
 	check := checks()[0]
 	harness.Must(t, admin.Patch(ctx, &check, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"checks":{"nodeStartupTimeoutSeconds":77}}}`))))
@@ -115,27 +116,27 @@ func TestRemediatorAccess(t *testing.T) {
 	t.Logf("%d requests", len(asDaemon))
 	for _, r := range asDaemon {
 		if r.ResponseStatus.Code == 401 || r.ResponseStatus.Code == 403 {
-			t.Errorf("refused: %s", r)
+			t.Errorf("request was denied: %s", r)
 		}
 	}
 	role := &rbacv1.ClusterRole{}
 	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-remediator"}, role))
 	allUsed(t, "ClusterRole scute-remediator", role.Rules, asDaemon,
-		"list repairlimits.scute.dev",   // as of policies
-		"get repairpolicies.scute.dev",  // of an escalation
-		"list repairpolicies.scute.dev", // by servers that cannot begin a watch with what there is
+		"list repairlimits.scute.dev",   // for API servers that do not support streaming lists
+		"get repairpolicies.scute.dev",  // for an escalation
+		"list repairpolicies.scute.dev", // for API servers that do not support streaming lists
 		"list surgeremediations.scute.dev",
 		"list surgeremediationtemplates.scute.dev",
 		"list a provider's resource")
 }
 
-// controlPlaneMachine is the Machine of the only control plane of a namespace.
+// controlPlaneMachine returns the only control plane Machine of a namespace.
 func controlPlaneMachine(ctx context.Context, t *testing.T, c client.Client, namespace string) *clusterv1.Machine {
 	t.Helper()
 	list := &clusterv1.MachineList{}
 	harness.Must(t, c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel}))
 	if len(list.Items) != 1 {
-		t.Fatalf("%d control plane machines", len(list.Items))
+		t.Fatalf("%d control plane machines, want 1", len(list.Items))
 	}
 	return &list.Items[0]
 }

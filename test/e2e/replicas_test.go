@@ -25,12 +25,13 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// replicaClusters is how many clusters have an unhealthy worker, each in a separate namespace. One may be replaced at a time.
+// replicaClusters is the number of clusters with an unhealthy worker, each in its own namespace. One may be replaced at
+// a time.
 const replicaClusters = 3
 
-// TestReplicasRemediate: of several daemons the one that leads is killed in the middle of a replacement, and the next one is stopped in
-// the middle of another, and wakes when a third has gone on. The limit of the fleet holds all the time, each machine is
-// replaced once, and no other one is lost.
+// TestReplicasRemediate kills the leader of several daemons during a replacement, stops the next leader during another
+// one, and continues it after a third has taken over. At no time are more machines replaced than the limit allows. Each
+// unhealthy machine is replaced once, and no other machine is lost.
 func TestReplicasRemediate(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	c, err := shared.blue.Client()
@@ -63,9 +64,9 @@ func TestReplicasRemediate(t *testing.T) {
 	w.await(ctx, t, "the third daemon is in the middle of the last one", func() bool { return w.begun == 3 })
 	harness.Must(t, syscall.Kill(second.PID(), syscall.SIGCONT))
 	select {
-	case <-second.Done(): // it no longer leads, and ends
+	case <-second.Done(): // it lost the lease and exits
 	case <-ctx.Done():
-		t.Fatalf("a daemon that no longer leads goes on: see %s", second.Log())
+		t.Fatalf("a daemon that lost the lease still runs: see %s", second.Log())
 	}
 	w.await(ctx, t, "all victims are gone", func() bool { return w.gone == replicaClusters })
 	harness.Must(t, third.Exited())
@@ -78,7 +79,8 @@ func TestReplicasRemediate(t *testing.T) {
 
 func replicaNamespace(i int) string { return fmt.Sprintf("replicas-%d", i) }
 
-// replicaFleet makes the clusters, with a policy for each, and breaks the node of one worker of each. It returns the machines.
+// replicaFleet creates the clusters with a policy for each, breaks the node of one worker of each, and returns the
+// machines.
 func replicaFleet(ctx context.Context, t *testing.T, c client.Client) *workers {
 	t.Helper()
 	w := &workers{known: make(map[types.UID]bool), victims: make(map[types.UID]string), marked: make(map[types.UID]bool), scheduled: make(map[types.UID]bool), changed: make(chan struct{}, 1)}
@@ -116,17 +118,17 @@ func replicaFleet(ctx context.Context, t *testing.T, c client.Client) *workers {
 	return w
 }
 
-// workers is what a watch has seen of the machines of the clusters.
+// workers has the state of the clusters' machines as seen by a watch.
 type workers struct {
 	mu        sync.Mutex
-	known     map[types.UID]bool   // that were there before
-	victims   map[types.UID]string // their names
+	known     map[types.UID]bool   // the machines that existed at the beginning
+	victims   map[types.UID]string // names of the unhealthy machines
 	marked    map[types.UID]bool
-	scheduled map[types.UID]bool // their replacement has begun, and they are there
+	scheduled map[types.UID]bool // victims with a replacement in progress
 	made      int
-	begun     int // replacements that have begun
-	gone      int // victims
-	atOnce    int // most scheduled at the same time
+	begun     int // replacements that were started
+	gone      int // deleted victims
+	atOnce    int // highest number scheduled at the same time
 	wrong     []error
 	changed   chan struct{}
 }
@@ -137,7 +139,7 @@ func watchWorkers(ctx context.Context, t *testing.T, w *workers) *workers {
 	harness.Must(t, err)
 	c, err := client.NewWithWatch(shared.blue.Side.Config(), client.Options{Scheme: scheme})
 	harness.Must(t, err)
-	changes, err := c.Watch(ctx, &clusterv1.MachineList{}) // one for all, so that changes come in their order
+	changes, err := c.Watch(ctx, &clusterv1.MachineList{}) // one watch for all, so that changes arrive in order
 	harness.Must(t, err)
 	t.Cleanup(changes.Stop)
 	go func() {
@@ -192,7 +194,7 @@ func (w *workers) take(m *clusterv1.Machine, change watch.EventType) {
 	}
 }
 
-// await waits until the changes that were seen say so.
+// await waits until is reports true, and checks it after each change.
 func (w *workers) await(ctx context.Context, t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for {
@@ -205,7 +207,7 @@ func (w *workers) await(ctx context.Context, t *testing.T, what string, is func(
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), say)
+			t.Fatalf("timed out waiting until %s: %v: %s", what, ctx.Err(), say)
 		case <-w.changed:
 		}
 	}
@@ -217,12 +219,12 @@ func (w *workers) check(t *testing.T) {
 	defer w.mu.Unlock()
 	harness.Must(t, errors.Join(w.wrong...))
 	if w.atOnce != 1 || w.begun != replicaClusters || w.made != replicaClusters {
-		t.Errorf("%d replacements at once, the limit is 1; %d begun and %d machines made, for %d unhealthy ones", w.atOnce, w.begun, w.made, replicaClusters)
+		t.Errorf("%d replacements at once, want 1; %d started, %d machines created, want %d of each", w.atOnce, w.begun, w.made, replicaClusters)
 	}
 }
 
-// checkReplicaLog checks that the log never has two remediations in progress, each begun once, and that every daemon was followed by at
-// most one that had claimed the owner.
+// checkReplicaLog checks that the log never has two remediations in progress, that each is started once, and that a
+// daemon appends nothing after another one claimed the owner.
 func checkReplicaLog(ctx context.Context, t *testing.T, log *eventlog.Log) {
 	t.Helper()
 	catalog, active, begun := remediator.NewCatalog(), make(map[string]bool), 0
@@ -256,7 +258,7 @@ func checkReplicaLog(ctx context.Context, t *testing.T, log *eventlog.Log) {
 	})
 	harness.Must(t, err)
 	if begun != replicaClusters || len(owners) != replicaClusters {
-		t.Errorf("%d remediations of %d owners were begun, want one of each of %d", begun, len(owners), replicaClusters)
+		t.Errorf("%d remediations of %d owners were started, want one of each of %d", begun, len(owners), replicaClusters)
 	}
 	claims := 0
 	for owner := range owners {
@@ -264,6 +266,6 @@ func checkReplicaLog(ctx context.Context, t *testing.T, log *eventlog.Log) {
 	}
 	t.Logf("%d claims of %d owners", claims, len(owners))
 	if claims <= replicaClusters {
-		t.Errorf("%d claims: no daemon took an owner over from another", claims)
+		t.Errorf("%d claims, want one by a second daemon", claims)
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // TestRollback moves to a target that refuses one of the last objects. The target's namespace does not exist, so the
-// preflight cannot find out; the move must put everything back, whenever the daemon dies.
+// preflight cannot find the problem. The move is rolled back completely, also if the daemon is killed at any write.
 func TestRollback(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	stage := func(t *testing.T, ns string) {
@@ -37,7 +37,7 @@ func TestRollback(t *testing.T) {
 		harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny"))
 		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevMachine") {
-			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Fatalf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 		}
 		asBefore(ctx, t, ns, before, w)
 	})
@@ -49,7 +49,7 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// TestAbort: an operator goes back while an object does not acknowledge the pause.
+// TestAbort checks that an operator can roll a move back while an object does not acknowledge the pause.
 func TestAbort(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "aborted"
@@ -59,7 +59,7 @@ func TestAbort(t *testing.T) {
 	w := shared.witness(ctx, t)
 	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
-	// A provider that still has to put things to rest says so with this annotation (cluster-api issue 8473).
+	// A provider that still has work to finish sets this annotation (cluster-api issue 8473).
 	hold := annotation(ctx, t, shared.blue, ns, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
 	m := scuted.NewMove(ns, "aborted", shared.green, "tiny")
 	harness.Must(t, shared.blue.Create(ctx, m))
@@ -68,7 +68,7 @@ func TestAbort(t *testing.T) {
 	})
 	harness.Must(t, err)
 	if w := waiting.Status.WaitingFor[0]; !strings.Contains(w.Object, "DevCluster") || !strings.Contains(w.Why, "block-move") {
-		t.Errorf("waits for %v, want the DevCluster that is held", w)
+		t.Errorf("the move waits for %v, want the blocked DevCluster", w)
 	}
 	admin, err := shared.blue.Client()
 	harness.Must(t, err)
@@ -78,7 +78,7 @@ func TestAbort(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, ns, m.Name, scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 	}
 	hold()
 	asBefore(ctx, t, ns, before, w)
@@ -89,7 +89,7 @@ func TestAbort(t *testing.T) {
 		m.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{"DevCluster.infrastructure.cluster.x-k8s.io": {Duration: 2 * time.Second}}
 		over := move(ctx, t, shared.blue, m)
 		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevCluster") {
-			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 		}
 		hold()
 		asBefore(ctx, t, ns, before, w)
@@ -97,24 +97,24 @@ func TestAbort(t *testing.T) {
 	t.Run("a user's pause survives", func(t *testing.T) { userPause(ctx, t, ns) })
 }
 
-// userPause: what a user had paused is moved, and stays paused.
+// userPause checks that a Cluster that the user paused is moved and stays paused.
 func userPause(ctx context.Context, t *testing.T, ns string) {
 	pausedCluster(ctx, t, shared.blue, ns, "tiny", true)
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "paused-by-user", shared.green, "tiny"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(clusters().GroupVersion().WithKind("Cluster"))
 	harness.Must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "tiny"}, u))
 	if paused, _, _ := unstructured.NestedBool(u.Object, "spec", "paused"); !paused {
-		t.Error("the user's pause was lifted by the move")
+		t.Error("the move removed the user's pause")
 	}
 	pausedCluster(ctx, t, shared.green, ns, "tiny", false)
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 }
 
-// asBefore checks that a rolled back move left the source as it was and the target empty.
+// asBefore checks that a move that was rolled back left the source unchanged and the target empty.
 func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*unstructured.Unstructured, w *witness) {
 	t.Helper()
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, ns, "tiny"))
@@ -122,11 +122,11 @@ func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*u
 	untouched(t, after)
 	for name, u := range before {
 		if have := after[name]; have == nil || have.GetUID() != u.GetUID() {
-			t.Errorf("%s is not at the source as it was", name)
+			t.Errorf("%s was deleted or recreated at the source", name)
 		}
 	}
 	if left := objects(ctx, t, shared.green, ns); len(left) > 0 {
-		t.Errorf("left on the target: %v", names(left))
+		t.Errorf("objects remain on the target: %v", names(left))
 	}
 	w.clean(ctx, t)
 }
@@ -137,9 +137,9 @@ func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns strin
 	refuseNamed(ctx, t, on, ns, "devmachines", "", devMachine())
 }
 
-// refuseNamed makes a side refuse new objects of a resource in a namespace until the test ends; all of them, or the one of a name. A
-// policy begins to act, and ends, a moment after it was written: that is waited for, with an object like those in another namespace,
-// because that of the test may not exist yet.
+// refuseNamed makes a side refuse new objects of a resource in a namespace until the test ends: all of them, or the one
+// with the name. A policy takes effect, and ends, shortly after the write. refuseNamed waits for this with a similar
+// object in another namespace, because the test's namespace may not exist yet.
 func refuseNamed(ctx context.Context, t *testing.T, on *scuted.Installation, ns, resource, object string, like client.Object) {
 	t.Helper()
 	admin, name := on.Side.Client(), "refuse-"+resource+"-in-"+ns

@@ -17,8 +17,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestSealedLog runs a sealed log: a checkpoint is in the ConfigMap, the log is intact while the daemon runs and after kill -9, and a
-// change of the files while the daemon is down is found.
+// TestSealedLog checks that a daemon with a sealed log publishes checkpoints in the ConfigMap, that the log verifies
+// while the daemon runs and after SIGKILL, and that a change of its files while the daemon is stopped is found.
 func TestSealedLog(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	const ns, install = "sealed-log", scuted.Namespace
@@ -33,7 +33,7 @@ func TestSealedLog(t *testing.T) {
 		}})
 	}
 	checkpoint, key := filepath.Join(t.TempDir(), "checkpoint"), filepath.Join(t.TempDir(), "key")
-	// keep keeps what is published, once it is another checkpoint than before.
+	// keep saves the published checkpoint as soon as it differs from before.
 	keep := func(before string) string {
 		for {
 			var found corev1.ConfigMap
@@ -45,7 +45,7 @@ func TestSealedLog(t *testing.T) {
 			}
 			select {
 			case <-ctx.Done():
-				t.Fatalf("no new checkpoint is in the ConfigMap: %v", err)
+				t.Fatalf("no new checkpoint in the ConfigMap: %v", err)
 			case <-time.After(200 * time.Millisecond):
 			}
 		}
@@ -75,7 +75,7 @@ func TestSealedLog(t *testing.T) {
 	harness.Must(t, err)
 	block, err := os.ReadFile(blocks[0])
 	harness.Must(t, err)
-	// The message of the question that was asked second.
+	// The message of the second run's approval.
 	block[bytes.LastIndex(block, []byte("go on?"))] ^= 1
 	harness.Must(t, os.WriteFile(blocks[0], block, 0o600))
 	verify(ctx, 1, "missing", "--log", dir, "--hashes", kept)

@@ -22,8 +22,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestSharedObjects moves clusters that need what does not belong to them alone: an identity of the whole management cluster with
-// its credentials, and a ClusterClass of another namespace. Both are copied, or used if they are there, and stay.
+// TestSharedObjects moves clusters that use objects that others use too: a cluster-scoped identity with its
+// credentials, and a ClusterClass of another namespace. Both are copied unless they exist on the target, and stay at
+// the source.
 func TestSharedObjects(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	harness.Daemon(t, shared.blue, scuted.DaemonOptions{Args: []string{"--share-credentials-with", "identities,elsewhere-apps"}})
@@ -34,7 +35,7 @@ func TestSharedObjects(t *testing.T) {
 	}
 }
 
-// The namespace of the infrastructure provider of the test bed, and kinds that the chart knows: of the AWS provider.
+// The namespace of the test bed's infrastructure provider, and kinds of the AWS provider, which the chart lists.
 const (
 	providerNS  = "capd-system"
 	credentials = "prod-credentials"
@@ -64,7 +65,8 @@ func withIdentity(ctx context.Context, t *testing.T) {
 	harness.Must(t, here.Create(ctx, static))
 	harness.Must(t, here.Create(ctx, controller))
 	harness.Must(t, here.Create(ctx, ownedSecret(credentials, static)))
-	// The author of a Move chooses the target and can read there what comes along, so the credentials are for the namespace alone that the operator named.
+	// The author of a Move chooses the target and can read the copied objects there. So the credentials are copied only
+	// for the namespaces that the operator listed.
 	const strangers = "strangers"
 	harness.Must(t, client.IgnoreAlreadyExists(here.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: strangers}})))
 	harness.Must(t, shared.blue.PutTarget(ctx, strangers, shared.green))
@@ -74,7 +76,7 @@ func withIdentity(ctx context.Context, t *testing.T) {
 		finding("target: Secret "+providerNS+"/"+credentials, "not shared with namespace "+strangers, "shareCredentialsWith"),
 	})
 	if err := there.Get(ctx, client.ObjectKey{Namespace: providerNS, Name: credentials}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the credentials on the target of a namespace that may not have them: %v", err)
+		t.Errorf("Get of the credentials on the target, moved from a namespace without permission = %v, want not found", err)
 	}
 	other := identity("AWSClusterStaticIdentity", "prod", "others-credentials")
 	harness.Must(t, there.Create(ctx, other))
@@ -94,10 +96,10 @@ func withIdentity(ctx context.Context, t *testing.T) {
 	w := shared.witness(ctx, t)
 	over = move(ctx, t, shared.blue, scuted.NewMove(ns, "same", shared.green, "tiny"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
-	// A Secret whose owner has never been there goes: the garbage collector knows the kind by now.
+	// The garbage collector deletes a Secret whose owner never existed, so it knows the kind by now.
 	orphan := ownedSecret("orphan", identity("AWSClusterStaticIdentity", "nobody", ""))
 	orphan.OwnerReferences[0].UID = "00000000-0000-0000-0000-000000000001"
 	harness.Must(t, there.Create(ctx, orphan))
@@ -105,7 +107,7 @@ func withIdentity(ctx context.Context, t *testing.T) {
 	copied := &corev1.Secret{}
 	harness.Must(t, there.Get(ctx, client.ObjectKey{Namespace: providerNS, Name: credentials}, copied))
 	if owners := copied.OwnerReferences; len(owners) != 1 || owners[0].UID != other.GetUID() || string(copied.Data["key"]) != "value" {
-		t.Errorf("the credentials on the target: owners %+v, want the identity that was there, %s", owners, other.GetUID())
+		t.Errorf("owners of the credentials on the target = %+v, want the existing identity %s", owners, other.GetUID())
 	}
 	for _, admin := range []client.Client{here, there} {
 		static, controller := identities()
@@ -127,7 +129,8 @@ func ownedSecret(name string, owner *unstructured.Unstructured) *corev1.Secret {
 	}
 }
 
-// withClassElsewhere moves one of two clusters of a class that is in the namespace of the other. Nothing rolls out on the target.
+// withClassElsewhere moves a cluster whose class is in the namespace of another cluster, which stays. Nothing rolls out
+// on the target.
 func withClassElsewhere(ctx context.Context, t *testing.T) {
 	const classes, apps = "elsewhere-classes", "elsewhere-apps"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(classes, "resident"))
@@ -147,15 +150,15 @@ func withClassElsewhere(ctx context.Context, t *testing.T) {
 	w := shared.witness(ctx, t)
 	over := move(ctx, t, shared.blue, scuted.NewMove(apps, "tenant", shared.green, "tenant"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Fatalf("phase = %s, want Succeeded: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, apps, "tenant"))
 	after, class := objects(ctx, t, shared.green, apps), objects(ctx, t, shared.green, classes)
 	if !slices.Equal(names(before), names(after)) {
-		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+		t.Errorf("objects changed: before %v\nafter %v", names(before), names(after))
 	}
 	if class["ClusterClass in-memory"] == nil || class["Cluster resident"] != nil {
-		t.Errorf("on the target beside the class: %v", names(class))
+		t.Errorf("objects in the class's namespace on the target = %v, want the class and not the other Cluster", names(class))
 	}
 	untouched(t, after)
 	untouched(t, class)
@@ -163,7 +166,7 @@ func withClassElsewhere(ctx context.Context, t *testing.T) {
 	sameManagers(t, only(stays, class), class)
 	sameContents(t, contents(stays), contents(objects(ctx, t, shared.blue, classes)))
 	if err := shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(tenant), tenant); !apierrors.IsNotFound(err) {
-		t.Errorf("the Cluster at the source: %v", err)
+		t.Errorf("Get of the Cluster at the source = %v, want not found", err)
 	}
-	w.clean(ctx, t) // no machine was made or removed
+	w.clean(ctx, t) // no machine was created or deleted
 }

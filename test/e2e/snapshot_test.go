@@ -16,9 +16,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestKilledBetweenSnapshots kills scuted with SIGKILL again and again while it takes snapshots of its view, most of them between
-// two. Each life begins with what a snapshot holds and the commits after it; the move ends as if nothing had happened, and the
-// last snapshot is what the log gives.
+// TestKilledBetweenSnapshots kills scuted with SIGKILL several times while it takes snapshots of its view, mostly
+// between two snapshots. Each process starts from a snapshot and the commits after it. The move succeeds, and the last
+// snapshot equals a replay of the log.
 func TestKilledBetweenSnapshots(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	const ns = "snapshots"
@@ -29,7 +29,7 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 	logDir, err := shared.blue.NewLogDir()
 	harness.Must(t, err)
 
-	var restored int // lives that began with a snapshot
+	var restored int // processes that started from a snapshot
 	faults := scuted.Faults{Class: "move", First: 25, Step: 7}
 	for life := 0; ; life++ {
 		t.Setenv("SCUTE_FAULT", faults.Point(life))
@@ -42,14 +42,14 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 			continue
 		}
 		if over.Status.Phase != mover.PhaseSucceeded {
-			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+			t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 		}
 		harness.Must(t, d.Stop(ctx))
-		t.Logf("%d lives, %d of them began with a snapshot", life+1, restored)
+		t.Logf("%d processes, %d of them started from a snapshot", life+1, restored)
 		break
 	}
 	if restored == 0 {
-		t.Error("no life began with a snapshot")
+		t.Error("no process started from a snapshot")
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 	if _, err := os.Stat(filepath.Join(logDir, "snapshots", "daemon")); err != nil {
@@ -62,7 +62,7 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// lifeOf waits until the daemon was killed, which is nil, or the move is over.
+// lifeOf waits until the move ends, and returns it, or until the daemon was killed, and returns nil.
 func lifeOf(ctx context.Context, t *testing.T, d *scuted.Daemon, m *v1alpha1.Move) *v1alpha1.Move {
 	t.Helper()
 	life, cancel := context.WithTimeout(ctx, time.Minute)
@@ -76,13 +76,13 @@ func lifeOf(ctx context.Context, t *testing.T, d *scuted.Daemon, m *v1alpha1.Mov
 	select {
 	case <-d.Done():
 		if !d.Killed() {
-			t.Fatalf("scuted ended by itself with status %d: see %s", d.ExitCode(), d.Log())
+			t.Fatalf("scuted exited with status %d, without a signal: see %s", d.ExitCode(), d.Log())
 		}
 		return nil
 	case over := <-ended:
 		return over
 	case <-life.Done():
-		t.Fatalf("the daemon neither dies nor ends the move: see %s", d.Log())
+		t.Fatalf("the daemon was not killed and did not finish the move: see %s", d.Log())
 		return nil
 	}
 }

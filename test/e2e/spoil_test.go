@@ -19,7 +19,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// cleanup fixes the world after a test, in a separate context.
+// cleanup runs f after a test, in a separate context.
 func cleanup(t *testing.T, f func(ctx context.Context) error) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -38,7 +38,7 @@ func clusterObject(name string) *unstructured.Unstructured {
 	return u
 }
 
-// halfMade makes a Cluster that is paused, so that it never gets ready.
+// halfMade creates a Cluster that is paused, so that it never becomes ready.
 func halfMade(ctx context.Context, t *testing.T, on *scuted.Installation, name string, finalizers ...string) {
 	t.Helper()
 	u := clusterObject(name)
@@ -51,7 +51,8 @@ func halfMade(ctx context.Context, t *testing.T, on *scuted.Installation, name s
 	admin := on.Side.Client()
 	harness.Must(t, admin.Create(ctx, u))
 	cleanup(t, func(ctx context.Context) error {
-		// In this order: the controller of Clusters adds its finalizer at any time before the deletion, and never after it.
+		// In this order, because the controller of Clusters adds its finalizer at any time before the deletion, and
+		// never after it.
 		if err := client.IgnoreNotFound(admin.Delete(ctx, u.DeepCopy())); err != nil {
 			return err
 		}
@@ -69,7 +70,8 @@ func devMachine() *unstructured.Unstructured {
 	return u
 }
 
-// serve has a side serve a kind in another version than v1beta2, which stays the one that is stored; "" is in none.
+// serve makes a side serve a kind in another version than v1beta2, which remains the stored version, or in none if
+// version is "".
 func serve(ctx context.Context, t *testing.T, on *scuted.Installation, crd, version string) {
 	t.Helper()
 	admin := on.Side.Client()
@@ -116,7 +118,7 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return versions
 }
 
-// waitServed waits until discovery says that a resource is served in these versions.
+// waitServed waits until discovery lists exactly these versions of a resource.
 func waitServed(ctx context.Context, on *scuted.Installation, group, plural string, versions []string) error {
 	d, err := discovery.NewDiscoveryClientForConfig(on.Side.Config())
 	if err != nil {
@@ -144,7 +146,7 @@ func waitServed(ctx context.Context, on *scuted.Installation, group, plural stri
 	}
 }
 
-// providerVersion gives a side's kubeadm control plane provider another version in clusterctl's inventory.
+// providerVersion sets another version of a side's kubeadm control plane provider in clusterctl's inventory.
 func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation, version string) {
 	t.Helper()
 	admin := on.Side.Client()
@@ -164,10 +166,10 @@ func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation,
 		cleanup(t, func(ctx context.Context) error { return set(ctx, before) })
 		return
 	}
-	t.Fatal("there is no control plane provider")
+	t.Fatal("no control plane provider in clusterctl's inventory")
 }
 
-// strays creates an object at the source for the time of a test.
+// strays creates an object at the source until the test ends.
 func strays(ctx context.Context, t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	admin := shared.blue.Side.Client()
@@ -175,7 +177,7 @@ func strays(ctx context.Context, t *testing.T, u *unstructured.Unstructured) {
 	cleanup(t, func(ctx context.Context) error { return admin.Delete(ctx, u) })
 }
 
-// addressOf is an address that a cluster owns, from a pool of a kind that nobody serves here.
+// addressOf returns an IPAddress that a cluster owns, from a pool of a kind that is not served here.
 func addressOf(ctx context.Context, t *testing.T, cluster string) *unstructured.Unstructured {
 	t.Helper()
 	owner := clusterObject(cluster)
@@ -192,7 +194,7 @@ func addressOf(ctx context.Context, t *testing.T, cluster string) *unstructured.
 	return u
 }
 
-// secretOf is a Secret that another program makes from its own object.
+// secretOf returns a Secret that another program created and owns.
 func secretOf(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"type": "cluster.x-k8s.io/secret"}}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
@@ -208,7 +210,8 @@ func provider(ctx context.Context, t *testing.T) {
 	defines(ctx, t, shared.blue, definition("gadgets", "Gadget", apiextensionsv1.NamespaceScoped))
 }
 
-// definition is that of a kind of an infrastructure provider, with labels beside those of clusterctl.
+// definition returns the definition of a kind of an infrastructure provider, with these labels in addition to those of
+// clusterctl.
 func definition(plural, kind string, scope apiextensionsv1.ResourceScope, labels ...string) *apiextensionsv1.CustomResourceDefinition {
 	const group = "infrastructure.cluster.x-k8s.io"
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -234,7 +237,7 @@ func definition(plural, kind string, scope apiextensionsv1.ResourceScope, labels
 	return crd
 }
 
-// defines has a side serve a kind until the test ends.
+// defines makes a side serve a kind until the test ends.
 func defines(ctx context.Context, t *testing.T, on *scuted.Installation, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	admin := on.Side.Client()

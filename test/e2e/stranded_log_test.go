@@ -14,15 +14,16 @@ import (
 	"scute.dev/test/rotation"
 )
 
-// lostAt is a place in a move, what the clusters allow when the log is lost there, and how the move ends then.
+// lostAt is a case of TestLogLost: the step at which the log is lost, what the Move's status contains then, and how the
+// move ends.
 type lostAt struct {
 	hold string
-	says string // a command, or words
+	says string // a command, or words of the message
 	ends v1alpha1.MovePhase
 }
 
-// TestLogLost loses the event log while moves are at every phase. Nothing is driven before an operator says that there is no
-// better log; then each Move says what is safe, and what it says brings it to an end.
+// TestLogLost loses the event log while moves are in every phase. Nothing is driven until an operator confirms that
+// there is no better log. Then each Move's status names a safe command, and that command ends the move.
 func TestLogLost(t *testing.T) {
 	ctx := harness.Deadline(t, 12*time.Minute)
 	green := strings.TrimPrefix(shared.green.Side.Config().Host, "https://")
@@ -59,7 +60,7 @@ func TestLogLost(t *testing.T) {
 	s.daemon(t, emptyDir(t))
 	s.distrusts(ctx, t, string(trust.Replaced))
 	s.reconcile(ctx, t)
-	for name, c := range cases { // all of them first: a move looks again after a while
+	for name, c := range cases { // all of them first, because a move checks again only after a while
 		if strings.HasPrefix(c.says, "--action") {
 			s.obeys(ctx, t, s.stranded(ctx, t, name, c.says), c.says)
 		}
@@ -78,8 +79,8 @@ func TestLogLost(t *testing.T) {
 	s.guard.clean(t)
 }
 
-// TestLogRestored restores a copy of the log that was taken before Verified, after the moves had gone on: once the Lease tells it,
-// and once, with the Lease deleted, the statuses of the Moves alone.
+// TestLogRestored restores a copy of the log from before Verified after the moves have continued. The Lease reveals
+// this the first time. The second time the Lease is deleted, and only the statuses of the Moves reveal it.
 func TestLogRestored(t *testing.T) {
 	ctx := harness.Deadline(t, 12*time.Minute)
 	cases := map[string]string{"verified": "after 1 move.verified", "deleting": "after 5 DELETE", "emptied": "after 1 source-emptied", "put-back": "after 5 DELETE"}
@@ -107,8 +108,8 @@ func TestLogRestored(t *testing.T) {
 			}
 		}
 		d = s.held(ctx, t, newest, still)
-		s.trusts(ctx, t)                                 // or what they say next was said before
-		s.ends(ctx, t, "put-back", mover.PhaseSucceeded) // before it stops: its status follows the log
+		s.trusts(ctx, t)                                 // otherwise the next status could be an old one
+		s.ends(ctx, t, "put-back", mover.PhaseSucceeded) // before the daemon stops, because its status follows the log
 		harness.Must(t, d.Stop(ctx))
 	})
 	harness.Must(t, shared.blue.ForgetLog(ctx))

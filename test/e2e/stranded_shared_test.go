@@ -17,8 +17,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestTwoInstallationsAndAMove runs a second installation, with another log, while a move of the first has half emptied its
-// source. It never acts, even when the first ends and it is the only one left.
+// TestTwoInstallationsAndAMove starts a second installation, with another log, while a move of the first has deleted
+// half of its source. The second never acts, not even after the first has stopped.
 func TestTwoInstallationsAndAMove(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const name = "half"
@@ -34,13 +34,13 @@ func TestTwoInstallationsAndAMove(t *testing.T) {
 	harness.Must(t, acting.Stop(ctx))
 	s.distrusts(ctx, t, string(trust.Replaced))
 	if after := versions(objects(ctx, t, shared.blue, s.ns(name))); !maps.Equal(before, after) {
-		t.Errorf("the other installation wrote at the source:\nbefore %v\nafter %v", before, after)
+		t.Errorf("the second installation wrote at the source:\nbefore %v\nafter %v", before, after)
 	}
 	harness.Must(t, other.Stop(ctx))
 	moves, err := scuted.Faults{Class: "move"}.Commits(ctx, second, scuted.OfKind(eventlog.KindMove))
 	harness.Must(t, err)
 	if moves > 0 {
-		t.Errorf("the log of the other installation has %d commits about a move", moves)
+		t.Errorf("the log of the second installation has %d commits about a move, want none", moves)
 	}
 
 	s.daemon(t, first)
@@ -56,8 +56,8 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 	return found
 }
 
-// TestTwoClustersAndTheirMoves has two management clusters on one stream of one NATS server, with a Move each. The second does
-// nothing until it has a separate log, as its Move says.
+// TestTwoClustersAndTheirMoves runs two management clusters on one stream of one NATS server, with a Move each. The
+// second does nothing until it has its own log, as the status of its Move requests.
 func TestTwoClustersAndTheirMoves(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	east, west := testbed.Tiny("east", "tiny"), testbed.Tiny("west", "tiny")
@@ -78,18 +78,18 @@ func TestTwoClustersAndTheirMoves(t *testing.T) {
 	harness.Must(t, err)
 
 	stranger := n.run(t, shared.green, scuted.DaemonOptions{})
-	trail := auditTrail(t, shared.green) // the controllers of the cluster are at work, and write too
+	trail := auditTrail(t, shared.green) // the cluster's controllers run, and write too
 	harness.Must(t, shared.green.Create(ctx, scuted.NewMove(west.Namespace, "go", shared.blue, "tiny")))
 	stalled, err := shared.green.Wait(ctx, west.Namespace, "go", func(m *v1alpha1.Move) bool { return stalledBy(m, string(trust.AnotherCluster)) != nil })
 	harness.Must(t, err)
 	if said := stalledBy(stalled, string(trust.AnotherCluster)).Message; !strings.Contains(said, "its own log") {
-		t.Errorf("the Move does not say what to do: %s", said)
+		t.Errorf("message of the Move = %s, want one that requests a separate log", said)
 	}
 	release()
 	over, err := shared.blue.Wait(ctx, east.Namespace, "go", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, east.Namespace, "tiny"))
 	trail.unchanged(t, ofDaemon)
@@ -99,7 +99,7 @@ func TestTwoClustersAndTheirMoves(t *testing.T) {
 	over, err = shared.green.Wait(ctx, west.Namespace, "go", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, west.Namespace, "tiny"))
 	w.clean(ctx, t)

@@ -28,8 +28,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// stranding is a number of moves from blue to green, each of one cluster in a separate namespace. They are held at chosen
-// writes, all by one daemon; then something happens to the log or to a management cluster.
+// stranding holds several moves from blue to green at chosen writes, all in one daemon. Each moves one cluster in its
+// own namespace. A test then changes the log or a management cluster.
 type stranding struct {
 	prefix string
 	before map[string]map[string]*unstructured.Unstructured // by case
@@ -39,7 +39,7 @@ type stranding struct {
 	human  *operator
 }
 
-// strand makes the clusters of some cases.
+// strand creates the clusters of some cases.
 func strand(ctx context.Context, t *testing.T, prefix string, cases []string) *stranding {
 	t.Helper()
 	s := &stranding{prefix: prefix, before: make(map[string]map[string]*unstructured.Unstructured), listen: ports.AddressForTest(t)}
@@ -75,13 +75,13 @@ func (s *stranding) daemon(t *testing.T, dir string) *scuted.Daemon {
 	return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: s.listen})
 }
 
-// hold drives the moves on a log until each of them is where its case holds it, and stops the daemon there.
+// hold drives the moves on a log until each reaches the write where its case holds it, and then stops the daemon.
 func (s *stranding) hold(ctx context.Context, t *testing.T, dir string, holds map[string]string) {
 	t.Helper()
 	harness.Must(t, s.held(ctx, t, dir, holds).Stop(ctx))
 }
 
-// held returns the daemon while it holds the moves. A hold is what test/cmd/faultd takes, without the namespace.
+// held returns the daemon while it holds the moves. A hold has the syntax of test/cmd/faultd, without the namespace.
 func (s *stranding) held(ctx context.Context, t *testing.T, dir string, holds map[string]string) *scuted.Daemon {
 	t.Helper()
 	var lines string
@@ -110,7 +110,7 @@ func (s *stranding) held(ctx context.Context, t *testing.T, dir string, holds ma
 			if !strings.Contains(string(text), "held "+s.ns(name)+" ") {
 				missing = append(missing, name)
 				if m := over[name]; m != nil {
-					t.Fatalf("%s was never held, and is over: %s: %s", name, m.Status.Phase, m.Status.Message)
+					t.Fatalf("%s ended before it was held: %s: %s", name, m.Status.Phase, m.Status.Message)
 				}
 			}
 		}
@@ -119,7 +119,7 @@ func (s *stranding) held(ctx context.Context, t *testing.T, dir string, holds ma
 		}
 		harness.Must(t, d.Exited())
 		if ctx.Err() != nil {
-			t.Fatalf("these moves do not come to where they are held: %v", missing)
+			t.Fatalf("moves did not reach their holds: %v", missing)
 		}
 		pause(ctx, t, 50*time.Millisecond)
 	}
@@ -138,7 +138,7 @@ func (s *stranding) wait(ctx context.Context, t *testing.T, name string, done fu
 	return m
 }
 
-// distrusts waits until the Move of every case says that its log may not be acted on, and why.
+// distrusts waits until the Move of every case reports for this reason that its log must not be used.
 func (s *stranding) distrusts(ctx context.Context, t *testing.T, reason string) {
 	t.Helper()
 	for name := range s.before {
@@ -149,7 +149,7 @@ func (s *stranding) distrusts(ctx context.Context, t *testing.T, reason string) 
 	}
 }
 
-// trusts waits until no Move says any more that its log may not be acted on.
+// trusts waits until no Move reports any more that its log must not be used.
 func (s *stranding) trusts(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for name := range s.before {
@@ -157,13 +157,13 @@ func (s *stranding) trusts(ctx context.Context, t *testing.T) {
 	}
 }
 
-// reconcile is the operator's word that there is no better log.
+// reconcile confirms as the operator that there is no better log.
 func (s *stranding) reconcile(ctx context.Context, t *testing.T) {
 	t.Helper()
 	s.human.run(ctx, t, 0, []string{"Recorded"}, "log", "reconcile", "--yes", "--nats", s.human.nats)
 }
 
-// stranded waits until a Move is stranded and says all of this, in its message or in what to do.
+// stranded waits until a Move is stranded and its message and next step contain all words.
 func (s *stranding) stranded(ctx context.Context, t *testing.T, name string, words ...string) *v1alpha1.Move {
 	t.Helper()
 	return s.wait(ctx, t, name, func(m *v1alpha1.Move) bool {
@@ -182,7 +182,7 @@ func stalledBy(m *v1alpha1.Move, reason string) *metav1.Condition {
 
 var commands = regexp.MustCompile("`scutectl ([^`]*)`") //nolint:gochecknoglobals // compiled once
 
-// obeys runs the command that a Move says, word for word.
+// obeys runs the command in a Move's status, word for word.
 func (s *stranding) obeys(ctx context.Context, t *testing.T, m *v1alpha1.Move, verb string) {
 	t.Helper()
 	for _, found := range commands.FindAllStringSubmatch(m.Status.Next, -1) {
@@ -191,10 +191,10 @@ func (s *stranding) obeys(ctx context.Context, t *testing.T, m *v1alpha1.Move, v
 			return
 		}
 	}
-	t.Fatalf("%s/%s does not say the command %q: %s", m.Namespace, m.Name, verb, m.Status.Next)
+	t.Fatalf("%s/%s does not name the command %q: %s", m.Namespace, m.Name, verb, m.Status.Next)
 }
 
-// deletes deletes a Move, and waits until it is gone.
+// deletes deletes a Move and waits until it no longer exists.
 func (s *stranding) deletes(ctx context.Context, t *testing.T, m *v1alpha1.Move) {
 	t.Helper()
 	admin, err := shared.blue.Client()
@@ -207,13 +207,13 @@ func (s *stranding) deletes(ctx context.Context, t *testing.T, m *v1alpha1.Move)
 		}
 		harness.Must(t, err)
 		if ctx.Err() != nil {
-			t.Fatalf("%s/%s was deleted, and stays: %s: %s", m.Namespace, m.Name, m.Status.Phase, m.Status.Message)
+			t.Fatalf("%s/%s still exists after its deletion: %s: %s", m.Namespace, m.Name, m.Status.Phase, m.Status.Message)
 		}
 		pause(ctx, t, 100*time.Millisecond)
 	}
 }
 
-// over waits for the end of a Move.
+// over waits until a Move ends, and checks its phase.
 func (s *stranding) over(ctx context.Context, t *testing.T, name string, phase v1alpha1.MovePhase) *v1alpha1.Move {
 	t.Helper()
 	over := s.wait(ctx, t, name, scuted.Over)
@@ -223,7 +223,8 @@ func (s *stranding) over(ctx context.Context, t *testing.T, name string, phase v
 	return over
 }
 
-// ends waits for the end of a Move in a phase, and checks that one side has everything, active, and the other nothing.
+// ends waits until a Move ends in a phase, and checks that one side has all objects, active, and that the other has
+// none.
 func (s *stranding) ends(ctx context.Context, t *testing.T, name string, phase v1alpha1.MovePhase) {
 	t.Helper()
 	s.over(ctx, t, name, phase)
@@ -232,33 +233,34 @@ func (s *stranding) ends(ctx context.Context, t *testing.T, name string, phase v
 		holds, empty = empty, holds
 	}
 	if left := objects(ctx, t, empty, s.ns(name)); len(left) > 0 {
-		t.Errorf("%s: left on %s: %v", name, empty.Side.Name(), names(left))
+		t.Errorf("%s: objects remain on %s: %v", name, empty.Side.Name(), names(left))
 	}
 	s.active(ctx, t, name, holds)
 	s.undisturbed(t, name)
 }
 
-// active checks that one side has everything of a case, without a mark, and that its controllers work on it.
+// active checks that one side has all objects of a case, without annotations of scute, and that its controllers work on
+// them.
 func (s *stranding) active(ctx context.Context, t *testing.T, name string, on *scuted.Installation) {
 	t.Helper()
 	harness.Must(t, on.Side.WaitAvailable(ctx, s.ns(name), "tiny"))
 	after := objects(ctx, t, on, s.ns(name))
 	if !slices.Equal(names(s.before[name]), names(after)) {
-		t.Errorf("%s: objects before %v\nafter %v", name, names(s.before[name]), names(after))
+		t.Errorf("%s: objects changed: before %v\nafter %v", name, names(s.before[name]), names(after))
 	}
 	untouched(t, after)
 }
 
-// undisturbed checks the cloud's journal: no machine was made or removed.
+// undisturbed checks in the cloud's journal that no machine was created or deleted.
 func (s *stranding) undisturbed(t *testing.T, name string) {
 	t.Helper()
 	if bad := s.journal(t, name).Replacements(); len(bad) > 0 {
-		t.Errorf("%s: the cloud's journal:\n%s", name, bad)
+		t.Errorf("%s: machines were created or deleted in the cloud:\n%s", name, bad)
 	}
 }
 
-// journal is what was written to the cloud about the cluster of a case. It checks that blue wrote nothing after green had begun
-// to: that would be both sides at work.
+// journal returns the writes to the cloud for the cluster of a case. It checks that blue wrote nothing after green had
+// started to write, because then both sides would be active.
 func (s *stranding) journal(t *testing.T, name string) cloud.Journal {
 	t.Helper()
 	all, err := shared.bed.Cloud().Since(s.mark)
@@ -268,7 +270,7 @@ func (s *stranding) journal(t *testing.T, name string) cloud.Journal {
 	for _, w := range journal {
 		handed = handed || w.By == "green" && w.Changed
 		if handed && w.By == "blue" && w.Changed {
-			t.Errorf("%s: both sides are at work:\n%s", name, journal)
+			t.Errorf("%s: both sides write to the cloud:\n%s", name, journal)
 			break
 		}
 	}

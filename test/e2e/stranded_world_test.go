@@ -23,8 +23,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// changed is what somebody does to a cluster while a move is held, what the Move says then, what is done about it, and how the move
-// ends.
+// changed is a case of TestWorldChanges: where the move is held, the change of the cluster, what the Move's status
+// contains then, the solution, and how the move ends.
 type changed struct {
 	hold   string
 	change func(ctx context.Context, t *testing.T, s *stranding, name string)
@@ -33,16 +33,16 @@ type changed struct {
 	ends   func(ctx context.Context, t *testing.T, s *stranding, name string)
 }
 
-// TestWorldChanges changes the clusters behind the back of moves that are past Verified: a GitOps tool makes a Cluster again, the
-// target is wiped, the pause is lifted. Each Move changes nothing more and says what to do; what it says is done, word for word,
-// and brings it to an end.
+// TestWorldChanges changes the clusters of moves that are past Verified: a GitOps tool recreates a Cluster, the target
+// is wiped, or the pause is removed. Each Move stops and names the next command. The test runs that command word for
+// word, and the move ends.
 func TestWorldChanges(t *testing.T) {
 	ctx := harness.Deadline(t, 12*time.Minute)
 	cases := rotation.Cases(t, 4, map[string]changed{
-		// The class is still there, and the webhook of Cluster API refuses its deletion.
+		// The class still exists, and the webhook of Cluster API refuses its deletion.
 		"again-deleting": {"before 1 DELETE .*/clusterclasses/", makesAgain(asItWas), "uses ClusterClass", kubectl, succeeds},
 		"again-paused":   {"before 1 DELETE .*/clusterclasses/", makesAgain(asPaused), "uses ClusterClass", kubectl, succeeds},
-		// The class is gone, and the webhook refuses every change of the Cluster.
+		// The class was deleted, and the webhook refuses every change of the Cluster.
 		"again-empty":      {"after 1 source-emptied", makesAgain(asItWas), "the source has what moves again", kubectl, succeeds},
 		"again-finalizers": {"after 1 source-emptied", makesAgain(withFinalizers), "the source has what moves again", classThenKubectl, succeeds},
 		"late-secret":      {"after 1 move.verified", makesSecret, "came after the plan was made", removesSecret, succeeds},
@@ -55,7 +55,7 @@ func TestWorldChanges(t *testing.T) {
 		holds[name] = c.hold
 	}
 	s := strand(ctx, t, "world", namesOf(cases))
-	s.guard.spare(s.ns("wiped-deleting")) // what is on neither side is what the test removes
+	s.guard.spare(s.ns("wiped-deleting")) // the test deletes these objects on both sides itself
 	dir, err := shared.blue.NewLogDir()
 	harness.Must(t, err)
 	for name := range cases {
@@ -87,20 +87,21 @@ func rollsBack(ctx context.Context, t *testing.T, s *stranding, name string) {
 	s.ends(ctx, t, name, mover.PhaseRolledBack)
 }
 
-// succeedsBesideAMachine: the source's controllers have made a machine in the cloud, which stays; the target has what there was.
+// succeedsBesideAMachine checks that the target has all objects. It does not check the cloud, because the source's
+// controllers have created a machine there, which stays.
 func succeedsBesideAMachine(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	s.over(ctx, t, name, mover.PhaseSucceeded)
 	s.active(ctx, t, name, shared.green)
 }
 
-// keepsTheSource checks that what was left at the source is still there, and paused. Then it takes that away.
+// keepsTheSource checks that the remaining objects at the source still exist and are paused. Then it deletes them.
 func keepsTheSource(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	s.over(ctx, t, name, mover.PhaseFailed)
 	after := objects(ctx, t, shared.blue, s.ns(name))
 	if cluster := after["Cluster tiny"]; cluster == nil || active(cluster) || after["ClusterClass in-memory"] == nil {
-		t.Errorf("%s: the source was left with %v", name, names(after))
+		t.Errorf("%s: objects at the source = %v, want a paused Cluster with its class", name, names(after))
 	}
 	s.undisturbed(t, name)
 	for _, u := range after {
@@ -108,7 +109,7 @@ func keepsTheSource(ctx context.Context, t *testing.T, s *stranding, name string
 	}
 }
 
-// asItWas, withFinalizers and asPaused are how somebody makes a Cluster again.
+// asItWas, withFinalizers and asPaused prepare a Cluster that another client recreates.
 func asItWas(*unstructured.Unstructured) {}
 
 func withFinalizers(u *unstructured.Unstructured) {
@@ -119,7 +120,7 @@ func asPaused(u *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")
 }
 
-// makesAgain is a GitOps tool that has the Cluster in its repository.
+// makesAgain recreates the Cluster, as a GitOps tool does that has it in its repository.
 func makesAgain(as func(*unstructured.Unstructured)) func(context.Context, *testing.T, *stranding, string) {
 	return func(ctx context.Context, t *testing.T, s *stranding, name string) {
 		t.Helper()
@@ -134,23 +135,23 @@ func makesAgain(as func(*unstructured.Unstructured)) func(context.Context, *test
 	}
 }
 
-// kubectl does what the Move says.
+// kubectl runs the commands in the Move's status.
 func kubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
 	said := kubectls.FindAllStringSubmatch(m.Status.Next, -1)
 	if len(said) == 0 {
-		t.Fatalf("%s does not say a command: %s", m.Namespace, m.Status.Next)
+		t.Fatalf("%s: the status names no kubectl command: %s", m.Namespace, m.Status.Next)
 	}
 	for _, command := range said {
 		does(ctx, t, command[1])
 	}
 }
 
-// classThenKubectl does what the Move says of the ClusterClass too.
+// classThenKubectl recreates the ClusterClass, as the Move's status requests, and then runs the commands in the status.
 func classThenKubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
 	if !strings.Contains(m.Status.Next, "make ClusterClass.cluster.x-k8s.io "+m.Namespace+"/in-memory again") {
-		t.Errorf("%s does not say that the class must be made again: %s", m.Namespace, m.Status.Next)
+		t.Errorf("%s: the status does not request that the class is recreated: %s", m.Namespace, m.Status.Next)
 	}
 	class := &unstructured.Unstructured{}
 	class.SetGroupVersionKind(clusters().GroupVersion().WithKind("ClusterClass"))
@@ -161,7 +162,7 @@ func classThenKubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alph
 	again.SetName(class.GetName())
 	harness.Must(t, shared.blue.Side.Client().Create(ctx, again))
 	kubectl(ctx, t, s, m)
-	for { // the webhook sees a little later that no Cluster uses it any more
+	for { // the webhook notices a little later that no Cluster uses the class
 		err := client.IgnoreNotFound(shared.blue.Side.Client().Delete(ctx, again))
 		if err == nil {
 			return
@@ -173,7 +174,7 @@ func classThenKubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alph
 	}
 }
 
-// makesSecret makes what the deletion of the source would take along.
+// makesSecret creates a Secret that would be deleted together with the source's Cluster.
 func makesSecret(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	owner := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: "tiny", UID: s.before[name]["Cluster tiny"].GetUID()}
@@ -187,7 +188,8 @@ func removesSecret(ctx context.Context, t *testing.T, _ *stranding, m *v1alpha1.
 	harness.Must(t, shared.blue.Side.Client().Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "late"}}))
 }
 
-// liftsPause has the source's controllers make a Machine in the place of one that was deleted.
+// liftsPause removes the pause, and waits until the source's controllers have created a Machine to replace a deleted
+// one.
 func liftsPause(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	pausedCluster(ctx, t, shared.blue, s.ns(name), "tiny", false)
@@ -196,7 +198,7 @@ func liftsPause(ctx context.Context, t *testing.T, s *stranding, name string) {
 	}
 }
 
-// late are the objects of a kind at the source that were not there before.
+// late returns the objects of a kind at the source that did not exist at the beginning.
 func late(ctx context.Context, t *testing.T, s *stranding, name, kind string) []*unstructured.Unstructured {
 	t.Helper()
 	var found []*unstructured.Unstructured
@@ -208,8 +210,8 @@ func late(ctx context.Context, t *testing.T, s *stranding, name, kind string) []
 	return found
 }
 
-// removesMachines takes away what the Move names, and what belongs to it. A MachineSet that has not heard of the pause yet makes
-// one more.
+// removesMachines deletes the Machines that the Move names, and what they own, until the move ends. A MachineSet that
+// has not noticed the pause yet creates one more.
 func removesMachines(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
 	name := strings.TrimPrefix(m.Namespace, s.prefix+"-")
@@ -221,7 +223,7 @@ func removesMachines(ctx context.Context, t *testing.T, s *stranding, m *v1alpha
 	})
 }
 
-// wipes removes everything of a case from the target, as an operator who holds it for a test cluster.
+// wipes deletes every object of a case from the target, as an operator who mistakes it for a test cluster.
 func wipes(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	for {
@@ -235,13 +237,14 @@ func wipes(ctx context.Context, t *testing.T, s *stranding, name string) {
 	}
 }
 
-// takeAway removes an object that is paused. Once it is being deleted no controller gives it its finalizers back.
+// takeAway deletes an object that is paused, and removes its finalizers. Controllers add none to an object that is
+// being deleted.
 func takeAway(ctx context.Context, t *testing.T, in *scuted.Installation, u *unstructured.Unstructured) {
 	t.Helper()
 	admin := in.Side.Client()
 	err := admin.Delete(ctx, u)
 	if apierrors.IsForbidden(err) {
-		return // a ClusterClass, whose Clusters go first
+		return // a ClusterClass: its Clusters are deleted first
 	}
 	harness.Must(t, client.IgnoreNotFound(err))
 	none := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -253,7 +256,7 @@ func resolvesBack(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.M
 	s.obeys(ctx, t, m, "--action back")
 }
 
-// abandons tries the way back, which keeps not every object, and then does what the Move says of that.
+// abandons tries to roll back, which cannot keep every object, and then runs the command that the Move's status names.
 func abandons(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
 	s.obeys(ctx, t, m, "--action back")
@@ -262,12 +265,12 @@ func abandons(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move)
 
 var kubectls = regexp.MustCompile("`kubectl ([^`]*)`") //nolint:gochecknoglobals // compiled once
 
-// does does at the source what kubectl does with the arguments. What is gone already is none of its concern.
+// does makes the change of a kubectl command at the source. Objects that do not exist are ignored.
 func does(ctx context.Context, t *testing.T, args string) {
 	t.Helper()
 	words := regexp.MustCompile(`^(patch|delete) ([a-z]+)\.([a-z0-9.-]+) (\S+) -n (\S+) (.*)$`).FindStringSubmatch(args)
 	if words == nil {
-		t.Fatalf("kubectl %s: the test does not know how to run it", args)
+		t.Fatalf("kubectl %s: this test does not implement the command", args)
 	}
 	verb, flags := words[1], words[6]
 	var resource schema.GroupVersionResource
@@ -287,7 +290,7 @@ func does(ctx context.Context, t *testing.T, args string) {
 	case verb == "patch" && merges:
 		_, err = in.Patch(ctx, words[4], types.MergePatchType, []byte(strings.TrimSuffix(patch, "'")), metav1.PatchOptions{})
 	default:
-		t.Fatalf("kubectl %s: the test does not know how to run it", args)
+		t.Fatalf("kubectl %s: this test does not implement the command", args)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatalf("kubectl %s: %v", args, err)

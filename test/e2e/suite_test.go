@@ -10,7 +10,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// suite is what all tests of this package share: starting two management clusters is what costs.
+// suite has what the tests of this package share, because starting two management clusters is expensive.
 type suite struct {
 	bed         *testbed.Bed
 	programs    scuted.Programs
@@ -23,12 +23,12 @@ var shared = new(suite) //nolint:gochecknoglobals // a test main has no other wa
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, "e2e", testbed.Options{Audit: true}, func(ctx context.Context, bed *testbed.Bed) (err error) {
 		shared.bed = bed
-		shared.programs, shared.blue, shared.green, err = harness.Install(ctx, bed, "webhook.url=https://webhook.invalid", "tracing.endpoint=https://collector.invalid") // for the roles of the daemons of TestWebhook and TestTraces
+		shared.programs, shared.blue, shared.green, err = harness.Install(ctx, bed, "webhook.url=https://webhook.invalid", "tracing.endpoint=https://collector.invalid") // for the daemon's roles
 		return err
 	}))
 }
 
-// cluster makes a workload cluster on a side and waits until it runs.
+// cluster creates a workload cluster on a side and waits until it is available.
 func (s *suite) cluster(ctx context.Context, t *testing.T, on *scuted.Installation, c testbed.Cluster) {
 	t.Helper()
 	_, err := on.Side.CreateCluster(ctx, c)

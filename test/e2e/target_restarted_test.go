@@ -16,8 +16,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestTargetRestarted moves to a management cluster whose API server was away. Its controllers find their watches again one kind at a time,
-// and one that knows a MachineSet, and not yet its Machines, would make another one. Nothing is made or removed in the cloud.
+// TestTargetRestarted moves to a management cluster whose API server was down. Its controllers reconnect their watches
+// one kind at a time. A controller that sees a MachineSet before its Machines would create another Machine. The test
+// checks that no machine is created or deleted in the cloud.
 func TestTargetRestarted(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "to-restarted"
@@ -28,19 +29,19 @@ func TestTargetRestarted(t *testing.T) {
 
 	side := shared.green.Side
 	harness.Must(t, side.KillAPIServer(ctx))
-	time.Sleep(15 * time.Second) // so long that the next try of a watch comes well after the API server
+	time.Sleep(15 * time.Second) // so that the watches retry well after the API server is back
 	harness.Must(t, side.StartAPIServer(ctx))
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	t.Logf("moved in %s", over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Second))
 	harness.Must(t, side.WaitAvailable(ctx, ns, "prod"))
 	w.clean(ctx, t)
 }
 
-// TestTargetCredentialsRotated: the account that a move uses on the target is replaced while the move is in progress. The move says what it needs, and
-// continues when the Secret has the new credentials.
+// TestTargetCredentialsRotated replaces the account that a move uses on the target while the move is in progress. The
+// Move reports what it needs, and continues when the Secret has the new credentials.
 func TestTargetCredentialsRotated(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns, name = "to-rotated", "rotated"
@@ -74,7 +75,7 @@ func TestTargetCredentialsRotated(t *testing.T) {
 	secret.StringData = map[string]string{"value": string(renewed)}
 	harness.Must(t, shared.blue.Side.Client().Update(ctx, secret))
 	if over := wait(scuted.Over); over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 	w.clean(ctx, t)

@@ -21,9 +21,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestThereAndBack moves a cluster to the other side and back while scuted, an API server or the controllers of a side die at any
-// instant, in every move. No machine is replaced, no object is lost, and each is as it was: only what a new home gives an object may
-// differ (see asMade). A number is a round of two moves: the same number chooses the same faults.
+// TestThereAndBack moves a cluster to the other side and back. During every move scuted is killed and an API server or
+// the controllers of a side fail, at random times. No machine is replaced and no object is lost. Objects may differ
+// only in what the management cluster assigns (see asMade). Each number is a round of two moves and selects the same
+// faults each time.
 func TestThereAndBack(t *testing.T) {
 	ctx := harness.Deadline(t, 60*time.Minute)
 	const ns, rounds = "there-and-back", 10
@@ -59,14 +60,14 @@ func TestThereAndBack(t *testing.T) {
 		after := objects(ctx, t, shared.blue, ns)
 		untouched(t, after)
 		if diff := cmp.Diff(asMade(t, before), asMade(t, after)); diff != "" {
-			t.Fatalf("after round %d:\n%s", n, diff)
+			t.Fatalf("objects differ after round %d:\n%s", n, diff)
 		}
 	}
 	w.clean(ctx, t)
 }
 
-// asMade is what must be the same of each object wherever it lives. Its UID and those of its owners, its versions and times, its
-// status, and who manages which field belong to the home that it has.
+// asMade returns the part of each object that must not change. UIDs, versions, times, the status, and the field
+// managers depend on the management cluster.
 func asMade(t *testing.T, objects map[string]*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	out := make(map[string]any, len(objects))
@@ -81,7 +82,7 @@ func asMade(t *testing.T, objects map[string]*unstructured.Unstructured) map[str
 			owners[i].UID = ""
 		}
 		u.SetOwnerReferences(owners)
-		var plain any // of one set of types, wherever it was read
+		var plain any // one set of types, wherever it was read
 		data, err := json.Marshal(u.Object)
 		harness.Must(t, err)
 		harness.Must(t, json.Unmarshal(data, &plain))
@@ -97,7 +98,8 @@ type journey struct {
 	logs      map[*scuted.Installation]string
 }
 
-// move moves everything of the namespace. scuted dies three times at any of its writes, and something else fails during each of its lives.
+// move moves everything in the namespace. scuted is killed three times at one of its writes, and something else fails
+// during each process.
 func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to *scuted.Installation) {
 	t.Helper()
 	paused := watchPauses(t, from, j.namespace)
@@ -107,9 +109,9 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 	var over *v1alpha1.Move
 	for life := 0; over == nil; life++ {
 		if life == 20 {
-			t.Fatalf("%s: scuted does not stay alive: see the lines above", name)
+			t.Fatalf("%s: scuted exits again and again: see the lines above", name)
 		}
-		point := "" // scuted lives as long as it can
+		point := "" // no fault point
 		if life < 3 {
 			point = fmt.Sprintf("after:%d:move", 1+j.chance.IntN(60))
 		}
@@ -123,15 +125,15 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 		}()
 		over = j.live(ctx, t, from, d, m, failed)
 		harness.Must(t, <-failed)
-		t.Logf("%s: life %d, %q: status %d; meanwhile %s", name, life, point, d.ExitCode(), what)
+		t.Logf("%s: process %d, fault %q: exit status %d; meanwhile %s", name, life, point, d.ExitCode(), what)
 	}
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("%s: phase %s: %s", name, over.Status.Phase, over.Status.Message)
+		t.Fatalf("%s: phase = %s, want Succeeded: %s", name, over.Status.Phase, over.Status.Message)
 	}
-	t.Logf("%s: %d objects in %s", name, over.Status.Counts.Objects, time.Since(started).Round(time.Second))
+	t.Logf("%s: moved %d objects in %s", name, over.Status.Counts.Objects, time.Since(started).Round(time.Second))
 	paused.none(t)
 	if left := objects(ctx, t, from, j.namespace); len(left) > 0 {
-		t.Fatalf("%s: left at the source: %v", name, names(left))
+		t.Fatalf("%s: objects remain at the source: %v", name, names(left))
 	}
 	harness.Must(t, to.Side.WaitAvailable(ctx, j.namespace, "prod"))
 	admin, err := from.Client()
@@ -139,8 +141,9 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 	harness.Must(t, admin.Delete(ctx, m))
 }
 
-// live waits until scuted has ended, which is nil, or the move is over. scuted ends by itself where it starts while the API server does:
-// that one knows of no permissions in its first moment. A kubelet starts it again, and so does move. What failed must come again.
+// live waits until the move ends, and returns it, or until scuted has exited, and returns nil. scuted exits by itself
+// if it starts together with the API server, which has no permissions in its first moment. A kubelet would restart it,
+// and so does move. live fails the test if the failed component cannot be restarted.
 func (j *journey) live(
 	ctx context.Context, t *testing.T, on *scuted.Installation, d *scuted.Daemon, m *v1alpha1.Move, failed <-chan error,
 ) *v1alpha1.Move {
@@ -169,7 +172,8 @@ func (j *journey) live(
 	}
 }
 
-// fault is what fails during a life of scuted, at any time in its first two seconds, and comes again a second later at most.
+// fault returns a failure of an API server or of the controllers of a side. It begins within the first two seconds of a
+// process of scuted and lasts at most one second.
 func (j *journey) fault(from, to *scuted.Installation) (what string, fails func(context.Context) error) {
 	side := []*testbed.Side{from.Side, to.Side}[j.chance.IntN(2)]
 	what, stop, start := "the API server of ", side.KillAPIServer, side.ReviveAPIServer
@@ -188,7 +192,7 @@ func (j *journey) fault(from, to *scuted.Installation) (what string, fails func(
 	}
 }
 
-// lasts waits.
+// lasts returns a function that waits for d.
 func lasts(d time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {

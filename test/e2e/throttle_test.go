@@ -12,8 +12,9 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestThrottle: one tenant holds the only place with a command that does not end, waits in other runs, and fails without
-// end. The other tenant's runs continue, and each run that starts nothing says why.
+// TestThrottle checks that a tenant cannot stop another tenant's runs. It occupies the only slot with a command that
+// does not end, has other runs waiting, and has runs that fail again and again. Each run that cannot start a task
+// reports why.
 func TestThrottle(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	tenant, neighbor := workflowStage(ctx, t, "throttle-tenant"), workflowStage(ctx, t, "throttle-neighbor")
@@ -38,7 +39,7 @@ func TestThrottle(t *testing.T) {
 	harness.Must(t, tenant.admin.Delete(ctx, long))
 	queued := tenant.rests(ctx, t, "queued", v1alpha1.RunSucceeded)
 	if c := meta.FindStatusCondition(queued.Status.Conditions, v1alpha1.ConditionThrottled); c == nil || c.Status != metav1.ConditionFalse {
-		t.Errorf("a run that is over is throttled: %+v", c)
+		t.Errorf("Throttled of a finished run = %+v, want False", c)
 	}
 
 	tenant.create(ctx, t, "fails", "tasks: [{name: fails, kind: Exec, with: {command: ['false']}, retry: {max: 1000, delay: 0s}}]")

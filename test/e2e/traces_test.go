@@ -25,15 +25,15 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// sent is what a span is compared by.
+// sent has the fields of a span that are compared.
 type sent struct {
 	Trace, Parent, Name string
 	Start, End          int64
 	Failed              bool
 }
 
-// arrived are the spans of a trace that a collector has, or of all without one, by their identifiers. One that came twice was the same
-// twice.
+// arrived returns the spans of a trace that a collector has received, by ID, or all spans if trace is "". It checks
+// that a span that arrived twice is the same both times.
 func arrived(t *testing.T, c *collector.Collector, trace string) map[string]sent {
 	t.Helper()
 	out := map[string]sent{}
@@ -46,14 +46,15 @@ func arrived(t *testing.T, c *collector.Collector, trace string) map[string]sent
 			Start: int64(s.StartTimestamp()), End: int64(s.EndTimestamp()), //nolint:gosec // times of today
 		}
 		if before, ok := out[s.SpanID().String()]; ok && before != got {
-			t.Errorf("span %s came as %+v and as %+v", s.SpanID(), before, got)
+			t.Errorf("span %s arrived as %+v and as %+v", s.SpanID(), before, got)
 		}
 		out[s.SpanID().String()] = got
 	}
 	return out
 }
 
-// logged are the spans of a trace that the log in a folder has, the sequence of the last one's end, and that of the last commit.
+// logged returns the ID of the log in a folder, the sequence of the end of a trace's last span, the sequence of the
+// last commit, and the spans of the trace.
 func logged(ctx context.Context, t *testing.T, dir, trace string) (log string, end, head uint64, spans map[string]sent) {
 	t.Helper()
 	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
@@ -80,8 +81,8 @@ func logged(ctx context.Context, t *testing.T, dir, trace string) (log string, e
 	return l.ID(), end, head, spans
 }
 
-// TestTraces: a run fails and is tried again, its daemon is killed, and a collector is away meanwhile. The spans that arrive are those that
-// the log has, no more and no less, and their identifiers are those that the log gives.
+// TestTraces checks that exactly the spans of the log arrive, with its IDs, when a run fails and is retried, its daemon
+// is killed, and the collector is down for some time.
 func TestTraces(t *testing.T) {
 	ctx := harness.Deadline(t, 3*time.Minute)
 	const ns, install = "traces", scuted.Namespace
@@ -104,7 +105,7 @@ func TestTraces(t *testing.T) {
 		"- {name: flaky, kind: Exec, needs: [first], with: {command: [test, -e, %q]}, retry: {max: 1000, delay: 500ms, maxDelay: 500ms}}\n", ready))
 	harness.Must(t, err)
 	harness.Must(t, admin.Create(ctx, w))
-	var trace string // of the run: the daemon may have other ones, of tests before this one
+	var trace string // the run's trace: the daemon may have traces of earlier tests
 	harness.Await(ctx, t, "an attempt that failed arrives", func() string {
 		for _, s := range c.Spans() {
 			if task, ok := s.Attributes().Get(string(tracing.AttributeTask)); ok && task.Str() == "flaky" && s.Status().Code() == ptrace.StatusCodeError {
@@ -144,7 +145,7 @@ func TestTraces(t *testing.T) {
 	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(position), position))
 	at, err := strconv.ParseUint(position.Data["sequence"], 10, 64)
 	if err != nil || position.Data["logID"] != log || at < end || at > head {
-		t.Errorf("the position is %v, the log is %s, the run ends at %d, and the log at %d", position.Data, log, end, head)
+		t.Errorf("position = %v, want one in log %s, between the end of the run at %d and of the log at %d", position.Data, log, end, head)
 	}
 	failed := 0
 	for _, s := range got {
@@ -153,7 +154,7 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	if failed < 3 {
-		t.Errorf("%d spans of failures", failed)
+		t.Errorf("%d spans of failures, want at least 3", failed)
 	}
-	t.Logf("%d spans of the trace %s, %d arrived in all, %d failures", len(want), trace, len(c.Spans()), failed)
+	t.Logf("%d spans of trace %s, %d spans arrived in all, %d failures", len(want), trace, len(c.Spans()), failed)
 }

@@ -20,15 +20,15 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// events are those that a receiver of the webhook took: what they are about, by their sequence.
+// events has the events that a receiver of the webhook accepted: their subjects, by sequence.
 type events struct {
 	mu       sync.Mutex
 	requests int
 	took     map[int]string
-	outside  []int // sequences of commits that came before the one that they follow
+	outside  []int // sequences of commits that arrived out of order
 }
 
-// ServeHTTP takes an event that has the token, and fails now and then.
+// ServeHTTP accepts events that have the token, and fails every third request.
 func (e *events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,7 +48,7 @@ func (e *events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.took[seq] += r.Header.Get("ce-subject") + " " + r.Header.Get("ce-type") + " "
 }
 
-// lacks says what is missing while the question of a run has not come.
+// lacks returns "" if the event of a run's paused task has arrived, and otherwise what has arrived.
 func (e *events) lacks(run string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,8 +60,8 @@ func (e *events) lacks(run string) string {
 	return fmt.Sprintf("it took %v in %d requests", e.took, e.requests)
 }
 
-// TestWebhook posts the events of a daemon that is killed, with the permissions of the chart, to a receiver that fails: none is
-// missing, and none is out of order.
+// TestWebhook checks that a daemon that is killed, with the chart's permissions, posts all events in order to a
+// receiver that sometimes fails.
 func TestWebhook(t *testing.T) {
 	ctx := harness.Deadline(t, 3*time.Minute)
 	const ns, install = "webhook", scuted.Namespace
@@ -101,11 +101,11 @@ func TestWebhook(t *testing.T) {
 	defer receiver.mu.Unlock()
 	for seq := 1; seq <= last; seq++ {
 		if receiver.took[seq] == "" {
-			t.Errorf("the position is %d, but no event of commit %d came", last, seq)
+			t.Errorf("position is %d, but no event of commit %d arrived", last, seq)
 		}
 	}
 	if len(receiver.outside) > 0 || last == 0 || saved.Data["logID"] == "" {
-		t.Errorf("the position is %v; out of order: %v", saved.Data, receiver.outside)
+		t.Errorf("position is %v; out of order: %v", saved.Data, receiver.outside)
 	}
 	t.Logf("%d commits, %d requests", last, receiver.requests)
 }

@@ -22,7 +22,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// witness looks at the cloud before and after: a good move makes, removes and replaces nothing there.
+// witness compares snapshots of the cloud. A correct move creates, deletes and replaces nothing there.
 type witness struct {
 	cloud  *cloud.Cloud
 	before cloud.Snapshot
@@ -41,20 +41,20 @@ func (w *witness) clean(ctx context.Context, t *testing.T) {
 	after, err := w.cloud.Snapshot(ctx)
 	harness.Must(t, err)
 	for _, line := range w.before.Diff(after) {
-		t.Errorf("the cloud is not what it was: %s", line)
+		t.Errorf("the cloud changed: %s", line)
 	}
 	journal, err := w.cloud.Since(w.mark)
 	harness.Must(t, err)
 	if bad := journal.Replacements(); len(bad) > 0 {
-		t.Errorf("the cloud's journal:\n%s", bad)
+		t.Errorf("machines were replaced in the cloud:\n%s", bad)
 	}
 }
 
-// pauses watches the Clusters of a side: a client that unpauses one there is seen, however short it was, also when the
-// API server dies meanwhile.
+// pauses watches the Clusters of a side and reports each one that is unpaused, however briefly, also across restarts of
+// the API server.
 type pauses struct {
 	mu       sync.Mutex
-	unpaused []string // of Clusters that had been paused
+	unpaused []string // Clusters that had been paused
 	done     chan struct{}
 	stop     context.CancelFunc
 }
@@ -109,7 +109,7 @@ func clusters() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
 }
 
-// kinds are those of Cluster API, and Secrets, by what their resources are called.
+// kinds returns the kinds of Cluster API, and Secret, by resource.
 func kinds(ctx context.Context, t *testing.T, in *scuted.Installation) map[schema.GroupVersionResource]string {
 	t.Helper()
 	crds := &unstructured.UnstructuredList{}
@@ -127,7 +127,7 @@ func kinds(ctx context.Context, t *testing.T, in *scuted.Installation) map[schem
 	return found
 }
 
-// objects lists everything of Cluster API in a namespace, with its Secrets, as "Kind name".
+// objects returns all objects of Cluster API in a namespace, and its Secrets, by "Kind name".
 func objects(ctx context.Context, t *testing.T, in *scuted.Installation, namespace string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := make(map[string]*unstructured.Unstructured)
@@ -157,7 +157,7 @@ func storage(crd *unstructured.Unstructured) string {
 	return ""
 }
 
-// untouched checks that no mark of scute's is left on any object.
+// untouched checks that no object has an annotation of scute.
 func untouched(t *testing.T, objects map[string]*unstructured.Unstructured) {
 	t.Helper()
 	for name, u := range objects {

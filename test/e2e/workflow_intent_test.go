@@ -23,11 +23,11 @@ import (
 	"scute.dev/workflow"
 )
 
-// told checks that Kubernetes events with these reasons came for a WorkflowRun.
+// told checks that Kubernetes events with these reasons are sent for a WorkflowRun.
 func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...string) {
 	t.Helper()
 	var missing []string
-	for ctx.Err() == nil { // they are sent beside the work
+	for ctx.Err() == nil { // events are sent asynchronously
 		var list eventsv1.EventList
 		harness.Must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(s.ns)))
 		missing = slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool {
@@ -38,10 +38,10 @@ func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...
 		}
 		pause(ctx, t, 100*time.Millisecond)
 	}
-	t.Errorf("%s: no event says %v", name, missing)
+	t.Errorf("%s: no event has the reasons %v", name, missing)
 }
 
-// forbidden: an account without permissions gets a final error that says what to grant.
+// forbidden checks that an account without permissions causes a final error that names the missing permission.
 func (s *stage) forbidden(ctx context.Context, t *testing.T) {
 	w, err := scuted.NewWorkflowRun(s.ns, "forbidden", "nobody", "tasks:\n"+apply("a", configMap("forbidden", "1"), ", retry: {max: 5}"))
 	harness.Must(t, err)
@@ -50,14 +50,14 @@ func (s *stage) forbidden(ctx context.Context, t *testing.T) {
 	got := scuted.TaskOf(w, "a")
 	for _, part := range []string{"system:serviceaccount:workflows:nobody", "cannot get resource", "configmaps", "grant the permission"} {
 		if !strings.Contains(got.Message, part) {
-			t.Errorf("the message does not say %q: %s", part, got.Message)
+			t.Errorf("message lacks %q: %s", part, got.Message)
 		}
 	}
 	if got.Attempts != 1 {
-		t.Errorf("%d attempts: what cannot succeed was tried again", got.Attempts)
+		t.Errorf("%d attempts, want 1, because a retry cannot succeed", got.Attempts)
 	}
 	if c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != w.Generation {
-		t.Errorf("Stalled: %+v", c)
+		t.Errorf("Stalled = %+v, want True for the current generation", c)
 	}
 }
 
@@ -67,14 +67,14 @@ func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string
 	harness.Must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`))))
 }
 
-// suspends: nothing starts while it is there; what is in flight ends.
+// suspends checks that no task starts while a run is suspended, and that running tasks finish.
 func (s *stage) suspends(ctx context.Context, t *testing.T) {
 	s.create(ctx, t, "suspends", "suspend: true\ntasks:\n"+apply("a", pod("su", ""), "")+apply("b", configMap("su-b", "1"), ", needs: [a]"))
 	w := s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool {
 		return strings.Contains(w.Status.Message, "suspended before it began")
 	})
 	if w.Status.RunID != "" || s.exists(ctx, t, &corev1.Pod{}, "su") {
-		t.Error("it began")
+		t.Error("the suspended run started")
 	}
 	s.setSuspend(ctx, t, "suspends", "false")
 	s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool { return scuted.TaskOf(w, "a").Phase == v1alpha1.TaskRunning })
@@ -90,7 +90,7 @@ func (s *stage) suspends(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "su-b")
 }
 
-// refuses: all that is wrong with a manifest is said at once, and the schema holds what has begun.
+// refuses checks that all problems of a manifest are reported at once, and that a started run's spec cannot be changed.
 func (s *stage) refuses(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "refused", v1alpha1.RunFailed, `
 tasks:
@@ -102,26 +102,27 @@ tasks:
 `)
 	for _, part := range []string{`the kind "Aply" is not known`, "--enable-exec", `there is no task "nowhere"`, "manifest", "nothing was started"} {
 		if !strings.Contains(w.Status.Message, part) {
-			t.Errorf("the message does not say %q:\n%s", part, w.Status.Message)
+			t.Errorf("message lacks %q:\n%s", part, w.Status.Message)
 		}
 	}
 	if w.Status.RunID != "" {
-		t.Errorf("it is in the log as %s", w.Status.RunID)
+		t.Errorf("the refused run is in the log as %s", w.Status.RunID)
 	}
 	s.run(ctx, t, "pinned", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("pinned", "1"), ""))
 	for _, patch := range []string{`{"spec":{"tasks":[{"name":"a","kind":"Apply","with":{"other":1}}]}}`, `{"spec":{"serviceAccountName":"admin"}}`, `{"spec":{"failurePolicy":"Ignore"}}`, `{"spec":{"deadline":"5m"}}`} {
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "pinned"}}
 		err := s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch)))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot be changed: create another WorkflowRun") {
-			t.Errorf("%s: %v", patch, err)
+			t.Errorf("patch %s = %v, want Invalid", patch, err)
 		}
 	}
-	s.setSuspend(ctx, t, "pinned", "true") // does nothing any more, and is permitted
+	s.setSuspend(ctx, t, "pinned", "true") // has no effect any more, and is permitted
 	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "refused")
 }
 
-// deleted: a WorkflowRun that is deleted while it runs gives back what it held, and what it made stays.
+// deleted checks that a WorkflowRun that is deleted while it runs resumes the Cluster that it paused, and that the
+// objects it created stay.
 func (s *stage) deleted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "tiny"))
 	all := shared.blue.Side.Client()
@@ -139,21 +140,22 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 		return c.Spec.Paused != nil && *c.Spec.Paused
 	}
 	if !paused() {
-		t.Fatal("the cluster is not paused")
+		t.Fatal("the Cluster is not paused")
 	}
 	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "deleted")
 	if paused() {
-		t.Error("the cluster is still paused")
+		t.Error("the Cluster is still paused")
 	}
 	untouched(t, objects(ctx, t, shared.blue, s.ns))
 	s.maps(ctx, t, "deleted")
 	if !s.exists(ctx, t, &corev1.Pod{}, "never") {
-		t.Error("what it made is gone")
+		t.Error("the Pod that the run created was deleted")
 	}
 }
 
-// removed: a WorkflowRun whose finalizer somebody removes is gone at once, and its run is treated as that of one which was deleted.
+// removed checks that a WorkflowRun whose finalizer another client removed disappears at once, and that its run ends
+// like the run of a deleted one.
 func (s *stage) removed(ctx context.Context, t *testing.T, start func() *scuted.Daemon) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "removed"))
 	s.mayAll(ctx, t, "e2e-removed-"+s.ns)
@@ -181,12 +183,12 @@ func (s *stage) removed(ctx context.Context, t *testing.T, start func() *scuted.
 	var c clusterv1.Cluster
 	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "removed"}, &c))
 	if c.Spec.Paused != nil && *c.Spec.Paused {
-		t.Error("the cluster is still paused")
+		t.Error("the Cluster is still paused")
 	}
 	s.maps(ctx, t, "!removed")
 }
 
-// lifted: a pause that a task has lifted is not set again when the run is resumed after that task.
+// lifted checks that a pause that a task has removed is not set again when the run is resumed after that task.
 func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "lifted"))
 	all := shared.blue.Side.Client()
@@ -198,7 +200,7 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	harness.Must(t, err)
 	harness.Must(t, s.admin.Create(ctx, w))
 	s.rests(ctx, t, "lifted", v1alpha1.RunAborted)
-	s.kubelet.set("lifted-later", "") // it stays as it is made
+	s.kubelet.set("lifted-later", "") // the Pod stays Pending
 	harness.Must(t, s.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "lifted-later"}}, client.GracePeriodSeconds(0)))
 	s.command(ctx, t, "lifted", workflow.ResumeRun{Reason: "the Pod is made again"})
 	again := func(w *v1alpha1.WorkflowRun) bool {
@@ -210,10 +212,10 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	var c clusterv1.Cluster
 	harness.Must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "lifted"}, &c))
 	if c.Spec.Paused != nil && *c.Spec.Paused {
-		t.Error("the cluster is paused again, beyond the task that lifts the pause")
+		t.Error("the Cluster is paused again after the task that resumes it")
 	}
 	if got := scuted.TaskOf(w, "hold").Attempts; got != 1 {
-		t.Errorf("the pause was set %d times", got)
+		t.Errorf("the pause was set %d times, want once", got)
 	}
 	s.kubelet.set("lifted-later", isReady)
 	s.rests(ctx, t, "lifted", v1alpha1.RunSucceeded)
@@ -227,7 +229,7 @@ func waitGoneWorkflowRun(ctx context.Context, t *testing.T, s *stage, name strin
 	}
 }
 
-// adopts: a WorkflowRun can name a run that the log has or will have, in its namespace and by its name only.
+// adopts checks that a WorkflowRun can adopt a run of the log only if the run has its namespace and name.
 func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	adopt := func(name, id string) {
 		w, err := scuted.NewWorkflowRun(s.ns, name, s.account, "tasks:\n"+apply("own", configMap(name+"-own", "1"), ""))
@@ -238,7 +240,7 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	adopt("stolen", s.ns+"/chain/1")
 	w := s.rests(ctx, t, "stolen", v1alpha1.RunFailed)
 	if !strings.Contains(w.Status.Message, "is not one of workflows/stolen") {
-		t.Errorf("%s", w.Status.Message)
+		t.Errorf("message = %s, want one about the foreign run", w.Status.Message)
 	}
 	id := s.ns + "/adopted/1"
 	adopt("adopted", id)
@@ -248,12 +250,13 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	s.request(ctx, t, id, "adopted", "tasks:\n"+apply("pushed", configMap("pushed", "1"), ""))
 	w = s.rests(ctx, t, "adopted", v1alpha1.RunSucceeded)
 	if w.Status.RunID != id {
-		t.Errorf("run %s, want %s", w.Status.RunID, id)
+		t.Errorf("adopted run %s, want %s", w.Status.RunID, id)
 	}
 	s.maps(ctx, t, "pushed !adopted-own !stolen-own")
 }
 
-// strands: a run that needs what this daemon may not do waits visibly, and its WorkflowRun can be deleted.
+// strands checks that a run that needs a disabled task kind reports this in its status, and that its WorkflowRun can be
+// deleted.
 func (s *stage) strands(ctx context.Context, t *testing.T) {
 	w, err := scuted.NewWorkflowRun(s.ns, "strands", s.account, "tasks:\n"+apply("a", configMap("strands", "1"), ""))
 	harness.Must(t, err)

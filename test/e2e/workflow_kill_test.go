@@ -23,9 +23,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestWorkflowKills kills scuted with SIGKILL at every write that a run makes, to the log or to the API server: one run for
-// each of them, which is killed there, and which a daemon that lives takes to its end. The end is always the same, and
-// what had succeeded never runs again.
+// TestWorkflowKills kills scuted with SIGKILL at every write of a run, to the log or to the API server. For each write
+// there is one run, which another daemon completes. All runs end in the same way, and no step that succeeded runs
+// again.
 func TestWorkflowKills(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	for _, c := range []struct {
@@ -33,7 +33,8 @@ func TestWorkflowKills(t *testing.T) {
 		phase       v1alpha1.RunPhase
 		spec        string
 	}{
-		// Hooks, two branches, a failure that takes another branch, one that is ignored, a retry that recreates, a join.
+		// Hooks, two branches, a failure that starts another branch, an ignored failure, a retry that recreates, and a
+		// join.
 		{"after every write", "after", v1alpha1.RunDegraded, "hooks:\n  pre: [{name: first, kind: Apply, with: {manifests: [" + configMap("RUN-pre", "1") + "]}}]\n" +
 			"  post: [{name: last, kind: Apply, with: {manifests: [" + configMap("RUN-post", "1") + "]}}]\ntasks:\n" +
 			apply("a", configMap("RUN-a", "1")+", "+configMap("RUN-a2", "1"), ", before: [{name: check, kind: Apply, with: {manifests: ["+configMap("RUN-check", "1")+"]}}]") +
@@ -42,7 +43,7 @@ func TestWorkflowKills(t *testing.T) {
 			apply("instead", configMap("RUN-instead", "1"), ", needs: [{task: fails, on: Failure}]") +
 			apply("ignored", pod("RUN-ignored", crashing), ", needs: [a], failurePolicy: Ignore") +
 			apply("joined", configMap("RUN-joined", "${tasks.a.output.objects.0.name}"), ", needs: [a, ignored, {task: direct, optional: true}, {task: instead, optional: true}]")},
-		// What was created goes, what was there stays, what was changed is as before.
+		// Created objects are deleted, unchanged objects stay, and changed objects are restored.
 		{"before every write of a rollback", "before", v1alpha1.RunRolledBack, "failurePolicy: Rollback\ntasks:\n" +
 			apply("a", configMap("RUN-a", "1"), "") +
 			"- {name: mine, kind: Apply, needs: [a], with: {force: true, manifests: [" + configMap("mine", "RUN") + "]}}\n" +
@@ -63,7 +64,7 @@ func TestWorkflowKills(t *testing.T) {
 			for n := 1 + writes.First; ; n += writes.Of {
 				got, died := m.play(ctx, t, n)
 				if diff := cmp.Diff(m.want, got); diff != "" {
-					t.Fatalf("killed %s write %d, the end is another (-uninterrupted +killed):\n%s", c.fault, n, diff)
+					t.Fatalf("killed %s write %d, the end differs (-uninterrupted +killed):\n%s", c.fault, n, diff)
 				}
 				if !died {
 					break
@@ -71,12 +72,12 @@ func TestWorkflowKills(t *testing.T) {
 				deaths++
 			}
 			runs, again := m.ranTwice(ctx, t)
-			t.Logf("%s: killed at each of %d writes in %s; in %d runs %d tasks had succeeded and none of them ran again", c.phase, deaths, time.Since(started).Round(time.Second), runs, again)
+			t.Logf("%s: killed at each of %d writes in %s; %d runs, %d tasks, none ran twice", c.phase, deaths, time.Since(started).Round(time.Second), runs, again)
 		})
 	}
 }
 
-// matrix is a run that is played again and again.
+// matrix is a run that is repeated with a kill at each write.
 type matrix struct {
 	*stage
 	dir, fault, spec string
@@ -84,7 +85,8 @@ type matrix struct {
 	want             map[string]string
 }
 
-// play runs the WorkflowRun once, killed at its n-th write (never if n is 0), and says how it ended, and whether it was killed.
+// play runs the WorkflowRun once, killed at its n-th write (never if n is 0), and returns how it ended, and whether it
+// was killed.
 func (m *matrix) play(ctx context.Context, t *testing.T, n int) (end map[string]string, died bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -102,8 +104,8 @@ func (m *matrix) play(ctx context.Context, t *testing.T, n int) (end map[string]
 	return m.end(ctx, t, name), died
 }
 
-// doomed starts a daemon that dies at its n-th write, and says whether it has. One that has not went through the whole run with
-// fewer writes.
+// doomed starts a daemon that is killed at its n-th write, and reports whether it was. If not, the whole run has fewer
+// writes.
 func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) bool {
 	t.Helper()
 	faults := scuted.Faults{Before: m.fault == "before", Class: "run", First: n}
@@ -121,13 +123,13 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	select {
 	case <-d.Done():
 		if !d.Killed() {
-			t.Fatalf("scuted ended by itself with status %d: see %s", d.ExitCode(), d.Log())
+			t.Fatalf("scuted exited with status %d, without a signal: see %s", d.ExitCode(), d.Log())
 		}
 		return true
 	case err := <-over:
 		harness.Must(t, err)
 		harness.Must(t, d.Stop(ctx))
-		if d.Killed() { // it came to its fault point before it was asked to end
+		if d.Killed() { // it reached its fault point before the request to stop
 			return true
 		}
 	}
@@ -143,7 +145,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	return false
 }
 
-// end is how a run ended: its tasks, and the objects that bear its name, without it.
+// end returns how a run ended: its tasks, and the objects that have its name, with the name left out.
 func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]string {
 	t.Helper()
 	var w v1alpha1.WorkflowRun
@@ -174,7 +176,8 @@ func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]
 	return plain
 }
 
-// ranTwice looks through the log: no step that has succeeded is started again. It counts the runs and those steps.
+// ranTwice checks in the log that no step is started again after it succeeded. It returns the number of runs and of
+// these steps.
 func (m *matrix) ranTwice(ctx context.Context, t *testing.T) (runs, succeeded int) {
 	t.Helper()
 	log, err := embedded.Open(ctx, embedded.Options{Dir: m.dir})
@@ -210,7 +213,7 @@ func (m *matrix) ranTwice(ctx context.Context, t *testing.T) (runs, succeeded in
 	return len(done), succeeded
 }
 
-// again fails the test for a step that is started after it had succeeded.
+// again fails the test if a step is started after it succeeded.
 func again(t *testing.T, id string, done map[string]bool, fact workflow.Event) {
 	t.Helper()
 	switch e := fact.(type) {
@@ -221,7 +224,7 @@ func again(t *testing.T, id string, done map[string]bool, fact workflow.Event) {
 	case workflow.TaskStarted:
 		if done[e.Task+" "+e.Step] {
 			raw, _ := json.Marshal(e)
-			t.Errorf("%s: it had succeeded, and ran again: %s", id, raw)
+			t.Errorf("%s: a step ran again after it succeeded: %s", id, raw)
 		}
 	}
 }

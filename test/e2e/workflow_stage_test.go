@@ -26,15 +26,15 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// stage is a namespace in which WorkflowRuns play, with an account that may do what they need, and a kubelet.
+// stage is a namespace for WorkflowRuns, with an account that has the permissions they need, and a kubelet.
 type stage struct {
 	ns, account string
 	admin       client.Client
 	kubelet     *kubelet
-	nats        string // where the daemon's log listens
+	nats        string // the address of the daemon's log
 }
 
-// workflowStage makes a namespace on blue, with a ServiceAccount that may change ConfigMaps and Pods in it.
+// workflowStage creates a namespace on blue, with a ServiceAccount that may change its ConfigMaps and Pods.
 func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 	t.Helper()
 	admin, err := shared.blue.Client()
@@ -64,10 +64,10 @@ func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 	return s
 }
 
-// user is what the API server calls an account of the namespace.
+// user returns the user name of an account of the namespace.
 func (s *stage) user(account string) string { return "system:serviceaccount:" + s.ns + ":" + account }
 
-// mayAll lets the account admin of the namespace do everything until the test ends.
+// mayAll makes the namespace's account admin a cluster admin until the test ends.
 func (s *stage) mayAll(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	all := shared.blue.Side.Client()
@@ -80,7 +80,7 @@ func (s *stage) mayAll(ctx context.Context, t *testing.T, name string) {
 	harness.Allowed(ctx, t, all, s.user("admin"), authorizationv1.ResourceAttributes{Verb: "patch", Group: "cluster.x-k8s.io", Resource: "clusters"})
 }
 
-// create makes a WorkflowRun of a spec in YAML.
+// create creates a WorkflowRun from a spec in YAML.
 func (s *stage) create(ctx context.Context, t *testing.T, name, spec string) {
 	t.Helper()
 	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
@@ -95,7 +95,7 @@ func (s *stage) until(ctx context.Context, t *testing.T, name string, done func(
 	return w
 }
 
-// run makes a WorkflowRun and waits until it rests in a phase.
+// run creates a WorkflowRun and waits until it stops in this phase.
 func (s *stage) run(ctx context.Context, t *testing.T, name string, phase v1alpha1.RunPhase, spec string) *v1alpha1.WorkflowRun {
 	t.Helper()
 	s.create(ctx, t, name, spec)
@@ -111,7 +111,7 @@ func (s *stage) rests(ctx context.Context, t *testing.T, name string, phase v1al
 	return w
 }
 
-// stand checks how tasks stand: "name=Phase name=Phase ...".
+// stand checks the phases of tasks: "name=Phase name=Phase ...".
 func stand(t *testing.T, w *v1alpha1.WorkflowRun, want string) {
 	t.Helper()
 	for _, pair := range strings.Fields(want) {
@@ -122,7 +122,7 @@ func stand(t *testing.T, w *v1alpha1.WorkflowRun, want string) {
 	}
 }
 
-// exists says whether an object is there.
+// exists reports whether an object exists.
 func (s *stage) exists(ctx context.Context, t *testing.T, o client.Object, name string) bool {
 	t.Helper()
 	err := s.admin.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: name}, o)
@@ -132,18 +132,18 @@ func (s *stage) exists(ctx context.Context, t *testing.T, o client.Object, name 
 	return err == nil
 }
 
-// maps checks which ConfigMaps are there: "name !name ...".
+// maps checks which ConfigMaps exist: "name !name ...".
 func (s *stage) maps(ctx context.Context, t *testing.T, want string) {
 	t.Helper()
 	for _, name := range strings.Fields(want) {
 		wanted := !strings.HasPrefix(name, "!")
 		if got := s.exists(ctx, t, &corev1.ConfigMap{}, strings.TrimPrefix(name, "!")); got != wanted {
-			t.Errorf("ConfigMap %s: there is %v, want %v", name, got, wanted)
+			t.Errorf("ConfigMap %s exists: %v, want %v", name, got, wanted)
 		}
 	}
 }
 
-// command is an operator's word, written to the log as scutectl does.
+// command writes an operator's command to the log, as scutectl does.
 func (s *stage) command(ctx context.Context, t *testing.T, name string, in workflow.Input) {
 	t.Helper()
 	w := s.until(ctx, t, name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.RunID != "" })
@@ -152,7 +152,7 @@ func (s *stage) command(ctx context.Context, t *testing.T, name string, in workf
 	s.adopt(ctx, t, r, w.Status.RunID, name)
 }
 
-// adopt has a WorkflowRun adopt what is in the log of its run, as scutectl does.
+// adopt makes a WorkflowRun adopt the events of its run in the log, as scutectl does.
 func (s *stage) adopt(ctx context.Context, t *testing.T, r *runner.Runner, id, name string) {
 	t.Helper()
 	records, err := r.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
@@ -171,7 +171,7 @@ func (s *stage) adopt(ctx context.Context, t *testing.T, r *runner.Runner, id, n
 	harness.Must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// request puts a run into the log that no resource asked for.
+// request writes a run to the log for which there is no resource.
 func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string) {
 	t.Helper()
 	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
@@ -187,7 +187,7 @@ func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string
 	s.adopt(ctx, t, r, id, name)
 }
 
-// open reaches the daemon's log, for one test.
+// open connects to the daemon's log until the test ends.
 func (s *stage) open(ctx context.Context, t *testing.T) *runner.Runner {
 	t.Helper()
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: s.nats})
@@ -196,8 +196,8 @@ func (s *stage) open(ctx context.Context, t *testing.T) *runner.Runner {
 	return &runner.Runner{Log: log}
 }
 
-// kubelet lets the Pods of a namespace become what their label "becomes" says, unless a test has said otherwise. The real
-// controllers of the bed have no kubelet.
+// kubelet sets the status of a namespace's Pods according to their label "becomes", unless a test has set another one.
+// The test bed has no real kubelet.
 type kubelet struct {
 	mu      sync.Mutex
 	becomes map[string]string
@@ -206,7 +206,7 @@ type kubelet struct {
 // What a Pod can become.
 const (
 	isReady  = "Ready"
-	crashing = "Crashing" // in a crash loop: kstatus says that it has failed
+	crashing = "Crashing" // in a crash loop: kstatus reports it as failed
 )
 
 func startKubelet(t *testing.T, c client.Client, ns string) *kubelet {
@@ -253,10 +253,10 @@ func (k *kubelet) tend(ctx context.Context, c client.Client, pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, Message: becomes, Conditions: []corev1.PodCondition{ready}, ContainerStatuses: []corev1.ContainerStatus{container},
 	}
-	_ = c.Status().Patch(ctx, pod, client.MergeFrom(before)) // tried again at the next look
+	_ = c.Status().Patch(ctx, pod, client.MergeFrom(before)) // retried in the next round
 }
 
-// set says what a Pod becomes from now on.
+// set sets what a Pod becomes from now on.
 func (k *kubelet) set(name, becomes string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestWorkflow plays every way in which a run can treat a failure, with the daemon and on real objects in a real API
-// server: what fails is a Pod that crashes.
+// TestWorkflow checks every policy for a failed task, with the daemon and real objects on a real API server. The
+// failure is a Pod that crashes.
 func TestWorkflow(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	s := workflowStage(ctx, t, "workflows")
@@ -31,9 +31,9 @@ func TestWorkflow(t *testing.T) {
 	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{
 		LogDir: dir, Listen: listen, Health: ports.AddressForTest(t), Args: []string{"--run-concurrency", "32"},
 	})
-	harness.Must(t, d.WaitReady(ctx)) // some begin with what they write to its log
+	harness.Must(t, d.WaitReady(ctx)) // some tests first write to its log
 
-	t.Run("", func(t *testing.T) { // all at once, and then the rest
+	t.Run("", func(t *testing.T) { // all at once, and then the other tests
 		for name, play := range map[string]func(context.Context, *testing.T){
 			"outputs":                 s.outputs,
 			"retry recreates":         s.recreates,
@@ -78,21 +78,21 @@ func TestWorkflow(t *testing.T) {
 	})
 }
 
-// outputs: a task uses what an earlier one recorded.
+// outputs checks that a task can use the output of an earlier one.
 func (s *stage) outputs(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "chain", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("chain-a", "1"), "")+
 		apply("b", configMap("chain-b", "${tasks.a.output.objects.0.name}"), ", needs: [a]"))
 	stand(t, w, "a=Succeeded b=Succeeded")
 	var m corev1.ConfigMap
 	if !s.exists(ctx, t, &m, "chain-b") || m.Data["v"] != "chain-a" {
-		t.Errorf("chain-b holds %v", m.Data)
+		t.Errorf("data of chain-b = %v, want v=chain-a", m.Data)
 	}
 	if w.Status.Progress != "2/2" || w.Status.FinishedAt == nil || w.Status.LogSequence == 0 {
-		t.Errorf("status %+v", w.Status)
+		t.Errorf("status = %+v, want a finished run with progress 2/2", w.Status)
 	}
 }
 
-// recreates: a Pod that failed is deleted, waited for while a finalizer holds it, and made again.
+// recreates checks that a failed Pod is deleted, and created again only after its finalizer was removed.
 func (s *stage) recreates(ctx context.Context, t *testing.T) {
 	held := strings.Replace(pod("again", crashing), "labels:", "finalizers: [e2e.scute.dev/hold], labels:", 1)
 	s.create(ctx, t, "recreates", "tasks:\n"+apply("p", held, ", retry: {max: 1, delay: 100ms, recreate: true}"))
@@ -108,7 +108,7 @@ func (s *stage) recreates(ctx context.Context, t *testing.T) {
 	pause(ctx, t, 2*time.Second)
 	harness.Must(t, s.admin.Get(ctx, key, &still))
 	if still.UID != first.UID {
-		t.Fatal("it was made anew before the one that failed was gone")
+		t.Fatal("the Pod was recreated before the failed one was deleted")
 	}
 	harness.Must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	w := s.rests(ctx, t, "recreates", v1alpha1.RunSucceeded)
@@ -117,12 +117,13 @@ func (s *stage) recreates(ctx context.Context, t *testing.T) {
 	}
 	harness.Must(t, s.admin.Get(ctx, key, &still))
 	if still.UID == first.UID {
-		t.Error("it is still the Pod that failed")
+		t.Error("the failed Pod was not recreated")
 	}
 	harness.Must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
-// rollsBack: exactly what the run created goes, what it changed is as before, what it found stays.
+// rollsBack checks that a rollback deletes exactly the objects that the run created, restores those that it changed,
+// and keeps the others.
 func (s *stage) rollsBack(ctx context.Context, t *testing.T) {
 	for _, name := range []string{"rb-same", "rb-mine"} {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Labels: map[string]string{"of": "user"}}, Data: map[string]string{"v": "1"}}
@@ -138,12 +139,12 @@ func (s *stage) rollsBack(ctx context.Context, t *testing.T) {
 	stand(t, w, "a=Undone b=Undone mine=Undone fails=Undone never=Pending")
 	s.maps(ctx, t, "!rb-a !rb-b1 !rb-b2 !rb-never rb-same rb-mine")
 	if s.exists(ctx, t, &corev1.Pod{}, "rb-fails") {
-		t.Error("the Pod that failed is still there")
+		t.Error("the failed Pod still exists")
 	}
 	for _, name := range []string{"rb-same", "rb-mine"} {
 		var m corev1.ConfigMap
 		if s.exists(ctx, t, &m, name) && (m.Data["v"] != "1" || m.Labels["of"] != "user" || m.Annotations["scute.dev/run"] != "") {
-			t.Errorf("%s is not as it was: %v %v %v", name, m.Data, m.Labels, m.Annotations)
+			t.Errorf("%s was not restored: %v %v %v", name, m.Data, m.Labels, m.Annotations)
 		}
 	}
 	s.told(ctx, t, "rolls-back", "RollingBack", "RolledBack")
@@ -157,7 +158,8 @@ func (s *stage) ignores(ctx context.Context, t *testing.T) {
 	s.told(ctx, t, "ignores", "TaskIgnored", "Degraded")
 }
 
-// ignoresChildren with a diamond: d needs a, which failed, and c, which did not. An optional edge to a lets e run.
+// ignoresChildren checks a diamond: d needs a, which failed, and c, which succeeded. e also runs, because its edge to a
+// is optional.
 func (s *stage) ignoresChildren(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "diamond", v1alpha1.RunDegraded, "tasks:\n"+
 		apply("root", configMap("di-root", "1"), "")+
@@ -170,7 +172,7 @@ func (s *stage) ignoresChildren(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "di-root di-c !di-d !di-under di-e")
 }
 
-// mends: the default policy stops; the cause is fixed, and a resume skips what is done.
+// mends checks that the default policy stops the run, and that a resume after the cause was fixed skips finished tasks.
 func (s *stage) mends(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "mends", v1alpha1.RunAborted, "tasks:\n"+apply("a", configMap("mends-a", "1"), "")+
 		apply("b", pod("mends", crashing), ", needs: [a]")+apply("c", configMap("mends-c", "1"), ", needs: [b]"))
@@ -186,12 +188,12 @@ func (s *stage) mends(ctx context.Context, t *testing.T) {
 	s.until(ctx, t, "mends", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
 	s.exists(ctx, t, &m, "mends-a")
 	if m.ResourceVersion != before {
-		t.Error("what was done was done again")
+		t.Error("a finished task ran again")
 	}
 	s.maps(ctx, t, "mends-c")
 }
 
-// paused runs until one branch waits for an operator and the other is done.
+// paused runs until one branch waits for an operator and the other has finished.
 func (s *stage) paused(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	w := s.run(ctx, t, name, v1alpha1.RunPaused, "tasks:\n"+
@@ -201,7 +203,7 @@ func (s *stage) paused(ctx context.Context, t *testing.T, name string) {
 		apply("after", configMap(name+"-after", "1"), ", needs: [other]"))
 	stand(t, w, "fails=Paused child=Pending other=Succeeded after=Succeeded")
 	if got := scuted.TaskOf(w, "fails"); !strings.Contains(got.Message, "CrashLoop") || !strings.Contains(w.Status.Next, "decide about fails") {
-		t.Errorf("nothing to inspect: %q, next %q", got.Message, w.Status.Next)
+		t.Errorf("message %q, next %q: want the crash and the decision", got.Message, w.Status.Next)
 	}
 	s.maps(ctx, t, "!"+name+"-child "+name+"-after")
 	s.told(ctx, t, name, "TaskPaused")
@@ -234,7 +236,7 @@ func (s *stage) pausesIgnoreChildren(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "!pc-child")
 }
 
-// alternative: the failure of a task takes another branch, and both join again.
+// alternative checks that the failure of a task starts another branch, and that both branches join again.
 func (s *stage) alternative(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "alternative", v1alpha1.RunSucceeded, "tasks:\n"+
 		apply("fails", pod("alt", crashing), "")+
@@ -243,21 +245,21 @@ func (s *stage) alternative(ctx context.Context, t *testing.T) {
 		apply("joined", configMap("alt-joined", "1"), ", needs: [{task: direct, optional: true}, {task: instead, optional: true}]"))
 	stand(t, w, "fails=Failed direct=Skipped instead=Succeeded joined=Succeeded")
 	if got := scuted.TaskOf(w, "fails").Verdict; got != v1alpha1.VerdictHandled {
-		t.Errorf("verdict %s", got)
+		t.Errorf("verdict %s, want Handled", got)
 	}
 	s.maps(ctx, t, "!alt-direct alt-instead alt-joined")
 }
 
 func (s *stage) timeouts(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "attempt-timeout", v1alpha1.RunAborted, "tasks:\n"+
-		apply("slow", pod("slow-1", ""), ", timeout: 5s, retry: {max: 1, delay: 100ms}")) // in that time it sees what it made
+		apply("slow", pod("slow-1", ""), ", timeout: 5s, retry: {max: 1, delay: 100ms}")) // long enough to see the Pod
 	if got := scuted.TaskOf(w, "slow"); got.Attempts != 2 || !strings.Contains(got.Message, "the attempt ran out of time") || !strings.Contains(got.Message, "slow-1") {
-		t.Errorf("%+v", got)
+		t.Errorf("task slow = %+v, want 2 attempts that timed out", got)
 	}
 	w = s.run(ctx, t, "total-timeout", v1alpha1.RunAborted, "tasks:\n"+
 		apply("slow", pod("slow-2", ""), ", timeout: 1s, totalTimeout: 2500ms, retry: {max: 100, delay: 100ms, maxDelay: 100ms}"))
 	if got := scuted.TaskOf(w, "slow"); got.Attempts > 4 || !strings.Contains(got.Message, "total time") && !strings.Contains(got.Message, "no time is left") {
-		t.Errorf("%+v", got)
+		t.Errorf("task slow = %+v, want its total time to end it", got)
 	}
 	s.create(ctx, t, "edge-timeout", "tasks:\n"+
 		apply("slow", pod("slow-3", ""), "")+
@@ -269,7 +271,7 @@ func (s *stage) timeouts(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "!et-impatient et-patient")
 }
 
-// policies: a task's own wins over its kind's, and that over the workflow's.
+// policies checks that a task's own policy overrides that of its kind, which overrides that of the workflow.
 func (s *stage) policies(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "policies", v1alpha1.RunDegraded, "failurePolicy: Rollback\npolicies: [{kind: Apply, failurePolicy: Ignore}]\ntasks:\n"+
 		apply("of-kind", pod("po-kind", crashing), "")+apply("child", configMap("po-child", "1"), ", needs: [of-kind]")+

@@ -33,10 +33,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// key of the cluster in the management cluster.
+// key is the name of the cluster in the management cluster.
 var key = types.NamespacedName{Namespace: "fleet", Name: "prod"}
 
-// plane is a control plane whose objects are in a management cluster where nothing acts on them, and whose etcd is real.
+// plane is a control plane with real etcd. Its objects are in a management cluster without controllers.
 type plane struct {
 	*observe.Observer
 	*members
@@ -85,7 +85,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// objects of the control plane. All is well with its machines, by the facts.
+// objects creates the objects of the control plane. According to the facts, all its machines are healthy.
 func (p *plane) objects(ctx context.Context) {
 	p.t.Helper()
 	c := p.side.Client()
@@ -131,14 +131,14 @@ func (p *plane) objects(ctx context.Context) {
 	}
 }
 
-// Look says that all is well; what etcd is like is asked by the real Observer.
+// Look returns facts according to which everything is healthy. The real Observer examines etcd.
 func (p *plane) Look(context.Context, remediator.Owner, remediator.Made) (*remediator.Facts, error) {
 	f := p.facts
 	f.Machines = slices.Clone(f.Machines)
 	return &f, nil
 }
 
-// fill writes until the database is full, and then removes what it wrote: the files stay as large as they are.
+// fill writes until the database is full, and then deletes what it wrote. The size of the files does not change.
 func (p *plane) fill(ctx context.Context) {
 	p.t.Helper()
 	const ticks = 2000
@@ -162,7 +162,7 @@ func (p *plane) fill(ctx context.Context) {
 	}
 	must(p.t, remove(ctx, "fill-", "fill."))
 	tick := 0
-	for i := range p.names { // each compacts at its own pace, and what it frees is free after the next transactions
+	for i := range p.names { // each member compacts independently, and frees the space only after further transactions
 		eventually(p.t, "free space of "+p.names[i], func(ctx context.Context) error {
 			tick++
 			if err := remove(ctx, fmt.Sprintf("tick-%04d", tick-1), fmt.Sprintf("tick-%04d", tick)); err != nil {
@@ -177,8 +177,9 @@ func (p *plane) fill(ctx context.Context) {
 	}
 }
 
-// TestDefragmentation: a real etcd of three members is full. They are defragmented one after the other, the one that leads last and after
-// it handed over, and the alarm is disarmed: etcd takes writes again. All goes through the real Observer, Executor and log.
+// TestDefragmentation checks a real etcd of three members whose databases are full. The members are defragmented one
+// after the other, the leader last and after it has moved the leadership. Then the alarm is disarmed, and etcd accepts
+// writes again. The test uses the real Observer, Executor and log.
 func TestDefragmentation(t *testing.T) {
 	p := newPlane(t)
 	ctx := t.Context()
@@ -205,12 +206,12 @@ func TestDefragmentation(t *testing.T) {
 		case remediator.DefragmentationStarted:
 			t.Logf("%T %+v", e, e)
 			if e.Leader != (e.Node == led) || e.Leader && len(done) != 2 {
-				t.Errorf("%s leads; %s comes after %v", led, e.Node, done)
+				t.Errorf("%s is the leader; %s was defragmented after %v", led, e.Node, done)
 			}
 		case remediator.DefragmentationEnded:
 			t.Logf("%T %+v", e, e)
 			if e.Outcome != remediator.DefragmentationDone || e.After.Size >= e.Before.Size {
-				t.Errorf("%+v", e)
+				t.Errorf("defragmentation ended with %+v, want it done with a smaller database", e)
 			}
 			done = append(done, e.Node)
 		case remediator.NoSpaceDisarmed:
@@ -219,32 +220,32 @@ func TestDefragmentation(t *testing.T) {
 		}
 	}
 	if len(done) != 3 || !disarmed {
-		t.Errorf("defragmented %v, disarmed %t", done, disarmed)
+		t.Errorf("defragmented %v, disarmed %t; want all members, and true", done, disarmed)
 	}
 	after := p.sizes(ctx)
 	t.Logf("sizes before %v, after %v", before, after)
 	for i := range after {
 		if after[i]*2 > before[i] {
-			t.Errorf("the database of %s had %d bytes, and has %d", p.names[i], before[i], after[i])
+			t.Errorf("the database of %s had %d bytes, and still has %d", p.names[i], before[i], after[i])
 		}
 	}
 	if _, err := p.kv(0).Put(ctx, &etcd.PutRequest{Key: []byte("after"), Value: []byte("it")}); err != nil {
-		t.Errorf("etcd takes no write: %v", err)
+		t.Errorf("Put after the defragmentation = %v, want nil", err)
 	}
 }
 
-// TestSilentMember: while one member is down, none is defragmented, even if somebody asks for it now.
+// TestSilentMember checks that no member is defragmented while one is down, even if it is requested.
 func TestSilentMember(t *testing.T) {
 	p := newPlane(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	must(t, p.Defragment(ctx, key, p.names, p.names[0], 1))
 	if err := p.Defragment(ctx, key, p.names, p.names[0], 1<<40); err != nil {
-		t.Errorf("a database that is smaller is left alone: %v", err)
+		t.Errorf("Defragment of a database below the threshold = %v, want nil", err)
 	}
 	must(t, p.processes[2].Kill(ctx))
 	if err := p.Defragment(ctx, key, p.names, p.names[0], 1); err == nil || !strings.Contains(err.Error(), p.names[2]) {
-		t.Errorf("%v", err)
+		t.Errorf("Defragment with a silent member = %v, want an error with its name", err)
 	}
 }
 

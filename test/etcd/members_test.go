@@ -27,7 +27,7 @@ import (
 	"scute.dev/test/process"
 )
 
-// members are a real etcd. Each has the name of a node, and listens on an address of the loopback device.
+// members is a real etcd. Each member has the name of a node, and listens on an address of the loopback device.
 type members struct {
 	t         *testing.T
 	dir       string
@@ -35,19 +35,19 @@ type members struct {
 	caKey     *ecdsa.PrivateKey
 	names     []string
 	addresses []string
-	certs     []string // the files, without their endings
+	certs     []string // the files, without their extensions
 	conns     []*grpc.ClientConn
 	processes []*process.Process
 }
 
-// quota of each database.
+// quota is the quota of each database.
 const quota = 32 << 20
 
 func start(t *testing.T) *members {
 	t.Helper()
 	binaries, err := assets.Find(t.Context(), os.Stderr)
 	must(t, err)
-	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 4)} // one for a member that joins
+	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 4)} // one for a joining member
 	m.authority()
 	for i, name := range m.names {
 		m.certs = append(m.certs, m.issue(name, m.addresses[i]))
@@ -63,15 +63,15 @@ func start(t *testing.T) *members {
 	return m
 }
 
-// data is where a member has its database. Two may have one name.
+// data returns the folder of a member's database. Two members may have the same name.
 func (m *members) data(i int) string { return filepath.Join(m.dir, fmt.Sprint("member-", i)) }
 
-// run starts a member, which knows of all.
+// run starts a member with the list of all members.
 func (m *members) run(i int, program string, flags ...string) *process.Process {
 	m.t.Helper()
 	var cluster []string
 	for j, name := range m.names {
-		if j != i && name == m.names[i] { // who joins knows the others by their URLs
+		if j != i && name == m.names[i] { // a joining member identifies the others by their URLs
 			name += "-earlier"
 		}
 		cluster = append(cluster, name+"="+m.peer(j))
@@ -82,17 +82,17 @@ func (m *members) run(i int, program string, flags ...string) *process.Process {
 		"--listen-client-urls="+client, "--advertise-client-urls="+client, "--listen-peer-urls="+m.peer(i), "--initial-advertise-peer-urls="+m.peer(i),
 		"--initial-cluster="+strings.Join(cluster, ","), fmt.Sprintf("--quota-backend-bytes=%d", quota),
 		"--cert-file="+m.certs[i]+".crt", "--key-file="+m.certs[i]+".key", "--trusted-ca-file="+filepath.Join(m.dir, "ca.crt"), "--client-cert-auth",
-		"--unsafe-no-fsync", "--log-level=warn", "--heartbeat-interval=250", "--election-timeout=2500", // a busy machine elects nobody else meanwhile
+		"--unsafe-no-fsync", "--log-level=warn", "--heartbeat-interval=250", "--election-timeout=2500", // so that a busy machine causes no elections
 	)})
 	must(m.t, err)
 	m.t.Cleanup(func() { _ = p.Kill(context.WithoutCancel(m.t.Context())) })
 	return p
 }
 
-// peer is the URL by which the other members reach one.
+// peer returns the URL at which the other members reach a member.
 func (m *members) peer(i int) string { return "http://" + m.addresses[i] + ":2380" }
 
-// addresses on which nothing serves etcd, of a network that no other process has taken.
+// addresses returns unused addresses, of a network that no other process uses for etcd.
 func addresses(t *testing.T, n int) []string {
 	t.Helper()
 	for network := range 250 {
@@ -110,7 +110,7 @@ func addresses(t *testing.T, n int) []string {
 			return found
 		}
 	}
-	t.Fatal("there is no free address for etcd")
+	t.Fatal("no free address for etcd")
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (m *members) maintenance(i int) etcd.MaintenanceClient {
 	return etcd.NewMaintenanceClient(m.conns[i])
 }
 
-// leader is the place of the member that leads.
+// leader returns the index of the leader.
 func (m *members) leader(ctx context.Context) int {
 	m.t.Helper()
 	for i := range m.names {
@@ -134,7 +134,7 @@ func (m *members) leader(ctx context.Context) int {
 	return 0
 }
 
-// sizes of the databases on disk.
+// sizes returns the sizes of the databases on disk.
 func (m *members) sizes(ctx context.Context) []int64 {
 	m.t.Helper()
 	var sizes []int64
@@ -146,7 +146,7 @@ func (m *members) sizes(ctx context.Context) []int64 {
 	return sizes
 }
 
-// authority of all certificates.
+// authority creates the CA of all certificates.
 func (m *members) authority() {
 	m.t.Helper()
 	var err error
@@ -174,7 +174,7 @@ func (m *members) caKeyPEM() []byte {
 	return key
 }
 
-// issue writes a certificate and its key, and returns their path without the ending.
+// issue writes a certificate and its key, and returns their path without the extension.
 func (m *members) issue(name, address string) string {
 	m.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -214,7 +214,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually retries try until it succeeds.
 func eventually(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -228,7 +228,7 @@ func eventually(t *testing.T, what string, try func(context.Context) error) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("timed out waiting until %s: %v", what, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"scute.dev/test/assets"
 )
 
-// TestSameName: a machine is made again with its old host name, its etcd member joins, and the earlier one, which is still in the list,
-// dies. Quorum counts both, the member of the machine is the one that answers, and it can become the leader.
+// TestSameName recreates a machine with its old host name. Its etcd member joins, and the earlier one, which is still
+// listed, dies. The quorum counts both, the machine's member is the one that answers, and it can become the leader.
 func TestSameName(t *testing.T) {
 	p := newPlane(t)
 	ctx := t.Context()
@@ -53,7 +53,7 @@ func TestSameName(t *testing.T) {
 		}
 		return nil
 	})
-	// Another election may come in between: scuted repeats the request, too.
+	// An election may happen in between, so the request is repeated, as scuted does.
 	eventually(t, "leadership is moved", func(ctx context.Context) error { return p.MoveLeader(ctx, key, p.names[:3], name) })
 	eventually(t, "the member of the machine leads", func(ctx context.Context) error {
 		s, err := p.maintenance(again).Status(ctx, &etcd.StatusRequest{})
@@ -64,7 +64,7 @@ func TestSameName(t *testing.T) {
 	})
 }
 
-// id of a member.
+// id returns the ID of a member.
 func (m *members) id(ctx context.Context, i int) uint64 {
 	m.t.Helper()
 	s, err := m.maintenance(i).Status(ctx, &etcd.StatusRequest{})

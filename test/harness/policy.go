@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Policy makes a management cluster refuse what is matched and not valid, until it is lifted. A policy begins to act, and ends, a moment
-// after it was written: who relies on it tries.
+// Policy makes a management cluster refuse objects that match and are not valid, until the returned function is called.
+// A policy takes effect, and ends, shortly after the write, so callers must poll.
 func Policy(ctx context.Context, t testing.TB, admin client.Client, name string, match admissionv1.MatchResources, valid ...admissionv1.Validation) (lift func(context.Context) error) {
 	t.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{

@@ -16,9 +16,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// Run starts a test bed, runs the tests of a package, and returns the exit code of the package. Starting a bed is what costs, so all
-// tests share it: prepare gets it before the first one. After a failure the bed's logs stay. At the end, everything that daemons wrote is
-// searched for material of every Secret that there was in the clusters; what is found fails the package.
+// Run starts a test bed, runs the tests of a package, and returns the exit code. All tests share the bed, because
+// starting one is expensive. prepare is called before the first test. After a failure the bed's logs are kept. At the
+// end, everything that daemons wrote is searched for the content of every Secret in the clusters. A finding fails the
+// package.
 func Run(m *testing.M, name string, options testbed.Options, prepare func(context.Context, *testbed.Bed) error) (code int) {
 	bed, err := start(options, prepare)
 	if err != nil {
@@ -47,7 +48,7 @@ func Run(m *testing.M, name string, options testbed.Options, prepare func(contex
 	return code
 }
 
-// watchSecrets takes in all Secrets that there will be in the clusters of a bed.
+// watchSecrets collects all Secrets in the clusters of a bed.
 func watchSecrets(bed *testbed.Bed) (secrets *leak.Material, stop func(), err error) {
 	var configs []*rest.Config
 	for _, side := range bed.Sides() {
@@ -58,7 +59,7 @@ func watchSecrets(bed *testbed.Bed) (secrets *leak.Material, stop func(), err er
 	return secrets, stop, err
 }
 
-// told says whether what daemons wrote in a folder has secrets, and where.
+// told reports whether the output of daemons in a folder has secrets, and prints where.
 func told(w io.Writer, name string, secrets *leak.Material, folder string) bool {
 	findings, read, err := secrets.Scan(folder)
 	for _, f := range findings {
@@ -85,7 +86,8 @@ func start(options testbed.Options, prepare func(context.Context, *testbed.Bed) 
 	return bed, nil
 }
 
-// Install builds scute's programs, the one with fault points too, and installs the chart, with values, on the sides blue and green of a bed.
+// Install builds scute's programs, including the daemon with fault points, and installs the chart with values on the
+// sides blue and green of a bed.
 func Install(ctx context.Context, bed *testbed.Bed, values ...string) (programs scuted.Programs, blue, green *scuted.Installation, err error) {
 	if programs, err = scuted.Build(ctx, os.Stderr, assets.Faulty); err != nil {
 		return programs, nil, nil, err

@@ -13,13 +13,13 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// logged is how many bytes of a daemon's log a test that failed prints.
+// logged is how many bytes of a daemon's log a failed test prints.
 const logged = 8 << 10
 
-// look is how long Await waits between two looks.
+// look is the polling interval of Await.
 const look = 200 * time.Millisecond
 
-// Deadline bounds one test.
+// Deadline returns a context that bounds one test.
 func Deadline(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -27,7 +27,7 @@ func Deadline(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// Must ends the test at an error.
+// Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -35,7 +35,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Await waits until is returns "". What it returns says what is missing.
+// Await polls until is returns "". Otherwise is returns what is missing.
 func Await(ctx context.Context, t testing.TB, what string, is func() string) {
 	t.Helper()
 	tick := time.NewTicker(look)
@@ -47,14 +47,14 @@ func Await(ctx context.Context, t testing.TB, what string, is func() string) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), missing)
+			t.Fatalf("timed out waiting until %s: %v: %s", what, ctx.Err(), missing)
 		case <-tick.C:
 		}
 	}
 }
 
-// Daemon starts a daemon that is stopped at the end of the test, if it still runs: it would act on what the next test makes. Without
-// a folder for its log it gets a new one. The output of a test that fails has the end of what the daemon wrote.
+// Daemon starts a daemon that is stopped at the end of the test, because it would otherwise act on the objects of the
+// next test. If it has no folder for its log, it gets a new one. A failed test prints the end of the daemon's log.
 func Daemon(t testing.TB, on *scuted.Installation, o scuted.DaemonOptions) *scuted.Daemon {
 	t.Helper()
 	if o.LogDir == "" {
@@ -78,7 +78,8 @@ func Daemon(t testing.TB, on *scuted.Installation, o scuted.DaemonOptions) *scut
 	return d
 }
 
-// Allowed waits until the authorizer knows that a user may do something: it learns of a binding a moment after the binding was made.
+// Allowed waits until the authorizer knows that a user may do something, because a new binding takes effect after a
+// delay.
 func Allowed(ctx context.Context, t testing.TB, admin client.Client, user string, may authorizationv1.ResourceAttributes) {
 	t.Helper()
 	Await(ctx, t, fmt.Sprintf("%s may %s %s", user, may.Verb, may.Resource), func() string {

@@ -1,5 +1,5 @@
-// Package healthcheck compares what scute finds unhealthy with what Cluster API's MachineHealthCheck does, and what scute has done about it
-// with what the owner of the machine does.
+// Package healthcheck compares scute with Cluster API: which machines it finds unhealthy with those of a
+// MachineHealthCheck, and its decisions about them with those of the machine's owner.
 package healthcheck
 
 import (
@@ -31,8 +31,8 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// TestAsMachineHealthCheck has Cluster API's own reconciler of MachineHealthChecks and Judge look at the same machines of random clusters,
-// with the same checks: both find the same machines unhealthy.
+// TestAsMachineHealthCheck checks that Cluster API's own MachineHealthCheck reconciler and Judge find the same machines
+// of random clusters unhealthy, with the same checks.
 func TestAsMachineHealthCheck(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {
@@ -41,14 +41,14 @@ func TestAsMachineHealthCheck(t *testing.T) {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{ // it is never started
+	mgr, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{ // never started
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &machinehealthcheck.Reconciler{Client: mgr.GetClient(), ClusterCache: clustercache.NewFakeClusterCache(mgr.GetClient(), client.ObjectKey{})}
-	if err := r.SetupWithManager(t.Context(), silent{mgr}, controller.Options{}); err != nil { // once: each client is another one
+	if err := r.SetupWithManager(t.Context(), silent{mgr}, controller.Options{}); err != nil { // once: each case sets another client
 		t.Fatal(err)
 	}
 	unhealthy, all := 0, 0
@@ -77,17 +77,17 @@ func TestAsMachineHealthCheck(t *testing.T) {
 				unhealthy++
 			}
 			if (ours.State == remediator.Unhealthy) != theirs {
-				rt.Fatalf("the MachineHealthCheck says %+v, scute %+v\nof %+v\nin a cluster with %+v\nat %s", said, ours, m, w.cluster.Status.Conditions, w.now)
+				rt.Fatalf("health check %+v, scute %+v\nmachine %+v\nconditions %+v\nat %s", said, ours, m, w.cluster.Status.Conditions, w.now)
 			}
 		}
 	})
 	t.Logf("%d of %d machines are unhealthy", unhealthy, all)
 	if unhealthy < all/10 || unhealthy > all*9/10 {
-		t.Error("the machines differ too little")
+		t.Error("too few or too many machines are unhealthy")
 	}
 }
 
-// silent is a manager whose Events nobody takes.
+// silent is a manager that drops Events.
 type silent struct{ manager.Manager }
 
 func (silent) GetEventRecorderFor(string) record.EventRecorder { return &record.FakeRecorder{} }
@@ -104,7 +104,7 @@ type checkedWorld struct {
 	checks   remediator.Checks
 }
 
-// ago draws a time, half a minute from any that a check could tell apart: time passes meanwhile.
+// ago draws a time that is half a minute away from every timeout, because time passes during the test.
 func (w *checkedWorld) ago(what string) metav1.Time {
 	minutes := rapid.IntRange(0, 30).Draw(w.t, what)
 	return metav1.NewTime(w.now.Add(-time.Duration(minutes)*time.Minute - 30*time.Second))
@@ -114,7 +114,7 @@ func (w *checkedWorld) one(what string, of ...string) string {
 	return rapid.SampledFrom(of).Draw(w.t, what)
 }
 
-// condition draws one, or none.
+// condition draws a condition, or none.
 func (w *checkedWorld) condition(conditions []metav1.Condition, kind string, reasons ...string) []metav1.Condition {
 	status := w.one(kind, "", "True", "True", "False", "Unknown")
 	if status == "" {
@@ -147,7 +147,7 @@ func (w *checkedWorld) fill() {
 		check.Spec.Checks.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{{Type: "Broken", Status: metav1.ConditionTrue, TimeoutSeconds: &after}}
 		w.checks.Machine = []remediator.Check{{Type: "Broken", Status: object.True, Timeout: time.Duration(after) * time.Second}}
 	}
-	if startup == 0 && len(w.checks.Node)+len(w.checks.Machine) == 0 { // scute finds nothing without a check
+	if startup == 0 && len(w.checks.Node)+len(w.checks.Machine) == 0 { // scute finds nothing unhealthy without a check
 		startup, w.checks.NodeStartup = 600, 10*time.Minute
 	}
 	w.objects = append(w.objects, w.cluster, check)
@@ -169,8 +169,8 @@ func (w *checkedWorld) machine(name string) {
 	}
 	m.Status.Conditions = w.condition(m.Status.Conditions, clusterv1.MachineInfrastructureReadyCondition)
 	m.Status.Conditions = w.condition(m.Status.Conditions, "Broken")
-	// What the controller of Machines writes of a Node (setNodeHealthyAndReadyConditions in its reconciler). Without an initialized control
-	// plane it has looked at none.
+	// What the controller of Machines writes about a Node (setNodeHealthyAndReadyConditions in its reconciler). It
+	// examines no Node before the control plane is initialized.
 	initialized := meta.IsStatusConditionTrue(w.cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
 	switch node := w.one("node", "", "", "there", "there", "there", "gone"); {
 	case node == "" || !initialized:

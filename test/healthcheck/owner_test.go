@@ -30,8 +30,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// The checks of KubeadmControlPlane itself, before it deletes a machine and before it makes one. checkHealthiness and the other are what
-// preflightChecks does of them when no machine is being deleted; preflightChecks has a result that cannot be named here.
+// The checks of KubeadmControlPlane itself before it deletes a machine and before it creates one. preflightChecks runs
+// checkHealthiness or checkHealthinessWhileRemediationInProgress if no machine is being deleted. It is not linked
+// itself, because it returns a type that cannot be named here.
 
 //go:linkname canSafelyRemediateMachine sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane.(*Reconciler).canSafelyRemediateMachine
 func canSafelyRemediateMachine(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane, *clusterv1.Machine) bool //nolint:revive // its receiver comes first
@@ -42,16 +43,17 @@ func checkHealthiness(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.Con
 //go:linkname checkHealthinessWhileRemediationInProgress sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane.(*Reconciler).checkHealthinessWhileRemediationInProgress
 func checkHealthinessWhileRemediationInProgress(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane) (components, etcd bool, err error) //nolint:revive // its receiver comes first
 
-// TestAsTheOwner compares what is decided about an unhealthy machine of a random control plane with what KubeadmControlPlane itself would do
-// with that machine. It does what it is asked for; and where scute waits although it would delete the machine, scute does nothing worse:
-// another machine is replaced first, the owner continues by itself, or the control plane would not be whole again.
+// TestAsTheOwner compares decisions about an unhealthy machine of a random control plane with what KubeadmControlPlane
+// itself would do. KubeadmControlPlane must be able to do what it is asked for. If scute waits although
+// KubeadmControlPlane would delete the machine, the result must not be worse: another machine is replaced first, the
+// owner continues by itself, or the deletion would leave the control plane incomplete.
 func TestAsTheOwner(t *testing.T) {
 	verdicts := make(map[remediator.Verdict]int)
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 20 {
 			w := drawControlPlane(rt)
 			d := w.decision()
-			if first := w.first(); !acts(d) && first != w.victim { // the owner would take that one first
+			if first := w.first(); !acts(d) && first != w.victim { // the owner would choose that one first
 				w.victim = first
 				d = w.decision()
 			}
@@ -68,7 +70,7 @@ func TestAsTheOwner(t *testing.T) {
 				another := d.Rule == "" || d.Rule == "one-at-a-time"
 				continues := (d.Rule == "rollout" || d.Rule == "scaling") && w.makes(false) == ""
 				if !another && !continues && w.stays() == "" {
-					rt.Fatalf("%s by %s: %s; the owner would delete the machine, and make another\n%s", d.Verdict, d.Rule, d.Reason, w)
+					rt.Fatalf("%s by %s: %s; the owner would delete the machine and create another\n%s", d.Verdict, d.Rule, d.Reason, w)
 				}
 			}
 		}
@@ -76,12 +78,12 @@ func TestAsTheOwner(t *testing.T) {
 	t.Log(verdicts)
 	for _, verdict := range []remediator.Verdict{remediator.OwnerRemediation, remediator.Surge, remediator.RolloutSurge, remediator.Wait, remediator.Freeze, remediator.CannotRemediate} {
 		if verdicts[verdict] == 0 {
-			t.Errorf("nothing is decided to be %s", verdict)
+			t.Errorf("no decision %s", verdict)
 		}
 	}
 }
 
-// namesake is the ID of a dead member that has the name of another one.
+// namesake is the ID of a dead member with the name of another member.
 const namesake = 98
 
 // controlPlaneWorld is a control plane with one unhealthy machine.
@@ -92,7 +94,7 @@ type controlPlaneWorld struct {
 	victim   *clusterv1.Machine
 	members  []*etcd.Member
 	answers  map[uint64]bool
-	byQuorum bool // etcd accepts a new member while a majority of those with it are connected
+	byQuorum bool // etcd accepts a new member if a majority, including the new one, is connected
 	now      time.Time
 	policy   remediator.Policy
 }
@@ -156,7 +158,7 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 		w.set(m, healthy[3], w.truth(t, healthy[3]))
 		id := uint64(i) + 1 //nolint:gosec // small
 		if oneIn(60, "no member") {
-			for _, c := range []string{healthy[0], healthy[3], healthy[4]} { // a member that was removed stops, and its API server with it
+			for _, c := range []string{healthy[0], healthy[3], healthy[4]} { // a removed member stops, and with it its API server
 				w.set(m, c, metav1.ConditionFalse)
 			}
 			continue
@@ -203,13 +205,13 @@ func (*controlPlaneWorld) truth(t *rapid.T, what string) metav1.ConditionStatus 
 	return rapid.SampledFrom([]metav1.ConditionStatus{"True", "True", "True", "True", "True", "True", "True", "True", "True", "False", "Unknown"}).Draw(t, what)
 }
 
-// set a condition, a day ago.
+// set sets a condition with a time one day ago.
 func (w *controlPlaneWorld) set(m *clusterv1.Machine, kind string, status metav1.ConditionStatus) {
 	m.Status.Conditions = slices.DeleteFunc(m.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
 	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Reason", LastTransitionTime: metav1.NewTime(w.now.Add(-24 * time.Hour))})
 }
 
-// decision of scute about the victim, the zero value when another machine comes first.
+// decision returns scute's decision about the victim, or the zero value if another machine comes first.
 func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 	owner, _ := ownerkind.As(w.kcp)
 	f := &remediator.Facts{Policy: w.policy, Cluster: remediator.ClusterFacts{Found: true, UID: "c", Reach: object.True}}
@@ -222,7 +224,7 @@ func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 	f.Etcd = &remediator.Etcd{ByQuorum: w.byQuorum}
 	for _, m := range w.members {
 		of := remediator.Member{Node: m.Name, Learner: m.IsLearner, Answers: map[bool]object.Truth{true: object.True, false: object.False}[w.answers[m.ID]]}
-		if m.Name == "" { // it has not started, as observe.conclude tells it
+		if m.Name == "" { // it has not started, as in observe.conclude
 			of.Node, of.Unstarted = "member 99", true
 		}
 		if m.ID == namesake {
@@ -231,7 +233,7 @@ func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 		f.Etcd.Members = append(f.Etcd.Members, of)
 	}
 	s := &remediator.State{}
-	for _, now := range []time.Time{w.now, w.now.Add(time.Hour)} { // what is waited for may have a bound
+	for _, now := range []time.Time{w.now, w.now.Add(time.Hour)} { // a wait may have a bound
 		for events := remediator.Decide(s, f, now); len(events) > 0; events = remediator.Decide(s, f, now) {
 			for _, e := range events {
 				if d, ok := e.(remediator.Decided); ok && d.Machine.UID == w.victim.UID {
@@ -246,7 +248,8 @@ func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 	return last
 }
 
-// first is the machine that the owner would take of the victim and those that never joined (getMachineToBeRemediated).
+// first returns the machine that the owner would choose among the victim and those that never joined
+// (getMachineToBeRemediated).
 func (w *controlPlaneWorld) first() *clusterv1.Machine {
 	first := w.victim
 	for _, m := range w.machines {
@@ -263,13 +266,14 @@ func acts(d remediator.Decision) bool {
 
 func (w *controlPlaneWorld) controlPlane() *pkg.ControlPlane {
 	cp := &pkg.ControlPlane{KCP: w.kcp.DeepCopy(), Cluster: w.cluster, Machines: collections.FromMachines(w.machines...), EtcdMembers: w.members}
-	if voters, answering := w.voters(); answering < voters/2+1 { // nobody can list the members then
+	if voters, answering := w.voters(); answering < voters/2+1 { // then no member can list the members
 		cp.EtcdMembers = nil
 	}
 	return cp
 }
 
-// deletes says whether the owner would delete the victim if it was asked to, in the order of its reconcileUnhealthyMachines, and why not.
+// deletes reports whether the owner would delete the victim if it was asked to, and if not, why. The order is that of
+// its reconcileUnhealthyMachines.
 func (w *controlPlaneWorld) deletes() (ok bool, why string) {
 	w.set(w.victim, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse)
 	w.set(w.victim, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse)
@@ -296,7 +300,7 @@ func (w *controlPlaneWorld) deletes() (ok bool, why string) {
 	return true, ""
 }
 
-// makes says why the owner would not make a machine, "" when it would.
+// makes returns why the owner would not create a machine, or "".
 func (w *controlPlaneWorld) makes(relaxed bool) string {
 	check := func() error {
 		_, _, err := checkHealthiness(&kubeadmcontrolplane.Reconciler{}, quiet(), w.controlPlane(), nil)
@@ -314,7 +318,7 @@ func (w *controlPlaneWorld) makes(relaxed bool) string {
 	return ""
 }
 
-// stays says why the control plane would stay without a machine if the owner deleted the victim, "" if it would not.
+// stays returns why the control plane would remain one machine short if the owner deleted the victim, or "".
 func (w *controlPlaneWorld) stays() string {
 	after := *w
 	after.machines = slices.DeleteFunc(slices.Clone(w.machines), func(m *clusterv1.Machine) bool { return m == w.victim })
@@ -348,7 +352,7 @@ func (w *controlPlaneWorld) voters() (voters, answering int) {
 	return voters, answering
 }
 
-// serves reports whether the pods of a machine are well, and its member of etcd answers.
+// serves reports whether the pods of a machine are healthy, and its etcd member answers.
 func (w *controlPlaneWorld) serves(m *clusterv1.Machine) bool {
 	well := !slices.ContainsFunc(healthy[:4], func(kind string) bool { return !conditions.IsTrue(m, kind) })
 	return well && slices.ContainsFunc(w.members, func(of *etcd.Member) bool { return of.Name == m.Status.NodeRef.Name && w.answers[of.ID] })

@@ -10,8 +10,8 @@ import (
 	"scute.dev/test/assets"
 )
 
-// Demo makes, in a folder, a log for `scutectl ui --local` that has something for each page: histories of each domain, and runs of the
-// examples. The runs are last, as the newest.
+// Demo writes a log for `scutectl ui --local` with content for each page: histories of each domain, and runs of the
+// examples, which are the newest.
 func Demo(ctx context.Context, dir, scutectl string) error {
 	root, err := assets.Root()
 	if err != nil {
@@ -30,7 +30,7 @@ func Demo(ctx context.Context, dir, scutectl string) error {
 		cmd := exec.CommandContext(ctx, scutectl, "run", "-f", filepath.Join(root, "docs", "examples", example+".yaml"), "--local", "--trust-folder")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		const wrongUse = 2 // any other status is what the run came to
+		const wrongUse = 2 // any other status is the result of the run
 		if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() == wrongUse) {
 			return fmt.Errorf("running example %s: %w\n%s", example, err, out)
 		}

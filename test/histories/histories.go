@@ -13,11 +13,11 @@ import (
 	"scute.dev/test/assets"
 )
 
-// eventsOfACommit is how many events a commit has.
+// eventsOfACommit is the number of events of a commit.
 const eventsOfACommit = 3
 
-// Write appends histories, PACKAGE/NAME each, one after the other to the log in a folder, which it makes. What PACKAGE/NAME is about has the ID
-// fleet/NAME/1 there. change, which may be nil, may change an event before.
+// Write appends histories to the log in a folder, which it creates. Each is named PACKAGE/NAME, and its subject gets
+// the ID fleet/NAME/1. If change is not nil, it may change each event first.
 func Write(ctx context.Context, dir string, change func(*eventlog.Event), list ...string) error {
 	root, err := assets.Root()
 	if err != nil {

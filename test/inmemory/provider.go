@@ -21,29 +21,29 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Name in params.provider.
+// Name is the provider's name in params.provider.
 const Name = "in-memory"
 
-// Template makes a cluster; it serves the provider of manifests too.
+// Template is the template of a cluster. It is also used for the manifest provider.
 //
 //go:embed cluster.yaml
 var Template string
 
-// Settings are params.settings.
+// Settings are the provider's settings in params.settings.
 type Settings struct {
-	// NetworkVersion is written where a real network would be installed.
+	// NetworkVersion is written instead of installing a real network.
 	NetworkVersion string `json:"networkVersion"`
-	// ComponentsVersion likewise.
+	// ComponentsVersion is written instead of installing real components.
 	ComponentsVersion string `json:"componentsVersion"`
 }
 
-// Provider of the in-memory cloud. What it shares with the provider of manifests is that one's.
+// Provider is the provider of the in-memory cloud. It embeds the manifest provider.
 type Provider struct {
 	*manifest.Provider
 	settings Settings
 }
 
-// New is a lifecycle.Factory.
+// New returns the provider. It is a lifecycle.Factory.
 func New(p lifecycle.Params, cluster provider.Cluster, deps *lifecycle.Deps) (any, []workflow.Problem) {
 	made := &Provider{}
 	if len(p.Settings) > 0 {
@@ -62,8 +62,8 @@ const (
 	networkName    = "in-memory-network"
 )
 
-// InstallComponents writes down which components are there. On a management cluster the bed runs the controllers; that
-// they are at work is seen from their webhooks, which must take a dry run.
+// InstallComponents records the version of the components. The test bed runs the controllers of a management cluster.
+// It checks that they work with a dry run that their webhooks must accept.
 func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	if err := p.atWork(c, on); err != nil {
 		return err
@@ -71,17 +71,17 @@ func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) 
 	return write(c, on, componentsName, p.settings.ComponentsVersion)
 }
 
-// UninstallComponents removes what InstallComponents wrote.
+// UninstallComponents removes the recorded version.
 func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, componentsName)
 }
 
-// UpgradeComponents writes down the version.
+// UpgradeComponents records the new version.
 func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.InstallComponents(c, on)
 }
 
-// RestoreComponents writes down the version that was there.
+// RestoreComponents records the earlier version.
 func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, componentsName)
 }
@@ -101,12 +101,12 @@ func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) 
 	return p.InstallNetworking(c, on)
 }
 
-// RestoreNetworking writes the version that was there.
+// RestoreNetworking writes the earlier version.
 func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, networkName)
 }
 
-// atWork has the webhooks look at a machine template that is not stored. A workload cluster has no such kind.
+// atWork checks the webhooks with a dry run of a machine template. A workload cluster does not have this kind.
 func (p *Provider) atWork(c *sequence.Context, on access.ClusterRef) error {
 	cluster, err := c.Open(on)
 	if err != nil {
@@ -129,13 +129,13 @@ func (p *Provider) atWork(c *sequence.Context, on access.ClusterRef) error {
 	return nil
 }
 
-// before is what write found.
+// before is the state that write found.
 type before struct {
 	Existed bool   `json:"existed,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
-// write puts a version into a ConfigMap. The in-memory API takes no server-side apply.
+// write writes a version into a ConfigMap. The in-memory API does not support server-side apply.
 func write(c *sequence.Context, on access.ClusterRef, name, version string) error {
 	cluster, err := c.Open(on)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// Inventory is everything of Cluster API in a namespace of a side, with the Secrets of its clusters.
+// Inventory lists everything of Cluster API in a namespace of a side, including the Secrets of its clusters.
 type Inventory struct {
-	Names   []string // "Kind name", in order
-	Touched []string // those that are paused or carry a mark of a move, and how
+	Names   []string // "Kind name", sorted
+	Touched []string // the names of paused objects and of those with an annotation of a move, each with the reason
 }
 
-// capiGroups is what the names of all API groups of Cluster API and its providers end with.
+// capiGroups is the suffix of the names of all API groups of Cluster API and its providers.
 const capiGroups = "cluster.x-k8s.io"
 
 // Take reads the inventory of a namespace.
@@ -55,7 +55,7 @@ func Take(ctx context.Context, side *testbed.Side, namespace string) (Inventory,
 	return inv, nil
 }
 
-// kinds are the namespaced kinds of Cluster API that a side serves, and Secrets.
+// kinds returns the namespaced kinds of Cluster API that a side serves, and Secret.
 func kinds(side *testbed.Side) ([]schema.GroupVersionKind, error) {
 	config := side.Config()
 	config.Timeout = 15 * time.Second
@@ -82,7 +82,7 @@ func kinds(side *testbed.Side) ([]schema.GroupVersionKind, error) {
 	return out, nil
 }
 
-// touch says what a move or a pause left on an object; "" is nothing.
+// touch returns what a move or a pause has left on an object, or "".
 func touch(u *unstructured.Unstructured) string {
 	for key := range u.GetAnnotations() {
 		switch {
@@ -99,7 +99,7 @@ func touch(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// Missing is what one inventory has and another has not, the first few.
+// Missing returns the names that are in want but not in have, at most the first few.
 func Missing(want, have []string) string {
 	const few = 5
 	gone := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(have, name) })

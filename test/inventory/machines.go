@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Machines are those of a cluster's control plane, or the others, the oldest first.
+// Machines returns the Machines of a cluster's control plane, or its workers, the oldest first.
 func Machines(ctx context.Context, c client.Client, cluster client.ObjectKey, controlPlane bool) ([]clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
 	err := c.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})

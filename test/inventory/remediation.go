@@ -11,7 +11,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// LeftOfRemediations is what remediations have left behind on a cluster; nothing where all its machines are healthy.
+// LeftOfRemediations returns what remediations have left behind on a cluster. It is empty if all its machines are
+// healthy.
 func LeftOfRemediations(ctx context.Context, c client.Client, namespace, cluster string) ([]string, error) {
 	of := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}}
 	var left []string

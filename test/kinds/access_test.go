@@ -17,8 +17,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// TestAccessOfNamesakes: runs of one namespace make clusters of one name in different namespaces, or on different managers. None is given the way
-// to the other's cluster, and the deletion of one leaves the way to the other.
+// TestAccessOfNamesakes checks runs of one namespace that create clusters with the same name in different namespaces or
+// on different management clusters. No run gets the kubeconfig of another one's cluster, and the deletion of one
+// cluster keeps the kubeconfig of the other.
 func TestAccessOfNamesakes(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "access")
@@ -52,10 +53,10 @@ func TestAccessOfNamesakes(t *testing.T) {
 	kept := &corev1.Secret{}
 	harness.Must(t, admin().Get(ctx, client.ObjectKey{Namespace: ns, Name: "prod-access"}, kept))
 	if !strings.HasPrefix(string(kept.Data["value"]), "# access-a") {
-		t.Errorf("it leads to %.20s", kept.Data["value"])
+		t.Errorf("kubeconfig begins with %.20s, want that of access-a", kept.Data["value"])
 	}
 	harness.Must(t, cluster.Forget(&c, "", own, specs["access-a"]))
 	if get(ctx, t, "v1", "Secret", ns, "prod-access") != nil {
-		t.Error("it is not forgotten")
+		t.Error("Forget did not delete the Secret")
 	}
 }

@@ -25,7 +25,7 @@ func applyStep(t *testing.T, namespace, with string) *step {
 	return &step{t: t, kind: &apply.Kind{Clusters: clusters(true)}, namespace: namespace, name: "apply", with: with}
 }
 
-// actions are what an output says was done to each object, by name.
+// actions returns the action for each object of an output, by name.
 func actions(t *testing.T, s *step) map[string]string {
 	t.Helper()
 	var out struct {
@@ -61,7 +61,8 @@ data: {a: one, c: three}
 
 func asJSON(with string) string { return strings.ReplaceAll(with, "\n", "\\n") }
 
-// TestApply: what was there and as wanted is left alone, what is changed is restored, what is created is deleted.
+// TestApply checks that an undo keeps objects that were already as requested, restores changed objects, and deletes
+// created ones.
 func TestApply(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "apply")
@@ -72,48 +73,48 @@ func TestApply(t *testing.T) {
 	s := applyStep(t, ns, asJSON(threeMaps))
 	harness.Must(t, s.run(ctx))
 	if s.adopted {
-		t.Error("recorded as adopted although it changes something")
+		t.Error("recorded as adopted, although an object was changed")
 	}
 	got := actions(t, s)
 	for name, want := range map[string]string{"fresh": "created", "same": "none", "other": "changed"} {
 		if got[name] != want {
-			t.Errorf("%s: %q, want %q", name, got[name], want)
+			t.Errorf("%s: action %q, want %q", name, got[name], want)
 		}
 	}
 	if u := getMap(ctx, t, ns, "fresh"); data(u, "a") != "one" || u.GetAnnotations()[access.MarkAnnotation] != ns+"/run/1/apply" {
-		t.Errorf("fresh: %v", u)
+		t.Errorf("fresh = %v, want it created with the run's annotation", u)
 	}
 	if u := getMap(ctx, t, ns, "same"); u.GetResourceVersion() != same.GetResourceVersion() {
-		t.Errorf("same was written to: %v", u)
+		t.Errorf("same was written: %v", u)
 	}
 	if u := getMap(ctx, t, ns, "other"); data(u, "a") != "one" || data(u, "b") != "kept" || data(u, "c") != "three" || u.GetLabels()["l"] != "new" {
-		t.Errorf("other: %v", u)
+		t.Errorf("other = %v, want it changed", u)
 	}
 
 	t.Run("verify", func(t *testing.T) {
 		verifier := s.kind.(task.Verifier)
 		if reason, err := verifier.Verify(ctx, s.call()); err != nil || reason != "" {
-			t.Fatalf("%q, %v", reason, err)
+			t.Fatalf("Verify = %q, %v, want no reason", reason, err)
 		}
 		harness.Must(t, admin().Delete(ctx, configMap(ns, "same", nil)))
 		reason, err := verifier.Verify(ctx, s.call())
 		harness.Must(t, err)
 		if reason != "ConfigMap apply/same is gone" {
-			t.Errorf("reason %q", reason)
+			t.Errorf("Verify = %q, want that same is gone", reason)
 		}
 	})
 
-	// Somebody else continues to work on the object: that stays.
+	// Another client changes the object further. This change is kept.
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "other", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"m":"theirs"}},"data":{"c":"theirs"}}`))))
 	for range 2 { // the undo is idempotent
 		harness.Must(t, s.takeBack(ctx))
 	}
 	if u := getMap(ctx, t, ns, "fresh"); u != nil {
-		t.Errorf("fresh is still there: %v", u)
+		t.Errorf("fresh still exists after the undo: %v", u)
 	}
 	u := getMap(ctx, t, ns, "other")
 	if data(u, "a") != "was" || data(u, "b") != "kept" || data(u, "c") != "theirs" || len(u.GetLabels()) != 1 || u.GetLabels()["m"] != "theirs" {
-		t.Errorf("other: %v", u)
+		t.Errorf("other after the undo = %v, want it restored with the foreign changes", u)
 	}
 	for _, e := range u.GetManagedFields() {
 		if e.Manager == "scute" && e.Operation == metav1.ManagedFieldsOperationApply {
@@ -122,7 +123,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyAdopts: all there and as wanted is nothing to roll back.
+// TestApplyAdopts checks that nothing is rolled back if all objects were already as requested.
 func TestApplyAdopts(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "adopt")
@@ -134,14 +135,14 @@ func TestApplyAdopts(t *testing.T) {
 	}
 	harness.Must(t, s.takeBack(ctx))
 	if getMap(ctx, t, ns, "c") == nil {
-		t.Error("the undo deleted what was there before")
+		t.Error("the undo deleted an object that existed before")
 	}
 	s = applyStep(t, ns, `{"adopt": false, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
 	isFinal(t, s.run(ctx), "ConfigMap adopt/c is there already", "with.adopt: true")
 }
 
-// TestApplyTogether: two runs look for an object at the same time, and both are going to make it. The one that is later leaves it to the other, also
-// when it is rolled back.
+// TestApplyTogether checks two runs that find an object missing at the same time and both try to create it. The later
+// one leaves it to the other, even when it is rolled back.
 func TestApplyTogether(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "together")
@@ -154,19 +155,20 @@ func TestApplyTogether(t *testing.T) {
 	}
 	harness.Must(t, second.run(ctx))
 	if !strings.Contains(string(second.output), `"action":"none"`) {
-		t.Errorf("the later one says that it has made it: %s", second.output)
+		t.Errorf("output of the later run = %s, want action none", second.output)
 	}
 	harness.Must(t, second.takeBack(ctx))
 	if getMap(ctx, t, ns, "shared") == nil {
-		t.Fatal("the rollback of one run deletes what the other has made")
+		t.Fatal("the rollback of one run deleted the other run's object")
 	}
 	harness.Must(t, first.takeBack(ctx))
 	if getMap(ctx, t, ns, "shared") != nil {
-		t.Error("the rollback of the run that has made it leaves it")
+		t.Error("the rollback of the run that created the object kept it")
 	}
 }
 
-// TestApplyDies: whatever the moment of a death, the next attempt knows its own work from what was there before.
+// TestApplyDies checks that after a crash at any moment the next attempt distinguishes its own objects from those that
+// existed before.
 func TestApplyDies(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "dies")
@@ -174,31 +176,31 @@ func TestApplyDies(t *testing.T) {
 	s := applyStep(t, ns, asJSON(threeMaps))
 	s.die = true // between the record and the first write
 	if err := s.run(ctx); err == nil {
-		t.Fatal("it lived")
+		t.Fatal("the attempt did not crash")
 	}
 	if getMap(ctx, t, ns, "fresh") != nil {
-		t.Fatal("it wrote before it recorded")
+		t.Fatal("the object was written before the record")
 	}
-	// Another creates one of the objects now: it is theirs from then on.
+	// Another client creates one of the objects now and owns it from then on.
 	harness.Must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one"})))
 	harness.Must(t, s.run(ctx))
-	harness.Must(t, s.run(ctx)) // a death after all was written, and before the result was stored
+	harness.Must(t, s.run(ctx)) // a crash after all writes and before the result was stored
 	if got := actions(t, s); got["fresh"] != "created" || got["other"] != "changed" || got["same"] != "none" {
-		t.Errorf("actions %v", got)
+		t.Errorf("actions = %v", got)
 	}
 	harness.Must(t, s.takeBack(ctx))
 	if getMap(ctx, t, ns, "fresh") != nil {
-		t.Error("fresh is still there")
+		t.Error("fresh still exists after the undo")
 	}
 	if u := getMap(ctx, t, ns, "other"); data(u, "a") != "was" || data(u, "c") != "" {
-		t.Errorf("other: %v", u)
+		t.Errorf("other after the undo = %v, want it restored", u)
 	}
 	if getMap(ctx, t, ns, "same") == nil {
-		t.Error("the undo deleted what another had created")
+		t.Error("the undo deleted another client's object")
 	}
 }
 
-// TestApplyRecreates: the next attempt does not take an object that is being deleted for the one that it wants.
+// TestApplyRecreates checks that the next attempt does not accept an object that is being deleted.
 func TestApplyRecreates(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "recreate")
@@ -220,15 +222,15 @@ func TestApplyRecreates(t *testing.T) {
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	harness.Must(t, <-ended)
 	if !s.workedAgain {
-		t.Error("it has made the object without a place")
+		t.Error("the object was created without a worker")
 	}
 	u := getMap(ctx, t, ns, "c")
 	if u == nil || u.GetUID() == first || u.GetDeletionTimestamp() != nil {
-		t.Fatalf("not made anew: %v", u)
+		t.Fatalf("object = %v, want a new one", u)
 	}
 }
 
-// TestApplySecret: no word of a Secret's content is ever recorded or repeated.
+// TestApplySecret checks that no part of a Secret's content is recorded or printed.
 func TestApplySecret(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "secret")
@@ -246,7 +248,7 @@ func TestApplySecret(t *testing.T) {
 	err := s.takeBack(ctx)
 	isFinal(t, err, "Secret secret/there was changed and cannot be restored")
 	if get(ctx, t, "v1", "Secret", ns, "fresh") != nil {
-		t.Error("what can be undone was not undone")
+		t.Error("fresh was not deleted by the undo")
 	}
 	bad := applyStep(t, ns, `{"from": {"secretRef": {"name": "bad", "key": "m"}}}`)
 	refused := bad.run(ctx)
@@ -255,18 +257,18 @@ func TestApplySecret(t *testing.T) {
 		"undo": string(s.undo), "output": string(s.output), "error": err.Error(), "refusal": refused.Error(), "bad undo": string(bad.undo),
 	} {
 		if strings.Contains(text, canary) || strings.Contains(text, "YzRuNHJ5") {
-			t.Errorf("the %s holds the secret: %s", what, text)
+			t.Errorf("the %s contains the secret: %s", what, text)
 		}
 	}
 
 	inline := `{"manifests": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}, "stringData": {"p": "` + canary + `"}}]}`
 	problems := s.kind.Validate(json.RawMessage(inline))
 	if len(problems) != 1 || !strings.Contains(problems[0].Remedy, "from.secretRef") {
-		t.Errorf("problems %v", problems)
+		t.Errorf("problems = %v, want one with the remedy from.secretRef", problems)
 	}
 }
 
-// TestApplyRefused: what another attempt cannot fix is final, and says what to do.
+// TestApplyRefused checks that an error that a retry cannot fix is final and names the remedy.
 func TestApplyRefused(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "refused")
@@ -278,7 +280,7 @@ func TestApplyRefused(t *testing.T) {
 		s := applyStep(t, ns, one)
 		isFinal(t, s.run(ctx), "flux", ".data.a", "with.force: true")
 		if s.undo != nil {
-			t.Errorf("it recorded %s before it knew", s.undo)
+			t.Errorf("recorded %s before the conflict", s.undo)
 		}
 		s.with = strings.Replace(one, "{", `{"force": true, `, 1)
 		harness.Must(t, s.run(ctx))
@@ -299,7 +301,7 @@ func TestApplyRefused(t *testing.T) {
 		err := s.run(ctx)
 		mentions(t, err, "exceeded quota: q")
 		if task.IsFinal(err) || strings.Contains(err.Error(), "grant the permission") {
-			t.Errorf("another attempt may succeed once there is room: %v", err)
+			t.Errorf("%v, want an error that is not final and names no permission", err)
 		}
 		harness.Must(t, admin().Delete(ctx, quota))
 		eventually(ctx, t, "the API server has seen that the quota is gone", func() bool { return s.run(ctx) == nil })
@@ -311,7 +313,7 @@ func TestApplyRefused(t *testing.T) {
 		err := s.run(ctx)
 		isFinal(t, err, "violates PodSecurity", "a policy or a webhook of the cluster refuses it")
 		if strings.Contains(err.Error(), "grant the permission") {
-			t.Errorf("no permission is missing: %v", err)
+			t.Errorf("%v, want no missing permission", err)
 		}
 	})
 	t.Run("not valid", func(t *testing.T) {
@@ -323,7 +325,7 @@ func TestApplyRefused(t *testing.T) {
 		err := s.run(ctx)
 		mentions(t, err, `namespaces "nowhere" not found`)
 		if task.IsFinal(err) {
-			t.Error("final, although the namespace may come")
+			t.Error("the error is final, although the namespace may be created later")
 		}
 	})
 	t.Run("no such kind", func(t *testing.T) {
@@ -331,7 +333,7 @@ func TestApplyRefused(t *testing.T) {
 		err := s.run(ctx)
 		mentions(t, err, "no kind Nothing in example.com/v1")
 		if task.IsFinal(err) {
-			t.Error("final, although the definition may come")
+			t.Error("the error is final, although the definition may be created later")
 		}
 	})
 }
@@ -361,7 +363,7 @@ kind: Namespace
 metadata: {name: gadgets}
 `
 
-// TestApplyDefinitions: namespaces and definitions come first, and the undo takes them last.
+// TestApplyDefinitions checks that namespaces and definitions are applied first, and that the undo deletes them last.
 func TestApplyDefinitions(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "definitions")
@@ -369,15 +371,15 @@ func TestApplyDefinitions(t *testing.T) {
 	s := applyStep(t, ns, `{"from": {"configMapRef": {"name": "manifests"}}}`)
 	harness.Must(t, s.run(ctx))
 	if get(ctx, t, "example.com/v1", "Gadget", "gadgets", "g") == nil {
-		t.Fatal("there is no gadget")
+		t.Fatal("the Gadget was not created")
 	}
 	harness.Must(t, s.takeBack(ctx))
 	if get(ctx, t, "v1", "Namespace", "", "gadgets") != nil || get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.example.com") != nil {
-		t.Error("the undo left something")
+		t.Error("the namespace or the definition exists after the undo")
 	}
 }
 
-// TestApplyWaits for readiness, says what is not ready, and fails with an object that has failed.
+// TestApplyWaits checks that Apply waits for readiness, reports what is not ready, and fails if an object has failed.
 func TestApplyWaits(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "waits")
@@ -400,11 +402,12 @@ func TestApplyWaits(t *testing.T) {
 	err := s.run(ctx)
 	mentions(t, err, "Deployment.apps waits/d has failed")
 	if task.IsFinal(err) {
-		t.Error("final, although another attempt may help")
+		t.Error("the error is final, although a retry may succeed")
 	}
 }
 
-// TestApplyTooLarge: an earlier state that is too large for the log is not recorded, and the undo says so.
+// TestApplyTooLarge checks that an earlier state that is too large for the log is not recorded, and that the undo
+// reports this.
 func TestApplyTooLarge(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "large")
@@ -417,7 +420,8 @@ func TestApplyTooLarge(t *testing.T) {
 	isFinal(t, s.takeBack(ctx), "ConfigMap large/c was changed and cannot be restored", "too large")
 }
 
-// TestApplyExpanded: every object is a separate task, and the content of a Secret is in none of them.
+// TestApplyExpanded checks that every object becomes its own task, and that no task's inputs contain the content of a
+// Secret.
 func TestApplyExpanded(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "expanded")
@@ -440,25 +444,26 @@ metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 	base := v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "apply", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(whole.with)}}}
 	parts, problems := apply.Expand(base, objects)
 	if len(problems) > 0 || len(parts) != 2 || parts[1].Needs[0].Task != "apply/secret-s" {
-		t.Fatalf("%v %v", parts, problems)
+		t.Fatalf("Expand = %v, %v", parts, problems)
 	}
 	for _, p := range parts {
 		if strings.Contains(string(p.With.Raw), canary) {
-			t.Errorf("%s: the inputs hold the secret: %s", p.Name, p.With.Raw)
+			t.Errorf("inputs of %s contain the secret: %s", p.Name, p.With.Raw)
 		}
 		s := applyStep(t, ns, string(p.With.Raw))
 		s.name = p.Name
 		harness.Must(t, s.run(ctx))
 		if len(actions(t, s)) != 1 {
-			t.Errorf("%s: output %s", p.Name, s.output)
+			t.Errorf("%s: output %s, want one object", p.Name, s.output)
 		}
 	}
 	if get(ctx, t, "v1", "Secret", ns, "s") == nil || getMap(ctx, t, ns, "c") == nil {
-		t.Error("not all was applied")
+		t.Error("not all objects were applied")
 	}
 }
 
-// TestApplyOverwritesSecretly: what comes out of a Secret is in no record, whatever kind of object it is for.
+// TestApplyOverwritesSecretly checks that no record contains content from a Secret, whatever the kind of the applied
+// object.
 func TestApplyOverwritesSecretly(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "secretly")
@@ -470,10 +475,10 @@ func TestApplyOverwritesSecretly(t *testing.T) {
 	s := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
 	harness.Must(t, s.run(ctx))
 	if data(getMap(ctx, t, ns, "c"), "a") != canary || strings.Contains(string(s.undo)+string(s.output), canary) {
-		t.Errorf("record %s, output %s", s.undo, s.output)
+		t.Errorf("record %s, output %s; want neither to contain the secret", s.undo, s.output)
 	}
 	harness.Must(t, s.takeBack(ctx))
 	if u := getMap(ctx, t, ns, "c"); data(u, "a") != "was" {
-		t.Errorf("not put back: %v", u)
+		t.Errorf("ConfigMap after the undo = %v, want it restored", u)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"scute.dev/workflow/tasks/httprequest"
 )
 
-// TestWaitOutlives: an API server that is away for longer than a call is tried is waited for.
+// TestWaitOutlives checks that Wait continues after an API server was down for longer than the retries of a call.
 func TestWaitOutlives(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "away")
@@ -30,7 +30,7 @@ func TestWaitOutlives(t *testing.T) {
 	harness.Must(t, <-ended)
 }
 
-// TestHTTPHeaderFromSecret: the value of a header comes out of a Secret, and goes nowhere but into the request.
+// TestHTTPHeaderFromSecret checks that the value of a header from a Secret is used only in the request.
 func TestHTTPHeaderFromSecret(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "http")
@@ -45,7 +45,7 @@ func TestHTTPHeaderFromSecret(t *testing.T) {
 	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "dns", "key": "token"}}]}`, server.URL)
 	harness.Must(t, s.run(ctx))
 	if !json.Valid(s.output) || string(s.output) != `{"status":200}` {
-		t.Errorf("output %s", s.output)
+		t.Errorf("output = %s, want only the status", s.output)
 	}
 	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "secretRef": {"name": "dns"}}]}`, server.URL)
 	mentions(t, s.run(ctx), "Secret http/dns has 2 keys")

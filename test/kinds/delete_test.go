@@ -23,7 +23,8 @@ func remove(t *testing.T, namespace, with string) *step {
 	return &step{t: t, kind: &deletion.Kind{Clusters: clusters(true)}, namespace: namespace, name: "delete", with: with}
 }
 
-// TestDelete: what is recorded is deleted, and comes back by the undo with its owners; a Secret cannot, and that is said.
+// TestDelete checks that recorded objects are deleted, and recreated with their owners by the undo. A Secret cannot be
+// recreated, which is reported.
 func TestDelete(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete")
@@ -42,35 +43,35 @@ func TestDelete(t *testing.T) {
 		{"apiVersion": "v1", "kind": "Secret", "name": "s"}]}`)
 	s.die = true
 	if s.run(ctx) == nil {
-		t.Fatal("it lived")
+		t.Fatal("the attempt did not crash")
 	}
 	if getMap(ctx, t, ns, "owner") == nil {
-		t.Fatal("it deleted before it recorded")
+		t.Fatal("the object was deleted before the record")
 	}
 	harness.Must(t, s.run(ctx))
-	harness.Must(t, s.run(ctx)) // nothing is left to do
+	harness.Must(t, s.run(ctx)) // nothing remains to be done
 	for _, name := range []string{"owner", "owned"} {
 		if u := getMap(ctx, t, ns, name); u != nil {
-			t.Errorf("%s is still there", name)
+			t.Errorf("%s still exists", name)
 		}
 	}
 	if strings.Contains(string(s.undo), "c4n4ry") || strings.Contains(string(s.undo), "YzRuNHJ5") {
-		t.Errorf("the record holds the secret: %s", s.undo)
+		t.Errorf("the record contains the secret: %s", s.undo)
 	}
 	for range 2 {
 		isFinal(t, s.takeBack(ctx), "Secret delete/s was deleted and cannot be created again", "never recorded")
 	}
 	again, dependent := getMap(ctx, t, ns, "owner"), getMap(ctx, t, ns, "owned")
 	if again == nil || data(again, "a") != "one" || dependent == nil {
-		t.Fatalf("not created again: %v, %v", again, dependent)
+		t.Fatalf("objects after the undo = %v, %v, want both recreated", again, dependent)
 	}
 	if refs := dependent.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != again.GetUID() {
-		t.Errorf("owners %v, want the new UID %s", refs, again.GetUID())
+		t.Errorf("owners = %v, want the new UID %s", refs, again.GetUID())
 	}
 }
 
-// TestDeleteCorrected: an attempt recorded an object and did not delete it, and an operator has another one deleted instead. The first
-// stays.
+// TestDeleteCorrected checks an attempt that recorded an object but did not delete it, before an operator corrects the
+// inputs to another one. The first object is kept.
 func TestDeleteCorrected(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-corrected")
@@ -80,7 +81,7 @@ func TestDeleteCorrected(t *testing.T) {
 	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "wrong"}]}`)
 	s.die = true
 	if s.run(ctx) == nil {
-		t.Fatal("it lived")
+		t.Fatal("the attempt did not crash")
 	}
 	s.with = strings.ReplaceAll(s.with, "wrong", "right")
 	harness.Must(t, s.run(ctx))
@@ -88,20 +89,20 @@ func TestDeleteCorrected(t *testing.T) {
 		t.Error("the wrong object was deleted")
 	}
 	if out := string(s.output); strings.Contains(out, "wrong") || !strings.Contains(out, "right") {
-		t.Errorf("the output names %s", out)
+		t.Errorf("output = %s, want only right", out)
 	}
 	harness.Must(t, s.run(ctx))
 	if out := string(s.output); !strings.Contains(out, "right") {
-		t.Errorf("what an earlier attempt has deleted is not named: %s", out)
+		t.Errorf("output = %s, want the object that an earlier attempt deleted", out)
 	}
 	harness.Must(t, s.takeBack(ctx))
 	if getMap(ctx, t, ns, "right") == nil {
-		t.Error("it was not created again")
+		t.Error("right was not recreated by the undo")
 	}
 }
 
-// TestDeleteInterrupted: an attempt has deleted an object and dies while it waits, and somebody makes it again. The next attempt leaves that one. A
-// later execution of the task deletes it.
+// TestDeleteInterrupted checks an attempt that deletes an object and crashes while it waits. Another client recreates
+// the object. The next attempt keeps the new object. A later execution of the task deletes it.
 func TestDeleteInterrupted(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-interrupted")
@@ -115,22 +116,23 @@ func TestDeleteInterrupted(t *testing.T) {
 	s.saw(ctx, "ConfigMap delete-interrupted/c is being deleted and held by example.com/hold")
 	die()
 	if <-ended == nil {
-		t.Fatal("it did not wait")
+		t.Fatal("the attempt did not wait")
 	}
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	theirs := configMap(ns, "c", map[string]string{"a": "theirs"})
 	harness.Must(t, admin().Create(ctx, theirs))
 	harness.Must(t, s.run(ctx))
 	if u := getMap(ctx, t, ns, "c"); u == nil || u.GetUID() != theirs.UID || u.GetDeletionTimestamp() != nil {
-		t.Fatalf("what somebody has made since was deleted: %v", u)
+		t.Fatalf("another client's new object was deleted: %v", u)
 	}
 	harness.Must(t, s.run(ctx))
 	if getMap(ctx, t, ns, "c") != nil {
-		t.Error("another execution did not delete it")
+		t.Error("a later execution did not delete the object")
 	}
 }
 
-// TestDeleteWaits for finalizers, only waits then, and leaves alone what was made again under the name.
+// TestDeleteWaits checks that Delete waits for finalizers without a worker, and keeps an object that was recreated with
+// the same name.
 func TestDeleteWaits(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-waits")
@@ -154,26 +156,26 @@ func TestDeleteWaits(t *testing.T) {
 		if attempt != ctx {
 			die()
 			if <-ended == nil {
-				t.Fatal("it did not wait")
+				t.Fatal("the attempt did not wait")
 			}
 		}
 	}
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "held", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	harness.Must(t, <-ended)
 	if getMap(ctx, t, ns, "held") != nil || getMap(ctx, t, ns, "unlabelled") == nil {
-		t.Error("the wrong objects are gone")
+		t.Error("the wrong objects were deleted")
 	}
 	theirs := configMap(ns, "held", map[string]string{"a": "theirs"})
 	harness.Must(t, admin().Create(ctx, theirs))
 	harness.Must(t, s.takeBack(ctx))
 	if u := getMap(ctx, t, ns, "held"); u == nil || u.GetUID() != theirs.UID || data(u, "a") != "theirs" {
-		t.Errorf("the undo touched another's object: %v", u)
+		t.Errorf("the undo changed another client's object: %v", u)
 	}
 
 	nothing := remove(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=none"}}`)
 	harness.Must(t, nothing.run(ctx))
 	if !nothing.adopted {
-		t.Error("nothing was deleted, and it is not recorded so")
+		t.Error("not recorded as adopted, although nothing was deleted")
 	}
 }
 
@@ -190,7 +192,8 @@ func waitStep(t *testing.T, namespace, with string) *step {
 	return &step{t: t, kind: &wait.Kind{Clusters: clusters(true)}, namespace: namespace, name: "wait", with: with}
 }
 
-// TestWait: each way to wait sees nothing, then the wrong thing, then what it waits for.
+// TestWait checks each condition of Wait without the object, with an object that does not satisfy it, and with one that
+// does.
 func TestWait(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "wait")
@@ -210,7 +213,7 @@ func TestWait(t *testing.T) {
 			endJob(ctx, t, ns, "j", "Complete")
 			harness.Must(t, <-ended)
 			if !strings.Contains(string(s.output), `"name":"j"`) {
-				t.Errorf("output %s", s.output)
+				t.Errorf("output = %s, want the Job's name", s.output)
 			}
 			gone := waitStep(t, ns, "{"+object+`, "for": "gone"}`)
 			go func() { ended <- gone.run(ctx) }()
@@ -256,7 +259,7 @@ func TestWait(t *testing.T) {
 		} {
 			problems := (&wait.Kind{}).Validate(json.RawMessage(with))
 			if len(problems) == 0 || !strings.Contains(problems[0].String(), says) {
-				t.Errorf("%s: %v, want %q", with, problems, says)
+				t.Errorf("Validate(%s) = %v, want %q", with, problems, says)
 			}
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"scute.dev/workflow/tasks/job"
 )
 
-// TestASecretThatLeadsElsewhere: the kubeconfig in a Secret is replaced by that of another cluster, which has objects of the same names. What a
-// task has begun there is neither continued nor undone here.
+// TestASecretThatLeadsElsewhere replaces the kubeconfig in a Secret with that of another cluster, which has objects
+// with the same names. What a task has begun on the first cluster is neither continued nor undone on the other one.
 func TestASecretThatLeadsElsewhere(t *testing.T) {
 	const elsewhere = "Secret there leads to another cluster"
 	ctx := harness.Deadline(t, time.Minute)
@@ -45,11 +45,11 @@ func TestASecretThatLeadsElsewhere(t *testing.T) {
 		leads("one")
 		s.die = true
 		if s.run(ctx) == nil {
-			t.Fatalf("%s: it lived", kind)
+			t.Fatalf("%s: the attempt did not crash", kind)
 		}
 		leads("two")
 		isFinal(t, s.run(ctx), elsewhere)
-		if kind != "Job" { // nobody ends it here
+		if kind != "Job" { // no controller completes it here
 			leads("one")
 			harness.Must(t, s.run(ctx))
 			leads("two")
@@ -61,20 +61,20 @@ func TestASecretThatLeadsElsewhere(t *testing.T) {
 	var theirs corev1.ConfigMap
 	harness.Must(t, other.Get(ctx, client.ObjectKey{Namespace: ns, Name: "changed"}, &theirs))
 	if theirs.Data["a"] != "theirs" {
-		t.Errorf("the namesake elsewhere was changed: %v", theirs.Data)
+		t.Errorf("the object on the other cluster was changed: %v", theirs.Data)
 	}
 	for _, name := range []string{"made", "gone"} {
 		if err := other.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &theirs); !apierrors.IsNotFound(err) {
-			t.Errorf("%s was made elsewhere: %v", name, err)
+			t.Errorf("Get of %s on the other cluster = %v, want not found", name, err)
 		}
 	}
 	if u := getMap(ctx, t, ns, "changed"); u == nil || data(u, "a") != "old" || getMap(ctx, t, ns, "gone") == nil || getMap(ctx, t, ns, "made") != nil {
-		t.Error("what was done is not undone")
+		t.Error("the objects were not restored by the undo")
 	}
 }
 
-// TestTheClusterWasMadeAgain: a task that runs again may work on the cluster to which the Secret leads by then. What it deleted
-// elsewhere is not made there.
+// TestTheClusterWasMadeAgain checks that a task that runs again may work on the cluster to which the Secret leads by
+// then. Objects that it deleted on the first cluster are not created on the second.
 func TestTheClusterWasMadeAgain(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "made-again")
@@ -99,6 +99,6 @@ func TestTheClusterWasMadeAgain(t *testing.T) {
 	harness.Must(t, d.run(ctx))
 	harness.Must(t, d.takeBack(ctx))
 	if err := bed.Side("two").Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "gone"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-		t.Errorf("what was deleted elsewhere was made: %v", err)
+		t.Errorf("Get of the deleted object on the other cluster = %v, want not found", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"scute.dev/workflow/tasks/httprequest"
 )
 
-// TestHTTPHidesSecrets that an answer repeats.
+// TestHTTPHidesSecrets checks that secrets that a response repeats are removed.
 func TestHTTPHidesSecrets(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "http-secrets")
@@ -33,12 +33,12 @@ func TestHTTPHidesSecrets(t *testing.T) {
 	}
 	harness.Must(t, s.run(ctx))
 	if want := `{"status":200,"body":{"you sent":"Bearer (removed)"}}`; string(s.output) != want {
-		t.Errorf("output %s, want %s", s.output, want)
+		t.Errorf("output = %s, want %s", s.output, want)
 	}
 	status = http.StatusForbidden
 	err := s.run(ctx)
 	isFinal(t, err, "403", "(removed)")
 	if strings.Contains(err.Error(), "c4n4ry") {
-		t.Errorf("the error holds the secret: %v", err)
+		t.Errorf("the error contains the secret: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func makeJob(ctx context.Context, t *testing.T, namespace, name string) {
 	}))
 }
 
-// endJob writes the status that the controller of Jobs would: the test bed runs no pods.
+// endJob writes the status as the controller of Jobs would, because the test bed runs no pods.
 func endJob(ctx context.Context, t *testing.T, namespace, name, end string) {
 	t.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
@@ -51,7 +51,7 @@ func jobStep(t *testing.T, namespace string) *step {
 	}
 }
 
-// jobs are the Jobs of a namespace, waited for until there are so many.
+// jobs waits until a namespace has count Jobs, and returns them.
 func jobs(ctx context.Context, t *testing.T, namespace string, count int) []batchv1.Job {
 	t.Helper()
 	var list batchv1.JobList
@@ -62,7 +62,8 @@ func jobs(ctx context.Context, t *testing.T, namespace string, count int) []batc
 	return list.Items
 }
 
-// TestJob: a failed Job is followed by another, one that was left behind is waited for, and the undo deletes them all.
+// TestJob checks that a failed Job is followed by another one, that a Job of an earlier attempt is waited for, and that
+// the undo deletes all of them.
 func TestJob(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "job")
@@ -76,7 +77,7 @@ func TestJob(t *testing.T) {
 	ended := attempt(ctx)
 	first := jobs(ctx, t, ns, 1)[0]
 	if !strings.HasPrefix(first.Name, "check-") || !strings.HasSuffix(first.Name, "-1") || *first.Spec.BackoffLimit != 0 {
-		t.Errorf("made %s: %v", first.Name, first.Spec)
+		t.Errorf("created %s: %v", first.Name, first.Spec)
 	}
 	endJob(ctx, t, ns, first.Name, "Failed")
 	mentions(t, <-ended, first.Name+" has failed: ByTest: set by hand", "its pods left no logs")
@@ -90,7 +91,7 @@ func TestJob(t *testing.T) {
 
 	ended = attempt(ctx)
 	s.saw(ctx, "runs")
-	s.unrecorded = true // the process dies before the log has the success: the next attempt takes it over
+	s.unrecorded = true // the process crashes before the success is in the log; the next attempt adopts the Job
 	for _, j := range jobs(ctx, t, ns, 2) {
 		if j.Name != first.Name {
 			endJob(ctx, t, ns, j.Name, "Complete")
@@ -101,10 +102,11 @@ func TestJob(t *testing.T) {
 	harness.Must(t, s.run(ctx))
 	jobs(ctx, t, ns, 2)
 	if !strings.Contains(string(s.output), `-2"`) || !strings.Contains(string(s.output), `"succeeded":1`) {
-		t.Errorf("output %s", s.output)
+		t.Errorf("output = %s, want the second Job with one success", s.output)
 	}
 
-	// Running again what has succeeded (always: true) makes another Job; one that runs out of time is deleted.
+	// If a task that succeeded runs again (always: true), it creates another Job. A Job that exceeds the timeout is
+	// deleted.
 	late := expires(ctx)
 	s.says = nil
 	ended = attempt(late)
@@ -119,17 +121,17 @@ func TestJob(t *testing.T) {
 		harness.Must(t, s.takeBack(ctx))
 	}
 	if left := jobs(ctx, t, ns, 1); left[0].Name != "theirs" {
-		t.Errorf("left %s", left[0].Name)
+		t.Errorf("remaining Job = %s, want theirs", left[0].Name)
 	}
 }
 
-// TestJobCorrected: an attempt is cancelled while its Job runs, and an operator has it tried again with other inputs. The end of the
-// first Job is not taken for that of the second.
+// TestJobCorrected cancels an attempt while its Job runs, and retries it with other inputs. The end of the first Job
+// does not count as that of the second.
 func TestJobCorrected(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "job-corrected")
 	s := jobStep(t, ns)
-	for _, ended := range []bool{false, true} { // before the next attempt, unseen
+	for _, ended := range []bool{false, true} { // whether it ends, unobserved, before the next attempt
 		dying, die := context.WithCancel(ctx)
 		cancelled := make(chan error, 1)
 		go func() { cancelled <- s.run(dying) }()
@@ -150,18 +152,18 @@ func TestJobCorrected(t *testing.T) {
 			return right.UID != wrong.UID
 		})
 		if image := right.Spec.Template.Spec.Containers[0].Image; !strings.Contains(s.with, `"`+image+`"`) {
-			t.Errorf("it runs %s", image)
+			t.Errorf("image of the Job = %s, want that of the corrected inputs", image)
 		}
 		endJob(ctx, t, ns, right.Name, "Complete")
 		harness.Must(t, <-done)
 		if !strings.Contains(string(s.output), right.Name) {
-			t.Errorf("output %s", s.output)
+			t.Errorf("output = %s, want the corrected Job", s.output)
 		}
 		harness.Must(t, s.takeBack(ctx))
 	}
 }
 
-// TestJobTemplate: what the API server refuses is final.
+// TestJobTemplate checks that an error of the API server about the template is final.
 func TestJobTemplate(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "job-template")
@@ -176,7 +178,7 @@ func TestJobTemplate(t *testing.T) {
 	} {
 		problems := s.kind.Validate(json.RawMessage(with))
 		if len(problems) == 0 || !strings.Contains(problems[0].String(), says) {
-			t.Errorf("%s: %v, want %q", with, problems, says)
+			t.Errorf("Validate(%s) = %v, want %q", with, problems, says)
 		}
 	}
 }

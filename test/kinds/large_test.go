@@ -18,8 +18,9 @@ import (
 	"scute.dev/workflow/tasks/wait"
 )
 
-// TestLargeObjects: objects that a task selects are not in memory at once, so that somebody who may make many large ones does not end the daemon.
-// It runs before the tests of serverside_test.go: kubectl keeps much in memory, and the garbage collector lets as much garbage be there again.
+// TestLargeObjects checks that a task does not keep all selected objects in memory at once. Otherwise a user who
+// creates many large ones could exhaust the daemon's memory. It runs before the tests of serverside_test.go, because
+// kubectl uses much memory, and the garbage collector then allows as much garbage.
 func TestLargeObjects(t *testing.T) {
 	const (
 		many  = 60
@@ -27,7 +28,7 @@ func TestLargeObjects(t *testing.T) {
 		most  = 96 << 20
 	)
 	ctx := harness.Deadline(t, 3*time.Minute)
-	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "large-objects-"}} // the test can be repeated
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "large-objects-"}} // so that the test can be repeated
 	harness.Must(t, admin().Create(ctx, home))
 	ns := home.Name
 	large := strings.Repeat("x", bytes)
@@ -47,14 +48,14 @@ func TestLargeObjects(t *testing.T) {
 	} {
 		s.dir = t.TempDir()
 		peak := peak(ctx, func() { harness.Must(t, s.run(ctx)) })
-		t.Logf("%s: %d MiB of %d objects of %d MiB in all", s.name, peak>>20, many, many*bytes>>20)
+		t.Logf("%s: %d MiB for %d objects of %d MiB in all", s.name, peak>>20, many, many*bytes>>20)
 		if peak > most {
-			t.Errorf("%s had %d MiB in memory", s.name, peak>>20)
+			t.Errorf("%s used %d MiB of memory", s.name, peak>>20)
 		}
 	}
 }
 
-// peak is the most that is on the heap, garbage included, while something is done, less what was there before.
+// peak returns by how much the heap, including garbage, grows at most during do.
 func peak(ctx context.Context, do func()) (most uint64) {
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() uint64 {

@@ -16,8 +16,8 @@ import (
 	"scute.dev/workflow/tasks/pause"
 )
 
-// TestPauseOfACorrectedTask: an operator has corrected the inputs of a task that failed, and they select no Cluster any more. What an
-// earlier attempt has paused is given back with the rest.
+// TestPauseOfACorrectedTask corrects the inputs of a failed task so that they select no Cluster any more. The undo
+// resumes what an earlier attempt paused.
 func TestPauseOfACorrectedTask(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "corrected")
@@ -33,23 +33,23 @@ func TestPauseOfACorrectedTask(t *testing.T) {
 	s := &step{t: t, kind: &pause.Kind{Clusters: clusters(true)}, namespace: ns, name: "pause", with: `{"clusters": ["prod"]}`}
 	harness.Must(t, s.run(ctx))
 	if paused, marked := held(cluster, "paused"); !paused || !marked {
-		t.Fatalf("the Cluster is paused: %t, marked: %t", paused, marked)
+		t.Fatalf("Cluster: paused %t, annotated %t; want both", paused, marked)
 	}
 	s.output, s.with = nil, `{"kustomizations": [{"name": "apps"}]}`
 	harness.Must(t, s.run(ctx))
 	if paused, marked := held(apps, "suspend"); !paused || !marked {
-		t.Fatalf("the Kustomization is suspended: %t, marked: %t", paused, marked)
+		t.Fatalf("Kustomization: suspended %t, annotated %t; want both", paused, marked)
 	}
 	harness.Must(t, s.takeBack(ctx))
 	for field, u := range map[string]*unstructured.Unstructured{"paused": cluster, "suspend": apps} {
 		if paused, marked := held(u, field); paused || marked {
-			t.Errorf("%s %s is still held: %t, marked: %t", u.GetKind(), u.GetName(), paused, marked)
+			t.Errorf("%s %s after the undo: held %t, annotated %t; want neither", u.GetKind(), u.GetName(), paused, marked)
 		}
 	}
 }
 
-// TestPauseOfAnotherIsNotLifted: between the look and the write of a process that stalled, the pause was given back, and another run has
-// suspended the Kustomization. It stays suspended.
+// TestPauseOfAnotherIsNotLifted checks a process that stalls between its read and its write. Meanwhile the pause was
+// undone, and another run suspended the Kustomization. It stays suspended.
 func TestPauseOfAnotherIsNotLifted(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "stalled")
@@ -75,12 +75,12 @@ func TestPauseOfAnotherIsNotLifted(t *testing.T) {
 	harness.Must(t, s.takeBack(ctx))
 	now := get(ctx, t, apps.GetAPIVersion(), apps.GetKind(), ns, apps.GetName())
 	if suspended, _, _ := unstructured.NestedBool(now.Object, "spec", "suspend"); stalled || !suspended || now.GetAnnotations()["scute.dev/pause"] != "another" {
-		t.Errorf("suspended: %t, %v", suspended, now.GetAnnotations())
+		t.Errorf("suspended %t, annotations %v; want the other run's pause", suspended, now.GetAnnotations())
 	}
 }
 
-// TestSuspendedByTheUserMeanwhile: what somebody else suspends with a server-side apply while a task holds it stays suspended when the
-// pause is given back, and what nobody else has suspended does not.
+// TestSuspendedByTheUserMeanwhile checks a Kustomization that a user suspends with server-side apply while a task holds
+// it. It stays suspended when the pause is undone. One that only the task suspended does not.
 func TestSuspendedByTheUserMeanwhile(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "meanwhile")
@@ -95,7 +95,7 @@ func TestSuspendedByTheUserMeanwhile(t *testing.T) {
 	for u, want := range map[*unstructured.Unstructured]bool{theirs: true, ours: false} {
 		now := get(ctx, t, u.GetAPIVersion(), u.GetKind(), ns, u.GetName())
 		if suspended, _, _ := unstructured.NestedBool(now.Object, "spec", "suspend"); suspended != want || len(now.GetAnnotations()) > 0 {
-			t.Errorf("%s is suspended: %t, want %t; %v", u.GetName(), suspended, want, now.GetAnnotations())
+			t.Errorf("%s: suspended %t, want %t; annotations %v", u.GetName(), suspended, want, now.GetAnnotations())
 		}
 	}
 }
@@ -104,7 +104,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// kustomization makes one, and its kind where it is not served yet.
+// kustomization creates a Kustomization, and its definition if necessary.
 func kustomization(ctx context.Context, t *testing.T, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	harness.Must(t, applyStep(t, namespace, `{"manifests": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"},

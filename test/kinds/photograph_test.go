@@ -26,7 +26,7 @@ import (
 
 const pods = `template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}`
 
-// changeable are objects, each with merge patches that a user may have made in it.
+// changeable returns objects, each with merge patches that a user may apply.
 func changeable() map[string][]string {
 	const containers = `{spec: {template: {spec: {containers: [{name: c, image: j, env: [{name: A, value: b}], ports: [{containerPort: 80}], resources: {limits: {cpu: 1}}}]}}}}`
 	return map[string][]string{
@@ -66,8 +66,8 @@ func changeable() map[string][]string {
 	}
 }
 
-// TestRollbackIsAPhotograph changes random objects by Apply and rolls that back: each is as it was in everything but what the server owns, or the undo
-// fails and names it.
+// TestRollbackIsAPhotograph changes random objects with Apply and rolls that back. Each object is restored except for
+// what the API server owns, or the undo fails and names it.
 func TestRollbackIsAPhotograph(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "photograph-"}}
@@ -96,21 +96,21 @@ func TestRollbackIsAPhotograph(t *testing.T) {
 		}
 		before := draw("before ")
 		if err := admin().Create(ctx, before.DeepCopy()); err != nil {
-			return // the changes do not go together
+			return // the changes cannot be combined
 		}
 		photograph := func() (*unstructured.Unstructured, map[string]any) {
 			u := &unstructured.Unstructured{}
 			u.SetGroupVersionKind(before.GroupVersionKind())
 			harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(before), u))
 			content := access.ContentOf(u)
-			unstructured.RemoveNestedField(content, "metadata", "annotations", "deprecated.daemonset.template.generation") // the API server counts
+			unstructured.RemoveNestedField(content, "metadata", "annotations", "deprecated.daemonset.template.generation") // set by the API server
 			return u, content
 		}
 		_, was := photograph()
 		with, err := json.Marshal(map[string]any{"manifests": []any{draw("after ").Object}, "force": true, "wait": false})
 		harness.Must(t, err)
 		s := &step{t: t, kind: &apply.Kind{Clusters: clusters(true)}, namespace: home.Name, name: "apply", with: string(with)}
-		if before.GetKind() == "Secret" { // which is refused in a manifest
+		if before.GetKind() == "Secret" { // a manifest with a Secret is refused
 			text, err := json.Marshal(draw("after ").Object)
 			harness.Must(t, err)
 			harness.Must(t, admin().Create(ctx, configMap(home.Name, fmt.Sprintf("source-%d", n), map[string]string{"m": string(text)})))
@@ -128,15 +128,15 @@ func TestRollbackIsAPhotograph(t *testing.T) {
 		_, now := photograph()
 		switch diff := cmp.Diff(was, now); {
 		case err == nil && diff != "":
-			rt.Fatalf("%s: it says undone, and is not: before (-), after the rollback (+):\n%s", before.GetKind(), diff)
+			rt.Fatalf("%s: the undo succeeded, but the object differs: before (-), after the rollback (+):\n%s", before.GetKind(), diff)
 		case err != nil && (!task.IsFinal(err) || !strings.Contains(err.Error(), u.GetName())):
-			rt.Fatalf("%s: the undo fails with %v", before.GetKind(), err)
+			rt.Fatalf("%s: undo = %v, want a final error with the object's name", before.GetKind(), err)
 		case err != nil:
 			failed[before.GetKind()]++
 		}
 	})
 	t.Logf("%d objects: changed %v, of which could not be restored %v", n, changed, failed)
 	if len(changed) < len(all)/2 {
-		t.Errorf("of %d kinds only %d were changed", len(all), len(changed))
+		t.Errorf("of %d kinds only %d were changed, want at least half", len(all), len(changed))
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"scute.dev/workflow/tasks/wait"
 )
 
-// TestKindsAreSpelled: a kind in lower case, as users of kubectl write it, is refused by each task that names objects: what depends on the kind would not
-// hold, and a Secret would be in the log.
+// TestKindsAreSpelled checks that each task that names objects refuses a kind in lower case, as users of kubectl write
+// it. Otherwise rules for special kinds would not apply, and a Secret would be in the log.
 func TestKindsAreSpelled(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "spelled")
@@ -37,22 +37,22 @@ func TestKindsAreSpelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.t, s.namespace, s.name, s.dir = t, ns, name, t.TempDir()
 			err := s.run(ctx)
-			if name != "diagnose" && !task.IsFinal(err) { // which collects what else there is
-				t.Errorf("not final: %v", err)
+			if name != "diagnose" && !task.IsFinal(err) { // Diagnose collects everything else
+				t.Errorf("%v, want a final error", err)
 			}
 			mentions(t, err, `the kind "`, `is spelled "`)
 			if strings.Contains(string(s.undo), "hunter2") {
-				t.Errorf("recorded: %s", s.undo)
+				t.Errorf("recorded the secret: %s", s.undo)
 			}
 		})
 	}
 	if get(ctx, t, "v1", "Secret", ns, "s") == nil {
-		t.Error("the Secret is gone")
+		t.Error("the Secret was deleted")
 	}
 }
 
-// TestRollbackOfAllocated: what the API server allocates when an object is written, and not in a dry run, is taken back with the rest. A task that was
-// interrupted before it had recorded that says what it cannot restore.
+// TestRollbackOfAllocated checks that values that the API server allocates when an object is written, but not in a dry
+// run, are rolled back too. A task that was interrupted before it recorded them reports what it cannot restore.
 func TestRollbackOfAllocated(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "allocated")
@@ -77,7 +77,7 @@ func TestRollbackOfAllocated(t *testing.T) {
 	harness.Must(t, s.run(ctx))
 	harness.Must(t, s.takeBack(ctx))
 	if have := spec(before.Name); have != want {
-		t.Errorf("after the rollback it is\n%s\nand was\n%s", have, want)
+		t.Errorf("spec after the rollback =\n%s\nwant\n%s", have, want)
 	}
 
 	service("cut")
@@ -93,7 +93,8 @@ func TestRollbackOfAllocated(t *testing.T) {
 	isFinal(t, s.takeBack(ctx), "Service "+ns+"/cut cannot be restored in spec.ports")
 }
 
-// TestMistyped: a manifest that does not have the types of the schema is refused at once, with the field, and a Secret without its content.
+// TestMistyped checks that a manifest whose types do not match the schema is refused with the field, and a Secret
+// without its content.
 func TestMistyped(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "mistyped")
@@ -108,17 +109,18 @@ func TestMistyped(t *testing.T) {
 	}
 	err := applyStep(t, ns, `{"from": {"configMapRef": {"name": "m"}}}`).run(ctx)
 	if task.IsFinal(err) {
-		t.Errorf("a source that may come: %v", err)
+		t.Errorf("the error about a source that may be created later is final: %v", err)
 	}
 	harness.Must(t, admin().Create(ctx, configMap(ns, "m", map[string]string{"a": `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": 123454321}}`})))
 	err = applyStep(t, ns, `{"from": {"configMapRef": {"name": "m"}}}`).run(ctx)
 	isFinal(t, err, "refuses Secret "+ns+"/s as not valid")
 	if strings.Contains(err.Error(), "123454321") {
-		t.Errorf("it quotes the content: %v", err)
+		t.Errorf("the error contains the content: %v", err)
 	}
 }
 
-// TestJobsAreWaitedFor: a Job is ready when it is complete. Then it may go: it is not run again on a resume.
+// TestJobsAreWaitedFor checks that a Job is ready when it is complete. After that it may be deleted, and is not run
+// again on a resume.
 func TestJobsAreWaitedFor(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "jobs-applied")
@@ -133,7 +135,7 @@ func TestJobsAreWaitedFor(t *testing.T) {
 	harness.Must(t, admin().Delete(ctx, &jobs(ctx, t, ns, 1)[0], client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	jobs(ctx, t, ns, 0)
 	if reason, err := s.kind.(task.Verifier).Verify(ctx, s.call()); err != nil || reason != "" {
-		t.Errorf("a Job that is complete and gone: %q, %v", reason, err)
+		t.Errorf("Verify of a complete Job that was deleted = %q, %v, want no reason", reason, err)
 	}
 	isFinal(t, applyStep(t, ns, fmt.Sprintf(with, "short", `"ttlSecondsAfterFinished": 5,`)).run(ctx), "Job.batch "+ns+"/short: spec.ttlSecondsAfterFinished is less than 60")
 
@@ -147,7 +149,7 @@ func TestJobsAreWaitedFor(t *testing.T) {
 	harness.Must(t, w.run(ctx))
 }
 
-// TestApplyOfParts: an Apply that removes fields of an earlier one says so.
+// TestApplyOfParts checks that an Apply reports the fields of an earlier one that it removes.
 func TestApplyOfParts(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "parts")
@@ -158,11 +160,12 @@ func TestApplyOfParts(t *testing.T) {
 	harness.Must(t, s.run(ctx))
 	s.saw(ctx, "ConfigMap "+ns+"/a loses data.one")
 	if !strings.Contains(string(s.output), `"removed":["data.one"]`) {
-		t.Errorf("%s", s.output)
+		t.Errorf("output = %s, want the removed field", s.output)
 	}
 }
 
-// TestChangedMeanwhile: what somebody else changes between the look and the write is not taken for the task's own change, and stays when that is undone.
+// TestChangedMeanwhile checks that a change that another client makes between the read and the write does not count as
+// the task's own, and is kept by the undo.
 func TestChangedMeanwhile(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "changed-meanwhile")
@@ -183,11 +186,12 @@ func TestChangedMeanwhile(t *testing.T) {
 	harness.Must(t, s.takeBack(ctx))
 	harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(service), service))
 	if service.Spec.Selector["a"] != "green" || service.Labels["x"] != "" {
-		t.Errorf("selector %v, labels %v", service.Spec.Selector, service.Labels)
+		t.Errorf("selector %v, labels %v; want the foreign selector and no label", service.Spec.Selector, service.Labels)
 	}
 }
 
-// TestRecordsOfEarlierVersions: an earlier version has recorded kinds as users spelled them. They are undone all the same.
+// TestRecordsOfEarlierVersions checks that records of an earlier version, which has kinds as users spelled them, can be
+// undone.
 func TestRecordsOfEarlierVersions(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "earlier-records")
@@ -195,15 +199,15 @@ func TestRecordsOfEarlierVersions(t *testing.T) {
 	harness.Must(t, s.run(ctx))
 	s.undo = json.RawMessage(strings.ReplaceAll(string(s.undo), `"ConfigMap"`, `"configmap"`))
 	if reason, err := s.kind.(task.Verifier).Verify(ctx, s.call()); err != nil || reason != "" {
-		t.Errorf("%q, %v", reason, err)
+		t.Errorf("Verify = %q, %v, want no reason", reason, err)
 	}
 	harness.Must(t, s.takeBack(ctx))
 	if getMap(ctx, t, ns, "m") != nil {
-		t.Error("it is still there")
+		t.Error("the ConfigMap still exists after the undo")
 	}
 }
 
-// TestDefinitionAndObject: a definition is changed, and an object that has its new field, in one Apply.
+// TestDefinitionAndObject checks one Apply that changes a definition and an object with its new field.
 func TestDefinitionAndObject(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "definition-and-object")
@@ -220,6 +224,6 @@ func TestDefinitionAndObject(t *testing.T) {
 	s.name = "second"
 	harness.Must(t, s.run(ctx))
 	if b, _, _ := unstructured.NestedString(get(ctx, t, "reports.example.com/v1", "Toy", ns, "one").Object, "spec", "b"); b != "x" {
-		t.Errorf("spec.b is %q", b)
+		t.Errorf("spec.b = %q, want x", b)
 	}
 }

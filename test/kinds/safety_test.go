@@ -13,7 +13,7 @@ import (
 	"scute.dev/workflow/tasks/job"
 )
 
-// definition of a kind, for a manifest.
+// definition returns the definition of a kind, for a manifest.
 func definition(group, kind, plural string) string {
 	return fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "%s.%s"}, "spec": {
 		"group": %q, "scope": "Namespaced", "names": {"kind": %q, "plural": %q, "singular": %q, "listKind": "%sList"},
@@ -21,7 +21,8 @@ func definition(group, kind, plural string) string {
 		plural, group, group, kind, plural, strings.ToLower(kind), kind)
 }
 
-// TestApplyLeavesWhatIsInUse: with a definition all objects of its kind would go, with a namespace its clusters.
+// TestApplyLeavesWhatIsInUse checks that an undo does not delete a definition whose kind has other objects, or a
+// namespace with clusters, because they would be deleted too.
 func TestApplyLeavesWhatIsInUse(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "in-use")
@@ -53,23 +54,23 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 		err := s.takeBack(ctx)
 		mentions(t, err, "in-use.example.com", "in use", "precious")
 		if task.IsFinal(err) {
-			t.Errorf("final: %v", err)
+			t.Errorf("the error is final: %v", err)
 		}
 	}
 	harness.Must(t, admin().Delete(ctx, widget))
 	mentions(t, s.takeBack(ctx), "Namespace in-use-fleet is in use", "precious")
 	if get(ctx, t, cluster.GetAPIVersion(), "Cluster", "in-use-fleet", "precious") == nil {
-		t.Error("another's cluster is gone")
+		t.Error("another client's cluster was deleted")
 	}
 	harness.Must(t, admin().Delete(ctx, cluster))
 	harness.Must(t, s.takeBack(ctx))
 	if get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.in-use.example.com") != nil {
-		t.Error("the definition is still there")
+		t.Error("the definition still exists")
 	}
 }
 
-// TestApplyLeavesTheTemplatesOfAClass: what a ClusterClass refers to after the undo is left to it, also where somebody else has changed the
-// class since, and where it was made again.
+// TestApplyLeavesTheTemplatesOfAClass checks that an undo keeps the templates to which a ClusterClass still refers,
+// even if another client has changed or recreated the class.
 func TestApplyLeavesTheTemplatesOfAClass(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "class")
@@ -114,18 +115,19 @@ func TestApplyLeavesTheTemplatesOfAClass(t *testing.T) {
 		}
 		isFinal(t, s.takeBack(ctx), "ClusterClass.cluster.x-k8s.io class/small")
 		if !there() {
-			t.Fatalf("created %t: the class has lost its template", created)
+			t.Fatalf("created %t: the template of the class was deleted", created)
 		}
 		change("more")
 		harness.Must(t, s.takeBack(ctx))
 		if there() {
-			t.Errorf("created %t: the template stays, and nobody uses it", created)
+			t.Errorf("created %t: the unused template was not deleted", created)
 		}
 		harness.Must(t, admin().Delete(ctx, object(class())))
 	}
 }
 
-// TestApplyIgnoresMarksInManifests: a user who copies an object with its mark into a manifest does not make it the run's own.
+// TestApplyIgnoresMarksInManifests checks that an object does not become the run's own if a user copies scute's
+// annotation into a manifest.
 func TestApplyIgnoresMarksInManifests(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "forged-mark")
@@ -135,11 +137,12 @@ func TestApplyIgnoresMarksInManifests(t *testing.T) {
 	harness.Must(t, s.run(ctx))
 	harness.Must(t, s.takeBack(ctx))
 	if u := getMap(ctx, t, ns, "theirs"); u == nil || data(u, "a") != "one" || data(u, "b") != "" {
-		t.Errorf("what was there before is not as it was: %v", u)
+		t.Errorf("the earlier object was not restored: %v", u)
 	}
 }
 
-// TestAnotherCluster: inputs that lead a task elsewhere after it has acted would have its undo act there.
+// TestAnotherCluster checks that a task's inputs cannot be changed to another cluster after it has acted. Otherwise its
+// undo would act on the other cluster.
 func TestAnotherCluster(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "another-cluster")
@@ -152,14 +155,14 @@ func TestAnotherCluster(t *testing.T) {
 		with := s.with
 		s.with, s.die = with+"}", true
 		if s.run(ctx) == nil {
-			t.Fatalf("%s: it lived", kind)
+			t.Fatalf("%s: the attempt did not crash", kind)
 		}
 		s.with = with + `, "cluster": {"context": "another"}}`
 		isFinal(t, s.run(ctx), "with.cluster: it was changed")
 	}
 }
 
-// TestSelectorReadsAllPages of a list that one answer does not hold.
+// TestSelectorReadsAllPages checks a list that does not fit into one response.
 func TestSelectorReadsAllPages(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	ns := namespace(ctx, t, "pages")

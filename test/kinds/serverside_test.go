@@ -29,12 +29,12 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// kubectlError is what kubectl says when it ends.
+// kubectlError is the final error of kubectl.
 type kubectlError struct{ text string }
 
 func (e kubectlError) Error() string { return e.text }
 
-// kubectl applies a file as `kubectl apply --server-side` does, with its own code.
+// kubectl applies a file like `kubectl apply --server-side`, with kubectl's own code.
 func kubectl(t *testing.T, namespace, file string) (err error) {
 	t.Helper()
 	kubeconfig := bed.Side("one").KubeconfigPath()
@@ -53,7 +53,8 @@ func kubectl(t *testing.T, namespace, file string) (err error) {
 	return cmd.Execute()
 }
 
-// contents are the objects of a namespace that a manifest can have made, without what the server makes of each.
+// contents returns the objects of a namespace that a manifest may have created, without the fields that the API server
+// sets.
 func contents(ctx context.Context, t *testing.T, namespace string) map[string]any {
 	t.Helper()
 	found := make(map[string]any)
@@ -83,8 +84,8 @@ func contents(ctx context.Context, t *testing.T, namespace string) map[string]an
 	return found
 }
 
-// asKubectl applies a text twice, by kubectl and by the task, in separate namespaces. Both have the same result, or the task refuses what kubectl
-// takes: refused says why. different says what is not so.
+// asKubectl applies a text with kubectl and with the task, in different namespaces. It returns the difference of the
+// results, or the task's error if the task refuses what kubectl accepts.
 func asKubectl(ctx context.Context, t *testing.T, text string) (different string, refused error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "m.yaml")
@@ -113,7 +114,7 @@ const (
 	otherMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {l: x}}\ndata: {k: |\n    lines\n    of text\n  }\n"
 )
 
-// TestAsKubectl applies what people write, and what people do to files, by kubectl and by the task.
+// TestAsKubectl compares kubectl and the task for manifests in the many forms that users and tools write.
 func TestAsKubectl(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	large := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: " + strings.Repeat("x", 900_000) + "}\n"
@@ -121,7 +122,7 @@ func TestAsKubectl(t *testing.T) {
 		"two documents":            {oneMap + "---\n" + oneOf("b"), ""},
 		"a BOM":                    {"\ufeff" + oneMap, ""},
 		"UTF-16":                   {inUTF16(oneMap, binary.LittleEndian), ""},
-		"two documents in UTF-16":  {inUTF16(oneMap+"---\n"+oneOf("b"), binary.BigEndian), ""}, // of which kubectl loses one
+		"two documents in UTF-16":  {inUTF16(oneMap+"---\n"+oneOf("b"), binary.BigEndian), ""}, // kubectl loses one of them
 		"lines with CR LF":         {strings.ReplaceAll(oneMap+"---\n"+oneOf("b"), "\n", "\r\n"), ""},
 		"lines with CR":            {strings.ReplaceAll(oneMap+"---\n"+oneOf("b"), "\n", "\r"), "another document follows"},
 		"an end of a document":     {oneMap + "...\n" + oneOf("b"), "another document follows"},
@@ -141,7 +142,7 @@ func TestAsKubectl(t *testing.T) {
 		"a name that is a number":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 12}\n", "put it in quotes"},
 		"an unknown field":         {oneMap + "dta: {a: b}\n", "dta"},
 		"nulls":                    {"apiVersion: v1\nkind: Service\nmetadata: {name: s, creationTimestamp: null}\nspec: {selector: null, ports: [{port: 80}]}\nstatus: {loadBalancer: {}}\n", ""},
-		"status and server fields": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, uid: x, resourceVersion: \"7\", generation: 3, managedFields: []}\n", "any"}, // taken from `kubectl get -o yaml`: the task takes it
+		"status and server fields": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, uid: x, resourceVersion: \"7\", generation: 3, managedFields: []}\n", "any"}, // as `kubectl get -o yaml` prints it: the task accepts it
 		"defaults":                 {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, ports: [{containerPort: 80}]}]}}}\n", ""},
 		"almost a MiB":             {large, ""},
 		"binary":                   {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: !!binary aGVsbG8=}\n", "any"},
@@ -153,11 +154,11 @@ func TestAsKubectl(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			different, refused := asKubectl(ctx, t, c.text)
 			switch {
-			case c.refused == "any": // it is enough that nothing is lost
+			case c.refused == "any": // it suffices that nothing is lost
 			case c.refused == "kubectl refuses" && refused == nil && strings.HasPrefix(different, "kubectl says"):
 			case name == "two documents in UTF-16" && refused == nil && strings.Contains(different, `"ConfigMap/b"`):
 			case c.refused != "" && (refused == nil || !strings.Contains(refused.Error(), c.refused)):
-				t.Errorf("refused with %v, want it to say %q", refused, c.refused)
+				t.Errorf("refused with %v, want an error with %q", refused, c.refused)
 			case c.refused == "" && (refused != nil || different != ""):
 				t.Errorf("refused with %v; kubectl (-) and the task (+): %s", refused, different)
 			}
@@ -165,7 +166,7 @@ func TestAsKubectl(t *testing.T) {
 	}
 }
 
-// oneOf is a ConfigMap of another name.
+// oneOf returns a ConfigMap with another name.
 func oneOf(name string) string { return strings.Replace(oneMap, "name: a", "name: "+name, 1) }
 
 func inUTF16(text string, order binary.AppendByteOrder) string {
@@ -176,7 +177,7 @@ func inUTF16(text string, order binary.AppendByteOrder) string {
 	return string(encoded)
 }
 
-// TestAnythingAsKubectl is TestAsKubectl of random files.
+// TestAnythingAsKubectl compares kubectl and the task for random files.
 func TestAnythingAsKubectl(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	object := rapid.Custom(func(t *rapid.T) string {
@@ -214,13 +215,13 @@ func TestAnythingAsKubectl(t *testing.T) {
 		}
 		different, refused := asKubectl(ctx, t, file)
 		if different != "" {
-			rt.Fatalf("kubectl (-) and the task (+): %s\nof:\n%s", different, file)
+			rt.Fatalf("kubectl (-) and the task (+): %s\nfor:\n%s", different, file)
 		}
 		if refused == nil {
 			taken++
 		}
 	})
 	if taken == 0 {
-		t.Error("nothing was applied")
+		t.Error("no file was applied")
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// bed is set once by TestMain: starting an API server is what costs.
+// bed is set once by TestMain, because starting an API server is expensive.
 var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
 func TestMain(m *testing.M) {
@@ -40,29 +40,29 @@ func clusters(local bool) *access.Clusters {
 	return &access.Clusters{Own: func() (*rest.Config, error) { return bed.Side("one").Config(), nil }, Local: local}
 }
 
-// step is one step of a run as the engine holds it: what it recorded outlives an attempt.
+// step is one step of a run as the engine stores it. Its record outlives an attempt.
 type step struct {
 	t               *testing.T
 	kind            task.Kind
 	namespace, name string
 	account         string
-	with            string // YAML would be nicer; JSON is what a kind gets
+	with            string // JSON, as a kind receives it
 	dir             string
 
 	mu      sync.Mutex
 	attempt int
-	since   int // the attempt that the execution began with
+	since   int // the first attempt of the execution
 	undo    json.RawMessage
 	adopted bool
 	output  json.RawMessage
 	says    []string
-	// unrecorded: the process dies before the log has the outcome.
+	// unrecorded means that the process crashes before the log has the outcome.
 	unrecorded bool
-	die        bool         // Record stores, and then the process dies
-	progress   func(string) // called with every word of progress
-	recorded   func()       // called when something was recorded
+	die        bool         // the process crashes right after Record
+	progress   func(string) // called with every progress message
+	recorded   func()       // called after each record
 	waits      bool         // the attempt only waits
-	// workedAgain: it has asked to work after a wait.
+	// workedAgain means that the attempt requested a worker again after a wait.
 	workedAgain bool
 }
 
@@ -127,7 +127,7 @@ func (s *step) run(ctx context.Context) error {
 
 func (s *step) takeBack(ctx context.Context) error { return s.kind.Undo(ctx, s.call()) }
 
-// rests says that the attempt in progress holds no place.
+// rests checks that the current attempt only waits and occupies no worker.
 func (s *step) rests(what string) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *step) rests(what string) {
 	}
 }
 
-// saw waits until the step has said a text.
+// saw waits until the step has reported a text.
 func (s *step) saw(ctx context.Context, text string) {
 	s.t.Helper()
 	eventually(ctx, s.t, "the step says "+text, func() bool {
@@ -152,7 +152,7 @@ func (s *step) saw(ctx context.Context, text string) {
 	})
 }
 
-// expiring is a context whose time is over when a test says so, and not when a machine has been slow.
+// expiring is a context that expires when the test says so, and not because the machine is slow.
 type expiring struct {
 	context.Context //nolint:containedctx // it is one
 	over            chan struct{}
@@ -176,13 +176,13 @@ func eventually(ctx context.Context, t *testing.T, what string, is func() bool) 
 	for !is() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v", what, ctx.Err())
+			t.Fatalf("timed out waiting until %s: %v", what, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// namespace makes a namespace for one test.
+// namespace creates a namespace for one test.
 func namespace(ctx context.Context, t *testing.T, name string) string {
 	t.Helper()
 	harness.Must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
@@ -219,7 +219,7 @@ func data(u *unstructured.Unstructured, key string) string {
 func isFinal(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !task.IsFinal(err) {
-		t.Fatalf("not final: %v", err)
+		t.Fatalf("%v, want a final error", err)
 	}
 	mentions(t, err, says...)
 }
@@ -228,7 +228,7 @@ func mentions(t *testing.T, err error, says ...string) {
 	t.Helper()
 	for _, text := range says {
 		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want it to say %q", err, text)
+			t.Errorf("%v, want an error with %q", err, text)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// key is a private key as a Secret of a cluster has it.
+// key returns a private key in the form in which a cluster's Secret has it.
 func key(t *testing.T) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed([]byte("a seed of a key, of 32 bytes ....")[:32]))
@@ -41,8 +41,8 @@ func material(t *testing.T) *Material {
 	return m
 }
 
-// TestPlanted: a secret in an event, in a snapshot or in a log line of a daemon is found, whatever it is part of, and not told. What is no
-// secret is not found.
+// TestPlanted checks that a secret in an event, a snapshot or a log line of a daemon is found, whatever surrounds it,
+// and that the finding does not contain it. Text that is no secret is not found.
 func TestPlanted(t *testing.T) {
 	m := material(t)
 	body := strings.Split(key(t), "\n")[1]
@@ -70,25 +70,25 @@ func TestPlanted(t *testing.T) {
 	write(t, filepath.Join(root, "audit.log"), key(t)) // of an API server
 	found, read, err := m.Scan(root)
 	if err != nil || len(found) > 0 || read == 0 || m.Secrets() != 4 {
-		t.Errorf("%v in %d bytes of %d Secrets, %v", found, read, m.Secrets(), err)
+		t.Errorf("findings = %v in %d bytes of %d Secrets, %v; want none", found, read, m.Secrets(), err)
 	}
 }
 
-// findings holds that there is one, which does not tell the secret.
+// findings checks that there is a finding that does not contain the secret.
 func findings(t *testing.T, what string, m *Material, root, planted string) {
 	t.Helper()
 	found, _, err := m.Scan(root)
 	if err != nil || len(found) == 0 {
-		t.Errorf("%s is not found: %v", what, err)
+		t.Errorf("%s was not found: %v", what, err)
 	}
 	for _, f := range found {
 		if strings.Contains(f, planted) {
-			t.Errorf("%s: the finding tells the secret: %s", what, f)
+			t.Errorf("%s: the finding contains the secret: %s", what, f)
 		}
 	}
 }
 
-// appendEvent writes an event with a text to a log.
+// appendEvent appends an event with a text to a log.
 func appendEvent(t *testing.T, dir, text string) {
 	t.Helper()
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})

@@ -12,10 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// window is how long a text of a Secret is at least that is looked for, longest how much of one is compared.
+// window is the minimum length of a Secret's text that is searched for, longest how much of it is compared.
 const window, longest = 16, 4096
 
-// Material is what was in Secrets and must be nowhere else. The zero value has none. It is safe for concurrent use.
+// Material is the content of Secrets that must not occur elsewhere. The zero value is empty. It is safe for concurrent
+// use.
 type Material struct {
 	mu      sync.Mutex
 	secrets int
@@ -25,7 +26,7 @@ type Material struct {
 
 type text struct{ value, origin string }
 
-// isPublic says that a field of a Secret is no secret.
+// isPublic reports whether a field of a Secret is not secret.
 func isPublic(field string) bool {
 	return slices.Contains([]string{"ca.crt", "tls.crt", "namespace", "format", "type"}, field)
 }
@@ -36,10 +37,10 @@ var (
 	joinToken  = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 )
 
-// bodyOfBlock is how many characters a line of a private key has at least that counts.
+// bodyOfBlock is the minimum length of a line of a private key that counts.
 const bodyOfBlock = 32
 
-// Add takes in the data of a Secret.
+// Add adds the data of a Secret.
 func (m *Material) Add(s *corev1.Secret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,8 +56,8 @@ func (m *Material) Add(s *corev1.Secret) {
 	}
 }
 
-// textsOf are the parts of a value that tell it: the lines of private keys, tokens and passwords, or all of it if it is one line; and the same in
-// base64.
+// textsOf returns the parts of a value that reveal it: the lines of private keys, tokens and passwords, or the whole
+// value if it is one line. Each is also in base64.
 func textsOf(value string) (texts []string) {
 	for _, block := range privateKey.FindAllStringSubmatch(value, -1) {
 		for _, line := range strings.Fields(block[1]) {
@@ -94,14 +95,14 @@ func (m *Material) add(value, origin string) {
 	m.texts[value[:window]] = append(m.texts[value[:window]], text{value, origin})
 }
 
-// Secrets is how many times a Secret was taken in.
+// Secrets returns how many times a Secret was added.
 func (m *Material) Secrets() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.secrets
 }
 
-// patterns look like a secret, whichever it is.
+// patterns match secrets of any origin.
 var patterns = []struct {
 	name string
 	is   *regexp.Regexp
@@ -113,7 +114,8 @@ var patterns = []struct {
 	{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.`)},
 }
 
-// In says what of the material is in some data, each origin and each pattern once. What it says has nothing of the secret.
+// In returns which parts of the material are in some data, each origin and each pattern once. The result does not
+// contain the secrets.
 func (m *Material) In(data []byte) (found []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

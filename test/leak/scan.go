@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Scan looks for the material in all that scute's daemons wrote below a folder: the files of event logs, which have their events as they
-// are, with the snapshots and the hashes beside them, and the log lines of daemons. Each finding says where it is. read is the number of bytes.
+// Scan searches everything that scute's daemons wrote below a folder for the material: the files of event logs, with
+// their snapshots and hashes, and the log lines of daemons. Each finding has its location. read is the number of bytes.
 func (m *Material) Scan(root string) (findings []string, read int64, err error) {
 	logs, err := eventLogs(root)
 	if err != nil {
@@ -35,7 +35,7 @@ func (m *Material) Scan(root string) (findings []string, read int64, err error) 
 	return findings, read, nil
 }
 
-// eventLogs are the folders of event logs below another one.
+// eventLogs returns the folders of the event logs below a folder.
 func eventLogs(root string) (dirs []string, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == "jetstream" {
@@ -47,7 +47,7 @@ func eventLogs(root string) (dirs []string, err error) {
 	return dirs, err
 }
 
-// written says whether a file is of an event log, or has the log lines of a daemon.
+// written reports whether a file belongs to an event log, or has the log lines of a daemon.
 func written(path string, logs []string) bool {
 	if name := filepath.Base(path); strings.HasPrefix(name, "scuted") && strings.HasSuffix(name, ".log") {
 		return true

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Watch takes in every Secret that there is in some clusters, and every version of one that there will be, until stop is called.
+// Watch adds every existing Secret of some clusters, and every later version of each Secret, until stop is called.
 func (m *Material) Watch(configs ...*rest.Config) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

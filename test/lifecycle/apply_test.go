@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// applyFile creates the objects of a file; a kind whose definition has only just been made is waited for.
+// applyFile creates the objects of a file. It waits until the kinds are served.
 func applyFile(ctx context.Context, c client.Client, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

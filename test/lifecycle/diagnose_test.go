@@ -28,7 +28,7 @@ const (
 	bootstrap = "abcdef.0123456789abcdef"
 )
 
-// leaks lists which secrets a text holds.
+// leaks returns the secrets that a text contains.
 func leaks(text string) []string {
 	var found []string
 	for _, secret := range []string{password, base64.StdEncoding.EncodeToString([]byte(password)), bootstrap, "PRIVATE KEY", "client-key-data"} {
@@ -86,7 +86,7 @@ func TestDiagnose(t *testing.T) {
 		}
 		harness.Must(t, json.Unmarshal(s.output, &out))
 		if out.Folder != filepath.Join(s.dir, "diagnostics", "upgrade") || out.Errors == 0 {
-			t.Errorf("%+v", out)
+			t.Errorf("output = %+v, want the folder and errors", out)
 		}
 		var all strings.Builder
 		files := 0
@@ -97,16 +97,16 @@ func TestDiagnose(t *testing.T) {
 			files++
 			data, err := os.ReadFile(path)
 			if found := leaks(string(data)); len(found) > 0 {
-				t.Errorf("%s holds %v", path, found)
+				t.Errorf("%s contains %v", path, found)
 			}
 			if info, err := d.Info(); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s has mode %v", path, info.Mode())
+				t.Errorf("mode of %s = %v, want 0600", path, info.Mode())
 			}
 			all.WriteString("== " + strings.TrimPrefix(path, out.Folder) + "\n" + string(data))
 			return err
 		}))
 		if files != out.Files {
-			t.Errorf("%d files, and the output says %d", files, out.Files)
+			t.Errorf("%d files, but the output counts %d", files, out.Files)
 		}
 		for _, want := range []string{
 			"/failure.json", "it did not become ready", "/objects/diagnosed/Cluster.cluster.x-k8s.io/d.yaml", "/objects/diagnosed/Machine.cluster.x-k8s.io/",
@@ -126,7 +126,7 @@ func TestDiagnose(t *testing.T) {
 		kind := &diagnose.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}}
 		s := &step{t: t, kind: kind, namespace: namespace, name: "collect", account: "runner", failure: failure, dir: t.TempDir()}
 		if err := s.run(ctx); err == nil {
-			t.Error("it was written without a permission")
+			t.Error("run without a permission = nil, want an error")
 		}
 		create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "runner"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
@@ -141,11 +141,11 @@ func TestDiagnose(t *testing.T) {
 		harness.Must(t, s.run(ctx))
 		first := string(s.output)
 		t.Log(first)
-		harness.Must(t, s.run(ctx)) // and again: the same ConfigMap
+		harness.Must(t, s.run(ctx)) // again, with the same ConfigMap
 		var out struct{ ConfigMap string }
 		harness.Must(t, json.Unmarshal(s.output, &out))
 		if !strings.Contains(first, out.ConfigMap) {
-			t.Errorf("%s, then %s", first, s.output)
+			t.Errorf("first message %s does not name the ConfigMap in %s", first, s.output)
 		}
 		m := &corev1.ConfigMap{}
 		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: strings.TrimPrefix(out.ConfigMap, namespace+"/")}, m))
@@ -153,14 +153,14 @@ func TestDiagnose(t *testing.T) {
 		for key, value := range m.Data {
 			size += len(key) + len(value)
 			if found := leaks(value); len(found) > 0 {
-				t.Errorf("%s holds %v", key, found)
+				t.Errorf("%s contains %v", key, found)
 			}
 		}
 		if m.Data["objects_diagnosed_Cluster.cluster.x-k8s.io_d.yaml"] == "" {
 			t.Error("the Cluster is missing")
 		}
 		if size > 512<<10 || m.Data["conditions.txt"] == "" && m.Data["failure.json"] == "" {
-			t.Errorf("%d bytes in %d files", size, len(m.Data))
+			t.Errorf("%d bytes in %d files, want at most 512 KiB with the conditions or the failure", size, len(m.Data))
 		}
 	})
 }

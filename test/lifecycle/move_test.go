@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/tasks/move"
 )
 
-// TestMoveIsKilledAndGoesOn drives a move by the kind, ends it in the middle at every phase that it says, and makes
-// the next attempt with a new instance, as a restarted process would.
+// TestMoveIsKilledAndGoesOn runs a move with the task kind, interrupts it in every phase, and makes the next attempt
+// with a new instance, as a restarted process would.
 func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "moved"
@@ -47,13 +47,13 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 		if dieAt == "" {
 			harness.Must(t, err)
 		} else if err == nil || !died {
-			t.Fatalf("it did not end at %q: %v", dieAt, err)
+			t.Fatalf("the attempt was not interrupted at %q: %v", dieAt, err)
 		}
 		if dieAt == "" {
-			// Done is done: another attempt finds it so, and the undo says that there is no way back.
+			// Another attempt finds the move finished, and an undo returns an error.
 			harness.Must(t, s.run(ctx))
 			if err := s.undoes(ctx); !task.IsFinal(err) || !strings.Contains(err.Error(), "only goes forward") {
-				t.Errorf("undo of a finished move: %v", err)
+				t.Errorf("undo of a finished move = %v, want a final error", err)
 			}
 		}
 		harness.Must(t, log.Close())
@@ -65,7 +65,7 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	}
 	harness.Must(t, json.Unmarshal(s.output, &out))
 	if out.Clusters != 1 || out.Objects < 10 || !strings.HasPrefix(out.Move, "moved/run-pivot/") {
-		t.Errorf("%+v", out)
+		t.Errorf("output = %+v, want one cluster", out)
 	}
 	harness.Must(t, green.WaitAvailable(ctx, namespace, "m"))
 	harness.Must(t, blue().WaitGone(ctx, namespace, "m"))
@@ -81,7 +81,8 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	}
 }
 
-// TestMoveIsUndone rolls back a move that has not been verified, makes another attempt, and refuses what cannot be.
+// TestMoveIsUndone rolls back a move that has not been verified, makes another attempt, and refuses a move that is
+// impossible.
 func TestMoveIsUndone(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "unmoved"
@@ -97,7 +98,7 @@ func TestMoveIsUndone(t *testing.T) {
 	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", with: map[string]any{
 		"clusters": []string{"u"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()},
 	}}
-	harness.Must(t, s.undoes(ctx)) // of nothing
+	harness.Must(t, s.undoes(ctx)) // before the first attempt
 	living, die := context.WithCancel(ctx)
 	s.progress = func(message string) {
 		if strings.Contains(message, "creating on the target") {
@@ -105,7 +106,7 @@ func TestMoveIsUndone(t *testing.T) {
 		}
 	}
 	if err := s.run(living); err == nil {
-		t.Fatal("it did not end in the middle")
+		t.Fatal("the attempt was not interrupted")
 	}
 	s.progress = nil
 	harness.Must(t, s.undoes(ctx))
@@ -113,15 +114,15 @@ func TestMoveIsUndone(t *testing.T) {
 	harness.Must(t, blue().WaitAvailable(ctx, namespace, "u"))
 	harness.Must(t, s.undoes(ctx))
 
-	// Another attempt is another move; this one is refused, because of its target, and a third one succeeds.
+	// The next attempt is a new move, which is refused because of its selection. A third one succeeds.
 	s.with = map[string]any{"clusters": []string{"nobody"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()}}
 	if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), "nobody") {
-		t.Fatalf("a cluster that is not there: %v", err)
+		t.Fatalf("run with an unknown cluster = %v, want an error with its name", err)
 	}
 	s.with = map[string]any{"clusters": []string{"u"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()}}
 	harness.Must(t, s.run(ctx))
 	if !strings.Contains(string(s.output), "-3") {
-		t.Errorf("the third move of the task is %s", s.output)
+		t.Errorf("output = %s, want the third move", s.output)
 	}
 	harness.Must(t, green.WaitAvailable(ctx, namespace, "u"))
 }

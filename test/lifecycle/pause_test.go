@@ -28,7 +28,7 @@ func ownConfig(side *testbed.Side) func() (*rest.Config, error) {
 	return func() (*rest.Config, error) { return side.Config(), nil }
 }
 
-// pausedCluster reads whether a Cluster is paused and whose mark it has.
+// pausedCluster returns whether a Cluster is paused, and the annotation with the holder.
 func pausedCluster(ctx context.Context, t *testing.T, namespace, name string) (paused bool, mark string) {
 	t.Helper()
 	c := &clusterv1.Cluster{}
@@ -41,12 +41,12 @@ func wantPaused(ctx context.Context, t *testing.T, namespace string, want map[st
 	for name, paused := range want {
 		got, mark := pausedCluster(ctx, t, namespace, name)
 		if got != paused || (mark != "") != marked {
-			t.Errorf("Cluster %s: paused %t with mark %q, want %t, marked %t", name, got, mark, paused, marked)
+			t.Errorf("Cluster %s: paused %t with annotation %q, want paused %t, annotated %t", name, got, mark, paused, marked)
 		}
 	}
 }
 
-// twoClusters makes two clusters, of which a user pauses the second.
+// twoClusters creates two clusters. A user pauses the second one.
 func twoClusters(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	for _, name := range []string{"a", "b"} {
@@ -81,10 +81,10 @@ func TestPauseOfClusters(t *testing.T) {
 	t.Run("a death between the record and the pause", func(t *testing.T) {
 		s.recorded = func() error { return errDeath }
 		if err := s.run(ctx); err == nil {
-			t.Fatal("it went on")
+			t.Fatal("the attempt continued after its record failed")
 		}
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
-		harness.Must(t, s.undoes(ctx)) // an undo of nothing
+		harness.Must(t, s.undoes(ctx)) // nothing to undo
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 		s.recorded = nil
 	})
@@ -92,7 +92,7 @@ func TestPauseOfClusters(t *testing.T) {
 		dying, die := context.WithCancel(ctx)
 		s.progress = func(string) { die() }
 		if err := s.run(dying); err == nil {
-			t.Log("everything had acknowledged before the death")
+			t.Log("everything was acknowledged before the attempt was interrupted")
 		}
 		die()
 		s.progress = nil
@@ -105,11 +105,11 @@ func TestPauseOfClusters(t *testing.T) {
 		harness.Must(t, json.Unmarshal(s.output, &out))
 		t.Logf("%s", s.output)
 		if len(out.Roots) != 2 || len(out.Acknowledged) == 0 || out.Acknowledged["condition"] < 5 {
-			t.Errorf("%+v", out)
+			t.Errorf("output = %+v, want 2 roots and acknowledgements", out)
 		}
 		for _, root := range out.Roots {
 			if root.Found != (root.Ref.Name == "b") || root.Found && root.By != "a-user" {
-				t.Errorf("root %+v", root)
+				t.Errorf("root = %+v", root)
 			}
 		}
 		for _, m := range machines(ctx, t, namespace, "a") {
@@ -121,7 +121,7 @@ func TestPauseOfClusters(t *testing.T) {
 	t.Run("another run keeps off", func(t *testing.T) {
 		other := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: namespace, name: "other", with: map[string]any{"clusters": []string{"a"}}}
 		if err := other.run(ctx); err == nil {
-			t.Error("two hold the same cluster")
+			t.Error("a second task paused the same cluster")
 		} else {
 			t.Log(err)
 		}
@@ -139,7 +139,7 @@ func TestPauseOfClusters(t *testing.T) {
 	t.Run("undo restores what was found, twice", func(t *testing.T) {
 		harness.Must(t, s.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
-		harness.Must(t, blue().WaitAvailable(ctx, namespace, "a")) // awake again, Machines too
+		harness.Must(t, blue().WaitAvailable(ctx, namespace, "a")) // unpaused, and the Machines too
 		harness.Must(t, s.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 	})
@@ -154,7 +154,7 @@ func TestPauseOfClusters(t *testing.T) {
 		harness.Must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"}}))
 		as := &step{t: t, kind: &pause.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}}, namespace: namespace, name: "as", account: "runner", with: map[string]any{"all": true}}
 		if err := as.run(ctx); !task.IsFinal(err) {
-			t.Errorf("without a permission: %v", err)
+			t.Errorf("run without a permission = %v, want a final error", err)
 		} else {
 			t.Log(err)
 		}
@@ -174,7 +174,7 @@ func TestPauseOfClusters(t *testing.T) {
 	t.Run("a cluster that is not there", func(t *testing.T) {
 		none := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: namespace, name: "none", with: map[string]any{"clusters": []string{"nobody"}}}
 		if err := none.run(ctx); err == nil {
-			t.Error("it was paused")
+			t.Error("pausing an unknown cluster succeeded, want an error")
 		} else {
 			t.Log(err)
 		}
@@ -186,7 +186,7 @@ func machines(ctx context.Context, t *testing.T, namespace, cluster string) []cl
 	list := &clusterv1.MachineList{}
 	harness.Must(t, blue().Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}))
 	if len(list.Items) == 0 {
-		t.Fatal("there are no Machines")
+		t.Fatal("no Machines")
 	}
 	return list.Items
 }

@@ -25,8 +25,8 @@ import (
 	"scute.dev/workflow/tasks/providers"
 )
 
-// components is a provider as its repository has it: a namespace, a controller with a ServiceAccount, a definition for
-// the infrastructure provider, and a Secret made of a variable.
+// components are the manifests of a provider as in its repository: a namespace, a controller with a ServiceAccount, and
+// for the infrastructure provider a definition and a Secret from a variable.
 const components = `
 apiVersion: v1
 kind: Namespace
@@ -84,7 +84,7 @@ releaseSeries:
 - {major: 1, minor: 14, contract: v1beta2}
 `
 
-// repository writes a local repository of two providers in two versions and gives the configuration that names it.
+// repository writes a local repository of the providers in two versions, and returns clusterctl's configuration for it.
 func repository(t *testing.T) map[string]any {
 	t.Helper()
 	base := t.TempDir()
@@ -112,7 +112,7 @@ func TestProviders(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"new"}, Bare: true}).Side("new")
 	admin := side.Client()
-	// The test bed writes an inventory, as if its providers had been installed by clusterctl: here none has been.
+	// The test bed has an inventory as if clusterctl had installed its providers, but here none is installed.
 	list := &unstructured.Unstructured{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
 	for _, namespace := range namespaces(ctx, t, admin) {
@@ -139,7 +139,7 @@ func TestProviders(t *testing.T) {
 	t.Run("cert-manager is missing", func(t *testing.T) {
 		err := s.run(ctx)
 		if !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "cert-manager.io") {
-			t.Fatalf("%v", err)
+			t.Fatalf("run without cert-manager = %v, want a final error", err)
 		}
 		t.Log(err)
 		harness.Must(t, s.undoes(ctx))
@@ -148,7 +148,7 @@ func TestProviders(t *testing.T) {
 	t.Run("a death between the record and the install", func(t *testing.T) {
 		s.recorded = func() error { return errDeath }
 		if err := s.run(ctx); err == nil {
-			t.Fatal("it went on")
+			t.Fatal("the attempt continued after its record failed")
 		}
 		s.recorded = nil
 		wantProviders(ctx, t, admin, nil)
@@ -166,7 +166,7 @@ func TestProviders(t *testing.T) {
 			}
 		}
 		if err := s.run(dying); err == nil {
-			t.Log("it was faster than the death")
+			t.Log("the attempt ended before it was interrupted")
 		}
 		die()
 		s.progress = nil
@@ -176,16 +176,16 @@ func TestProviders(t *testing.T) {
 		t.Logf("%s", s.output)
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
 		if s.adopted {
-			t.Error("what this run installed counts as found")
+			t.Error("providers that this run installed count as adopted")
 		}
 		secret := &corev1.Secret{}
 		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-toy-system", Name: "credentials"}, secret))
 		if string(secret.Data["token"]) != toyToken {
-			t.Error("the variable of the Secret is not in the components")
+			t.Error("the Secret does not have the variable's value")
 		}
 		for what, text := range map[string]string{"record": string(s.undo), "output": string(s.output)} {
 			if strings.Contains(text, toyToken) || strings.Contains(text, encoded) {
-				t.Errorf("the %s holds the variable of the Secret: %s", what, text)
+				t.Errorf("the %s contains the Secret's variable: %s", what, text)
 			}
 		}
 	})
@@ -193,7 +193,7 @@ func TestProviders(t *testing.T) {
 		again := &step{t: t, kind: kind, namespace: namespace, name: "again", with: s.with}
 		harness.Must(t, again.run(ctx))
 		if !again.adopted {
-			t.Errorf("not adopted: %s", again.undo)
+			t.Errorf("providers were not adopted: %s", again.undo)
 		}
 		harness.Must(t, again.undoes(ctx))
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
@@ -205,7 +205,7 @@ func TestProviders(t *testing.T) {
 			if said = message; !strings.HasPrefix(message, "waiting until Deployments") {
 				return
 			}
-			// There is no kubelet here: the test says what it would.
+			// There is no kubelet, so the test sets the status of the Deployments.
 			for _, ns := range []string{"scute-cluster-api-system", "scute-toy-system"} {
 				body := `{"status":{"observedGeneration":99,"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"}]}}`
 				harness.Must(t, admin.Status().Patch(ctx, deployment(ctx, admin, ns), client.RawPatch("application/merge-patch+json", []byte(body))))
@@ -213,46 +213,46 @@ func TestProviders(t *testing.T) {
 		}
 		harness.Must(t, waiting.run(ctx))
 		if !strings.Contains(said, "scute-toy-system/manager") {
-			t.Errorf("it said %q", said)
+			t.Errorf("progress = %q, want the Deployment", said)
 		}
 		if !waiting.waits || s.waits {
-			t.Errorf("that it only waits is said by the one that waits: %v, and by the one that installs and does not wait: %v", waiting.waits, s.waits)
+			t.Errorf("waits = %v for the waiting task, and %v for the installing task; want true and false", waiting.waits, s.waits)
 		}
 	})
 	u := &step{t: t, kind: kind, namespace: namespace, name: "upgrade", with: with("v1.14.0", map[string]any{"skipCertManager": true})}
 	t.Run("another version without upgrade", func(t *testing.T) {
 		if err := u.run(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "with.upgrade") {
-			t.Errorf("%v", err)
+			t.Errorf("run with another version = %v, want an error about with.upgrade", err)
 		}
 	})
 	t.Run("upgrade", func(t *testing.T) {
 		u.with = with("v1.14.0", map[string]any{"skipCertManager": true, "upgrade": true})
 		u.recorded = func() error { return errDeath }
 		if err := u.run(ctx); err == nil {
-			t.Fatal("it went on")
+			t.Fatal("the attempt continued after its record failed")
 		}
 		u.recorded = nil
 		harness.Must(t, u.undoes(ctx)) // nothing has changed yet
-		// clusterctl begins by scaling the old version down; a death follows, and the undo scales it up again.
+		// clusterctl first scales the old version down. After an interruption here, the undo scales it up again.
 		harness.Must(t, admin.Patch(ctx, deployment(ctx, admin, "scute-toy-system"), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`))))
 		harness.Must(t, u.undoes(ctx))
 		if n := deployment(ctx, admin, "scute-toy-system").Spec.Replicas; n == nil || *n != 1 {
-			t.Errorf("the controller has %v replicas", n)
+			t.Errorf("replicas of the controller = %v, want 1", n)
 		}
 		harness.Must(t, u.run(ctx))
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0"})
 		if d := deployment(ctx, admin, "scute-toy-system"); d == nil || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":v1.14.0") {
-			t.Errorf("the controller is %+v", d)
+			t.Errorf("Deployment of the controller = %+v, want v1.14.0", d)
 		}
 		if err := u.undoes(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "not downgraded") {
-			t.Errorf("%v", err)
+			t.Errorf("undo of an upgrade = %v, want an error about the downgrade", err)
 		}
 	})
 	t.Run("what somebody else has installed between two attempts stays", func(t *testing.T) {
 		late := &step{t: t, kind: kind, namespace: namespace, name: "late", with: with("v1.14.0", map[string]any{"skipCertManager": true, "ipam": []string{"hand:v1.14.0"}})}
 		late.recorded = func() error { return errDeath }
 		if err := late.run(ctx); err == nil {
-			t.Fatal("it went on")
+			t.Fatal("the attempt continued after its record failed")
 		}
 		late.recorded = nil
 		byHand := &step{t: t, kind: kind, namespace: namespace, name: "by-hand", with: late.with}
@@ -266,7 +266,7 @@ func TestProviders(t *testing.T) {
 		want := map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0", "ipam-hand": "v1.14.0"}
 		wantProviders(ctx, t, admin, want)
 		if deployment(ctx, admin, "scute-hand-system") == nil {
-			t.Error("its controller is gone")
+			t.Error("the provider's controller was deleted")
 		}
 		harness.Must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":"providers/run/1/by-hand"}}}`))))
 		harness.Must(t, byHand.undoes(ctx))
@@ -280,7 +280,7 @@ func TestProviders(t *testing.T) {
 		toy.SetName("precious")
 		harness.Must(t, admin.Create(ctx, toy))
 		if err := s.undoes(ctx); err == nil || !strings.Contains(err.Error(), "precious") {
-			t.Errorf("%v", err)
+			t.Errorf("undo with an object of the provider = %v, want an error with its name", err)
 		} else {
 			t.Log(err)
 		}
@@ -291,23 +291,23 @@ func TestProviders(t *testing.T) {
 		wantProviders(ctx, t, admin, nil)
 		for _, name := range []string{"scute-cluster-api-system", "scute-toy-system"} {
 			if err := admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-				t.Errorf("namespace %s: %v", name, err)
+				t.Errorf("Get of namespace %s = %v, want not found", name, err)
 			}
 		}
 		crd := &metav1.PartialObjectMetadata{}
 		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 		if err := admin.Get(ctx, client.ObjectKey{Name: "toyclusters.infrastructure.cluster.x-k8s.io"}, crd); !apierrors.IsNotFound(err) {
-			t.Errorf("the definition of ToyCluster: %v", err)
+			t.Errorf("Get of the definition of ToyCluster = %v, want not found", err)
 		}
 		if err := admin.Get(ctx, client.ObjectKey{Name: "clusters.cluster.x-k8s.io"}, crd); err != nil {
-			t.Errorf("the definition of Cluster, which was there before: %v", err)
+			t.Errorf("Get of the earlier definition of Cluster = %v, want nil", err)
 		}
 		harness.Must(t, s.undoes(ctx))
 	})
 }
 
-// TestProvidersWithCertManager has clusterctl install cert-manager from a local repository, and a provider that the API
-// server refuses.
+// TestProvidersWithCertManager installs cert-manager with clusterctl from a local repository, and a provider that the
+// API server refuses.
 func TestProvidersWithCertManager(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"plain"}, Bare: true}).Side("plain")
@@ -330,16 +330,16 @@ func TestProvidersWithCertManager(t *testing.T) {
 	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})
 	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "cert-manager"}, &corev1.Namespace{}))
 
-	// The Secret's data is not base64, and the refusal quotes it.
+	// The Secret's data is not base64, and the API server's error quotes it.
 	harness.Must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(toyToken)}}))
 	bad := &step{t: t, kind: kind, namespace: "default", name: "bad", with: map[string]any{
 		"infrastructure": []string{"toy:v1.14.0"}, "config": config, "wait": false, "skipCertManager": true, "variablesFrom": map[string]any{"secretRef": map[string]any{"name": "toy"}},
 	}}
-	const waits = 2 * time.Minute // clusterctl waits longer in all when it tries again what was refused
+	const waits = 2 * time.Minute // clusterctl waits longer if it retries what was refused
 	started := time.Now()
 	err = bad.run(ctx)
 	if !task.IsFinal(err) || !strings.Contains(err.Error(), "Secret") || strings.Contains(err.Error(), toyToken) || time.Since(started) > waits {
-		t.Errorf("after %s: %v", time.Since(started).Round(time.Second), err)
+		t.Errorf("after %s: %v; want an early error without the Secret's value", time.Since(started).Round(time.Second), err)
 	}
 	t.Log(err)
 	harness.Must(t, bad.undoes(ctx))
@@ -386,7 +386,7 @@ func wantProviders(ctx context.Context, t *testing.T, c client.Client, want map[
 	}
 	for name, version := range want {
 		if have[name] != version {
-			t.Errorf("provider %s is there in version %q, want %s", name, have[name], version)
+			t.Errorf("version of provider %s = %q, want %s", name, have[name], version)
 		}
 	}
 }

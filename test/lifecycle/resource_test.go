@@ -24,7 +24,7 @@ import (
 	"scute.dev/workflow/tasks/move"
 )
 
-// startDaemon runs scuted it beside the blue side.
+// startDaemon runs scuted on the blue side.
 func startDaemon(ctx context.Context, t *testing.T) {
 	t.Helper()
 	root, err := assets.Root()
@@ -41,7 +41,8 @@ func startDaemon(ctx context.Context, t *testing.T) {
 	harness.Daemon(t, in, scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: filepath.Join(bin, "scuted")})
 }
 
-// TestMoveByResource drives the kind as the daemon does: by a Move resource, in the name of the run's ServiceAccount.
+// TestMoveByResource tests the task kind with a Move resource, as in the daemon, with the permissions of the run's
+// ServiceAccount.
 func TestMoveByResource(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	const namespace = "resource"
@@ -60,7 +61,7 @@ func TestMoveByResource(t *testing.T) {
 		"clusters": []string{"r"}, "to": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "green"}},
 	}}
 	if err := s.run(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "moves.scute.dev") {
-		t.Errorf("without a permission: %v", err)
+		t.Errorf("run without a permission = %v, want a final error", err)
 	}
 	harness.Must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"scute.dev"}, Resources: []string{"moves"}, Verbs: []string{"get", "create", "patch"}},
@@ -73,11 +74,11 @@ func TestMoveByResource(t *testing.T) {
 	harness.Allowed(ctx, t, admin, "system:serviceaccount:"+namespace+":runner",
 		authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Group: "scute.dev", Resource: "moves"})
 
-	// The process dies as soon as the Move is made; the undo rolls it back.
+	// The attempt is interrupted as soon as the Move exists. The undo rolls it back.
 	dying, die := context.WithCancel(ctx)
 	s.progress = func(string) { die() }
 	if err := s.run(dying); err == nil {
-		t.Fatal("it did not end in the middle")
+		t.Fatal("the attempt was not interrupted")
 	}
 	die()
 	s.progress = nil
@@ -85,11 +86,11 @@ func TestMoveByResource(t *testing.T) {
 	harness.Must(t, blue().WaitAvailable(ctx, namespace, "r"))
 	harness.Must(t, s.undoes(ctx))
 
-	// The next attempt makes another Move, dies as well, and the one after that follows the same Move to its end.
+	// The next attempt creates another Move and is interrupted too. The one after it waits for the same Move.
 	dying, die = context.WithCancel(ctx)
 	s.progress = func(string) { die() }
 	if err := s.run(dying); err == nil {
-		t.Fatal("it did not end in the middle")
+		t.Fatal("the attempt was not interrupted")
 	}
 	die()
 	s.progress = nil
@@ -98,12 +99,12 @@ func TestMoveByResource(t *testing.T) {
 	var out struct{ Move string }
 	harness.Must(t, json.Unmarshal(s.output, &out))
 	if !strings.HasPrefix(out.Move, "run-pivot-") || !strings.HasSuffix(out.Move, "-2") {
-		t.Errorf("the Move is %s", out.Move)
+		t.Errorf("name of the Move = %s, want the second one of the run", out.Move)
 	}
 	harness.Must(t, green.WaitAvailable(ctx, namespace, "r"))
 	harness.Must(t, blue().WaitGone(ctx, namespace, "r"))
-	harness.Must(t, s.run(ctx)) // done is done
+	harness.Must(t, s.run(ctx)) // finished already
 	if err := s.undoes(ctx); !task.IsFinal(err) {
-		t.Errorf("undo of a finished move: %v", err)
+		t.Errorf("undo of a finished move = %v, want a final error", err)
 	}
 }

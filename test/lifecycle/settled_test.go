@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow/tasks/wait"
 )
 
-// TestSettled: what waits until a cluster is settled believes no status of before the change, whatever object of the cluster
-// it asks and however quickly it does. The machines are listed the moment that the wait ends.
+// TestSettled checks that a task that waits until a cluster is settled ignores statuses from before the change,
+// whichever object of the cluster it reads and however early. The machines are listed as soon as the wait ends.
 func TestSettled(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	_, err := blue().CreateCluster(ctx, testbed.Cluster{Namespace: "settles", Name: "s", Workers: 2, Topology: true})
@@ -30,7 +30,7 @@ func TestSettled(t *testing.T) {
 		harness.Must(t, s.run(ctx))
 	}
 	const cluster = `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "s"}`
-	// topology applies a version and a number of workers, and waits if told so.
+	// topology applies a version and a number of workers, and waits if wait is true.
 	topology := func(version string, workers int, wait bool) {
 		t.Helper()
 		perform("apply", &apply.Kind{Clusters: clusters()}, `{"force": true, "wait": %t, "manifests": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -60,8 +60,8 @@ func TestSettled(t *testing.T) {
 	wantMachines(ctx, t, "v1.36.2", 4)
 }
 
-// TestSettledDeployment raises the version of a MachineDeployment itself: its status is made of those of its MachineSets, and
-// describes the old template for a while after it has seen the new one.
+// TestSettledDeployment changes the version of a MachineDeployment itself. Its status is computed from those of its
+// MachineSets, and describes the old template for some time after the controller has observed the new one.
 func TestSettledDeployment(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	_, err := blue().CreateCluster(ctx, testbed.Cluster{Namespace: "settles-md", Name: "s", Workers: 2, Version: "v1.36.9"})
@@ -80,18 +80,18 @@ func TestSettledDeployment(t *testing.T) {
 		list := &clusterv1.MachineList{}
 		harness.Must(t, blue().Client().List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: key.Name}))
 		if got := describe(list.Items); got != strings.Repeat(version+" ", 2) {
-			t.Fatalf("the moment after it settled at %s the workers were of %s", version, got)
+			t.Fatalf("versions of the workers just after the MachineDeployment settled at %s = %s", version, got)
 		}
 	}
 }
 
-// wantMachines looks once.
+// wantMachines checks the machines at once.
 func wantMachines(ctx context.Context, t *testing.T, version string, n int) {
 	t.Helper()
 	list := &clusterv1.MachineList{}
 	harness.Must(t, blue().Client().List(ctx, list, client.InNamespace("settles")))
 	if got := describe(list.Items); got != strings.Repeat(version+" ", n) {
-		t.Fatalf("the moment after the cluster settled its machines were of %s, want %d of %s", got, n, version)
+		t.Fatalf("versions of the machines just after the cluster settled = %s, want %d of %s", got, n, version)
 	}
 }
 

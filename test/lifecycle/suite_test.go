@@ -15,7 +15,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// bed is set once by TestMain: starting two management clusters is what costs.
+// bed is set once by TestMain, because starting two management clusters is expensive.
 var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
 func TestMain(m *testing.M) {
@@ -27,12 +27,12 @@ func TestMain(m *testing.M) {
 
 func blue() *testbed.Side { return bed.Side("blue") }
 
-// clusters opens the blue side as the run's own.
+// clusters makes the blue side the run's own cluster.
 func clusters() *access.Clusters {
 	return &access.Clusters{Own: ownConfig(blue()), Local: true}
 }
 
-// step is one step of a run as the engine holds it: what it recorded outlives an attempt.
+// step is one step of a run as the engine stores it. Its record outlives an attempt.
 type step struct {
 	t         *testing.T
 	kind      task.Kind
@@ -51,7 +51,7 @@ type step struct {
 	output   json.RawMessage
 	waits    bool                 // the attempt only waits
 	recorded func() error         // called after a record has been stored
-	progress func(message string) // called with every word of progress
+	progress func(message string) // called with every progress message
 }
 
 func (s *step) call() *task.Call {

@@ -26,7 +26,8 @@ func thing(group, version, kind, name string) *unstructured.Unstructured {
 	return u
 }
 
-// switches reads the state of everything: the switch's value as it is stored, and a * for our mark.
+// switches describes the state of all objects: the stored value of the switch, and * if the object has scute's
+// annotation.
 func switches(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	const fluxK, fluxH, eksa = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "anywhere.eks.amazonaws.com"
@@ -71,14 +72,14 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 	want := func(t *testing.T, state string) {
 		t.Helper()
 		if got := switches(ctx, t); got != state {
-			t.Errorf("it stands as\n%s, want\n%s", got, state)
+			t.Errorf("state =\n%s, want\n%s", got, state)
 		}
 	}
 	want(t, asFound)
 	t.Run("a death between the record and the pause", func(t *testing.T) {
 		s.recorded = func() error { return errDeath }
 		if err := s.run(ctx); err == nil {
-			t.Fatal("it went on")
+			t.Fatal("the attempt continued after its record failed")
 		}
 		s.recorded = nil
 		want(t, asFound)
@@ -92,7 +93,7 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		condition("True")
 		s.with.(map[string]any)["acknowledge"] = "3s"
 		if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), "at work on it") {
-			t.Errorf("%v", err)
+			t.Errorf("run = %v, want an error about an active controller", err)
 		} else {
 			t.Log(err)
 		}
@@ -107,7 +108,7 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		var out pauseOutput
 		harness.Must(t, json.Unmarshal(s.output, &out))
 		if len(out.Settled) != 7 || len(out.Acknowledged) != 0 {
-			t.Errorf("%+v", out)
+			t.Errorf("output = %+v, want 7 settled objects", out)
 		}
 	})
 	t.Run("resume, and its undo", func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 	t.Run("what is selected no more is given back as well", func(t *testing.T) {
 		p := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: "gitops", name: "patched", with: map[string]any{"kustomizations": []any{map[string]any{"name": "apps"}}, "helmReleases": []any{map[string]any{"name": "cni"}}}}
 		harness.Must(t, p.run(ctx))
-		p.with = map[string]any{"helmReleases": []any{map[string]any{"name": "cni"}}} // an operator patched the inputs
+		p.with = map[string]any{"helmReleases": []any{map[string]any{"name": "cni"}}} // an operator changed the inputs
 		harness.Must(t, p.run(ctx))
 		harness.Must(t, p.undoes(ctx))
 		want(t, asFound)

@@ -17,8 +17,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestARunStaysOnItsCluster: a local run that has begun on one cluster is continued with the kubeconfig of another one. It does nothing there, neither
-// at the start nor when the kubeconfig is changed while it is driven.
+// TestARunStaysOnItsCluster continues a local run that began on one cluster with the kubeconfig of another one. It
+// changes nothing there, neither at the start nor if the kubeconfig changes during the run.
 func TestARunStaysOnItsCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -41,7 +41,7 @@ func TestARunStaysOnItsCluster(t *testing.T) {
 		for _, name := range []string{"first", "second"} {
 			err := bed.Side("two").Client().Get(ctx, client.ObjectKey{Namespace: fleet, Name: name}, &corev1.ConfigMap{})
 			if !apierrors.IsNotFound(err) {
-				t.Errorf("%s is made on the other cluster: %v", name, err)
+				t.Errorf("%s was created on the other cluster: %v", name, err)
 			}
 		}
 	}

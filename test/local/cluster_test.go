@@ -25,12 +25,12 @@ import (
 
 const fleet = "fleet"
 
-// ctl is scutectl with the kubeconfig of an administrator and the daemon's log.
+// ctl runs scutectl with an administrator's kubeconfig and the daemon's log.
 type ctl struct {
 	program, kubeconfig, nats, dir string
 }
 
-// run calls scutectl, checks its exit status, and returns what it says.
+// run runs scutectl, checks its exit status, and returns its output.
 func (c *ctl) run(t *testing.T, want int, args ...string) (out, notes string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -56,7 +56,7 @@ func (c *ctl) write(t *testing.T, name, spec string) string {
 	return path
 }
 
-// attempts of the tasks of a run.
+// attempts returns the number of attempts of the tasks of a run.
 func (c *ctl) attempts(t *testing.T, name string) map[string]int {
 	t.Helper()
 	out, _ := c.run(t, 0, "get", "run", name, "-n", fleet, "--nats", c.nats, "-o", "json")
@@ -80,7 +80,7 @@ func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q is not in\n%s", part, text)
+			t.Errorf("%q is missing in\n%s", part, text)
 		}
 	}
 }
@@ -90,8 +90,8 @@ const needsFlag = `  tasks:
   - {name: check, kind: Wait, needs: [make], totalTimeout: 4s, with: {object: {apiVersion: v1, kind: ConfigMap, name: NAME-flag}, for: {cel: "has(object.data)"}}}
 `
 
-// scutectl makes runs in a cluster, resumes them, decides about them, and hands local ones over to it: real API server, real
-// daemon.
+// TestRunsInACluster checks that scutectl creates and resumes runs in a cluster, makes decisions about them, and hands
+// local runs over to the cluster, with a real API server and daemon.
 func TestRunsInACluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -122,7 +122,7 @@ func TestRunsInACluster(t *testing.T) {
 		_, notes = c.run(t, 0, "run", "-f", file, "--nats", c.nats)
 		contains(t, notes, "which was Aborted. Finished tasks are skipped")
 		if n := c.attempts(t, "again"); n["make"] != 1 || n["check"] != 2 {
-			t.Errorf("%v", n)
+			t.Errorf("attempts = %v, want make=1 and check=2", n)
 		}
 		_, notes = c.run(t, 2, "run", "-f", file, "--nats", c.nats)
 		contains(t, notes, "has ended: it is Succeeded. Delete it (kubectl delete workflowrun again -n fleet)")
@@ -148,7 +148,7 @@ func TestRunsInACluster(t *testing.T) {
 	})
 }
 
-// stage makes the namespace, and lets its ServiceAccount work in it.
+// stage creates the namespace, and allows its ServiceAccount to work in it.
 func stage(ctx context.Context, t *testing.T, admin client.Client) {
 	t.Helper()
 	for _, o := range []client.Object{

@@ -14,8 +14,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestRunsOfTwoFolders: the same manifest is run from one folder and then from another one, as two people or two jobs of a pipeline do. Both runs are
-// the first of their name. The second one does not take for its work what the first has made, and its rollback leaves that.
+// TestRunsOfTwoFolders runs the same manifest from one folder and then from another, as two people or two jobs of a
+// pipeline may do. Both runs are the first of their name. The second run does not treat the first one's objects as its
+// own, and its rollback keeps them.
 func TestRunsOfTwoFolders(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -43,6 +44,6 @@ func TestRunsOfTwoFolders(t *testing.T) {
 	_, notes := second.run(t, 1, "run", "-f", second.write(t, "deploy", tasks), "--local")
 	contains(t, notes, "RolledBack")
 	if after := made(); after.UID != before.UID || after.DeletionTimestamp != nil {
-		t.Errorf("it was made again: %s, was %s", after.UID, before.UID)
+		t.Errorf("the ConfigMap was recreated: UID %s, was %s", after.UID, before.UID)
 	}
 }

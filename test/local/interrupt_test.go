@@ -27,8 +27,8 @@ spec:
     with: {command: [sh, -c, 'trap "echo TERM > ended; exit 9" TERM; echo $$ > pid; while test ! -e ready; do sleep 0.05; done']}
 `
 
-// Ctrl-C, SIGTERM and the end of the terminal end the commands that are in flight, by SIGTERM, and then the process, with
-// status 130 and the way to continue. The same command resumes.
+// TestAnInterruptedRunIsResumed checks that Ctrl-C, SIGTERM and SIGHUP stop the running commands with SIGTERM and then
+// the process, with status 130 and a message with the command to continue. The same command resumes the run.
 func TestAnInterruptedRunIsResumed(t *testing.T) {
 	program := plainCtl(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -41,27 +41,27 @@ func TestAnInterruptedRunIsResumed(t *testing.T) {
 			check(t, cmd.Start())
 			w.second(t, cmd)
 			check(t, cmd.Process.Signal(signal))
-			if signal == syscall.SIGHUP { // as a terminal that is closed does
+			if signal == syscall.SIGHUP { // as a closed terminal does
 				check(t, cmd.Process.Signal(signal))
 			}
 			var exit *exec.ExitError
 			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
-				t.Fatalf("%v\n%s", err, out.String())
+				t.Fatalf("%v, want exit status 130\n%s", err, out.String())
 			}
 			contains(t, out.String(), "interrupted: run default/story/1 can be resumed: `scutectl resume run story --local`")
 			if said := w.lines(t, "ended"); len(said) != 1 || said[0] != "TERM" {
-				t.Errorf("the command was told %q", said)
+				t.Errorf("the command received %q, want TERM", said)
 			}
 			check(t, os.WriteFile(filepath.Join(w.dir, "ready"), nil, 0o644))
 			w.run(t, "")
 			if r := w.report(t); r.Phase != v1alpha1.RunSucceeded || len(w.lines(t, "ran")) != 1 {
-				t.Errorf("%+v", r)
+				t.Errorf("report = %+v, want a successful run that ran once", r)
 			}
 		})
 	}
 }
 
-// A reader of the output that goes away, such as head, does not end a run.
+// TestAClosedPipeDoesNotEndARun checks that a run continues when a reader of its output, such as head, exits.
 func TestAClosedPipeDoesNotEndARun(t *testing.T) {
 	w := newWorld(t, slow)
 	cmd := exec.Command(plainCtl(t), "run", "-f", "story.yaml", "--local", "-o", "json")
@@ -78,7 +78,7 @@ func TestAClosedPipeDoesNotEndARun(t *testing.T) {
 		t.Error(err)
 	}
 	if r := w.report(t); r.Phase != v1alpha1.RunSucceeded {
-		t.Errorf("%+v", r)
+		t.Errorf("report = %+v, want a successful run", r)
 	}
 }
 
@@ -93,7 +93,7 @@ func (w *world) second(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// plainCtl is scutectl itself: faultctl takes no signals.
+// plainCtl returns the path of the real scutectl, because faultctl does not handle signals.
 func plainCtl(t *testing.T) string {
 	t.Helper()
 	bin, err := assets.Build(t.Context(), os.Stderr, assets.Ctl)

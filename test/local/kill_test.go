@@ -17,9 +17,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Every command leaves a line with its key in the file ran: before it does its work, and "undo KEY" when it is undone.
-// flaky fails at its first attempt; broken always does, and a branch is there for that; last fails for good in the story
-// that is rolled back.
+// story is a manifest. Every command writes a line with its key to the file ran: before its work, and "undo KEY" when
+// it is undone. flaky fails at its first attempt. broken always fails, and a branch handles this. last fails
+// permanently in the story that is rolled back.
 const story = `
 apiVersion: scute.dev/v1alpha1
 kind: WorkflowRun
@@ -63,10 +63,11 @@ func TestAKillAtEveryCommitChangesNothingOfTheEnd(t *testing.T) {
 			calm.run(t, "")
 			want := calm.report(t)
 			if want.Phase != c.phase {
-				t.Fatalf("undisturbed it is %s, not %s", want.Phase, c.phase)
+				t.Fatalf("phase without kills = %s, want %s", want.Phase, c.phase)
 			}
 			for _, when := range []string{"before", "after"} {
-				// How many commits a run has is a matter of what ends at the same moment: until one gets through.
+				// The number of commits varies, because tasks may end at the same moment. Repeat until a run is not
+				// killed.
 				deaths := 0
 				for ; ; deaths++ {
 					fault := fmt.Sprintf("%s:%d", when, deaths+1)
@@ -83,29 +84,31 @@ func TestAKillAtEveryCommitChangesNothingOfTheEnd(t *testing.T) {
 					}
 				}
 				if least := calm.commits(t) / 2; deaths < least {
-					t.Errorf("%s: killed %d times only, fewer than %d", when, deaths, least)
+					t.Errorf("%s: killed %d times, want at least %d", when, deaths, least)
 				}
-				t.Logf("%s, %s: killed at each of %d commits; %s each time", c.name, when, deaths, c.phase)
+				t.Logf("%s, %s: killed at each of %d commits; phase %s each time", c.name, when, deaths, c.phase)
 			}
 		})
 	}
 }
 
-// A run gets on even if every process that takes it up is killed at its fifth commit.
+// TestARunGetsToItsEndAlthoughEveryProcessIsKilled checks that a run completes even if every process is killed after a
+// few commits.
 func TestARunGetsToItsEndAlthoughEveryProcessIsKilled(t *testing.T) {
 	manifest := fmt.Sprintf(story, "Abort", "true")
 	calm := newWorld(t, manifest)
 	calm.run(t, "")
 	w := newWorld(t, manifest)
 	deaths := 0
-	// Each life gets further than the one before it: a step whose process ends three times in a row fails for good.
+	// Each process gets further than the one before it, because a step whose process ends three times in a row fails
+	// permanently.
 	for w.run(t, fmt.Sprintf("after:%d", 5+2*deaths)) {
 		deaths++
 		if w.report(t).Phase == v1alpha1.RunSucceeded {
-			break // killed right after it had ended: the same command would begin the next run
+			break // killed right after its end: the same command would begin the next run
 		}
 		if deaths > 50 {
-			t.Fatal("it does not get on")
+			t.Fatal("the run makes no progress")
 		}
 	}
 	w.same(t, "killed in each life", calm.report(t))
@@ -124,7 +127,7 @@ func newWorld(t *testing.T, manifest string) *world {
 	return w
 }
 
-// run takes the run up, and says whether the process was killed.
+// run starts or resumes the run, and reports whether the process was killed.
 func (w *world) run(t *testing.T, fault string) (killed bool) {
 	t.Helper()
 	cmd := exec.Command(faultctl(t), "run", "-f", "story.yaml", "--local")
@@ -158,21 +161,21 @@ func (w *world) lines(t *testing.T, file string) []string {
 	return strings.Fields(strings.ReplaceAll(string(data), "undo ", "undo:"))
 }
 
-// same holds the end against that of a run that nobody disturbed: all but times and the number of attempts.
+// same compares the result with that of an undisturbed run, except times and the number of attempts.
 func (w *world) same(t *testing.T, fault string, want report) {
 	t.Helper()
 	if diff := cmp.Diff(want, w.report(t)); diff != "" {
-		t.Fatalf("%s: another end (-undisturbed +killed):\n%s", fault, diff)
+		t.Fatalf("%s: the result differs (-undisturbed +killed):\n%s", fault, diff)
 	}
 }
 
-// once says that nothing ran again whose success was in the log when the process died.
+// once checks that no step ran again whose success was in the log when the process was killed.
 func (w *world) once(t *testing.T, fault string, done map[string]int) {
 	t.Helper()
 	ran := count(w.lines(t, "ran"))
 	for _, key := range slices.Sorted(maps.Keys(done)) {
 		if ran[key] != done[key] {
-			t.Errorf("%s: %s had succeeded after %d runs and ran %d times in all", fault, key, done[key], ran[key])
+			t.Errorf("%s: %s had succeeded after %d runs, but ran %d times in all", fault, key, done[key], ran[key])
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const id = "default/story/1"
 
-// report is how a run ended.
+// report is the result of a run.
 type report struct {
 	Phase v1alpha1.RunPhase
 	Tasks []ended
@@ -54,7 +54,7 @@ func (w *world) report(t *testing.T) report {
 	return r
 }
 
-// succeeded are the keys of the steps whose success is in the log, and how often each has run by now.
+// succeeded returns the keys of the steps whose success is in the log, and how often each has run so far.
 func (w *world) succeeded(t *testing.T) map[string]int {
 	t.Helper()
 	ran := count(w.lines(t, "ran"))
@@ -84,7 +84,7 @@ func (w *world) succeeded(t *testing.T) map[string]int {
 	return done
 }
 
-// successOf is the key of a step that a fact says has succeeded, or has been undone.
+// successOf returns the key of a step that succeeded or was undone according to an event.
 func successOf(origin string, fact workflow.Event) string {
 	key := func(name, step string) string {
 		return (&task.Call{Run: id, Origin: origin, Task: name, Step: step}).Key()
@@ -115,7 +115,7 @@ func (w *world) read(t *testing.T, fn func(context.Context, *eventlog.Log)) {
 	fn(ctx, log)
 }
 
-// faultctl is built once.
+// faultctl builds faultctl once and returns its path.
 func faultctl(t *testing.T) string {
 	t.Helper()
 	path, err := build()

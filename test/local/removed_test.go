@@ -18,7 +18,8 @@ spec:
   - {name: next, kind: Exec, needs: [clean], with: {command: [touch, next]}}
 `
 
-// A run whose log is removed in the middle ends with an error that says so, and begins nothing more.
+// TestARunWhoseLogIsRemovedFails checks that a run whose log is removed while it runs fails with an error about this,
+// and begins nothing more.
 func TestARunWhoseLogIsRemovedFails(t *testing.T) {
 	w := newWorld(t, removes)
 	cmd := exec.Command(plainCtl(t), "run", "-f", "story.yaml", "--local", "--log", "log")
@@ -26,10 +27,10 @@ func TestARunWhoseLogIsRemovedFails(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v, want exit status 1\n%s", err, out)
 	}
 	contains(t, string(out), "was removed or replaced while the log was open: what has happened since is not recorded")
 	if _, err := os.Stat(filepath.Join(w.dir, "next")); err == nil {
-		t.Error("a task began that is recorded nowhere")
+		t.Error("a task began although it could not be recorded")
 	}
 }

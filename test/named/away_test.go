@@ -14,7 +14,8 @@ import (
 	"scute.dev/test/inmemory"
 )
 
-// TestMovedAway: a run makes a cluster and moves it away, fails, and is resumed. The cluster is not made again where it was.
+// TestMovedAway checks a run that creates a cluster, moves it away, fails, and is resumed. The cluster is not recreated
+// at the source.
 func TestMovedAway(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	blue, green := shared.blue, shared.green
@@ -38,7 +39,7 @@ spec:
 	harness.Must(t, os.WriteFile(filepath.Join(folder, "flag"), nil, 0o600))
 	s.run(ctx, 0)
 	if exists(blue, "away", "a")(ctx) {
-		t.Error("the cluster is made again on the side that it was moved from: both sides act on its machines")
+		t.Error("the cluster was recreated at the source, so both sides manage its machines")
 	}
 	s.checkOnce(ctx, "make move check", "check")
 	harness.Must(t, green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "away", Name: "a"}}))

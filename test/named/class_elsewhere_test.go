@@ -19,7 +19,7 @@ import (
 	"scute.dev/test/harness"
 )
 
-// smallClass is a ClusterClass with one of its templates, and one Cluster that is none of the tests.
+// smallClass is a ClusterClass with a template, and an unrelated Cluster.
 const smallClass = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: DevClusterTemplate
 metadata: {name: small, namespace: NAMESPACE}
@@ -45,8 +45,9 @@ spec:
     machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: small}}
 `
 
-// TestAClassThatAnotherNamespaceUses: a Cluster of another namespace begins to use the ClusterClass that a run has made. Neither the rollback of the
-// run takes the class or its templates away, nor the deletion of a cluster of the namespace by a user who may not see that Cluster.
+// TestAClassThatAnotherNamespaceUses checks a run's ClusterClass that a Cluster of another namespace starts to use.
+// Neither a rollback of the run nor the deletion of a cluster by a user who may not read that Cluster deletes the class
+// or its templates.
 func TestAClassThatAnotherNamespaceUses(t *testing.T) {
 	ctx := harness.Deadline(t, 2*time.Minute)
 	side := shared.blue
@@ -71,7 +72,7 @@ func TestAClassThatAnotherNamespaceUses(t *testing.T) {
 			err := side.Client().Get(ctx, client.ObjectKeyFromObject(o), o)
 			harness.Must(t, client.IgnoreNotFound(err))
 			if got := err == nil && o.GetDeletionTimestamp() == nil; got != want {
-				t.Errorf("%s %s is there: %t", o.GetKind(), o.GetName(), got)
+				t.Errorf("%s %s exists: %t", o.GetKind(), o.GetName(), got)
 			}
 		}
 	}
@@ -106,7 +107,7 @@ spec:
 	harness.Must(t, os.WriteFile(path("fail"), nil, 0o600))
 	s.end(ctx, p, 1)
 	if !strings.Contains(s.said(), "RollbackFailed") || !strings.Contains(s.said(), "class-here/small stay too, for the Clusters that use it") {
-		t.Errorf("the run ended otherwise:\n%s", s.said())
+		t.Errorf("want a failed rollback that names the class:\n%s", s.said())
 	}
 	there(true)
 
@@ -124,7 +125,7 @@ spec:
 	for _, stays := range []bool{true, false} {
 		if !stays {
 			harness.Must(t, side.Client().Delete(ctx, user))
-			// It is paused: nobody else does.
+			// No controller does, because it is paused.
 			harness.Must(t, client.IgnoreNotFound(side.Client().Patch(ctx, user, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))))
 			harness.Await(ctx, t, "the class may be deleted", func() string {
 				if err := side.Client().Delete(ctx, class, client.DryRunAll); err != nil {
@@ -139,7 +140,7 @@ spec:
 		s.run(ctx, 0)
 		there(stays)
 		if stays && !strings.Contains(s.said(), "keeping ClusterClass "+namespace+"/small with its templates: Clusters of namespaces that cannot be listed may use it") {
-			t.Errorf("it does not say why the class stays:\n%s", s.said())
+			t.Errorf("output lacks the reason why the class stays:\n%s", s.said())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// classed is a template as those of clusterctl are: it has the ClusterClass too.
+// classed is a template like those of clusterctl, which also contain the ClusterClass.
 const classed = `apiVersion: cluster.x-k8s.io/v1beta2
 kind: ClusterClass
 metadata: {name: in-memory}
@@ -35,8 +35,8 @@ kind: Cluster
 metadata: {name: "${CLUSTER_NAME}"}
 `
 
-// TestAClassThatAnotherClusterUses: of two Clusters of one ClusterClass one is deleted. The class and its templates stay as long as the other one uses
-// them, and go with that.
+// TestAClassThatAnotherClusterUses deletes one of two Clusters of a ClusterClass. The class and its templates stay
+// until the other one is deleted too.
 func TestAClassThatAnotherClusterUses(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	side := shared.blue
@@ -57,7 +57,7 @@ func TestAClassThatAnotherClusterUses(t *testing.T) {
 			err := side.Client().Get(ctx, client.ObjectKeyFromObject(o), o)
 			harness.Must(t, client.IgnoreNotFound(err))
 			if (err == nil) != want {
-				t.Errorf("%s %s is there: %t", o.GetKind(), o.GetName(), err == nil)
+				t.Errorf("%s %s exists: %t", o.GetKind(), o.GetName(), err == nil)
 			}
 		}
 	}

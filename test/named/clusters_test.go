@@ -15,14 +15,14 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// exists says whether a side has the cluster.
+// exists returns a function that reports whether a side has the cluster.
 func exists(side *testbed.Side, namespace, name string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		return side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &clusterv1.Cluster{}) == nil
 	}
 }
 
-// goes says whether the cluster is on its way out.
+// goes returns a function that reports whether the cluster is being deleted.
 func goes(side *testbed.Side, namespace, name string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		c := &clusterv1.Cluster{}
@@ -31,7 +31,8 @@ func goes(side *testbed.Side, namespace, name string) func(context.Context) bool
 	}
 }
 
-// rolls says whether machines of the control plane are being replaced by such of a version.
+// rolls returns a function that reports whether the control plane's machines are being replaced with machines of a
+// version.
 func rolls(side *testbed.Side, namespace, name, version string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		cp := &controlplanev1.KubeadmControlPlane{}
@@ -43,7 +44,7 @@ func rolls(side *testbed.Side, namespace, name, version string) func(context.Con
 	}
 }
 
-// versions are those of the machines.
+// versions returns the versions of the machines.
 func versions(ctx context.Context, side *testbed.Side, namespace, name string) (all []string) {
 	list := &clusterv1.MachineList{}
 	if err := side.Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
@@ -55,7 +56,7 @@ func versions(ctx context.Context, side *testbed.Side, namespace, name string) (
 	return all
 }
 
-// written is the version in a ConfigMap of the in-memory provider.
+// written returns the version in a ConfigMap of the in-memory provider.
 func written(ctx context.Context, t *testing.T, c client.Client, name string) string {
 	t.Helper()
 	m := &corev1.ConfigMap{}
@@ -63,7 +64,7 @@ func written(ctx context.Context, t *testing.T, c client.Client, name string) st
 	return m.Data["version"]
 }
 
-// left are the kinds of objects of a cluster that a side still has.
+// left returns the kinds of objects of a cluster that a side still has.
 func left(ctx context.Context, t *testing.T, side *testbed.Side, namespace string) (kinds []string) {
 	t.Helper()
 	for _, list := range []client.ObjectList{&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &controlplanev1.KubeadmControlPlaneList{}, &clusterv1.MachineDeploymentList{}} {

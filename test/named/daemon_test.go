@@ -26,8 +26,8 @@ const (
 	account = "runs"
 )
 
-// TestDaemon has the real daemon run named workflows in the name of a ServiceAccount that may work in its own namespace and
-// nowhere else. Templates and kubeconfigs come from that namespace.
+// TestDaemon runs named workflows in the real daemon with a ServiceAccount that has permissions only in its own
+// namespace. Templates and kubeconfigs come from that namespace.
 func TestDaemon(t *testing.T) {
 	ctx := harness.Deadline(t, 20*time.Minute)
 	programs, err := scuted.Build(ctx, os.Stderr)
@@ -110,29 +110,29 @@ tasks:
 		secret := &corev1.Secret{}
 		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-access"}, secret))
 		if len(secret.Data["value"]) == 0 {
-			t.Error("the kubeconfig was not kept")
+			t.Error("the Secret has no kubeconfig")
 		}
 		request(t, "workload-upgrade", params("w"))
 		killWhen(t, rolls(shared.blue, served, "w", newer))
 		rests(t, "workload-upgrade")
 		for _, v := range versions(ctx, shared.blue, served, "w") {
 			if v != newer {
-				t.Errorf("a machine has version %s", v)
+				t.Errorf("a machine has version %s, want the newer one", v)
 			}
 		}
 		applied := &corev1.ConfigMap{}
 		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-applied"}, applied))
 		if !strings.Contains(applied.Data["cluster.yaml"], "version: "+newer) {
-			t.Errorf("the configuration is\n%s", applied.Data["cluster.yaml"])
+			t.Errorf("configuration without the newer version:\n%s", applied.Data["cluster.yaml"])
 		}
 		request(t, "workload-delete", params("w"))
 		killWhen(t, goes(shared.blue, served, "w"))
 		rests(t, "workload-delete")
 		if kinds := left(ctx, t, shared.blue, served); len(kinds) > 0 {
-			t.Errorf("left: %v", kinds)
+			t.Errorf("objects remain: %v", kinds)
 		}
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
-			t.Errorf("the kubeconfig of the deleted cluster is still there: %v", err)
+			t.Errorf("Get of the deleted cluster's kubeconfig = %v, want not found", err)
 		}
 	})
 	t.Run("management-create", func(t *testing.T) {
@@ -149,12 +149,12 @@ tasks:
 		})
 		harness.Must(t, err)
 	})
-	// Other tests delete a management cluster that green represents, and it must have no other clusters then.
+	// Other tests delete a management cluster for which green is used. It must have no other clusters then.
 	harness.Must(t, client.IgnoreNotFound(shared.green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "m"}})))
 	harness.Must(t, shared.green.WaitGone(ctx, served, "m"))
 }
 
-// stage makes the namespace on blue with what the runs need: an account, the template, and the way to green.
+// stage creates the namespace on blue with what the runs need: an account, the template, and the kubeconfig of green.
 func stage(ctx context.Context, t *testing.T) {
 	t.Helper()
 	kubeconfig, err := shared.green.Kubeconfig()

@@ -17,7 +17,7 @@ import (
 	"scute.dev/test/harness"
 )
 
-// TestByHand: somebody else has scaled, upgraded, or made again the cluster that a workflow is about.
+// TestByHand checks workflows for a cluster that a user has scaled, upgraded or recreated meanwhile.
 func TestByHand(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	side := shared.blue
@@ -35,11 +35,11 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 	t.Run("upgraded without numbers", func(t *testing.T) {
 		md := &clusterv1.MachineDeployment{}
 		harness.Must(t, side.Client().Get(ctx, client.ObjectKey{Namespace: "hands", Name: "h-md-0"}, md))
-		md.Spec.Replicas = new(int32(2)) // by hand
+		md.Spec.Replicas = new(int32(2)) // as a user does
 		harness.Must(t, side.Client().Update(ctx, md))
 		newSession(t, "workload-upgrade", params(newer, "")).run(ctx, 0)
 		if got := versions(ctx, side, "hands", "h"); !slices.Equal(got, []string{newer, newer, newer, newer, newer}) {
-			t.Errorf("the machines have %v: the upgrade has scaled the cluster", got)
+			t.Errorf("versions of the machines = %v, want five new ones: the upgrade scaled the cluster", got)
 		}
 	})
 
@@ -47,22 +47,22 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 		s := newSession(t, "workload-upgrade", params(older, counts))
 		s.run(ctx, 1)
 		if !strings.Contains(s.said(), "has version "+newer+" already: Kubernetes is not downgraded") {
-			t.Errorf("a downgrade says\n%s", s.said())
+			t.Errorf("output of a downgrade lacks the reason:\n%s", s.said())
 		}
-		again := newSession(t, "workload-create", params(newer, counts)) // whose version is the older one
+		again := newSession(t, "workload-create", params(newer, counts)) // with the older version
 		again.run(ctx, 1)
 		if !strings.Contains(again.said(), "not downgraded to "+older+": set params.cluster.version") {
-			t.Errorf("another creation says\n%s", again.said())
+			t.Errorf("output of another creation lacks the reason:\n%s", again.said())
 		}
 		cp := &controlplanev1.KubeadmControlPlane{}
 		harness.Must(t, side.Client().Get(ctx, client.ObjectKey{Namespace: "hands", Name: "h-control-plane"}, cp))
 		if cp.Spec.Version != newer {
-			t.Errorf("the control plane is brought to %s", cp.Spec.Version)
+			t.Errorf("version of the control plane = %s, want the newer one", cp.Spec.Version)
 		}
 		workload, err := shared.bed.Workload("hands", "h").Client(ctx)
 		harness.Must(t, err)
 		if v := written(ctx, t, workload, "in-memory-network"); v != newer {
-			t.Errorf("the network is brought to %s", v)
+			t.Errorf("version of the network = %s, want the newer one", v)
 		}
 	})
 
@@ -74,19 +74,19 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 		before := madeOf(ctx, t, "hands")
 		s.run(ctx, 1)
 		if !strings.Contains(s.said(), "another Cluster hands/h") {
-			t.Errorf("the deletion says\n%s", s.said())
+			t.Errorf("output of the deletion lacks the other Cluster:\n%s", s.said())
 		}
 		if after := madeOf(ctx, t, "hands"); !maps.Equal(before, after) {
-			t.Errorf("it has touched the other cluster:\n%v\n%v", before, after)
+			t.Errorf("the deletion changed the other cluster:\nbefore %v\nafter %v", before, after)
 		}
 		newSession(t, "workload-delete", params(newer, counts)).run(ctx, 0)
 		if kinds := left(ctx, t, side, "hands"); len(kinds) > 0 {
-			t.Errorf("left: %v", kinds)
+			t.Errorf("objects remain: %v", kinds)
 		}
 	})
 }
 
-// madeOf are the objects that the cluster h is made of, which are not being deleted.
+// madeOf returns the UIDs of the objects of the cluster h that are not being deleted.
 func madeOf(ctx context.Context, t *testing.T, namespace string) map[string]types.UID {
 	t.Helper()
 	found := make(map[string]types.UID)

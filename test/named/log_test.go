@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// facts reads all facts about the run.
+// facts returns all events of the run.
 func (s *session) facts(ctx context.Context) []workflow.Event {
 	s.t.Helper()
 	log, err := embedded.Open(ctx, embedded.Options{Dir: s.log()})
@@ -41,8 +41,8 @@ func (s *session) facts(ctx context.Context) []workflow.Event {
 	return facts
 }
 
-// checkOnce: every task of the list has succeeded, in this order, once, and none was started after it had; the one that a
-// kill hit and the one that failed have been started again.
+// checkOnce checks that every task of the list succeeded once, in this order, and was not started again afterwards, and
+// that only the tasks in again were started more than once.
 func (s *session) checkOnce(ctx context.Context, tasks, again string) {
 	s.t.Helper()
 	done := map[string]bool{}
@@ -73,7 +73,7 @@ func (s *session) checkOnce(ctx context.Context, tasks, again string) {
 	}
 }
 
-// checkSecrets: the log of a run holds references, no kubeconfig.
+// checkSecrets checks that the log of a run contains no kubeconfig.
 func (s *session) checkSecrets(ctx context.Context) {
 	s.t.Helper()
 	for _, fact := range s.facts(ctx) {

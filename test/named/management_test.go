@@ -16,8 +16,8 @@ import (
 )
 
 // TestManagement creates, upgrades and deletes a management cluster. Blue is the bootstrap cluster. The clusters of the
-// in-memory cloud cannot host Cluster API: what represents the API server of the new management cluster is green, to which
-// the cluster's objects are moved, and whose controllers then replace and delete the machines.
+// in-memory cloud cannot run Cluster API, so green is used as the API server of the new management cluster: the
+// cluster's objects are moved to green, and its controllers replace and delete the machines.
 func TestManagement(t *testing.T) {
 	ctx := harness.Deadline(t, 20*time.Minute)
 	blue, green := shared.blue, shared.green
@@ -42,7 +42,7 @@ writeConfig: {file: CONFIG}
 		s := newSession(t, "management-create", params)
 		harness.Must(t, green.StopControllers())
 		s.killWhen(ctx, "the cluster is being made", exists(blue, "fleet", "m"))
-		s.run(ctx, 1) // the controllers of the new management cluster are not at work
+		s.run(ctx, 1) // the controllers of the new management cluster do not run
 		mark := shared.bed.Cloud().Mark()
 		harness.Must(t, green.StartControllers(ctx))
 		s.run(ctx, 0)
@@ -128,7 +128,7 @@ writeConfig: {file: CONFIG}
 			"pre-delete install-bootstrap-components delete-cluster")
 		for _, side := range []string{"blue", "green"} {
 			if kinds := left(ctx, t, shared.bed.Side(side), "fleet"); len(kinds) > 0 {
-				t.Errorf("left on %s: %v", side, kinds)
+				t.Errorf("objects remain on %s: %v", side, kinds)
 			}
 		}
 	})

@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestRollback creates a management cluster whose configuration cannot be installed, long after the pivot: all of it is
-// undone, in reverse order. The process is killed in the middle of the pivot, and once more in the middle of the rollback.
+// TestRollback creates a management cluster whose configuration cannot be installed, long after the pivot. Everything
+// is undone in reverse order. The process is killed once during the pivot, and once during the rollback.
 func TestRollback(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	blue, green := shared.blue, shared.green
@@ -42,7 +42,7 @@ configuration:
 	s.killWhen(ctx, "the cluster is being deleted again", goes(blue, "undo", "u"))
 	s.run(ctx, 1)
 	if !strings.Contains(s.said(), "phase: RolledBack") {
-		t.Fatalf("the run ended otherwise:\n%s", s.said())
+		t.Fatalf("want a run that is rolled back:\n%s", s.said())
 	}
 	var undone []string
 	for _, fact := range s.facts(ctx) {
@@ -53,22 +53,22 @@ configuration:
 	want := strings.Fields(`install-cluster-configuration pivot-to-management install-management-components install-networking
 		create-management-cluster install-bootstrap-components create-bootstrap-cluster pre-create`)
 	if !inOrder(undone, want[:6]) {
-		t.Errorf("undone: %v, want in this order %v", undone, want)
+		t.Errorf("undone = %v, want in this order %v", undone, want)
 	}
 	told, err := os.ReadFile(filepath.Join(s.log(), "run", "failures"))
 	harness.Must(t, err)
 	if !strings.Contains(string(told), "u install-cluster-configuration ") {
-		t.Errorf("the handler of failures was told: %s", told)
+		t.Errorf("input of the failure handler = %s, want the failed task", told)
 	}
 	for _, side := range []*testbed.Side{blue, green} {
 		if kinds := left(ctx, t, side, "undo"); len(kinds) > 0 {
-			t.Errorf("left on %s: %v", side.Name(), kinds)
+			t.Errorf("objects remain on %s: %v", side.Name(), kinds)
 		}
 		for _, name := range []string{"in-memory-components", "in-memory-network"} {
 			m := &corev1.ConfigMap{}
 			err := side.Client().Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: name}, m)
 			if err == nil && m.Data["version"] == "7" || err != nil && !apierrors.IsNotFound(err) {
-				t.Errorf("%s on %s: %v, %v", name, side.Name(), m.Data, err)
+				t.Errorf("Get of %s on %s: %v, %v; want not found or an older version", name, side.Name(), m.Data, err)
 			}
 		}
 	}
@@ -76,12 +76,12 @@ configuration:
 	harness.Must(t, err)
 	for key := range snapshot {
 		if strings.Contains(key, "undo/u") {
-			t.Errorf("left in the cloud: %s", key)
+			t.Errorf("%s remains in the cloud", key)
 		}
 	}
 }
 
-// inOrder says that all of want stand in list, in this order.
+// inOrder reports whether list contains all of want, in this order.
 func inOrder(list, want []string) bool {
 	at := -1
 	for _, w := range want {

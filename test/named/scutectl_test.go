@@ -23,8 +23,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestScutectl is what an operator does without any program of his own: scutectl run --local, and the provider that is made
-// of manifests in files. Green represents the API server of the management cluster, as in TestManagement.
+// TestScutectl runs workflows as an operator does without own programs: with scutectl run --local and the provider that
+// uses manifests in files. Green is used as the API server of the management cluster, as in TestManagement.
 func TestScutectl(t *testing.T) {
 	ctx := harness.Deadline(t, 20*time.Minute)
 	blue, green := shared.blue, shared.green
@@ -67,7 +67,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 
 	t.Run("create", func(t *testing.T) {
 		s := ctl(t, "management-create")
-		s.run(ctx, 2) // the template is not there
+		s.run(ctx, 2) // the template does not exist
 		write("cluster.yaml", inmemory.Template)
 		s.killWhen(ctx, "the pivot is under way", exists(green, "ops", "o"))
 		s.run(ctx, 0)
@@ -82,7 +82,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 			m := object("v1", "ConfigMap", "kube-system", "components-of-o")
 			harness.Must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(m), m))
 			if region, _, _ := unstructured.NestedString(m.Object, "data", "region"); region != "north" {
-				t.Errorf("the variable is %q on %s", region, side.Name())
+				t.Errorf("region = %q on %s, want north", region, side.Name())
 			}
 		}
 	})
@@ -109,23 +109,23 @@ writeConfig: {file: FOLDER/applied.yaml}
 		write("network-2.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: network, namespace: nowhere}}\n")
 		s.run(ctx, 1)
 		if suspended(ctx, t, green) {
-			t.Error("Flux is still paused when the run has ended")
+			t.Error("Flux is still paused after the run")
 		}
 		write("network-2.yaml", string(right))
 		s.killWhen(ctx, "the pivot back is under way", func(ctx context.Context) bool {
 			return exists(blue, "ops", "o")(ctx) && exists(green, "ops", "o")(ctx) && slices.Contains(versions(ctx, green, "ops", "o"), newer)
 		})
 		if !suspended(ctx, t, green) {
-			t.Error("Flux is not paused in the middle of the upgrade")
+			t.Error("Flux is not paused during the upgrade")
 		}
 		s.run(ctx, 0)
 		if suspended(ctx, t, green) {
-			t.Error("Flux is still paused")
+			t.Error("Flux is still paused after the run")
 		}
 		harness.Must(t, green.WaitAvailable(ctx, "ops", "o"))
 		harness.Must(t, blue.WaitGone(ctx, "ops", "o"))
 		if got := versions(ctx, green, "ops", "o"); !slices.Equal(got, []string{newer, newer}) {
-			t.Errorf("the machines have %v", got)
+			t.Errorf("versions of the machines = %v, want the newer one", got)
 		}
 		checkConfig(t, filepath.Join(folder, "applied.yaml"), newer)
 		checkConfig(t, filepath.Join(folder, "pushed.yaml"), newer)
@@ -133,7 +133,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 		m := object("v1", "ConfigMap", "kube-system", "components-of-o")
 		harness.Must(t, green.Client().Get(ctx, client.ObjectKeyFromObject(m), m))
 		if region, _, _ := unstructured.NestedString(m.Object, "data", "region"); region != "north-2" {
-			t.Errorf("the components are those of region %q", region)
+			t.Errorf("region of the components = %q, want north-2", region)
 		}
 	})
 	if t.Failed() {
@@ -163,15 +163,15 @@ writeConfig: {file: FOLDER/applied.yaml}
 			if o := task.Output; o.Skipped != "" {
 				skipped = append(skipped, task.Name)
 			} else if task.Name == "pre-upgrade" && (o.Needed == nil || *o.Needed || o.UpgradeCluster == nil || *o.UpgradeCluster) {
-				t.Errorf("pre-upgrade says\n%s", s.json())
+				t.Errorf("pre-upgrade does not report that no upgrade is needed:\n%s", s.json())
 			}
 		}
 		if _, err := os.Stat(filepath.Join(folder, "pivoted")); err == nil {
-			t.Error("a hook of a task that was skipped has run")
+			t.Error("a hook of a skipped task ran")
 		}
 		want := "create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster"
 		if got := strings.Join(skipped, " "); got != want {
-			t.Errorf("skipped are %s\n%s", got, s.json())
+			t.Errorf("skipped = %s\n%s", got, s.json())
 		}
 	})
 
@@ -182,7 +182,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 		s.checkOnce(ctx, `pre-upgrade pause-controllers upgrade-management-components upgrade-networking install-management-components upgrade-cluster
 			write-cluster-config post-upgrade`, "")
 		if got := versions(ctx, green, "ops", "o"); !slices.Equal(got, []string{"v1.36.2", "v1.36.2"}) {
-			t.Errorf("the machines have %v", got)
+			t.Errorf("versions of the machines = %v, want v1.36.2", got)
 		}
 	})
 	if t.Failed() {
@@ -200,12 +200,12 @@ writeConfig: {file: FOLDER/applied.yaml}
 		}
 		harness.Must(t, json.NewDecoder(strings.NewReader(s.json())).Decode(&report))
 		if report.Phase != "Succeeded" || len(report.Tasks) != 7 {
-			t.Errorf("the report says %+v", report)
+			t.Errorf("report = %+v, want 7 tasks that succeeded", report)
 		}
 		s.checkOnce(ctx, "pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster delete-bootstrap-cluster post-delete", "delete-cluster")
 		for _, side := range []*testbed.Side{blue, green} {
 			if kinds := left(ctx, t, side, "ops"); len(kinds) > 0 {
-				t.Errorf("left on %s: %v", side.Name(), kinds)
+				t.Errorf("objects remain on %s: %v", side.Name(), kinds)
 			}
 		}
 	})
@@ -224,7 +224,7 @@ func kustomization() *unstructured.Unstructured {
 	return object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "default", "fleet")
 }
 
-// flux makes Flux's definitions on a side, and a Kustomization. No controller of Flux is there.
+// flux creates Flux's definitions on a side, and a Kustomization. Flux's controllers do not run.
 func flux(ctx context.Context, t *testing.T, side *testbed.Side) {
 	t.Helper()
 	data, err := os.ReadFile("../lifecycle/testdata/flux-eksa.yaml")

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// suite is what all tests share. They run one after the other and do not need each other.
+// suite has what the tests share. They run one after the other and are independent of each other.
 type suite struct {
 	bed         *testbed.Bed
 	blue, green *testbed.Side
@@ -39,17 +39,18 @@ func run(m *testing.M) int {
 	})
 }
 
-// session is one run, and the folder of its log, over any number of processes.
+// session is one run with the folder of its log, across any number of processes.
 type session struct {
 	t        *testing.T
-	dir      string // of the log and of what the run keeps
+	dir      string // of the log and of the run's other files
 	manifest string
 	started  int
 	program  string
 	args     []string
 }
 
-// newSession writes the manifest of a run of a named workflow, with further lines of its spec; its own cluster is blue.
+// newSession writes the manifest of a run of a named workflow, with further lines of its spec. The run's own cluster is
+// blue.
 func newSession(t *testing.T, workflow, params string, spec ...string) *session {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +80,7 @@ func (s *session) hook(text string) {
 
 func (s *session) log() string { return filepath.Join(s.dir, "log") }
 
-// start starts a process that begins the run, or resumes it.
+// start starts a process that begins or resumes the run.
 func (s *session) start() *process.Process {
 	s.t.Helper()
 	s.started++
@@ -91,7 +92,7 @@ func (s *session) start() *process.Process {
 
 func (s *session) output() string { return filepath.Join(s.dir, fmt.Sprintf("output-%d", s.started)) }
 
-// run lets a process go to its end.
+// run runs a process until it exits.
 func (s *session) run(ctx context.Context, want int) {
 	s.t.Helper()
 	s.end(ctx, s.start(), want)
@@ -111,7 +112,7 @@ func (s *session) end(ctx context.Context, p *process.Process, want int) {
 	s.t.Logf("process %d: %s", s.started, s.said())
 }
 
-// killWhen kills the process when something is so; the run must not be over by then.
+// killWhen kills the process when so returns true. The run must not have ended before.
 func (s *session) killWhen(ctx context.Context, what string, so func(context.Context) bool) {
 	s.t.Helper()
 	p := s.start()
@@ -130,7 +131,7 @@ func (s *session) killWhen(ctx context.Context, what string, so func(context.Con
 	s.t.Logf("process %d killed when %s", s.started, what)
 }
 
-// says waits until the process that runs has written a text.
+// says waits until the current process has printed a text.
 func (s *session) says(ctx context.Context, text string) {
 	s.t.Helper()
 	harness.Await(ctx, s.t, "the run says "+text, func() string {
@@ -141,7 +142,7 @@ func (s *session) says(ctx context.Context, text string) {
 	})
 }
 
-// said is the end of what the latest process wrote.
+// said returns the end of the latest process's output.
 func (s *session) said() string {
 	data, err := os.ReadFile(s.output())
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *session) said() string {
 	return string(data[max(0, len(data)-3000):])
 }
 
-// json is the report at the end of what the latest process wrote.
+// json returns the report at the end of the latest process's output.
 func (s *session) json() string {
 	data, err := os.ReadFile(s.output())
 	harness.Must(s.t, err)

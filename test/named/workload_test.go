@@ -40,15 +40,15 @@ writeConfig: {file: CONFIG}
 		workload, err := shared.bed.Workload("works", "w").Client(ctx)
 		harness.Must(t, err)
 		if v := written(ctx, t, workload, "in-memory-network") + written(ctx, t, workload, "in-memory-components"); v != "11" {
-			t.Errorf("network and components of the workload cluster: %s", v)
+			t.Errorf("versions of network and components = %s, want 11", v)
 		}
 		kept, err := filepath.Glob(filepath.Join(s.log(), "state", "kubeconfigs", "works-w-*.kubeconfig"))
 		harness.Must(t, err)
 		if len(kept) != 1 {
-			t.Fatalf("kubeconfigs: %v", kept)
+			t.Fatalf("kubeconfigs = %v, want one", kept)
 		}
 		if info, err := os.Stat(kept[0]); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v %v", info.Mode(), err)
+			t.Errorf("mode of the kubeconfig = %v, error %v", info.Mode(), err)
 		}
 		text, err := os.ReadFile(filepath.Join(s.log(), "run", "witness"))
 		harness.Must(t, err)

@@ -18,8 +18,9 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// A move of a Cluster that a Pause holds is refused before anything is changed, and names the Pause. A Pause of a Cluster that a move
-// holds waits, says for which, and pauses it when the move has ended.
+// TestBesideMoves checks that a move of a Cluster that a Pause holds is refused before anything is changed, and names
+// the Pause. A Pause of a Cluster that is being moved waits, names the move, and pauses the Cluster when the move has
+// ended.
 func TestBesideMoves(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	const namespace = "moved"
@@ -34,10 +35,10 @@ func TestBesideMoves(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, namespace, "refused", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseFailed || !named(over.Status.Findings, "it is held paused by Pause moved/first") {
-		t.Errorf("phase %s: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+		t.Errorf("phase = %s, want Failed: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	if now := version(ctx, t, namespace, "a"); now != before {
-		t.Errorf("the move that was refused has changed the Cluster: from %s to %s", before, now)
+		t.Errorf("the refused move changed the Cluster: from %s to %s", before, now)
 	}
 	remove(ctx, t, first)
 	want(ctx, t, namespace, "a", false, 0)
@@ -54,14 +55,14 @@ func TestBesideMoves(t *testing.T) {
 	})
 	for _, mark := range marks(ctx, t, namespace, "a") {
 		if strings.HasPrefix(mark, object.PausePrefix) {
-			t.Errorf("the Pause holds the Cluster beside the move: %s", mark)
+			t.Errorf("the Pause holds the Cluster during the move: %s", mark)
 		}
 	}
 	harness.Must(t, shared.scute.Patch(ctx, moving, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))))
 	over, err = shared.blue.Wait(ctx, namespace, moving.Name, scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Errorf("phase = %s, want RolledBack: %s", over.Status.Phase, over.Status.Message)
 	}
 	blockMove(ctx, t, namespace, "a", "null")
 	until(ctx, t, namespace, second.Name, acknowledged)
@@ -80,7 +81,7 @@ func named(findings []v1alpha1.MoveFinding, message string) bool {
 	return false
 }
 
-// version is what a Cluster has of a pause, and the generation of its spec.
+// version describes the state of a Cluster's pause, and the generation of its spec.
 func version(ctx context.Context, t *testing.T, namespace, name string) string {
 	t.Helper()
 	paused, marks := stands(ctx, t, namespace, name)
@@ -96,7 +97,7 @@ func marks(ctx context.Context, t *testing.T, namespace, name string) []string {
 	return marks
 }
 
-// blockMove is what a provider does that has something to finish first.
+// blockMove sets the block-move annotation, as a provider does that has work to finish first.
 func blockMove(ctx context.Context, t *testing.T, namespace, name, value string) {
 	t.Helper()
 	c := &clusterv1.Cluster{}

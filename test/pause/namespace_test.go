@@ -17,8 +17,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestNamespaceDeleted: a namespace is deleted in which a run holds a Cluster. What allowed the run's ServiceAccount to pause goes
-// first, and yet the Cluster is given back, so that Cluster API can delete it.
+// TestNamespaceDeleted deletes a namespace in which a run holds a Cluster. The permissions of the run's ServiceAccount
+// are deleted first, but the Cluster is still released, so that Cluster API can delete it.
 func TestNamespaceDeleted(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace, account = "going", "runner"

@@ -8,8 +8,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// Of two Pauses that overlap none unpauses while the other holds, also when the daemon is killed while both are acknowledged or
-// released. The last one restores what was found.
+// TestOverlap checks that of two Pauses of a Cluster none unpauses it while the other one holds it, even if the daemon
+// is killed while both are being acknowledged or released. The last one restores the original state.
 func TestOverlap(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "overlap"
@@ -26,15 +26,15 @@ func TestOverlap(t *testing.T) {
 	remove(ctx, t, first)
 	want(ctx, t, namespace, "a", true, 2)
 	if paused, all := pausedMachines(ctx, t, namespace, "a"); paused != all {
-		t.Errorf("%d of %d Machines are at rest while a Pause holds", paused, all)
+		t.Errorf("%d of %d Machines are paused during a Pause, want all", paused, all)
 	}
 	remove(ctx, t, second)
 	want(ctx, t, namespace, "a", false, 0)
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }
 
-// A user had paused Clusters, and resumes them while a Pause holds them. A second Pause pauses them again, and what is restored in the end is
-// the user's last word, whichever of the two is deleted last.
+// TestResumedBetweenTwoPauses checks Clusters that a user had paused and resumes while a Pause holds them. A second
+// Pause pauses them again. In the end the state is the one that the user set last, whichever Pause is deleted last.
 func TestResumedBetweenTwoPauses(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "resumed"

@@ -13,7 +13,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// A Pause sets the pause, says when every object is at rest and how each kind said so, and its deletion restores what was found.
+// TestPause checks that a Pause pauses the Clusters, reports when every object has acknowledged and by which signals,
+// and that its deletion restores the original state.
 func TestPause(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "held"
@@ -33,29 +34,29 @@ func TestPause(t *testing.T) {
 	want(ctx, t, namespace, "a", true, 2)
 	want(ctx, t, namespace, "b", true, 2)
 	if paused, all := pausedMachines(ctx, t, namespace, "a"); paused != all || all == 0 {
-		t.Errorf("%d of %d Machines are at rest", paused, all)
+		t.Errorf("%d of %d Machines are paused, want all", paused, all)
 	}
 	for _, name := range []string{v1alpha1.ConditionAcknowledged, v1alpha1.ConditionReady} {
 		if c := meta.FindStatusCondition(now.Status.Conditions, name); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != now.Generation {
-			t.Errorf("condition %s: %+v", name, c)
+			t.Errorf("condition %s = %+v, want True for the current generation", name, c)
 		}
 	}
 	if s := now.Status; len(s.Clusters) != 2 || s.Clusters[0].FoundPaused || !s.Clusters[1].FoundPaused || s.Clusters[0].Acknowledged < 5 || s.Counts.Pending != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("status = %+v", s)
 	}
 	signals := make(map[string][]string)
 	for _, k := range now.Status.Kinds {
 		signals[k.Kind] = k.Signals
 	}
-	t.Logf("%v", signals)
-	if len(signals["Machine.cluster.x-k8s.io"]) != 2 { // by condition below a, already held below b
-		t.Errorf("the Machines answered by %q", signals["Machine.cluster.x-k8s.io"])
+	t.Logf("signals: %v", signals)
+	if len(signals["Machine.cluster.x-k8s.io"]) != 2 { // by condition in a, already held in b
+		t.Errorf("signals of the Machines = %q, want 2", signals["Machine.cluster.x-k8s.io"])
 	}
 	remove(ctx, t, p)
 	want(ctx, t, namespace, "a", false, 0)
 	want(ctx, t, namespace, "b", true, 0)
 	if paused, _ := pausedMachines(ctx, t, namespace, "a"); paused != 0 {
-		t.Errorf("%d Machines still sleep", paused)
+		t.Errorf("%d Machines are still paused", paused)
 	}
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }

@@ -23,7 +23,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// stop is how long the out-of-band reconciler needs to stop: PAUSE_STOP=20s is what Azure Service Operator may take.
+// stop returns how long the out-of-band reconciler takes to stop. PAUSE_STOP=20s is what Azure Service Operator may
+// take.
 func stop(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("PAUSE_STOP")
@@ -35,7 +36,7 @@ func stop(t *testing.T) time.Duration {
 	return d
 }
 
-// providers runs those of the tests on both sides, and makes an object of a kind that belongs to a Cluster.
+// providers runs the test providers on both sides, and creates an object of a kind that belongs to a Cluster.
 func providers(ctx context.Context, t *testing.T, namespace, kind, owner string) *provider.Cloud {
 	t.Helper()
 	cloud, running := &provider.Cloud{}, t.Context()
@@ -49,7 +50,7 @@ func providers(ctx context.Context, t *testing.T, namespace, kind, owner string)
 	return cloud
 }
 
-// acting waits until the out-of-band reconciler of a side is the last that has acted.
+// acting waits until the last act was one of a side's out-of-band reconciler.
 func acting(ctx context.Context, t *testing.T, cloud *provider.Cloud, name, side string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -61,7 +62,7 @@ func acting(ctx context.Context, t *testing.T, cloud *provider.Cloud, name, side
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("%s is not acted on by %s: %v", name, side, cloud.Acts(name))
+			t.Fatalf("%s is not changed by %s: %v", name, side, cloud.Acts(name))
 		}
 	}
 }
@@ -75,8 +76,9 @@ func kindOf(p *v1alpha1.Pause, kind string) v1alpha1.PauseKind {
 	return v1alpha1.PauseKind{}
 }
 
-// A provider that needs its time to stop an out-of-band reconciler: a Pause is acknowledged only when that has stopped, the check
-// for developers says so, also after one that was killed, and a move has no two sides act.
+// TestSlowProvider checks a provider that takes time to stop an out-of-band reconciler. A Pause is acknowledged only
+// after it has stopped. The developers' check reports this, even after an earlier check was killed. During a move no
+// two sides act at the same time.
 func TestSlowProvider(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	const namespace, name = "slow", "slow/database"
@@ -90,15 +92,15 @@ func TestSlowProvider(t *testing.T) {
 	k := kindOf(until(ctx, t, namespace, p.Name, acknowledged), provider.SlowKind)
 	stopped := cloud.Acts(name)
 	if !k.BlockMove || !slices.Equal(k.Signals, []string{"condition"}) || k.Slowest == nil || k.Slowest.Duration < stop(t) {
-		t.Errorf("it was acknowledged by %+v", k)
+		t.Errorf("acknowledgement = %+v, want block-move and the condition, after the reconciler stopped", k)
 	}
 	at := provider.New(provider.SlowKind, "database", &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
 	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(at), at))
 	if acts, told := at.Object["status"].(map[string]any)["running"]; acts != false || !told {
-		t.Errorf("the out-of-band reconciler has not said that it has stopped: %v", at.Object["status"])
+		t.Errorf("status = %v, want the out-of-band reconciler stopped", at.Object["status"])
 	}
 	if now := cloud.Acts(name); !slices.Equal(now, stopped) {
-		t.Errorf("acts while paused: from %v to %v", stopped, now)
+		t.Errorf("acts during the pause: from %v to %v, want none", stopped, now)
 	}
 	remove(ctx, t, p)
 
@@ -111,11 +113,11 @@ func TestSlowProvider(t *testing.T) {
 	_ = killed.Wait()
 	r, out, err := doctor(ctx, "a", "-n", namespace, "--yes")
 	if err != nil || !r.Passed || !strings.Contains(out, "An earlier check left Pause slow/doctor-provider.a") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("doctor = %v, want success after an earlier check: %s", err, out)
 	}
 	checked := r.kind(provider.SlowKind)
 	if checked.Answer != "acknowledged" || checked.SlowestSeconds < stop(t).Seconds() || !slices.Equal(checked.Signals, []string{"block-move", "condition"}) {
-		t.Errorf("the check says %+v", checked)
+		t.Errorf("doctor's result = %+v, want a slow acknowledgement", checked)
 	}
 	want(ctx, t, namespace, "a", false, 0)
 
@@ -123,16 +125,16 @@ func TestSlowProvider(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
-		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		t.Fatalf("phase = %s, want Succeeded: %s", over.Status.Phase, over.Status.Message)
 	}
 	acting(ctx, t, cloud, name, "green")
 	if acts := cloud.Acts(name); len(acts) != 2 {
-		t.Errorf("both sides have acted in turn: %v", acts)
+		t.Errorf("acts = %v, want one side after the other", acts)
 	}
 }
 
-// A provider that never acknowledges: a Pause, a move and the check for developers name its object and say what to do, and the
-// cluster is as it was found after each.
+// TestMuteProvider checks a provider that never acknowledges. A Pause, a move and the developers' check name its object
+// and the next step. After each of them the cluster is in its original state.
 func TestMuteProvider(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	const namespace = "mute"
@@ -149,7 +151,7 @@ func TestMuteProvider(t *testing.T) {
 		return p.Status.Phase == v1alpha1.PauseTimedOut && len(p.Status.WaitingFor) == 1 && p.Status.WaitingFor[0].Object == object
 	})
 	if s := late.Status; !strings.Contains(s.Message, "MuteService") || !strings.Contains(s.Message, "condition Paused is False") || !strings.Contains(s.Next, "delete the Pause") {
-		t.Errorf("%s; next: %s", s.Message, s.Next)
+		t.Errorf("message %s; next: %s; want the object and the next step", s.Message, s.Next)
 	}
 	remove(ctx, t, p)
 	want(ctx, t, namespace, "a", false, 0)
@@ -157,10 +159,10 @@ func TestMuteProvider(t *testing.T) {
 	r, out, err := doctor(ctx, "a", "-n", namespace, "--yes", "--timeout", "30s")
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || r.Passed {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("doctor = %v, want exit status 1: %s", err, out)
 	}
 	if k := r.kind(provider.MuteKind); k.Answer != "never" || k.Why != "mute/database: condition Paused is False" || k.Remedy == "" {
-		t.Errorf("the check says %+v", k)
+		t.Errorf("doctor's result = %+v, want an object that never acknowledges", k)
 	}
 	want(ctx, t, namespace, "a", false, 0)
 
@@ -170,14 +172,14 @@ func TestMuteProvider(t *testing.T) {
 	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
 	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "database") || over.Status.Next == "" {
-		t.Errorf("phase %s: %s: %s", over.Status.Phase, over.Status.Message, over.Status.Next)
+		t.Errorf("phase = %s, want RolledBack: %s: %s; want a rollback with the object", over.Status.Phase, over.Status.Message, over.Status.Next)
 	}
 	t.Logf("%s; next: %s", over.Status.Message, over.Status.Next)
 	want(ctx, t, namespace, "a", false, 0)
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }
 
-// checked is what the check for developers says, as a program reads it.
+// checked is the result of the developers' check in JSON.
 type checked struct {
 	Passed bool
 	Kinds  []checkedKind

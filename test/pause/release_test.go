@@ -10,8 +10,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// The daemon is killed while it releases the last of two Pauses, which the API server refuses at that moment: the webhooks of Cluster
-// API do not answer. The next daemon restores what was found, and nothing is left.
+// TestKilledWhileReleasing kills the daemon while it releases the last of two Pauses, which the API server refuses
+// because the webhooks of Cluster API do not answer. The next daemon restores the original state completely.
 func TestKilledWhileReleasing(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	const namespace = "released"
@@ -27,7 +27,7 @@ func TestKilledWhileReleasing(t *testing.T) {
 	remove(ctx, t, first)
 
 	harness.Must(t, shared.blue.Side.StopControllers())
-	t.Cleanup(func() { harness.Must(t, shared.blue.Side.StartControllers(context.WithoutCancel(ctx))) }) // when the test ends before it has done so
+	t.Cleanup(func() { harness.Must(t, shared.blue.Side.StartControllers(context.WithoutCancel(ctx))) }) // if the test ends early
 	harness.Must(t, shared.scute.Delete(ctx, second))
 	until(ctx, t, namespace, second.Name, func(p *v1alpha1.Pause) bool {
 		return p.Status.Phase == v1alpha1.PauseRestoring && p.Status.Next != ""

@@ -20,11 +20,11 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// suite is what all tests share: starting a management cluster is what costs.
+// suite has what the tests share, because starting a management cluster is expensive.
 type suite struct {
 	bed      *testbed.Bed
 	programs scuted.Programs
-	// green is where moves go. No daemon of scute runs there.
+	// green is the target of moves. scute's daemon does not run there.
 	blue, green *scuted.Installation
 	scute       client.Client
 }
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// cluster makes a workload cluster and waits until it runs.
+// cluster creates a workload cluster and waits until it is available.
 func cluster(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
 	_, err := shared.blue.Side.CreateCluster(ctx, testbed.Tiny(namespace, name))
@@ -55,7 +55,7 @@ func cluster(ctx context.Context, t *testing.T, namespace, name string) {
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, name))
 }
 
-// folder is that of a new log.
+// folder returns the folder of a new log.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := shared.blue.NewLogDir()
@@ -63,7 +63,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// create makes a Pause of clusters.
+// create creates a Pause of clusters.
 func create(ctx context.Context, t *testing.T, namespace, name string, clusters ...string) *v1alpha1.Pause {
 	t.Helper()
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.PauseSpec{Clusters: clusters, Reason: "a test"}}
@@ -71,7 +71,7 @@ func create(ctx context.Context, t *testing.T, namespace, name string, clusters 
 	return p
 }
 
-// until follows a Pause until it is as asked. It says where the Pause stood.
+// until polls a Pause until is returns true, and returns it.
 func until(ctx context.Context, t *testing.T, namespace, name string, is func(*v1alpha1.Pause) bool) *v1alpha1.Pause {
 	t.Helper()
 	p := &v1alpha1.Pause{}
@@ -92,7 +92,7 @@ func until(ctx context.Context, t *testing.T, namespace, name string, is func(*v
 
 func acknowledged(p *v1alpha1.Pause) bool { return p.Status.Phase == v1alpha1.PauseAcknowledged }
 
-// remove deletes a Pause, and waits until it is gone.
+// remove deletes a Pause and waits until it no longer exists.
 func remove(ctx context.Context, t *testing.T, p *v1alpha1.Pause) {
 	t.Helper()
 	harness.Must(t, shared.scute.Delete(ctx, p))
@@ -112,12 +112,12 @@ func gone(ctx context.Context, t *testing.T, p *v1alpha1.Pause) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("Pause %s is not gone: %+v", p.Name, now.Status)
+			t.Fatalf("Pause %s still exists: %+v", p.Name, now.Status)
 		}
 	}
 }
 
-// stands is whether a Cluster is paused, and the annotations of scute on it.
+// stands returns whether a Cluster is paused, and its annotations of scute.
 func stands(ctx context.Context, t *testing.T, namespace, name string) (paused bool, marks []string) {
 	t.Helper()
 	c := &clusterv1.Cluster{}
@@ -130,7 +130,7 @@ func stands(ctx context.Context, t *testing.T, namespace, name string) (paused b
 	return ptr.Deref(c.Spec.Paused, false), marks
 }
 
-// want holds a Cluster against what it must be.
+// want checks whether a Cluster is paused, and its number of annotations of scute.
 func want(ctx context.Context, t *testing.T, namespace, name string, paused bool, marks int) {
 	t.Helper()
 	if got, have := stands(ctx, t, namespace, name); got != paused || len(have) != marks {
@@ -138,14 +138,14 @@ func want(ctx context.Context, t *testing.T, namespace, name string, paused bool
 	}
 }
 
-// userPauses has a user pause a Cluster.
+// userPauses pauses a Cluster as a user does.
 func userPauses(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	harness.Must(t, shared.blue.Side.Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)), client.FieldOwner("a-user")))
 }
 
-// pausedMachines counts the Machines of a Cluster whose condition Paused is True.
+// pausedMachines returns the number of a Cluster's Machines whose condition Paused is True, and of all its Machines.
 func pausedMachines(ctx context.Context, t *testing.T, namespace, name string) (paused, all int) {
 	t.Helper()
 	list := &clusterv1.MachineList{}

@@ -14,8 +14,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// A GitOps tool applies whether a Cluster is paused. That it says "not paused" before a Pause keeps nothing paused afterwards. That it pauses
-// the Cluster while the Pause holds it stays, until the tool lifts it.
+// TestAToolPausesMeanwhile checks a GitOps tool that applies spec.paused. If it applied false before a Pause, nothing
+// stays paused afterwards. If it applies true during the Pause, the Cluster stays paused until the tool applies false.
 func TestAToolPausesMeanwhile(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "gitops"
@@ -40,7 +40,7 @@ func TestAToolPausesMeanwhile(t *testing.T) {
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }
 
-// applyPaused is a server-side apply of spec.paused, as of Flux.
+// applyPaused applies spec.paused with server-side apply, as Flux does.
 func applyPaused(ctx context.Context, t *testing.T, namespace, name string, paused bool) {
 	t.Helper()
 	manifest := fmt.Sprintf(`{"apiVersion": %q, "kind": "Cluster", "metadata": {"namespace": %q, "name": %q}, "spec": {"paused": %t}}`,

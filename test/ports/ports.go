@@ -1,6 +1,6 @@
 // Package ports reserves free TCP ports of 127.0.0.1.
 //
-// It opens no connection and serves nothing.
+// It opens no connections and runs no servers.
 package ports
 
 import (
@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// Blocks lie below the range from which Linux takes the ports of outgoing connections (32768 and up), so that none of
-// them is taken between the moment it is handed out and the moment a server listens on it.
+// Blocks are below the range that Linux uses for the ports of outgoing connections (32768 and up), so that none of them
+// is used between its reservation and the moment a server listens on it.
 const (
 	first     = 20000
 	end       = 32500
 	blockSize = 500
 )
 
-// Block is a range of ports reserved for one owner. Two owners on one machine never get the same block: the owner that listens
-// on its first port owns it, and the kernel frees that port however its owner ends.
+// Block is a range of ports reserved for one owner. No two owners on a machine have the same block: the owner listens
+// on its first port, and the kernel frees that port when the owner ends for any reason.
 type Block struct {
 	claim net.Listener
 	base  int
@@ -28,7 +28,7 @@ type Block struct {
 	next int
 }
 
-// Reserve takes the first free block.
+// Reserve reserves the first free block.
 func Reserve() (*Block, error) {
 	var errs []error
 	for base := first; base+blockSize <= end; base += blockSize {
@@ -41,14 +41,14 @@ func Reserve() (*Block, error) {
 	return nil, fmt.Errorf("reserving %d ports between %d and %d: every block is taken: %w", blockSize, first, end, errors.Join(errs...))
 }
 
-// One returns a port that nobody listens on; it is never returned again.
+// One returns a port on which no process listens. It never returns the same port again.
 func (b *Block) One() (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; b.next < b.base+blockSize; b.next++ {
 		l, err := net.Listen("tcp", address(b.next))
 		if err != nil {
-			continue // a foreign program sits here
+			continue // another program uses it
 		}
 		l.Close()
 		b.next++
@@ -57,7 +57,7 @@ func (b *Block) One() (int, error) {
 	return 0, fmt.Errorf("all %d ports from %d on are used up", blockSize, b.base)
 }
 
-// Rest returns the rest of the block, both ends included; One returns nothing more after it.
+// Rest returns the remaining range of the block, inclusive. After that, One returns an error.
 func (b *Block) Rest() (low, high int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +66,7 @@ func (b *Block) Rest() (low, high int) {
 	return low, high
 }
 
-// Release gives the block back.
+// Release releases the block.
 func (b *Block) Release() error { return b.claim.Close() }
 
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

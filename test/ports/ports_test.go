@@ -15,7 +15,7 @@ func TestBlocksDoNotOverlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[port] {
-			t.Errorf("port %d was handed out twice", port)
+			t.Errorf("port %d was returned twice", port)
 		}
 		seen[port] = true
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -27,10 +27,10 @@ func TestBlocksDoNotOverlap(t *testing.T) {
 	}
 	low, high := a.Rest()
 	if low > high || seen[low] {
-		t.Errorf("the rest is %d to %d", low, high)
+		t.Errorf("Rest = %d to %d", low, high)
 	}
 	if port, err := a.One(); err == nil {
-		t.Errorf("port %d was handed out after the rest", port)
+		t.Errorf("One after Rest = %d, want an error", port)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestOneSkipsTakenPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second == first {
-		t.Errorf("port %d was handed out while somebody listens on it", first)
+		t.Errorf("port %d was returned although a process listens on it", first)
 	}
 }
 

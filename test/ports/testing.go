@@ -2,7 +2,7 @@ package ports
 
 import "testing"
 
-// AddressForTest returns an address of this machine on which nobody listens, and which nobody else is given until the test ends.
+// AddressForTest returns an unused address of this machine that is reserved until the test ends.
 func AddressForTest(t testing.TB) string {
 	t.Helper()
 	block, err := Reserve()

@@ -4,7 +4,8 @@ package process
 
 import "syscall"
 
-// attributes without Linux's parent-death signal: there a parent killed with SIGKILL leaves its children running.
+// attributes does not set Linux's parent-death signal. If the parent is killed with SIGKILL, its children continue to
+// run.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Folder is a temporary folder that goes when it is closed, and also when this process ends without closing it.
+// Folder is a temporary folder that is removed when it is closed, or when this process ends without closing it.
 type Folder struct {
 	Path string
 
@@ -16,13 +16,13 @@ type Folder struct {
 	life   io.WriteCloser
 }
 
-// keep reads until the other end of its standard input is closed, which the kernel does when the owner ends, whatever
-// ended it. A line means that the folder shall stay. Children of the owner may still be dying: hence the retries.
+// keep reads until the other end of its standard input is closed. The kernel closes it when the owner ends, for any
+// reason. A line means that the folder must be kept. It retries, because children of the owner may not have ended yet.
 const keep = `if read -r line; then exit 0; fi
 i=0
 while [ $i -lt 50 ] && ! rm -rf -- "$0" 2>/dev/null; do i=$((i+1)); sleep 0.1; done`
 
-// NewFolder makes a folder in the system's place for temporary files, with a name that begins with prefix.
+// NewFolder creates a folder in the system's directory for temporary files, with a name that begins with prefix.
 func NewFolder(prefix string) (*Folder, error) {
 	path, err := os.MkdirTemp("", prefix)
 	if err != nil {
@@ -42,7 +42,7 @@ func NewFolder(prefix string) (*Folder, error) {
 	return f, nil
 }
 
-// Close removes the folder, or leaves it where it is when keep is true.
+// Close removes the folder, or keeps it if keep is true.
 func (f *Folder) Close(keep bool) error {
 	if keep {
 		if _, err := io.WriteString(f.life, "keep\n"); err != nil {

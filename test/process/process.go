@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// Spec says what to run.
+// Spec describes the program to run.
 type Spec struct {
 	Path string
 	Args []string
-	// Log is the file that takes standard output and standard error; it is appended to.
+	// Log is the file to which standard output and standard error are appended.
 	Log string
 	// Env is added to the environment of this process.
 	Env []string
 }
 
-// Process is a running child, leader of a separate process group: a Ctrl-C in the terminal does not reach it before
-// its parent has decided what to do.
+// Process is a running child in its own process group, so that its parent handles Ctrl-C in the terminal first.
 type Process struct {
 	spec Spec
 	cmd  *exec.Cmd
@@ -43,8 +42,8 @@ func Start(spec Spec) (*Process, error) {
 	started := make(chan error, 1)
 	go func() {
 		defer log.Close()
-		// The kernel sends the parent-death signal when the thread that forked ends, not the process. So the thread
-		// stays with this goroutine for as long as the child lives.
+		// The kernel sends the parent-death signal when the thread that forked ends, not the process. So the goroutine
+		// keeps its thread for as long as the child lives.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := p.cmd.Start(); err != nil {
@@ -52,7 +51,7 @@ func Start(spec Spec) (*Process, error) {
 			return
 		}
 		started <- nil
-		_ = p.cmd.Wait() // how it ended stays readable in ProcessState
+		_ = p.cmd.Wait() // the result is in ProcessState
 		close(p.done)
 	}()
 	if err := <-started; err != nil {
@@ -61,16 +60,16 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// PID is the process id, which is also the id of its group.
+// PID returns the process ID, which is also the ID of its group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Log is the file with what the process wrote.
+// Log returns the path of the file with the process's output.
 func (p *Process) Log() string { return p.spec.Log }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exited returns an error naming the program and its log if the process has ended, else nil.
+// Exited returns an error with the program and its log if the process has ended, and nil otherwise.
 func (p *Process) Exited() error {
 	select {
 	case <-p.done:
@@ -80,7 +79,7 @@ func (p *Process) Exited() error {
 	}
 }
 
-// ExitCode is the status that the process ended with, -1 if a signal ended it or it still runs.
+// ExitCode returns the exit status, or -1 if a signal ended the process or it still runs.
 func (p *Process) ExitCode() int {
 	select {
 	case <-p.done:
@@ -90,7 +89,7 @@ func (p *Process) ExitCode() int {
 	}
 }
 
-// Killed says whether the process has ended by SIGKILL.
+// Killed reports whether SIGKILL ended the process.
 func (p *Process) Killed() bool {
 	select {
 	case <-p.done:
@@ -101,11 +100,12 @@ func (p *Process) Killed() bool {
 	}
 }
 
-// Kill ends the process group with SIGKILL and waits until the process is gone. Killing what has ended does nothing.
+// Kill kills the process group with SIGKILL and waits until the process has ended. It does nothing if the process has
+// already ended.
 func (p *Process) Kill(ctx context.Context) error {
 	select {
 	case <-p.done:
-		return nil // the id may belong to somebody else by now
+		return nil // the ID may have been reused
 	default:
 	}
 	if err := syscall.Kill(-p.PID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -2,13 +2,13 @@ package provider
 
 import "sync"
 
-// Cloud is what the out-of-band reconcilers of all sides act on, and the witness of who did.
+// Cloud is what the out-of-band reconcilers of all sides change. It records which side acted.
 type Cloud struct {
 	mu   sync.Mutex
-	acts map[string][]Acts // by the name of what is acted on
+	acts map[string][]Acts // by the name of the object
 }
 
-// Acts are how often a side has acted, before another side did.
+// Acts is the number of acts of one side, up to the first act of another side.
 type Acts struct {
 	Side  string
 	Count int
@@ -28,7 +28,7 @@ func (c *Cloud) act(side, name string) {
 	c.acts[name] = list
 }
 
-// Acts are who has acted on what has a name (namespace/name), in turn.
+// Acts returns the acts on an object (namespace/name), in order.
 func (c *Cloud) Acts(name string) []Acts {
 	c.mu.Lock()
 	defer c.mu.Unlock()

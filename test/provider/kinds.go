@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The kinds. Objects of SlowKind are acknowledged after a while, those of MuteKind never.
+// The kinds. Pauses of SlowKind are acknowledged after a delay, those of MuteKind never.
 const (
 	Group    = "infrastructure.test.scute.dev"
 	Version  = "v1"
@@ -24,7 +24,7 @@ const (
 	MuteKind = "MuteService"
 )
 
-// Values are those of the chart that let scute read and pause the kinds.
+// Values returns the chart's values that allow scute to read and pause the kinds.
 func Values() []string {
 	return []string{
 		"providers.test[0].group=" + Group, "providers.test[0].resources={" + plural(SlowKind) + "," + plural(MuteKind) + "}",
@@ -33,12 +33,13 @@ func Values() []string {
 
 func plural(kind string) string { return strings.ToLower(kind) + "s" }
 
-// of is the type of a kind.
+// of returns the GroupVersionKind of a kind.
 func of(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: Group, Version: Version, Kind: kind}
 }
 
-// Install makes the definitions of the kinds, with the labels of Cluster API's contract, and waits until they are served.
+// Install creates the definitions of the kinds, with the labels of Cluster API's contract, and waits until they are
+// served.
 func Install(ctx context.Context, c client.Client) error {
 	for _, kind := range []string{SlowKind, MuteKind} {
 		if err := c.Create(ctx, definition(kind)); err != nil {
@@ -86,7 +87,7 @@ func definition(kind string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// New is an object of a kind that belongs to a Cluster, not yet created.
+// New returns an object of a kind that belongs to a Cluster. It does not create it.
 func New(kind, name string, cluster *clusterv1.Cluster) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(of(kind))

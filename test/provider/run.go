@@ -19,15 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Options of the providers on one side.
+// Options are the options of the providers on one side.
 type Options struct {
 	Side  string
 	Cloud *Cloud
-	// Stop is how long the out-of-band reconciler needs to stop.
+	// Stop is how long the out-of-band reconciler takes to stop.
 	Stop time.Duration
 }
 
-// Run runs both providers on the cluster of a configuration until ctx ends; done is closed then.
+// Run starts both providers on the cluster of a configuration. They run until ctx ends, which closes done.
 func Run(ctx context.Context, c *rest.Config, o Options) (done <-chan error, err error) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {
@@ -46,7 +46,7 @@ func Run(ctx context.Context, c *rest.Config, o Options) (done <-chan error, err
 	mute := &mute{Client: m.GetClient()}
 	for name, r := range map[string]struct {
 		kind     string
-		clusters bool // it watches Clusters too
+		clusters bool // it also watches Clusters
 		do       reconcile.Reconciler
 	}{"slow": {SlowKind, true, slow}, "out-of-band": {SlowKind, false, band}, "mute": {MuteKind, false, mute}} {
 		b := ctrl.NewControllerManagedBy(m).Named(name).For(empty(r.kind))
@@ -68,7 +68,7 @@ func empty(kind string) *unstructured.Unstructured {
 	return u
 }
 
-// below finds the objects of a kind that belong to a Cluster.
+// below returns a function that maps a Cluster to its objects of a kind.
 func below(c client.Client, kind string) handler.MapFunc {
 	return func(ctx context.Context, cluster client.Object) (requests []reconcile.Request) {
 		list := &unstructured.UnstructuredList{}

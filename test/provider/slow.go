@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// skip has the out-of-band reconciler stop, as serviceoperator.azure.com/reconcile-policy does.
+// skip is an annotation that stops the out-of-band reconciler, as serviceoperator.azure.com/reconcile-policy does.
 const skip = Group + "/skip"
 
-// running is the field of the status in which the out-of-band reconciler says whether it acts.
+// running is the status field in which the out-of-band reconciler reports whether it is active.
 const running = "running"
 
-// slow is the provider's controller: it has the out-of-band reconciler stop when the Cluster is paused, holds the object with
-// block-move until then, and acknowledges.
+// slow is the provider's controller. When the Cluster is paused, it stops the out-of-band reconciler, sets block-move
+// on the object until it has stopped, and acknowledges the pause.
 type slow struct{ client.Client }
 
 // Reconcile implements reconcile.Reconciler.
@@ -43,7 +43,7 @@ func (r *slow) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	if acts, told, _ := unstructured.NestedBool(o.Object, "status", running); acts || !told {
-		return reconcile.Result{}, nil // the change of the status is watched
+		return reconcile.Result{}, nil // the status is watched
 	}
 	if err := report(ctx, r, o, map[string]any{"conditions": paused("True")}); err != nil {
 		return reconcile.Result{}, err
@@ -51,14 +51,14 @@ func (r *slow) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	return reconcile.Result{}, annotate(ctx, r, o, map[string]bool{clusterctlv1.BlockMoveAnnotation: false})
 }
 
-// outOfBand acts on the cloud for each object, whatever its Cluster says, until it is told to skip the object and has finished
-// what it is at.
+// outOfBand acts on the cloud for each object, whether its Cluster is paused or not, until the object has the
+// annotation skip and the current work is done.
 type outOfBand struct {
 	client.Client
 	Options
 
 	mu      sync.Mutex
-	working map[string]time.Time // until when, by name; zero for no end
+	working map[string]time.Time // when the work ends, by name; zero if it has no end
 }
 
 // between is the time between two acts.
@@ -81,7 +81,7 @@ func (r *outOfBand) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return reconcile.Result{RequeueAfter: between}, nil
 }
 
-// acts says whether there is something to do. What it has not begun it does not begin when it is told to skip it.
+// acts reports whether the reconciler must act. It begins no new work for an object that has the annotation skip.
 func (r *outOfBand) acts(name string, skipped bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

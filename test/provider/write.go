@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// annotate sets and removes annotations, where they differ.
+// annotate sets and removes annotations if they differ.
 func annotate(ctx context.Context, c client.Client, o *unstructured.Unstructured, want map[string]bool) error {
 	change := make(map[string]any)
 	for key, is := range want {
@@ -29,7 +29,7 @@ func annotate(ctx context.Context, c client.Client, o *unstructured.Unstructured
 	return patch(ctx, c, o, map[string]any{"metadata": map[string]any{"annotations": change}})
 }
 
-// report writes fields of the status, where they differ.
+// report writes fields of the status if they differ.
 func report(ctx context.Context, c client.Client, o *unstructured.Unstructured, fields map[string]any) error {
 	now, _, _ := unstructured.NestedMap(o.Object, "status")
 	same := true
@@ -42,7 +42,7 @@ func report(ctx context.Context, c client.Client, o *unstructured.Unstructured, 
 	return patch(ctx, c, o, map[string]any{"status": fields}, "status")
 }
 
-// patch changes the very object that was read.
+// patch patches an object. It ignores that the object no longer exists.
 func patch(ctx context.Context, c client.Client, o *unstructured.Unstructured, body map[string]any, subresources ...string) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -55,14 +55,14 @@ func patch(ctx context.Context, c client.Client, o *unstructured.Unstructured, b
 	return client.IgnoreNotFound(c.Patch(ctx, was, change))
 }
 
-// paused are the conditions of an object.
+// paused returns the conditions of an object.
 func paused(status string) []any {
 	return []any{map[string]any{
 		"type": clusterv1.PausedCondition, "status": status, "reason": "Asked", "message": "", "lastTransitionTime": metav1.Unix(0, 0).UTC().Format("2006-01-02T15:04:05Z"),
 	}}
 }
 
-// mute is a controller that takes no note of a pause: its objects say forever that they are not paused.
+// mute is a controller that ignores pauses: its objects always report that they are not paused.
 type mute struct{ client.Client }
 
 // Reconcile implements reconcile.Reconciler.

@@ -29,17 +29,17 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// performer performs actions about one owner by hand, and counts what is written.
+// performer performs actions for one owner and counts the writes.
 type performer struct {
 	act.Executor
 	c      *cluster
 	facts  *remediator.Facts
 	writes *atomic.Int32
-	// between is called once, after an action has read and before it writes.
+	// between is called once, between an action's read and its write.
 	between func()
 }
 
-// perform begins to act for an owner of the cluster.
+// perform returns a performer for an owner of the cluster.
 func (c *cluster) perform(kind remediator.OwnerKind, owner client.Object) *performer {
 	c.t.Helper()
 	p := &performer{c: c, writes: &atomic.Int32{}}
@@ -73,7 +73,7 @@ func (c *cluster) perform(kind remediator.OwnerKind, owner client.Object) *perfo
 	return p
 }
 
-// do performs an action, and again: the second time nothing is left to be written.
+// do performs an action twice, and checks that the second time writes nothing.
 func (p *performer) do(ctx context.Context, a remediator.Action) {
 	p.c.t.Helper()
 	if err := p.Perform(ctx, p.facts, a); err != nil {
@@ -88,7 +88,7 @@ func (p *performer) do(ctx context.Context, a remediator.Action) {
 	}
 }
 
-// look has the facts know all machines that exist.
+// look sets the machines of the facts to all existing ones.
 func (p *performer) look(ctx context.Context) {
 	p.c.t.Helper()
 	p.facts.Machines = nil
@@ -99,7 +99,7 @@ func (p *performer) look(ctx context.Context) {
 	}
 }
 
-// refused performs an action that nothing may come of, because of somebody else.
+// refused checks that an action is refused because of another client's change, and writes nothing.
 func (p *performer) refused(ctx context.Context, a remediator.Action, says string) {
 	p.c.t.Helper()
 	before := p.writes.Load()
@@ -138,17 +138,17 @@ func fresh[T client.Object](ctx context.Context, t *testing.T, o T) T {
 func wantAnnotation(ctx context.Context, t *testing.T, o client.Object, key, want string) {
 	t.Helper()
 	if got := fresh(ctx, t, o).GetAnnotations()[key]; got != want {
-		t.Errorf("%s of %s is %q, want %q", key, o.GetName(), got, want)
+		t.Errorf("%s of %s = %q, want %q", key, o.GetName(), got, want)
 	}
 }
 
-// infra is a Machine's infrastructure machine.
+// infra returns a Machine's infrastructure machine.
 func (c *cluster) infra(ctx context.Context, m *clusterv1.Machine) *infrav1.DevMachine {
 	c.t.Helper()
 	return fresh(ctx, c.t, &infrav1.DevMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}})
 }
 
-// TestActPlain performs every action on a plain cluster of three, and has control planes surge with the documented lever and by
+// TestActPlain performs every action on a plain cluster of three. Control planes surge by the documented method and by
 // replicas.
 func TestActPlain(t *testing.T) {
 	t.Parallel()
@@ -164,8 +164,8 @@ func TestActPlain(t *testing.T) {
 	})
 }
 
-// TestActTopology has control planes surge that their Cluster's topology manages, with the lever on the infrastructure machine
-// and by replicas, and hands a machine over.
+// TestActTopology tests control planes that are managed by their Cluster's topology. They surge by an annotation of the
+// infrastructure machine and by replicas, and a machine is handed over to its owner.
 func TestActTopology(t *testing.T) {
 	t.Parallel()
 	actOn(t, testbed.Cluster{ControlPlanes: 3, Workers: 1, Topology: true}, map[string]actCase{
@@ -186,10 +186,10 @@ func TestActTopology(t *testing.T) {
 	})
 }
 
-// actCase performs actions on a separate cluster.
+// actCase performs actions on its own cluster.
 type actCase func(ctx context.Context, t *testing.T, p *performer)
 
-// actOn plays cases, each on a separate cluster: what a case that fails leaves behind is nobody else's.
+// actOn runs each case on its own cluster, so that a failed case does not affect the others.
 func actOn(t *testing.T, spec testbed.Cluster, cases map[string]actCase) {
 	t.Helper()
 	for name, play := range cases {
@@ -202,7 +202,7 @@ func actOn(t *testing.T, spec testbed.Cluster, cases map[string]actCase) {
 	}
 }
 
-// writes performs those that replace nothing, one after the other on one cluster.
+// writes tests the actions that replace nothing, one after the other on one cluster.
 func writes(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: 7})
 	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
@@ -220,7 +220,8 @@ func writes(ctx context.Context, t *testing.T) {
 	}
 }
 
-// reset takes off what an earlier case may have left on the control plane if it failed, and waits until the cluster is well.
+// reset reverts what an earlier, failed case may have left on the control plane, and waits until the cluster is
+// healthy.
 func (p *performer) reset(ctx context.Context) {
 	p.c.t.Helper()
 	kcp := p.c.kcp(ctx)
@@ -246,11 +247,11 @@ func foreignReplicas(ctx context.Context, t *testing.T, p *performer, m *cluster
 	p.refused(ctx, scale(m, remediator.AtOwner, 5, 7), "are 3, neither the original 5")
 	p.refused(ctx, scale(m, remediator.AtTopology, 3, 5), "has no topology")
 	if err := p.Perform(ctx, p.facts, scale(m, remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrPreconditionFailed) {
-		t.Errorf("an even number: %v, want the server's refusal", err)
+		t.Errorf("scaling to an even number = %v, want the API server's error", err)
 	}
 }
 
-// with has the performer, and its cluster, speak for a subtest.
+// with makes the performer and its cluster report to a subtest.
 func (p *performer) with(t *testing.T, do func()) {
 	t.Helper()
 	was := p.c.t
@@ -276,13 +277,13 @@ func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	wantAnnotation(ctx, t, m, clusterv1.DeleteMachineAnnotation, "theirs")
 	p.c.annotate(ctx, m, clusterv1.DeleteMachineAnnotation, "")
 
-	later := time.Now().AddDate(1, 0, 0).UTC().Format(time.RFC3339) // makes nothing outdated
+	later := time.Now().AddDate(1, 0, 0).UTC().Format(time.RFC3339) // makes no machine outdated
 	p.do(ctx, on(m, remediator.SetCertificates, later))
 	wantAnnotation(ctx, t, m, clusterv1.MachineCertificatesExpiryDateAnnotation, later)
 	p.do(ctx, on(m, remediator.SetCertificates, ""))
 	wantAnnotation(ctx, t, m, clusterv1.MachineCertificatesExpiryDateAnnotation, "")
 
-	// A namesake of an earlier machine is none of ours; there is nothing left to take off it.
+	// The action is for an earlier machine with the same name, so it changes nothing.
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
 	for _, action := range []remediator.ActionType{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
@@ -306,7 +307,7 @@ func relaxes(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machi
 	wantAnnotation(ctx, t, kcp, controlplanev1.RemediationInProgressAnnotation, "")
 	for _, wrong := range []string{"{", `{}`, relaxedFor("other"), `{"machine":"` + m.Name + `"}`} {
 		if err := p.Perform(ctx, p.facts, on(m, remediator.SetRelaxed, wrong)); err == nil {
-			t.Errorf("%q was taken", wrong)
+			t.Errorf("SetRelaxed accepted %q", wrong)
 		}
 	}
 }
@@ -326,41 +327,41 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	fresh(ctx, t, request)
 	if refs := request.OwnerReferences; len(refs) != 1 || refs[0].UID != m.UID || refs[0].Controller != nil ||
 		request.Labels[clusterv1.ClusterNameLabel] != p.c.Name || len(request.Finalizers) != 1 {
-		t.Errorf("%+v", request.ObjectMeta)
+		t.Errorf("metadata of the request = %+v, want the Machine as its owner, a label and a finalizer", request.ObjectMeta)
 	}
-	// A namesake of an earlier machine drops nothing, and one of a later machine takes nothing over.
+	// Actions for an earlier machine with the same name neither delete nor adopt the request.
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
 	p.do(ctx, on(namesake, remediator.DeleteRequest, ""))
 	p.refused(ctx, on(namesake, remediator.CreateRequest, ""), "gone")
 	p.do(ctx, on(m, remediator.DeleteRequest, ""))
 	if err := shared.admin.Get(ctx, key, request); !apierrors.IsNotFound(err) {
-		t.Errorf("after it was dropped: %v", err)
+		t.Errorf("Get after DeleteRequest = %v, want not found", err)
 	}
 
-	// One that a health check made is kept too, and let go when the check deletes it.
+	// A request that a health check created is kept with a finalizer too, and released when the check deletes it.
 	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID},
 	}}}
 	harness.Must(t, shared.admin.Create(ctx, made))
 	p.do(ctx, on(m, remediator.CreateRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
 	if said := fresh(ctx, t, made).Spec; !said.Abort || said.Hold == nil || said.Hold.Reason != "disk" {
-		t.Errorf("it was to say what an earlier request said: %+v", said)
+		t.Errorf("spec of the request = %+v, want that of the earlier request", said)
 	}
-	// What an operator has just taken back is not lost with the request.
+	// A hold or an abort that an operator has just removed is not lost together with the request.
 	harness.Must(t, shared.admin.Patch(ctx, made, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":null}}`))))
 	p.refused(ctx, on(m, remediator.DeleteRequest, `{"abort":true,"hold":{"reason":"disk"}}`), "taken back")
 	p.do(ctx, on(m, remediator.CreateRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
 	if fresh(ctx, t, made).Spec.Abort {
-		t.Error("what an operator has taken back is written on the request once more")
+		t.Error("CreateRequest wrote an abort that the operator had removed")
 	}
 	harness.Must(t, shared.admin.Delete(ctx, made))
 	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
-		t.Error("it is not being deleted")
+		t.Error("the request is not being deleted")
 	}
 	p.do(ctx, on(m, remediator.DeleteRequest, ""))
 	if err := shared.admin.Get(ctx, key, made); !apierrors.IsNotFound(err) {
-		t.Errorf("after it was dropped: %v", err)
+		t.Errorf("Get after DeleteRequest = %v, want not found", err)
 	}
 }
 
@@ -385,7 +386,7 @@ func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.M
 	for _, step := range []string{"secret", "role", "namespace", "elsewhere", "nothing"} {
 		err := p.Perform(ctx, p.facts, on(m, remediator.CreateStepObject, step))
 		if err == nil || !strings.Contains(err.Error(), "spec.escalation["+step+"].template") {
-			t.Errorf("%s: %v", step, err)
+			t.Errorf("CreateStepObject %s = %v, want an error about its template", step, err)
 		}
 	}
 	p.refused(ctx, on(m, remediator.CreateStepObject, "unknown"), "no step")
@@ -403,19 +404,19 @@ func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.M
 	fresh(ctx, t, object)
 	node := m.Status.NodeRef.Name
 	if got, want := object.Data["do"], fmt.Sprintf("reboot %s on %s of %s in %s for $%s", m.Name, node, p.c.Name, m.Namespace, m.Name); got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("rendered text = %q, want %q", got, want)
 	}
 	if object.Annotations["for"] != node || object.Labels[act.StepLabel] != m.Name || len(object.Finalizers) > 0 ||
 		len(object.OwnerReferences) != 1 || object.OwnerReferences[0].UID != m.UID {
-		t.Errorf("%+v", object.ObjectMeta)
+		t.Errorf("metadata of the object = %+v, want the Machine as its owner and no finalizer", object.ObjectMeta)
 	}
 	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 	if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-		t.Errorf("after it was dropped: %v", err)
+		t.Errorf("Get after DeleteStepObject = %v, want not found", err)
 	}
 }
 
-// leader takes down what it is asked, as what reaches etcd is another package's.
+// leader records requests to move the leadership. Another package tests the connection to etcd.
 type leader struct {
 	act.Etcd
 	asked []string
@@ -430,19 +431,19 @@ func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	p.facts.Machines = []remediator.Machine{{Name: m.Name, Node: "n1"}, {Name: "other", Node: "n2"}, {Name: "without"}}
 	defer func() { p.facts.Machines, p.Etcd = nil, nil }()
 	if err := p.Perform(ctx, p.facts, on(m, remediator.MoveLeadership, "n2")); err == nil {
-		t.Error("no error without a way to etcd")
+		t.Error("MoveLeadership without a client of etcd = nil, want an error")
 	}
 	l := &leader{}
 	p.Etcd = l
 	p.do(ctx, on(m, remediator.MoveLeadership, "n2"))
 	p.refused(ctx, on(m, remediator.MoveLeadership, "n1"), "the machine's own")
 	if want := fmt.Sprintf("%s/%s by [n1 n2] to n2", p.c.Namespace, p.c.Name); len(l.asked) != 2 || l.asked[0] != want {
-		t.Errorf("%q, want %q twice", l.asked, want)
+		t.Errorf("requests = %q, want %q twice", l.asked, want)
 	}
 }
 
-// refusals: whatever says "leave it alone" is heard by every action that begins or advances a replacement, and by none that
-// takes something back.
+// refusals checks that every pause, hold or similar request stops each action that begins or advances a replacement,
+// and no action that reverts something.
 func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	kcp := p.c.kcp(ctx)
 	p.Etcd = &leader{}
@@ -493,14 +494,15 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	p.facts.Owner.Kind = "TalosControlPlane"
 	for _, a := range []remediator.Action{on(m, remediator.SetDelete, remediator.DeleteValue), scale(m, remediator.AtOwner, 3, 5), on(m, remediator.HandOver, ""), on(m, remediator.Touch, "x")} {
 		if err := p.Perform(ctx, p.facts, a); err == nil || !strings.Contains(err.Error(), "TalosControlPlane") {
-			t.Errorf("%s of an unknown owner: %v", a.Type, err)
+			t.Errorf("%s of an unknown owner = %v, want an error", a.Type, err)
 		}
 	}
-	p.do(ctx, on(m, remediator.SetMark, "seen")) // a mark is all that an unknown owner's machine gets
+	p.do(ctx, on(m, remediator.SetMark, "seen")) // the unhealthy annotation is the only action for an unknown owner's machine
 	p.do(ctx, on(m, remediator.SetMark, ""))
 }
 
-// inBetween: what somebody writes after an action has read is not overwritten, and is heard.
+// inBetween checks that a change that another client makes between an action's read and its write is not overwritten,
+// and is taken into account.
 func inBetween(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	p.between = func() { p.c.annotate(ctx, m, "test.scute.dev/theirs", "kept") }
 	before := p.writes.Load()
@@ -508,7 +510,7 @@ func inBetween(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mac
 		t.Fatal(err)
 	}
 	if tries := p.writes.Load() - before; tries < 2 {
-		t.Errorf("it was written at the first try, on what it had not read (%d)", tries)
+		t.Errorf("%d writes, want a retry after the conflict", tries)
 	}
 	wantAnnotation(ctx, t, m, "test.scute.dev/theirs", "kept")
 	wantAnnotation(ctx, t, m, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
@@ -529,12 +531,13 @@ func inBetween(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mac
 		t.Errorf("%v, want ErrPreconditionFailed", err)
 	}
 	if n := fresh(ctx, t, kcp).Spec.Replicas; n == nil || *n != 3 {
-		t.Errorf("replicas are %v", n)
+		t.Errorf("replicas = %v, want 3", n)
 	}
 	p.c.annotate(ctx, kcp, clusterv1.PausedAnnotation, "")
 }
 
-// victim is one of the middle, never the first choice of the owner by itself; baseline are all of them.
+// victim returns a machine in the middle, which the owner would not choose first by itself, and the UIDs of all
+// machines.
 func (p *performer) victim(ctx context.Context) (*clusterv1.Machine, map[types.UID]bool) {
 	p.c.t.Helper()
 	machines := p.c.machines(ctx, true)
@@ -548,13 +551,13 @@ func (p *performer) victim(ctx context.Context) (*clusterv1.Machine, map[types.U
 	return &machines[1], baseline
 }
 
-// newMachine waits for a machine that is not in the baseline, while the victim must not be on its way out.
+// newMachine waits for a machine that is not in the baseline. It fails the test if the victim is deleted before.
 func (p *performer) newMachine(ctx context.Context, victim *clusterv1.Machine, baseline map[types.UID]bool) *clusterv1.Machine {
 	p.c.t.Helper()
 	var found *clusterv1.Machine
 	harness.Await(ctx, p.c.t, "a new machine exists", func() string {
 		deleted := false
-		for _, m := range p.c.machines(ctx, true) { // both can have come since the last look
+		for _, m := range p.c.machines(ctx, true) { // both may have happened since the last poll
 			if !baseline[m.UID] {
 				found = &m
 			}
@@ -571,8 +574,8 @@ func (p *performer) newMachine(ctx context.Context, victim *clusterv1.Machine, b
 	return found
 }
 
-// replaced waits until the victim is gone, all others of the baseline are there with the new machine, and the cluster is
-// well. The new machine must have a node before the victim goes.
+// replaced waits until the victim is deleted, the other machines of the baseline and the new machine exist, and the
+// cluster is healthy. The new machine must have a node before the victim is deleted.
 func (p *performer) replaced(ctx context.Context, victim, newMachine *clusterv1.Machine, baseline map[types.UID]bool) {
 	p.c.t.Helper()
 	joined := false
@@ -605,7 +608,7 @@ func others(victim *clusterv1.Machine, baseline map[types.UID]bool) []types.UID 
 	return uids
 }
 
-// settled waits until the cluster is well, with so many control plane machines, these among them.
+// settled waits until the cluster is healthy and has count control plane machines, including these.
 func (p *performer) settled(ctx context.Context, count int, uids ...types.UID) {
 	p.c.t.Helper()
 	harness.Await(ctx, p.c.t, "no machine is too many", func() string {
@@ -634,7 +637,7 @@ func describe(machines []clusterv1.Machine) string {
 	return strings.Join(text, ", ")
 }
 
-// rolloutSurge makes one machine outdated: nothing else is asked of the owner.
+// rolloutSurge makes one machine outdated, and relies on the owner for the rest.
 func (p *performer) rolloutSurge(ctx context.Context, lever remediator.ActionType, value string) {
 	p.c.t.Helper()
 	victim, baseline := p.victim(ctx)
@@ -653,8 +656,8 @@ func (p *performer) rolloutSurge(ctx context.Context, lever remediator.ActionTyp
 	sampler.never(p.c.t, 3, 4)
 }
 
-// relaxedSurge: the kubelet of etcd's leader is dead, and its etcd lives. Leadership is moved, for the owner could not, and
-// its preflight is relaxed.
+// relaxedSurge tests a leader of etcd whose kubelet is down but whose etcd runs. The leadership is moved first, because
+// the owner could not do it, and the owner's preflight is relaxed.
 func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)
 	observer := p.c.watch(ctx)
@@ -677,12 +680,12 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	harness.Must(t, err)
 	for _, m := range members {
 		if m.Leader != (m.Node == other) {
-			t.Errorf("leader %s: %t, want it to be %s", m.Node, m.Leader, other)
+			t.Errorf("%s is the leader: %t, want %s", m.Node, m.Leader, other)
 		}
 	}
 	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
 	p.do(ctx, on(victim, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)))
-	if err := p.Perform(ctx, p.facts, on(victim, remediator.SetRelaxed, relaxedFor(victim.Name))); err != nil { // once: the owner takes it off
+	if err := p.Perform(ctx, p.facts, on(victim, remediator.SetRelaxed, relaxedFor(victim.Name))); err != nil { // once: the owner removes it
 		t.Fatal(err)
 	}
 	started := time.Now()
@@ -693,7 +696,7 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	sampler.never(t, 3, 4)
 }
 
-// replicaSurge asks for two more, and back as soon as one exists.
+// replicaSurge requests two more replicas, and the original number as soon as a new machine exists.
 func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 	p.c.t.Helper()
 	victim, baseline := p.victim(ctx)
@@ -711,9 +714,10 @@ func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 	sampler.never(p.c.t, 3, 4)
 }
 
-// cancelled: the victim is well again while its replacement, which takes forever, comes up. The new machine is marked first,
-// so that there is never a machine too many without a mark. KubeadmControlPlane can make a second one when its request for the
-// first fails although the API server has created it: that one is marked as well.
+// cancelled checks a victim that recovers while its replacement, which never starts, exists. The new machine is
+// annotated for deletion first, so that every surplus machine is annotated at all times. KubeadmControlPlane may create
+// a second machine if its request for the first fails although the API server executed it. That machine is annotated
+// too.
 func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)
 	sampler := p.c.watchQuorum(t)
@@ -741,7 +745,7 @@ func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	sampler.never(t, 3, 5)
 }
 
-// markNew marks each machine that is not in the baseline for deletion, and names one; "" when there is none.
+// markNew annotates each machine that is not in the baseline for deletion, and returns the name of one, or "".
 func (p *performer) markNew(ctx context.Context, baseline map[types.UID]bool) (left string) {
 	p.c.t.Helper()
 	for _, m := range p.c.machines(ctx, true) {
@@ -756,7 +760,7 @@ func (p *performer) markNew(ctx context.Context, baseline map[types.UID]bool) (l
 	return left
 }
 
-// stall has the cloud leave machines that come from now on as they are, without a server behind them.
+// stall makes the cloud create no server for new machines.
 func (c *cluster) stall(ctx context.Context, on bool) {
 	c.t.Helper()
 	template := &infrav1.DevMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-machine"}}
@@ -765,7 +769,8 @@ func (c *cluster) stall(ctx context.Context, on bool) {
 	harness.Must(c.t, shared.admin.Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// handsOver: the owner remediates by its own, deleting first; and a machine that is taken back is healthy to all.
+// handsOver checks that the owner remediates a machine by deleting it first, and that a machine that is taken back is
+// healthy for all controllers.
 func handsOver(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)
 	kept := p.c.machines(ctx, true)[0]
@@ -783,14 +788,14 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 		clusterv1.MachineExternallyRemediatedCondition: "", clusterv1.MachineOwnerRemediatedCondition: "", clusterv1.MachineHealthCheckSucceededCondition: "True",
 	} {
 		if got := p.c.condition(ctx, kept.Name, condition); got != want {
-			t.Errorf("%s is %q after it was taken back, want %q", condition, got, want)
+			t.Errorf("%s after the machine was taken back = %q, want %q", condition, got, want)
 		}
 	}
 
 	p.do(ctx, on(&kept, remediator.Report, ""))
 	for condition, want := range map[string]string{clusterv1.MachineOwnerRemediatedCondition: "", clusterv1.MachineHealthCheckSucceededCondition: "False"} {
 		if got := p.c.condition(ctx, kept.Name, condition); got != want {
-			t.Errorf("%s is %q after it was reported, want %q", condition, got, want)
+			t.Errorf("%s after the machine was reported = %q, want %q", condition, got, want)
 		}
 	}
 	p.do(ctx, on(&kept, remediator.ClearConditions, ""))
@@ -806,7 +811,7 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 		raw, err := json.Marshal(victim.Status.Conditions)
 		return string(raw) + fmt.Sprint(err)
 	})
-	t.Logf("the owner deletes after %s", time.Since(started).Round(10*time.Millisecond))
+	t.Logf("the owner deletes the machine after %s", time.Since(started).Round(10*time.Millisecond))
 	newMachine := p.newMachineAfter(ctx, baseline)
 	p.settled(ctx, 3, append(others(victim, baseline), newMachine)...)
 }
@@ -826,12 +831,12 @@ func (p *performer) newMachineAfter(ctx context.Context, baseline map[types.UID]
 	return uid
 }
 
-// surgeWorkers: one more, ready, then the victim is marked, and back.
+// surgeWorkers adds a worker, waits until it is ready, annotates the victim for deletion, and restores the replicas.
 func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediator.Where) {
 	list := &clusterv1.MachineDeploymentList{}
 	harness.Must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace)))
 	if len(list.Items) != 1 {
-		t.Fatalf("%d MachineDeployments", len(list.Items))
+		t.Fatalf("%d MachineDeployments, want 1", len(list.Items))
 	}
 	p := c.perform(remediator.Deployment, &list.Items[0])
 	p.with(t, func() {
@@ -840,11 +845,11 @@ func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediato
 		harness.Must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace)))
 		ofSet := c.perform(remediator.Set, &sets.Items[0])
 		if err := ofSet.Perform(ctx, ofSet.facts, scale(&victim, remediator.AtOwner, 1, 2)); err == nil || !strings.Contains(err.Error(), "managed by MachineDeployment") {
-			t.Errorf("scaling the MachineSet of a MachineDeployment: %v", err)
+			t.Errorf("scaling the MachineSet of a MachineDeployment = %v, want an error", err)
 		}
 		for _, a := range []remediator.Action{on(&victim, remediator.SetRelaxed, relaxedFor(victim.Name)), on(&victim, remediator.SetClonedFrom, "x"), on(&victim, remediator.MoveLeadership, "x")} {
 			if err := p.Perform(ctx, p.facts, a); err == nil {
-				t.Errorf("%s of a worker: no error", a.Type)
+				t.Errorf("%s of a worker = nil, want an error", a.Type)
 			}
 		}
 		p.do(ctx, scale(&victim, where, 1, 2))

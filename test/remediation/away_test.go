@@ -18,11 +18,11 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestStalled: the daemon hangs from the moment at which it has asked for two more machines until both are there.
-// The one that is not wanted goes, not an older, healthy one.
+// TestStalled suspends the daemon from the moment at which it has requested two more machines until both exist. The
+// surplus machine is deleted, not an older, healthy one.
 func TestStalled(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
-	d := daemon(t, scuted.DaemonOptions{Args: []string{"--leader-elect=false"}}) // a leader would give up meanwhile
+	d := daemon(t, scuted.DaemonOptions{Args: []string{"--leader-elect=false"}}) // a leader would lose its lease during the suspension
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	raised := make(chan error, 1)
 	go func() { raised <- raisedTo(ctx, w.cluster, 5) }()
@@ -36,7 +36,7 @@ func TestStalled(t *testing.T) {
 	w.quorum.never(t, 3, 5)
 }
 
-// raisedTo waits until the control plane is asked for so many machines.
+// raisedTo waits until the control plane has this number of replicas.
 func raisedTo(ctx context.Context, c *cluster, replicas int32) error {
 	watch, err := shared.admin.Watch(ctx, &controlplanev1.KubeadmControlPlaneList{}, client.InNamespace(c.Namespace))
 	if err != nil {
@@ -51,7 +51,7 @@ func raisedTo(ctx context.Context, c *cluster, replicas int32) error {
 	return fmt.Errorf("nobody asked for %d machines: %w", replicas, ctx.Err())
 }
 
-// TestPartsDie: mid-surge, first Cluster API's controllers end, then the API server is killed, then its etcd.
+// TestPartsDie stops Cluster API's controllers, the API server or its etcd in the middle of a surge.
 func TestPartsDie(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	daemon(t, scuted.DaemonOptions{})

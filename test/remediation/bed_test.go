@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestCluster: a cluster of three comes up, plain and managed by its topology, and the faults that the other tests cause
-// appear on its Machines as they do on real ones.
+// TestCluster checks that a cluster of three becomes available, plain and with a topology, and that the faults of the
+// other tests change its Machines as they do in real clusters.
 func TestCluster(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
 	for name, spec := range map[string]testbed.Cluster{
@@ -26,7 +26,7 @@ func TestCluster(t *testing.T) {
 			c := newCluster(ctx, t, spec)
 			machines := c.machines(ctx, true)
 			if len(machines) != spec.ControlPlanes {
-				t.Fatalf("%d machines", len(machines))
+				t.Fatalf("%d machines, want the control planes of the specification", len(machines))
 			}
 			domains := map[string]bool{}
 			for i := range machines {
@@ -51,14 +51,15 @@ func kubeletDies(ctx context.Context, t *testing.T, c *cluster, machine, node st
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, metav1.ConditionTrue)
 }
 
-// powerFails: the member of a machine without power stays in the list, and Cluster API still says that it is healthy.
+// powerFails checks that the member of a machine without power stays in the member list, and that Cluster API still
+// reports it as healthy.
 func powerFails(ctx context.Context, t *testing.T, c *cluster, machine, node string) {
 	t.Helper()
 	s := c.watchQuorum(t)
 	harness.Must(t, c.PowerOff(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionUnknown)
 	if got := c.condition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition); got != string(metav1.ConditionTrue) {
-		t.Errorf("EtcdMemberHealthy of a silent member is %q; if Cluster API has learned to ask it, our own probe may go", got)
+		t.Errorf("EtcdMemberHealthy of a silent member = %q; if Cluster API detects this now, scute's own probe is no longer needed", got)
 	}
 	harness.Await(ctx, t, "the sampler sees it", func() string {
 		if s.answering() == c.spec.ControlPlanes-1 {

@@ -24,7 +24,7 @@ type cluster struct {
 	spec testbed.Cluster
 }
 
-// remove has the cluster deleted, and does not wait for it: its controllers are given back to the other tests.
+// remove deletes the cluster without waiting for it, so that other tests can use the controllers.
 func (c *cluster) remove() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -34,7 +34,7 @@ func (c *cluster) remove() {
 	}
 }
 
-// machines are those of the control plane, or the others, the oldest first.
+// machines returns the machines of the control plane, or the workers, the oldest first.
 func (c *cluster) machines(ctx context.Context, controlPlane bool) []clusterv1.Machine {
 	c.t.Helper()
 	list, err := c.list(ctx, controlPlane)
@@ -46,7 +46,7 @@ func (c *cluster) list(ctx context.Context, controlPlane bool) ([]clusterv1.Mach
 	return inventory.Machines(ctx, shared.admin, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, controlPlane)
 }
 
-// kcp is the control plane.
+// kcp returns the control plane.
 func (c *cluster) kcp(ctx context.Context) *controlplanev1.KubeadmControlPlane {
 	c.t.Helper()
 	list := &controlplanev1.KubeadmControlPlaneList{}
@@ -57,13 +57,13 @@ func (c *cluster) kcp(ctx context.Context) *controlplanev1.KubeadmControlPlane {
 	return &list.Items[0]
 }
 
-// poke makes the control plane's controller look again: it watches neither pods nor infrastructure machines.
+// poke triggers the control plane's controller, because it watches neither pods nor infrastructure machines.
 func (c *cluster) poke(ctx context.Context) {
 	c.t.Helper()
 	c.annotate(ctx, c.kcp(ctx), "test.scute.dev/poked", time.Now().Format(time.RFC3339Nano))
 }
 
-// annotate sets an annotation; an empty value takes it off.
+// annotate sets an annotation. An empty value removes it.
 func (c *cluster) annotate(ctx context.Context, object client.Object, key, value string) {
 	c.t.Helper()
 	v := "null"
@@ -74,7 +74,7 @@ func (c *cluster) annotate(ctx context.Context, object client.Object, key, value
 	harness.Must(c.t, shared.admin.Patch(ctx, object.DeepCopyObject().(client.Object), patch)) //nolint:forcetypeassert // it was one
 }
 
-// condition is the status of a Machine's condition now; "" without one.
+// condition returns the status of a Machine's condition, or "".
 func (c *cluster) condition(ctx context.Context, machine, condition string) string {
 	c.t.Helper()
 	m := &clusterv1.Machine{}
@@ -85,7 +85,7 @@ func (c *cluster) condition(ctx context.Context, machine, condition string) stri
 	return ""
 }
 
-// awaitCondition pokes the control plane until a Machine's condition has a status.
+// awaitCondition triggers the control plane's controller until a Machine's condition has a status.
 func (c *cluster) awaitCondition(ctx context.Context, machine, condition string, status metav1.ConditionStatus) {
 	c.t.Helper()
 	last := time.Time{}

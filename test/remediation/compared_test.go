@@ -22,14 +22,14 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// rolledTo is the version of Kubernetes that a rollout brings.
+// rolledTo is the version of Kubernetes of a rollout.
 const rolledTo = "v1.36.1"
 
-// apiServerHealthy is what the control plane's controller says of the API server on a machine; Unknown where the node is silent.
+// apiServerHealthy is the condition of the API server on a machine. It is Unknown if the node is silent.
 const apiServerHealthy = controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition
 
-// comparedFaults are those that happen to both systems. A fault that comes before anybody repairs has stopped the
-// control plane already.
+// comparedFaults returns the faults that both systems get. A fault in before happens without any remediation, so it has
+// already stopped the control plane.
 func comparedFaults() map[string]compared {
 	one, three, five := testbed.Cluster{ControlPlanes: 1}, testbed.Cluster{ControlPlanes: 3}, testbed.Cluster{ControlPlanes: 5}
 	external, workers := testbed.Cluster{ControlPlanes: 3, ExternalEtcd: true}, testbed.Cluster{Workers: 3}
@@ -84,7 +84,7 @@ func comparedFaults() map[string]compared {
 		"Node deleted":                 {cluster: three, fault: to(nodeDeleted)},
 		"Node of a worker deleted":     {cluster: workers, workers: true, fault: to(nodeDeleted)},
 		"more workers denied": {
-			cluster: workers, workers: true, policy: givesUpAfter(75 * time.Second), // it waits a minute before it says that a write is denied
+			cluster: workers, workers: true, policy: givesUpAfter(75 * time.Second), // it waits a minute before it reports that a write is denied
 			fault: denied("machinedeployments", admissionv1.Update, "object.spec.replicas <= oldObject.spec.replicas", "cannot be written"),
 		},
 		"new worker denied":                     {cluster: workers, workers: true, policy: givesUpAfter(25 * time.Second), fault: denied("machines", admissionv1.Create, "false", "makes no machine")},
@@ -97,7 +97,7 @@ func comparedFaults() map[string]compared {
 	}
 }
 
-// to has a fault happen to the victims.
+// to returns a step that causes a fault of the victims.
 func to(f fault) step {
 	return func(ctx context.Context, l *lane) {
 		for i := range l.victims {
@@ -114,7 +114,7 @@ func steps(all ...step) step {
 	}
 }
 
-// seen waits until the control plane's controller says so of the victims.
+// seen waits until a condition of the victims has this status.
 func seen(condition string, status metav1.ConditionStatus) step {
 	return func(ctx context.Context, l *lane) {
 		for i := range l.victims {
@@ -129,12 +129,12 @@ func scaled(replicas int) step {
 	}
 }
 
-// deleted: a human deletes a healthy machine.
+// deleted deletes a healthy machine, as a user does.
 func deleted(ctx context.Context, l *lane) {
 	harness.Must(l.t, shared.admin.Delete(ctx, &l.before[2]))
 }
 
-// newMachine waits for a machine that was not there before.
+// newMachine waits for a machine that did not exist before.
 func (l *lane) newMachine(ctx context.Context) *clusterv1.Machine {
 	var found *clusterv1.Machine
 	harness.Await(ctx, l.t, "a new machine exists", func() string {
@@ -151,7 +151,7 @@ func (l *lane) newMachine(ctx context.Context) *clusterv1.Machine {
 	return found
 }
 
-// neverStarts: the first machine that is made does not start, and an operator says so. It is the victim; those that follow it start.
+// neverStarts makes the first new machine, which never starts, the victim, as an operator would. Later machines start.
 func neverStarts(growth step) step {
 	return func(ctx context.Context, l *lane) {
 		release := l.release
@@ -172,7 +172,7 @@ func neverStarts(growth step) step {
 	}
 }
 
-// rolled begins a rollout of the control plane, whose new machine exists.
+// rolled begins a rollout of the control plane, and waits for its new machine.
 func rolled(ctx context.Context, l *lane) {
 	l.change(ctx, l.kcp(ctx), `{"spec":{"version":"`+rolledTo+`"}}`)
 	l.newMachine(ctx)
@@ -186,7 +186,8 @@ func (l *lane) deployment() *clusterv1.MachineDeployment {
 	return &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name + "-md-0"}}
 }
 
-// onDelete gives the workers the strategy OnDelete and a new version, which one of them has. The victim has it too, or has not.
+// onDelete sets the workers' strategy OnDelete and a new version, which one of them has. If newer is true that one is
+// the victim.
 func onDelete(newer bool) step {
 	return func(ctx context.Context, l *lane) {
 		l.change(ctx, l.deployment(), `{"spec":{"rollout":{"strategy":{"type":"OnDelete","rollingUpdate":null}}}}`)
@@ -212,7 +213,7 @@ func paused(is bool) step {
 	}
 }
 
-// pausedMidway pauses the cluster when its machines have begun to change, as a move does, and lifts that.
+// pausedMidway pauses the cluster when a replacement has begun, as a move does, and resumes it.
 func pausedMidway(ctx context.Context, l *lane) {
 	harness.Await(ctx, l.t, "a replacement has begun", func() string {
 		if l.untouched(ctx) {
@@ -223,7 +224,7 @@ func pausedMidway(ctx context.Context, l *lane) {
 	steps(paused(true), paused(false))(ctx, l)
 }
 
-// leftAlone: for some seconds nothing happens to the machines.
+// leftAlone checks for some seconds that the machines do not change.
 func leftAlone(ctx context.Context, l *lane) {
 	for range 10 {
 		time.Sleep(time.Second / 2)
@@ -231,7 +232,7 @@ func leftAlone(ctx context.Context, l *lane) {
 	}
 }
 
-// untouched says whether the machines are those of before, and none is being deleted.
+// untouched reports whether the machines are the same as before and none is being deleted.
 func (l *lane) untouched(ctx context.Context) bool {
 	now := l.machines(ctx, !l.fault.workers)
 	return len(now) == len(l.before) && !slices.ContainsFunc(now, func(m clusterv1.Machine) bool {
@@ -246,7 +247,7 @@ func leaderLost(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return powerLost(ctx, c, m)
 }
 
-// memberSilent: the etcd member of a machine that is not ready answers nobody.
+// memberSilent stops the etcd member of a machine that is not ready.
 func memberSilent(ctx context.Context, l *lane) {
 	harness.Must(l.t, l.Lead(ctx, l.before[0].Status.NodeRef.Name))
 	to(func(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
@@ -267,7 +268,7 @@ func apiServerChecked(s *v1alpha1.RepairPolicySpec) {
 	}
 }
 
-// quorumLost: two of three members are silent until the system says why it does nothing, or does something. Then one is back.
+// quorumLost silences two of three members until the system reports why it waits, or acts. Then one recovers.
 func quorumLost(ctx context.Context, l *lane) {
 	second := l.before[2].Status.NodeRef.Name
 	harness.Must(l.t, l.CutEtcdOff(second))
@@ -290,7 +291,7 @@ func quorumLost(ctx context.Context, l *lane) {
 	harness.Must(l.t, l.RejoinEtcd(ctx, second))
 }
 
-// flaps: the kubelet of the victim comes and goes.
+// flaps stops and starts the kubelet of the victim several times.
 func flaps(ctx context.Context, l *lane) {
 	for range 4 {
 		to(kubeletDead)(ctx, l)
@@ -311,20 +312,21 @@ func flaps(ctx context.Context, l *lane) {
 	}
 }
 
-// begun is the growth of a new cluster.
+// begun does nothing, because a new cluster grows by itself.
 func begun(context.Context, *lane) {}
 
-// briefStartup gives machines less time to get a Node than those of a slow cluster need from their creation on.
+// briefStartup limits the time until a Node exists to less than a slow cluster needs after the creation of the
+// machines.
 func briefStartup(s *v1alpha1.RepairPolicySpec) {
 	s.Checks.NodeStartup = &v1alpha1.Duration{Duration: 70 * time.Second}
 }
 
-// quick gives up a replacement that is not made soon.
+// quick makes the policy give up a replacement that is not created soon.
 func quick(s *v1alpha1.RepairPolicySpec) {
 	s.Timeouts.ScaleUp = &v1alpha1.Duration{Duration: 10 * time.Second}
 }
 
-// workersThere waits for the workers of a new cluster, which are the machines of before.
+// workersThere waits for the workers of a new cluster, and uses them as the machines before the fault.
 func workersThere(ctx context.Context, l *lane) {
 	harness.Await(ctx, l.t, "its workers are made", func() string {
 		if l.before = l.machines(ctx, false); len(l.before) < l.spec.Workers {
@@ -334,7 +336,8 @@ func workersThere(ctx context.Context, l *lane) {
 	})
 }
 
-// upgrading begins an upgrade of the control plane that does not end before heldBack does: MachineSets make no machine meanwhile.
+// upgrading begins an upgrade of the control plane that does not end before heldBack does. During the upgrade
+// MachineSets create no machine.
 func upgrading(ctx context.Context, l *lane) {
 	release := l.stuckNewMachines(l.t)
 	l.change(ctx, l.kcp(ctx), `{"spec":{"version":"`+rolledTo+`"}}`)
@@ -347,7 +350,7 @@ func upgrading(ctx context.Context, l *lane) {
 	release()
 }
 
-// heldBack: for longer than three attempts nobody can make a worker. Then the upgrade continues.
+// heldBack blocks new workers for longer than three attempts take. Then the upgrade continues.
 func heldBack(ctx context.Context, l *lane) {
 	time.Sleep(time.Minute)
 	if phase, message := l.says(l.victims[0].Name); l.diary != nil && (phase != v1alpha1.RemediationFrozen || !strings.Contains(message, "preflight check failed")) {
@@ -356,7 +359,8 @@ func heldBack(ctx context.Context, l *lane) {
 	l.startStuck(ctx, l.t)
 }
 
-// anotherBroken: no check looks at the pod of etcd of another machine, which the control plane's preflight wants to be well.
+// anotherBroken breaks the etcd pod of another machine, which no health check examines, but the control plane's
+// preflight does.
 func anotherBroken(ctx context.Context, l *lane) {
 	other := &l.before[2]
 	harness.Must(l.t, l.BreakEtcdPod(ctx, other.Status.NodeRef.Name))
@@ -375,23 +379,23 @@ func anotherBroken(ctx context.Context, l *lane) {
 	harness.Must(l.t, l.RestoreEtcdPod(ctx, other.Status.NodeRef.Name))
 }
 
-// nodeDeleted: a human deletes the Node of a machine whose kubelet is well.
+// nodeDeleted deletes the Node of a machine whose kubelet is healthy, as a user does.
 func nodeDeleted(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.DeleteNode(ctx, m.Status.NodeRef.Name)
 }
 
-// namesake: an earlier machine of the same host name has left its etcd member, which is dead.
+// namesake adds a dead etcd member of an earlier machine with the same host name.
 func namesake(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.AddEtcdNamesake(ctx, m.Status.NodeRef.Name)
 }
 
-// givesUpAfter gives up a replacement that is not made in this time.
+// givesUpAfter returns a change of the policy that gives up a replacement that is not created in this time.
 func givesUpAfter(d time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	return func(s *v1alpha1.RepairPolicySpec) { s.Timeouts.ScaleUp = &v1alpha1.Duration{Duration: d} }
 }
 
-// denied: an admission policy keeps new machines from being asked for, or from being created, for longer than an attempt may take.
-// Then it is lifted.
+// denied makes an admission policy deny the request for new machines, or their creation, for longer than an attempt may
+// take. Then it removes the policy.
 func denied(resource string, verb admissionv1.OperationType, valid, says string) step {
 	return func(ctx context.Context, l *lane) {
 		lift := harness.Policy(ctx, l.t, shared.admin, l.Namespace, admissionv1.MatchResources{
@@ -435,14 +439,15 @@ func denied(resource string, verb admissionv1.OperationType, valid, says string)
 	}
 }
 
-// slow finds a Node unhealthy after some seconds.
+// slow reports a Node as unhealthy only after some seconds.
 func slow(s *v1alpha1.RepairPolicySpec) {
 	for i := range s.Checks.UnhealthyNodeConditions {
 		s.Checks.UnhealthyNodeConditions[i].Timeout.Duration = 20 * time.Second
 	}
 }
 
-// alternates: the Node of the victim is not ready until it is gone. Its condition changes too often for a check that counts from its time.
+// alternates changes the Node's Ready condition until the victim is deleted. It changes too often for a check that
+// counts from the time of the condition.
 func alternates(between ...corev1.ConditionStatus) step {
 	return func(ctx context.Context, l *lane) {
 		ctx, cancel := context.WithCancel(ctx)

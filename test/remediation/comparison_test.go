@@ -29,14 +29,15 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// writeTo is the page that `make comparison` writes the table into.
+// writeTo is the page into which `make comparison` writes the table.
 var writeTo = flag.String("comparison", "", "write the table of TestComparison into this page; all cases must run") //nolint:gochecknoglobals // a flag
 
-// comparedFor bounds a case: what has not ended by then does not end.
+// comparedFor is the time limit of a case.
 const comparedFor = 15 * time.Minute
 
-// TestComparison: the same fault happens at the same time to a cluster that has a plain MachineHealthCheck, and to one that
-// scute repairs. With scute it ends at least as well, and as many members of etcd answer all the time.
+// TestComparison causes the same fault at the same time in a cluster with a plain MachineHealthCheck and in one that
+// scute remediates. With scute the result must be at least as good, and at least as many members of etcd must answer at
+// all times.
 func TestComparison(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	var mu sync.Mutex
@@ -59,7 +60,7 @@ func TestComparison(t *testing.T) {
 		return
 	}
 	if writeTable(t, cases); len(cases) != len(all) {
-		t.Errorf("%d of %d cases have run to their end: the rows of the others are those of an earlier run", len(cases), len(all))
+		t.Errorf("%d of %d cases completed; the rows of the others are from an earlier run", len(cases), len(all))
 	}
 }
 
@@ -74,24 +75,24 @@ func writeTable(t *testing.T, cases []comparison.Case) {
 	harness.Must(t, os.WriteFile(*writeTo, []byte(text), 0o600))
 }
 
-// compared is a fault that happens to two clusters alike. The victims are healthy machines; a step may choose others.
+// compared is a fault that two clusters get. The victims are healthy machines unless a step chooses others.
 type compared struct {
-	row     string // of the findings
+	row     string // in the findings
 	cluster testbed.Cluster
 	workers bool
 	victims int                              // one if zero
-	policy  func(*v1alpha1.RepairPolicySpec) // its checks hold for both
-	before  step                             // what happens before anybody repairs
-	fault   step                             // what happens afterwards
-	fresh   bool                             // the cluster is a new one, and has nothing yet
-	// firstStuck: its first machine is held up from the beginning.
+	policy  func(*v1alpha1.RepairPolicySpec) // both systems use its checks
+	before  step                             // happens before remediation is configured
+	fault   step                             // happens afterwards
+	fresh   bool                             // the cluster is new and has no machines yet
+	// firstStuck blocks the cluster's first machine from the beginning.
 	firstStuck bool
 	recovers   bool   // the victims may stay
-	goes       int    // healthy machines that go in any case
-	to         string // version of all machines of that kind at the end, if it changes
+	goes       int    // healthy machines that are deleted in any case
+	to         string // final version of these machines, if it changes
 }
 
-// says is what scute says of a machine, nothing on the plain lane.
+// says returns the state of a machine's remediation by scute, or nothing for the plain system.
 func (l *lane) says(machine string) (phase v1alpha1.RemediationPhase, message string) {
 	if l.diary == nil {
 		return "", ""
@@ -99,22 +100,22 @@ func (l *lane) says(machine string) (phase v1alpha1.RemediationPhase, message st
 	return l.diary.now(machine)
 }
 
-// step makes something happen to a cluster.
+// step changes a cluster.
 type step func(ctx context.Context, l *lane)
 
 // lane is one of the two clusters.
 type lane struct {
 	*cluster
 	fault   *compared
-	repair  func(context.Context, *lane) // begins to
-	diary   *diary                       // of scute's only
+	repair  func(context.Context, *lane) // configures remediation
+	diary   *diary                       // only for scute
 	quorum  *sampler
 	before  []clusterv1.Machine
 	victims []clusterv1.Machine
 	began   time.Time
 	outcome comparison.Outcome
-	release func() // lets machines start that are made from now on
-	over    bool   // and nothing is left of a repair
+	release func() // unblocks machines that are created from now on
+	over    bool   // complete, and nothing remains of a remediation
 }
 
 func (f *compared) compare(ctx context.Context, t *testing.T) (plain, scute comparison.Outcome) {
@@ -131,7 +132,7 @@ func (f *compared) compare(ctx context.Context, t *testing.T) (plain, scute comp
 	for time.Now().Before(until) {
 		p.look(ctx)
 		s.look(ctx)
-		// The plain system has twice the time that scute needed, and one turn: then it is said not to end.
+		// The plain system gets twice the time that scute needed, and one turn. Then it counts as not ending.
 		if s.over && (p.over || time.Since(p.began) > 2*s.outcome.After+turn()) {
 			break
 		}
@@ -142,8 +143,8 @@ func (f *compared) compare(ctx context.Context, t *testing.T) (plain, scute comp
 	return p.outcome, s.outcome
 }
 
-// turn is what a look of scute's may come too late, as no watch reports it, and then a look of the control plane's controller, which
-// waits for the etcd behind a kubelet that is dead.
+// turn returns the longest delay between a change that no watch reports and scute's next check, plus that of the
+// control plane's controller, which waits for the etcd behind a stopped kubelet.
 func turn() time.Duration {
 	busy := &remediator.State{Active: &remediator.Active{}}
 	ours := remediator.Wake(busy, &remediator.Facts{Owner: remediator.OwnerFacts{Found: true}}, time.Now())
@@ -153,14 +154,14 @@ func turn() time.Duration {
 func (f *compared) judge(t *testing.T, c *comparison.Case) {
 	t.Helper()
 	for system, o := range map[string]comparison.Outcome{"plain": c.Plain, "scute": c.Scute} {
-		t.Logf("%s: %q after %s; members that answered: never fewer than %d; unserved %v, lost %d, touched %v %s",
+		t.Logf("%s: %q after %s; at least %d members answered; unserved %v, lost %d, touched %v %s",
 			system, o.End, o.After.Round(100*time.Millisecond), o.Members, o.Unserved, o.Lost, o.Touched, o.Missing)
 	}
 	for _, worse := range c.Worse() {
-		t.Errorf("with scute it is worse: %s", worse)
+		t.Errorf("worse with scute: %s", worse)
 	}
 	if slower := c.Slower(turn()); slower != "" {
-		t.Log(slower) // a machine that is busy with something else makes one of two slower, at times
+		t.Log(slower) // only logged: a busy machine may slow one of the two down
 	}
 }
 
@@ -175,7 +176,7 @@ func (f *compared) lane(ctx context.Context, t *testing.T, system string) *lane 
 	return l
 }
 
-// prepare the cluster, up to the fault.
+// prepare prepares the cluster up to the fault.
 func (l *lane) prepare(ctx context.Context) {
 	if !l.fault.fresh {
 		harness.Must(l.t, shared.side.WaitAvailable(ctx, l.Namespace, l.Name))
@@ -188,7 +189,7 @@ func (l *lane) prepare(ctx context.Context) {
 	}
 }
 
-// suffer the fault, with somebody there who repairs.
+// suffer configures remediation and causes the fault.
 func (l *lane) suffer(ctx context.Context) {
 	l.repair(ctx, l)
 	if l.fault.fault != nil {
@@ -197,20 +198,20 @@ func (l *lane) suffer(ctx context.Context) {
 	l.began = time.Now()
 }
 
-// look notes when the cluster has what it is to have, and when nothing is left of its repair.
+// look records when the cluster is complete, and when nothing remains of its remediation.
 func (l *lane) look(ctx context.Context) {
 	if l.over {
 		return
 	}
 	l.outcome.Missing = l.missing(ctx)
 	if l.outcome.Missing != "" {
-		l.outcome.After = 0 // it was too early
+		l.outcome.After = 0 // the earlier time was premature
 		return
 	}
 	if l.outcome.After == 0 {
 		l.outcome.After = time.Since(l.began)
 	}
-	if l.diary != nil { // Cluster API may leave something behind, scute may not
+	if l.diary != nil { // Cluster API may leave annotations behind, scute may not
 		left, err := l.left(ctx)
 		harness.Must(l.t, err)
 		l.outcome.Missing = strings.Join(left, "; ")
@@ -251,7 +252,7 @@ func (l *lane) conclude(ctx context.Context) {
 	}
 }
 
-// missing is what the cluster has not that it is to have, "" when it has all.
+// missing returns what the cluster lacks compared to the expected end, or "".
 func (l *lane) missing(ctx context.Context) string {
 	for i := range l.victims {
 		m := &clusterv1.Machine{}
@@ -266,7 +267,7 @@ func (l *lane) missing(ctx context.Context) string {
 	return l.unfinished(ctx)
 }
 
-// unfinished is what the cluster lacks: machines that are there and ready, and members of etcd that answer.
+// unfinished returns what the cluster lacks: existing and ready machines, or answering members of etcd.
 func (l *lane) unfinished(ctx context.Context) string {
 	controlPlanes := int(*l.kcp(ctx).Spec.Replicas)
 	for controlPlane, wanted := range map[bool]int{true: controlPlanes, false: l.spec.Workers} {
@@ -298,7 +299,7 @@ func (l *lane) unfinished(ctx context.Context) string {
 	return ""
 }
 
-// saidOf is what Cluster API says of a machine that it is to remediate, or why it is not ready.
+// saidOf returns Cluster API's message about the remediation of a machine, or why the machine is not ready.
 func saidOf(m *clusterv1.Machine) string {
 	for _, name := range []string{clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineReadyCondition} {
 		if k := conditions.Get(m, name); k != nil && k.Status != metav1.ConditionTrue {
@@ -308,7 +309,7 @@ func saidOf(m *clusterv1.Machine) string {
 	return "healthy"
 }
 
-// byScute has scute repair the cluster, and waits until it watches all machines.
+// byScute configures scute to remediate the cluster, and waits until it watches all machines.
 func byScute(ctx context.Context, l *lane) {
 	l.diary = keepDiary(l.t, l.Namespace)
 	p := policy(ctx, l.t, l.Namespace, func(s *v1alpha1.RepairPolicySpec) {
@@ -320,8 +321,8 @@ func byScute(ctx context.Context, l *lane) {
 	awaitPolicy(ctx, l.t, p, "it watches the machines", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Machines >= len(l.before) })
 }
 
-// plainly has Cluster API repair the cluster: a MachineHealthCheck with the checks of scute's policy and no limit, as Cluster API's
-// documentation has it for control planes.
+// plainly configures Cluster API to remediate the cluster: with a MachineHealthCheck that has the checks of scute's
+// policy and no limit, as Cluster API's documentation recommends for control planes.
 func plainly(ctx context.Context, l *lane) {
 	operator := metav1.LabelSelectorOpExists
 	if l.fault.workers {

@@ -18,7 +18,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// once is sync.OnceValues for three.
+// once returns a function like sync.OnceValues, for three values.
 func once(f func() (*scuted.Installation, scuted.Programs, error)) func() (*scuted.Installation, scuted.Programs, error) {
 	type made struct {
 		in *scuted.Installation
@@ -41,14 +41,14 @@ func (s *suite) install() (*scuted.Installation, scuted.Programs, error) {
 	if err != nil {
 		return nil, scuted.Programs{}, err
 	}
-	in, err := scuted.Install(ctx, s.side, programs, // and what a reboot is asked for with
+	in, err := scuted.Install(ctx, s.side, programs, // also the kinds that request a reboot
 		"remediation.escalation[0].group=coordination.k8s.io", "remediation.escalation[0].resources={leases}",
 		"remediation.escalation[1].group=infrastructure.cluster.x-k8s.io", "remediation.escalation[1].resources={metal3remediations}",
 		"remediation.escalation[2].group=bmc.tinkerbell.org", "remediation.escalation[2].resources={jobs}")
 	return in, programs, err
 }
 
-// daemon starts the real scuted, with the chart's ServiceAccount; it ends with the test.
+// daemon starts the real scuted with the chart's ServiceAccount until the test ends.
 func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
 	t.Helper()
 	in, _, err := shared.installed()
@@ -60,7 +60,7 @@ func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
 // policyName is the name of each test's policy.
 const policyName = "repair"
 
-// policySpec selects all clusters, with waits of seconds; change is what the test wants otherwise.
+// policySpec returns a policy for all clusters with timeouts of seconds. change adjusts it.
 func policySpec(change func(*v1alpha1.RepairPolicySpec)) v1alpha1.RepairPolicySpec {
 	short := func(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
 	s := v1alpha1.RepairPolicySpec{
@@ -80,7 +80,7 @@ func policySpec(change func(*v1alpha1.RepairPolicySpec)) v1alpha1.RepairPolicySp
 	return s
 }
 
-// policy opts all clusters of a namespace in, by a policySpec.
+// policy creates a policy for all clusters of a namespace from policySpec.
 func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1alpha1.RepairPolicySpec)) *v1alpha1.RepairPolicy {
 	t.Helper()
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName}, Spec: policySpec(change)}
@@ -95,7 +95,7 @@ func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1
 	return p
 }
 
-// methods allows these methods only.
+// methods allows only these methods.
 func methods(allowed ...v1alpha1.RepairMethod) func(*v1alpha1.RepairPolicySpec) {
 	return func(s *v1alpha1.RepairPolicySpec) { s.Methods = allowed }
 }

@@ -16,18 +16,18 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// diary keeps what the requests of a namespace said, which go with their Machines.
+// diary records the statuses of a namespace's requests, which are deleted together with their Machines.
 type diary struct {
 	namespace string
 	mu        sync.Mutex
 	lines     []string
 	decisions map[string][]string // by machine
 	phases    map[string][]v1alpha1.RemediationPhase
-	messages  map[string]string // the last one
+	messages  map[string]string // the last one of each machine
 }
 
-// keepDiary follows the requests of a namespace until the test ends. Its output has what they said and, if it failed, the
-// events.
+// keepDiary records the statuses of a namespace's requests until the test ends. It prints them and, if the test failed,
+// the events.
 func keepDiary(t *testing.T, namespace string) *diary {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,11 +53,11 @@ func keepDiary(t *testing.T, namespace string) *diary {
 	return d
 }
 
-// follow one watch, until it ends.
+// follow follows one watch until it ends.
 func (d *diary) follow(ctx context.Context, started time.Time) {
 	w, err := shared.admin.Watch(ctx, &v1alpha1.SurgeRemediationList{}, client.InNamespace(d.namespace))
 	if err != nil {
-		select { // the API server is away
+		select { // the API server is down
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -94,14 +94,14 @@ func (d *diary) String() string {
 	return "what the requests of " + d.namespace + " said:\n  " + strings.Join(d.lines, "\n  ")
 }
 
-// decided says whether a decision was taken about a machine.
+// decided reports whether a decision was made about a machine.
 func (d *diary) decided(machine, decision string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Contains(d.decisions[machine], decision)
 }
 
-// now is the phase that the request of a machine was last in, and what it said.
+// now returns the last phase and message of a machine's request.
 func (d *diary) now(machine string) (v1alpha1.RemediationPhase, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

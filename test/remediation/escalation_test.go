@@ -21,7 +21,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// documented is the escalation of a documented example.
+// documented returns the escalation of an example in the documentation.
 func documented(t *testing.T, example string) []v1alpha1.EscalationStep {
 	t.Helper()
 	root, err := assets.Root()
@@ -33,7 +33,7 @@ func documented(t *testing.T, example string) []v1alpha1.EscalationStep {
 	return p.Spec.Escalation
 }
 
-// step waits for the object of the only step of the escalation.
+// step waits for the object of the escalation's only step.
 func (w *ward) step(ctx context.Context, t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	step := w.policy.Spec.Escalation[0]
@@ -52,12 +52,12 @@ func (w *ward) step(ctx context.Context, t *testing.T) *unstructured.Unstructure
 		return ""
 	})
 	if refs := made.GetOwnerReferences(); len(refs) != 1 || refs[0].Kind != "Machine" || refs[0].UID != w.victim.UID {
-		t.Errorf("%s is owned by %+v", made.GetName(), refs)
+		t.Errorf("owners of %s = %+v, want the Machine", made.GetName(), refs)
 	}
 	return made
 }
 
-// says writes fields of the object's status, as its controller does.
+// says writes the object's status, as its controller does.
 func says(ctx context.Context, t *testing.T, o *unstructured.Unstructured, status map[string]any) {
 	t.Helper()
 	before := o.DeepCopy()
@@ -65,14 +65,14 @@ func says(ctx context.Context, t *testing.T, o *unstructured.Unstructured, statu
 	harness.Must(t, shared.admin.Status().Patch(ctx, o, client.MergeFrom(before)))
 }
 
-// metal3: a Metal3Remediation power-cycles the host, and the machine is healthy again. Its controller keeps the object by a finalizer
-// until the Node is back.
+// metal3 checks an escalation with a Metal3Remediation: it power-cycles the host, and the machine is healthy again. Its
+// controller keeps the object with a finalizer until the Node is back.
 func metal3(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) { s.Escalation = documented(t, "metal3") })
 	harness.Must(t, kubeletDead(ctx, w.cluster, w.victim))
 	made := w.step(ctx, t)
 	if kind, _, err := unstructured.NestedString(made.Object, "spec", "strategy", "type"); err != nil || kind != "Reboot" {
-		t.Errorf("its strategy is %q: %v", kind, err)
+		t.Errorf("strategy = %q, %v, want Reboot", kind, err)
 	}
 	const finalizer = "metal3remediation.infrastructure.cluster.x-k8s.io"
 	before := made.DeepCopy()
@@ -98,7 +98,8 @@ func metal3(ctx context.Context, t *testing.T) {
 	w.olderKept(ctx, t)
 }
 
-// tinkerbell: a Job of the machine's BMC fails, and the replacement follows without waiting for the step's time.
+// tinkerbell checks that the replacement follows immediately when a Job of the machine's BMC fails, before the step's
+// timeout.
 func tinkerbell(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) {
 		s.Escalation = documented(t, "tinkerbell")
@@ -109,7 +110,7 @@ func tinkerbell(ctx context.Context, t *testing.T) {
 	made := w.step(ctx, t)
 	ref, _, err := unstructured.NestedStringMap(made.Object, "spec", "machineRef")
 	if err != nil || ref["name"] != w.victim.Spec.InfrastructureRef.Name || ref["namespace"] != w.Namespace {
-		t.Errorf("it refers to %v: %v", ref, err)
+		t.Errorf("machineRef = %v, %v, want the infrastructure machine", ref, err)
 	}
 	running := map[string]any{"type": "Running", "status": "True"}
 	says(ctx, t, made, map[string]any{"conditions": []any{running}})

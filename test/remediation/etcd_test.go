@@ -16,8 +16,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// databaseFull: all machines are healthy while the database of etcd grows, and reaches its quota. Both are reported with what to do,
-// and so is the end.
+// databaseFull checks that a growing etcd database, and one that has reached its quota, are reported with the next step
+// while all machines are healthy, and that the report ends.
 func databaseFull(ctx context.Context, t *testing.T) {
 	const gibi = 1 << 30
 	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) {
@@ -32,7 +32,7 @@ func databaseFull(ctx context.Context, t *testing.T) {
 	w.etcdProblems(ctx, t, v1alpha1.EtcdNearQuota)
 	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdDatabaseLarge")
 
-	// Without a survey, Cluster API's own condition has etcd asked.
+	// Without surveys, scute examines etcd because of Cluster API's own condition.
 	p := &v1alpha1.RepairPolicy{}
 	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
 	before := p.DeepCopy()
@@ -54,7 +54,7 @@ func databaseFull(ctx context.Context, t *testing.T) {
 	w.olderKept(ctx, t)
 }
 
-// etcdProblems waits until the policy shows these problems of the control plane's etcd.
+// etcdProblems waits until the policy's status has these problems of the control plane's etcd.
 func (w *ward) etcdProblems(ctx context.Context, t *testing.T, kinds ...v1alpha1.EtcdProblemKind) {
 	t.Helper()
 	harness.Await(ctx, t, "the policy shows the problems of etcd", func() string {
@@ -64,7 +64,7 @@ func (w *ward) etcdProblems(ctx context.Context, t *testing.T, kinds ...v1alpha1
 		for _, e := range p.Status.Etcd {
 			shown = append(shown, e.Problem)
 			if e.ControlPlane != w.kcp(ctx).Name || len(e.Members) != 3 || e.Next == "" {
-				t.Fatalf("the status says %+v", e)
+				t.Fatalf("etcd status = %+v, want the control plane, 3 members and a next step", e)
 			}
 		}
 		if slices.Equal(shown, kinds) {
@@ -75,14 +75,14 @@ func (w *ward) etcdProblems(ctx context.Context, t *testing.T, kinds ...v1alpha1
 	})
 }
 
-// picture: scutectl shows the problems, and without the log too.
+// picture checks that scutectl shows the problems, also without the log.
 func (w *ward) picture(ctx context.Context, t *testing.T) {
 	t.Helper()
 	out := string(scutectl(ctx, t, "get", "machines", "-n", w.Namespace, "--live"))
 	t.Logf("\n%s", out)
 	for _, want := range []string{"alarm NOSPACE", "etcdctl alarm disarm", "near its quota"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("scutectl does not show %q", want)
+			t.Errorf("scutectl output lacks %q", want)
 		}
 	}
 }

@@ -18,17 +18,17 @@ import (
 // fault makes a machine unhealthy.
 type fault func(ctx context.Context, c *cluster, m *clusterv1.Machine) error
 
-// notReady: the kubelet reports trouble; everything else is well.
+// notReady makes the kubelet report a problem. Everything else is healthy.
 func notReady(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionFalse)
 }
 
-// kubeletDead: nothing is heard of the node, and nobody reaches its pods by its API server. Its etcd is well.
+// kubeletDead makes the node silent, so that its pods cannot be reached through the API server. Its etcd is healthy.
 func kubeletDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.StopKubelet(ctx, m.Status.NodeRef.Name)
 }
 
-// portOpen is a fault of a machine whose etcd can be reached on its client port.
+// portOpen returns a fault of a machine whose etcd can be reached on its client port.
 func portOpen(f fault) fault {
 	return func(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 		if err := c.OpenClientPort(ctx, m.Status.NodeRef.Name); err != nil {
@@ -38,7 +38,7 @@ func portOpen(f fault) fault {
 	}
 }
 
-// memberGone: etcd has thrown the machine's member out.
+// memberGone removes the machine's member from etcd.
 func memberGone(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	if err := c.BreakEtcdMember(ctx, m.Status.NodeRef.Name); err != nil {
 		return err
@@ -46,12 +46,12 @@ func memberGone(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return notReady(ctx, c, m)
 }
 
-// powerLost: node and etcd are silent, and both are still listed.
+// powerLost makes the node and etcd silent. Both are still listed.
 func powerLost(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.PowerOff(ctx, m.Status.NodeRef.Name)
 }
 
-// leaderDead: the kubelet of etcd's leader is dead.
+// leaderDead stops the kubelet of etcd's leader.
 func leaderDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	if err := c.Lead(ctx, m.Status.NodeRef.Name); err != nil {
 		return err
@@ -59,13 +59,13 @@ func leaderDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return kubeletDead(ctx, c, m)
 }
 
-// wellAgain undoes notReady and kubeletDead.
+// wellAgain reverts notReady and kubeletDead.
 func wellAgain(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.StartKubelet(ctx, m.Status.NodeRef.Name)
 }
 
-// stuckNewMachines keeps every machine that is made from now on from starting, until release is called. It fails the test
-// when one slipped through.
+// stuckNewMachines keeps new machines from starting until release is called. It fails the test if a machine could not
+// be stopped.
 func (c *cluster) stuckNewMachines(t *testing.T) (release func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -89,7 +89,7 @@ func (c *cluster) stuckNewMachines(t *testing.T) (release func()) {
 			}
 			known[m.Name] = true
 			if err := startsIn(ctx, m, stuck); err != nil && ctx.Err() == nil {
-				t.Errorf("holding up %s: %v", m.Name, err)
+				t.Errorf("delaying the start of %s: %v", m.Name, err)
 			}
 		}
 	}()
@@ -102,7 +102,7 @@ func (c *cluster) stuckNewMachines(t *testing.T) (release func()) {
 	return release
 }
 
-// startStuck lets the machines start that were kept from it.
+// startStuck starts the machines that were kept from starting.
 func (c *cluster) startStuck(ctx context.Context, t *testing.T) {
 	t.Helper()
 	list := &infrav1.DevMachineList{}
@@ -114,10 +114,10 @@ func (c *cluster) startStuck(ctx context.Context, t *testing.T) {
 	}
 }
 
-// stuck is what each step of a machine takes that does not start.
+// stuck is the duration of each startup step of a machine that does not start.
 const stuck = time.Hour
 
-// startsIn gives a machine so much time for each step.
+// startsIn sets the duration of a machine's startup steps.
 func startsIn(ctx context.Context, m *infrav1.DevMachine, step time.Duration) error {
 	takes := fmt.Sprintf(`{"provisioning":{"startupDuration":"%s"}}`, step)
 	patch := fmt.Appendf(nil, `{"spec":{"backend":{"inMemory":{"vm":%[1]s,"node":%[1]s,"apiServer":%[1]s,"etcd":%[1]s}}}}`, takes)

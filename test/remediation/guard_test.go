@@ -15,7 +15,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// guarded: while a member of etcd does not answer, the API server refuses that people delete the machine of another one, and says why.
+// guarded checks that the API server refuses deletions of a machine while the etcd member of another one does not
+// answer, and that the error has the reason.
 func guarded(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 3}, func(s *v1alpha1.RepairPolicySpec) { s.GuardDeletions = true })
 	other, needed, silent := &w.before[0], &w.before[1], &w.before[2]
@@ -23,12 +24,12 @@ func guarded(ctx context.Context, t *testing.T) {
 	const why = "too few members of etcd answer"
 	w.awaitNeeded(ctx, t, needed, why)
 	if err := shared.admin.Delete(ctx, needed); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "scute.dev/delete-anyway") {
-		t.Fatalf("deleting it: %v", err)
+		t.Fatalf("Delete = %v, want Forbidden with the reason", err)
 	}
 	harness.Must(t, w.RejoinEtcd(ctx, silent.Status.NodeRef.Name))
 	w.awaitNeeded(ctx, t, needed, "")
 
-	// One of three may go, and no second one before it is gone.
+	// One of three may be deleted, and a second one only after the first no longer exists.
 	const hook = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/test"
 	w.annotate(ctx, needed, hook, "somebody")
 	harness.Must(t, shared.admin.Delete(ctx, needed))
@@ -37,7 +38,7 @@ func guarded(ctx context.Context, t *testing.T) {
 	w.awaitNeeded(ctx, t, other, "")
 }
 
-// awaitNeeded waits until a machine says why etcd cannot spare it.
+// awaitNeeded waits until a machine's annotation has the reason why etcd needs it.
 func (w *ward) awaitNeeded(ctx context.Context, t *testing.T, machine *clusterv1.Machine, why string) {
 	t.Helper()
 	harness.Await(ctx, t, machine.Name+" is needed: "+why, func() string {

@@ -15,12 +15,12 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestKill kills scuted with SIGKILL at every write that a remediation makes: every append to the log, and every write to
-// the API server, after it was done and before it is sent. Each process gets one write further than the one before it.
+// TestKill kills scuted with SIGKILL at every write of a remediation: at every append to the log, and at every write to
+// the API server, after the write and before it. Each process makes one write more than the one before it.
 //
-// A new machine takes longer to start than a few processes live, as it does elsewhere. If it joined while none of them was there to restore
-// replicas, KubeadmControlPlane would be about to make the second machine that it was asked for: see the known limits in
-// docs/design/remediator.md.
+// As in real clusters, a new machine takes longer to start than a few of these processes run. If it joined while no
+// process ran that could restore the replicas, KubeadmControlPlane would create the second machine that was requested:
+// see the known limits in docs/design/remediator.md.
 func TestKill(t *testing.T) {
 	const startup = 6 * time.Second
 	ctx := harness.Deadline(t, 20*time.Minute)
@@ -33,7 +33,7 @@ func TestKill(t *testing.T) {
 		method  v1alpha1.RepairMethod
 		fault   fault
 		members int
-		lost    bool // the log is lost after each death, and restored from a backup
+		lost    bool // the log is lost after each kill, and restored from a backup
 	}{
 		"surge, after every write":                            {after, topology, v1alpha1.MethodSurge, notReady, 3, false},
 		"surge, before every write":                           {before, plain, v1alpha1.MethodSurge, notReady, 3, false},
@@ -58,20 +58,20 @@ func TestKill(t *testing.T) {
 			harness.Must(t, err)
 			r, err := journal.Read(s.faults)
 			harness.Must(t, err)
-			t.Logf("killed %d times at %s in %s; %d writes were reached in all, %d of them appends", deaths, s.faults,
+			t.Logf("killed %d times at %s in %s; %d writes were reached, %d of them appends", deaths, s.faults,
 				time.Since(started).Round(time.Second), r.Writes, r.Appends)
 			if wrong := s.faults.PassedOver(deaths, r, inLog); wrong != "" {
 				t.Error(wrong)
 			}
 			w.healed(ctx, t)
 			w.olderKept(ctx, t, w.victim.UID)
-			// Dead daemons put nothing back: the owner may have made both machines that it was asked for.
+			// Killed daemons do not restore replicas, so the owner may have created both requested machines.
 			w.quorum.never(t, s.members, 5)
 		})
 	}
 }
 
-// live starts daemons, one after the other on one log, until the victim is replaced and nothing is left to do.
+// live starts one daemon after the other on one log until the victim is replaced and nothing remains to do.
 func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults, lost bool) (logDir string, deaths int) {
 	t.Helper()
 	in, programs, err := shared.installed()
@@ -96,7 +96,7 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults, los
 		case <-d.Done():
 			cancel()
 			if !d.Killed() {
-				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", d.ExitCode(), deaths, d.Log())
+				t.Fatalf("scuted exited with status %d after %d kills, without a signal: see %s", d.ExitCode(), deaths, d.Log())
 			}
 			if lost {
 				harness.Must(t, in.LoseLog(ctx, logDir, kept))
@@ -104,19 +104,19 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults, los
 		case <-over:
 			cancel()
 			harness.Must(t, d.Stop(ctx))
-			if d.Killed() { // it came to its fault point before it was asked to end
+			if d.Killed() { // it reached its fault point before the request to stop
 				deaths++
 			}
 			return logDir, deaths
 		case <-life.Done():
 			cancel()
 			phase, message := w.diary.now(w.victim.Name)
-			t.Fatalf("after %d deaths the daemon neither dies nor ends the remediation: %s: %s", deaths, phase, message)
+			t.Fatalf("after %d kills the daemon neither exited nor completed the remediation: %s: %s", deaths, phase, message)
 		}
 	}
 }
 
-// over says whether the victim is gone, there are as many machines as before, all run, and nothing is left to do.
+// over reports whether the victim was replaced, all machines run, and nothing remains of the remediation.
 func (w *ward) over(ctx context.Context) bool {
 	now, err := w.list(ctx, true)
 	if err != nil || len(now) != len(w.before) {

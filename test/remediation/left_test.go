@@ -15,8 +15,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestLeftUnhealthy: while no daemon runs, more machines fail than the MachineHealthCheck has a limit for, and recover. It made no request
-// for them, so it never says that they are healthy again; the daemon does.
+// TestLeftUnhealthy checks machines that become unhealthy while no daemon runs, more than the MachineHealthCheck's
+// limit allows, and then recover. The check creates no request for them, so it never reports them as healthy again. The
+// daemon does.
 func TestLeftUnhealthy(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	in, _, err := shared.installed()
@@ -53,8 +54,8 @@ func TestLeftUnhealthy(t *testing.T) {
 		}
 		return names
 	}
-	// Cluster API's controller of the check has been seen to lose the next look that it asked its own queue for, so that it found nothing for
-	// eight minutes: a change of the check has it look.
+	// Cluster API's health check controller has been observed to lose its own requeue, and then found nothing for eight
+	// minutes. A change of the check triggers it.
 	changed := time.Now()
 	harness.Await(ctx, t, "Cluster API says that both are unhealthy", func() string {
 		now := unhealthy()
@@ -72,7 +73,7 @@ func TestLeftUnhealthy(t *testing.T) {
 		harness.Must(t, wellAgain(ctx, w.cluster, &ill[i]))
 	}
 	healthy(3)
-	t.Logf("%d machines recovered; Cluster API still says that %v are unhealthy", len(ill), unhealthy())
+	t.Logf("%d machines recovered; Cluster API still reports %v as unhealthy", len(ill), unhealthy())
 
 	daemon(t, scuted.DaemonOptions{LogDir: dir})
 	harness.Await(ctx, t, "nothing is unhealthy", func() string {

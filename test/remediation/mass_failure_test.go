@@ -16,17 +16,17 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// What the mass failure is made of: 30 clusters, of which some have three control plane machines, one of them in the zone that
-// dies.
+// The mass failure happens in 30 clusters, some of which have three control plane machines, one of them in the failure
+// domain that fails.
 const (
 	failingClusters = 30
 	failingLarge    = 10
 	failingFlaps    = 3
-	failingLimit    = 4 // remediations begun in all
+	failingLimit    = 4 // remediations that may begin
 )
 
-// TestMassFailure: a zone dies, its machines come and go, and then stay. Within the limits something may be replaced before the
-// mass failure is seen; nothing beyond, and in the end all is well without a human.
+// TestMassFailure makes a failure domain flap and then fail. A few replacements within the limits may begin before the
+// mass failure is detected, and none afterwards. In the end all machines are healthy without intervention.
 func TestMassFailure(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
@@ -48,7 +48,7 @@ func TestMassFailure(t *testing.T) {
 	p := policy(ctx, t, namespace, func(s *v1alpha1.RepairPolicySpec) { s.Limits.AtOnce, s.Limits.PerWindow = 2, failingLimit })
 	for flap := range failingFlaps {
 		for _, w := range zone {
-			_ = kubeletDead(ctx, w.cluster, w.victim) // one that was replaced has no node any more
+			_ = kubeletDead(ctx, w.cluster, w.victim) // a replaced machine has no node any more
 		}
 		awaitPolicy(ctx, t, p, "there is a mass failure", func(s *v1alpha1.RepairPolicyStatus) bool { return s.MassFailure && s.Unhealthy > 0 })
 		for _, w := range zone {
@@ -74,9 +74,9 @@ func TestMassFailure(t *testing.T) {
 		c.calm(ctx, t)
 	}
 	gone := len(before)
-	t.Logf("%d of %d machines were replaced during the mass failure, of at most %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
+	t.Logf("%d of %d machines were replaced in the mass failure; the limit is %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
 	if gone > failingLimit || made != gone {
-		t.Errorf("%d machines are gone and %d were made; the limit is %d", gone, made, failingLimit)
+		t.Errorf("%d machines were deleted and %d created, want as many, and at most %d", gone, made, failingLimit)
 	}
 	for _, w := range zone {
 		if w.spec.ControlPlanes == 3 {
@@ -85,7 +85,7 @@ func TestMassFailure(t *testing.T) {
 	}
 }
 
-// massFailureFleet makes the clusters, a few at a time.
+// massFailureFleet creates the clusters, a few at a time.
 func massFailureFleet(ctx context.Context, t *testing.T, namespace string) []*cluster {
 	t.Helper()
 	clusters := make([]*cluster, failingClusters)

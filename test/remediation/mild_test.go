@@ -21,8 +21,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// aborted: an operator takes back what is in progress, because it keeps the cluster from being moved. Nothing more is begun for
-// the machine until it is released.
+// aborted checks that an operator can abort a remediation that blocks a move. The machine is not remediated again until
+// it is released.
 func aborted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 1}, methods(v1alpha1.MethodSurge))
 	release := w.stuckNewMachines(t)
@@ -30,7 +30,7 @@ func aborted(ctx context.Context, t *testing.T) {
 	w.count(ctx, t, 2)
 	w.misread(ctx, t)
 	if why := w.moves(ctx, t, "mid-surge"); !strings.Contains(why, "machine "+w.victim.Name+" has begun") || !strings.Contains(why, "abort remediation "+w.victim.Name) {
-		t.Errorf("of the control plane a move in the middle of a surge says %q", why)
+		t.Errorf("refusal of a move during a surge = %q, want the begun machine and the command to abort", why)
 	}
 	say := func(what string) {
 		request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.victim.Name}}
@@ -40,7 +40,7 @@ func aborted(ctx context.Context, t *testing.T) {
 	w.phase(ctx, t, v1alpha1.RemediationWaiting, "an operator aborted it")
 	w.stays(ctx, t)
 	if why := w.moves(ctx, t, "afterwards"); why != "" {
-		t.Errorf("of the control plane a move says %q when nothing is left of the remediation", why)
+		t.Errorf("refusal of a move after the remediation = %q, want none about the control plane", why)
 	}
 	release()
 	say("null")
@@ -49,7 +49,8 @@ func aborted(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 1, 2)
 }
 
-// misread makes the policy unreadable for a while: a remediation that it began is frozen, and continues when it is corrected.
+// misread makes the policy invalid for a while. A remediation that has begun is frozen, and continues when the policy
+// is corrected.
 func (w *ward) misread(ctx context.Context, t *testing.T) {
 	t.Helper()
 	change(ctx, t, w.policy, func(s *v1alpha1.RepairPolicySpec) {
@@ -60,7 +61,8 @@ func (w *ward) misread(ctx context.Context, t *testing.T) {
 	w.phase(ctx, t, v1alpha1.RemediationReplacing)
 }
 
-// moves asks for a move to a place that does not exist, and returns what its refusal says of the control plane and its machines.
+// moves creates a Move without a target, and returns the part of its refusal that is about the control plane and its
+// machines.
 func (w *ward) moves(ctx context.Context, t *testing.T, name string) string {
 	t.Helper()
 	m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
@@ -83,7 +85,8 @@ func (w *ward) moves(ctx context.Context, t *testing.T, name string) string {
 	return strings.Join(found, "\n")
 }
 
-// reboot is a step of the escalation, asked for by an object that a stand-in of a machine's console answers.
+// reboot returns a change of the policy that adds a reboot as an escalation step. The test answers it as a machine's
+// console would.
 func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	return func(s *v1alpha1.RepairPolicySpec) {
 		s.Escalation = []v1alpha1.EscalationStep{{
@@ -93,7 +96,7 @@ func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	}
 }
 
-// console represents that of the victim's machine: it sees each time that a reboot is asked for, and no longer is, however short.
+// console watches the requests to reboot the victim's machine, so that even a short one is seen.
 type console struct {
 	w      *ward
 	events watch.Interface
@@ -107,24 +110,24 @@ func (w *ward) console(ctx context.Context, t *testing.T) *console {
 	return &console{w, events}
 }
 
-// asked waits until a reboot of the victim is asked for, or no longer is.
+// asked waits until a reboot of the victim is requested, or until the request is deleted.
 func (c *console) asked(ctx context.Context, t *testing.T, want watch.EventType) {
 	t.Helper()
 	for {
 		select {
 		case <-ctx.Done():
 			phase, message := c.w.diary.now(c.w.victim.Name)
-			t.Fatalf("waiting until the request for a reboot is %s: %v: %s: %s", want, ctx.Err(), phase, message)
+			t.Fatalf("timed out waiting until the reboot request is %s: %v: %s: %s", want, ctx.Err(), phase, message)
 		case e, open := <-c.events.ResultChan():
 			if !open {
-				t.Fatal("the watch of the requests ended")
+				t.Fatal("the watch of reboot requests ended")
 			}
 			lease, ok := e.Object.(*coordinationv1.Lease)
 			if !ok || lease.Name != remediator.StepObjectName(c.w.victim.Name, "reboot") {
 				continue
 			}
 			if node := *lease.Spec.HolderIdentity; node != c.w.victim.Status.NodeRef.Name {
-				t.Errorf("it is asked for node %s", node)
+				t.Errorf("reboot requested for node %s", node)
 			}
 			if e.Type == want {
 				return
@@ -133,7 +136,7 @@ func (c *console) asked(ctx context.Context, t *testing.T, want watch.EventType)
 	}
 }
 
-// rebooted: the gentler cure helps, and nothing is replaced.
+// rebooted checks that nothing is replaced if the reboot helps.
 func rebooted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, reboot(10*time.Minute))
 	console := w.console(ctx, t)
@@ -148,7 +151,8 @@ func rebooted(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 3)
 }
 
-// rebootedInVain: it does not help in its time; then the machine is replaced, and the request is taken back.
+// rebootedInVain checks that the machine is replaced, and the reboot request deleted, if the reboot does not help in
+// time.
 func rebootedInVain(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, reboot(3*time.Second))
 	console := w.console(ctx, t)
@@ -160,15 +164,15 @@ func rebootedInVain(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 4)
 }
 
-// machineSet: one that no MachineDeployment owns is a separate owner.
+// machineSet checks that a MachineSet without a MachineDeployment is an owner.
 func machineSet(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1, Workers: 1})
 	sets := &clusterv1.MachineSetList{}
 	harness.Must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
 	if len(sets.Items) != 1 {
-		t.Fatalf("%d MachineSets", len(sets.Items))
+		t.Fatalf("%d MachineSets, want 1", len(sets.Items))
 	}
-	// Its MachineDeployment would take in every MachineSet of the cluster that nobody owns.
+	// Otherwise the MachineDeployment would adopt the MachineSet.
 	harness.Must(t, shared.admin.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(c.Namespace)))
 	harness.Await(ctx, t, "the MachineDeployment is gone", func() string {
 		left := &clusterv1.MachineDeploymentList{}
@@ -212,13 +216,13 @@ func machineSet(ctx context.Context, t *testing.T) {
 	c.calm(ctx, t)
 	for _, m := range list() {
 		if owner := metav1.GetControllerOf(&m); owner == nil || owner.Kind != "MachineSet" || owner.Name != lone.Name {
-			t.Errorf("%s belongs to %v", m.Name, owner)
+			t.Errorf("owner of %s = %v, want the MachineSet", m.Name, owner)
 		}
 	}
 	if !d.decided(before[0].Name, "Surge") {
-		t.Error("a surge was never decided")
+		t.Error("no decision Surge")
 	}
 	if len(list()) != 2 || list()[0].UID != before[1].UID && list()[1].UID != before[1].UID {
-		t.Error("the older machine is gone")
+		t.Error("the older machine was deleted")
 	}
 }

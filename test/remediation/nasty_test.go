@@ -21,7 +21,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// ward is a control plane of three under a policy, with its second machine as the victim to be.
+// ward is a control plane of three with a policy. Its second machine is the intended victim.
 type ward struct {
 	*cluster
 	diary  *diary
@@ -43,8 +43,8 @@ func newWard(ctx context.Context, t *testing.T, spec testbed.Cluster, change fun
 	return w
 }
 
-// TestNasty: what goes wrong in the worst moment. Whatever it is: etcd keeps its quorum, older, healthy machines stay, and no
-// machine too many is left.
+// TestNasty checks faults at the worst moment. In all cases etcd keeps its quorum, older, healthy machines stay, and no
+// surplus machine remains.
 func TestNasty(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	t.Run("", func(t *testing.T) { // all at once
@@ -81,7 +81,7 @@ func TestNasty(t *testing.T) {
 	})
 }
 
-// stays waits until exactly the machines of before are there, and nothing of a remediation is left on them but the mark.
+// stays waits until exactly the earlier machines exist and have nothing of a remediation but the unhealthy annotation.
 func (w *ward) stays(ctx context.Context, t *testing.T) {
 	t.Helper()
 	harness.Await(ctx, t, "the older machines are alone again", func() string {
@@ -99,7 +99,7 @@ func (w *ward) stays(ctx context.Context, t *testing.T) {
 		}
 		for i := range w.before {
 			if !there[w.before[i].UID] {
-				t.Fatalf("the older machine %s is gone", w.before[i].Name)
+				t.Fatalf("the older machine %s was deleted", w.before[i].Name)
 			}
 		}
 		if len(now) != len(w.before) {
@@ -109,7 +109,7 @@ func (w *ward) stays(ctx context.Context, t *testing.T) {
 	})
 }
 
-// count waits until there are so many machines.
+// count waits until there are n machines.
 func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	harness.Await(ctx, t, fmt.Sprintf("there are %d machines", n), func() string {
@@ -123,7 +123,7 @@ func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 	})
 }
 
-// surges waits until there is a machine that was not there before. It stays: a late look sees it too.
+// surges waits until there is a new machine. A new machine stays, so polling does not miss it.
 func (w *ward) surges(ctx context.Context, t *testing.T) {
 	t.Helper()
 	harness.Await(ctx, t, "a new machine exists", func() string {
@@ -139,7 +139,7 @@ func (w *ward) surges(ctx context.Context, t *testing.T) {
 	})
 }
 
-// phase waits until the victim's request is in a phase, and returns what it says.
+// phase waits until the victim's request is in a phase and its message has these parts.
 func (w *ward) phase(ctx context.Context, t *testing.T, want v1alpha1.RemediationPhase, says ...string) {
 	t.Helper()
 	harness.Await(ctx, t, fmt.Sprintf("the request says %s %v", want, says), func() string {
@@ -151,25 +151,25 @@ func (w *ward) phase(ctx context.Context, t *testing.T, want v1alpha1.Remediatio
 	})
 }
 
-// olderKept fails the test if a machine that was there before is not, but for those.
+// olderKept fails the test if an earlier machine no longer exists, with some exceptions.
 func (w *ward) olderKept(ctx context.Context, t *testing.T, but ...types.UID) {
 	t.Helper()
 	now := w.machines(ctx, true)
 	for i := range w.before {
 		m := &w.before[i]
 		if !slices.Contains(but, m.UID) && !slices.ContainsFunc(now, func(n clusterv1.Machine) bool { return n.UID == m.UID }) {
-			t.Errorf("the older machine %s is gone", m.Name)
+			t.Errorf("the older machine %s was deleted", m.Name)
 		}
 	}
 }
 
-// healed waits until the cluster has its machines, all well, and nothing is left of a remediation.
+// healed waits until the cluster has all its machines, healthy, and nothing remains of a remediation.
 func (w *ward) healed(ctx context.Context, t *testing.T) {
 	t.Helper()
 	harness.Must(t, shared.side.WaitAvailable(ctx, w.Namespace, w.Name))
 	w.calm(ctx, t)
 	if now := w.machines(ctx, true); len(now) != len(w.before) {
-		t.Errorf("%d machines at the end", len(now))
+		t.Errorf("%d machines at the end, want as many as before", len(now))
 	}
 }
 
@@ -180,7 +180,8 @@ func impatient(allowed ...v1alpha1.RepairMethod) func(*v1alpha1.RepairPolicySpec
 	}
 }
 
-// neverJoins: a new machine that does not start is taken back, again once more, and then a human is asked.
+// neverJoins checks that a new machine that does not start is deleted, that this is retried once, and that the request
+// then waits for an operator.
 func neverJoins(ctx context.Context, t *testing.T) {
 	neverJoinsBy(ctx, t, testbed.Cluster{}, impatient(v1alpha1.MethodSurge))
 }
@@ -202,7 +203,7 @@ func neverJoinsBy(ctx context.Context, t *testing.T, spec testbed.Cluster, chang
 	w.olderKept(ctx, t)
 }
 
-// recovers: the new machine goes, the victim stays.
+// recovers checks that the new machine is deleted and the victim stays.
 func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPolicySpec)) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, change)
 	w.stuckNewMachines(t)
@@ -215,7 +216,7 @@ func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPol
 	w.quorum.never(t, 3, 4)
 }
 
-// anotherDeleted: a human takes a healthy machine away while the new machine starts.
+// anotherDeleted deletes a healthy machine while the new machine starts.
 func anotherDeleted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
@@ -235,7 +236,7 @@ func anotherDeleted(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 2, 5)
 }
 
-// reverted: somebody sets the replicas back whenever they change, as GitOps tools do.
+// reverted resets the replicas after each change, as GitOps tools do.
 func reverted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, impatient(v1alpha1.MethodSurge))
 	gitops, cancel := context.WithCancel(ctx)
@@ -252,7 +253,7 @@ func reverted(ctx context.Context, t *testing.T) {
 		defer watch.Stop()
 		for e := range watch.ResultChan() {
 			if k, ok := e.Object.(*controlplanev1.KubeadmControlPlane); ok && *k.Spec.Replicas != 3 {
-				if k.Generation != last { // its status changes too
+				if k.Generation != last { // changes of the status are ignored
 					n, last = n+1, k.Generation
 				}
 				_ = shared.admin.Patch(gitops, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`)))
@@ -264,7 +265,7 @@ func reverted(ctx context.Context, t *testing.T) {
 		phase, message := w.diary.now(w.victim.Name)
 		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), &clusterv1.Machine{})
 		switch {
-		case client.IgnoreNotFound(err) == nil && err != nil: // the new machine was quicker than the tool
+		case client.IgnoreNotFound(err) == nil && err != nil: // the new machine was created before the tool reverted the replicas
 			return ""
 		case phase == v1alpha1.RemediationFailed, phase == v1alpha1.RemediationFrozen && strings.Contains(message, "somebody else"):
 			return ""
@@ -276,13 +277,13 @@ func reverted(ctx context.Context, t *testing.T) {
 	n := <-reverts
 	t.Logf("reverted %d times", n)
 	if n > 6 {
-		t.Errorf("replicas were asked for %d times against somebody who did not want it", n)
+		t.Errorf("replicas were changed %d times although another client reverts them", n)
 	}
 	w.olderKept(ctx, t, w.victim.UID)
 	w.quorum.never(t, 2, 5)
 }
 
-// upgradedMidSurge: the owner's own rollout takes over, the victim goes with it.
+// upgradedMidSurge checks that a rollout of the owner continues after a surge and also replaces the victim.
 func upgradedMidSurge(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
@@ -303,7 +304,7 @@ func upgradedMidSurge(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 5)
 }
 
-// noRoom: where the owner may not make another machine first, a human has to accept that it deletes first.
+// noRoom checks an owner that may not create a machine first. An operator must accept that it deletes first.
 func noRoom(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{MaxSurge: new(0), CertificateExpiryDays: 30}, methods(v1alpha1.MethodRolloutSurge, v1alpha1.MethodOwnerRemediation))
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
@@ -321,8 +322,8 @@ func noRoom(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 2, 3)
 }
 
-// bothKinds: one machine without a kubelet, whose etcd is well, and one without power. A surge is out of the question; the
-// dead one goes first, and only then the other.
+// bothKinds checks a machine with a stopped kubelet and a healthy etcd, and another one without power. A surge is
+// impossible. The one without power is replaced first, and then the other.
 func bothKinds(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	dead := &w.before[2]
@@ -333,7 +334,7 @@ func bothKinds(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 2, 4)
 }
 
-// majorityLost: two of three are dead. Nothing is touched, until one is back.
+// majorityLost checks that nothing is changed while two of three members are dead, until one recovers.
 func majorityLost(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, nil)
 	second := &w.before[2]
@@ -346,7 +347,7 @@ func majorityLost(ctx context.Context, t *testing.T) {
 	w.healed(ctx, t)
 }
 
-// foreignHook: somebody's deletion hook would hold the victim forever; nothing is begun until it is gone.
+// foreignHook checks that no replacement begins while another client's deletion hook would block the victim's deletion.
 func foreignHook(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/forensics"
@@ -360,7 +361,8 @@ func foreignHook(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 4)
 }
 
-// allowedHook: the policy trusts the owner of a hook on the machine, so that it is replaced, and goes when the hook does.
+// allowedHook checks that a machine with a hook that the policy allows is replaced, and deleted when the hook is
+// removed.
 func allowedHook(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.AllowedHooks = []string{"csi-*"} })
 	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/csi-node"
@@ -382,7 +384,7 @@ func allowedHook(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 4)
 }
 
-// heldAndReleased: an operator keeps the machine for a look.
+// heldAndReleased checks that an operator can hold a machine to inspect it, and release it.
 func heldAndReleased(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.PauseRequests = []string{"maintenance"} })
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
@@ -398,7 +400,7 @@ func heldAndReleased(ctx context.Context, t *testing.T) {
 	w.healed(ctx, t)
 }
 
-// dryRun: the policy says what it would do, and touches nothing.
+// dryRun checks that a policy with dryRun reports its decisions and changes nothing.
 func dryRun(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.DryRun = true })
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
@@ -413,13 +415,13 @@ func dryRun(ctx context.Context, t *testing.T) {
 	w.stays(ctx, t)
 	for _, m := range w.machines(ctx, true) {
 		if value, marked := m.Annotations[v1alpha1.UnhealthyAnnotation]; marked {
-			t.Errorf("%s is marked: %s", m.Name, value)
+			t.Errorf("%s has the unhealthy annotation: %s", m.Name, value)
 		}
 	}
 	checks := &clusterv1.MachineHealthCheckList{}
 	harness.Must(t, shared.admin.List(ctx, checks, client.InNamespace(w.Namespace)))
 	if len(checks.Items) > 0 {
-		t.Errorf("%d health checks were made", len(checks.Items))
+		t.Errorf("%d health checks were created, want none", len(checks.Items))
 	}
 	harness.Must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"dryRun":false}}`))))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
@@ -427,14 +429,15 @@ func dryRun(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 4)
 }
 
-// flapping: a machine comes and goes. It may be replaced, at most once; nobody else is touched.
+// flapping checks a machine that fails and recovers repeatedly. It may be replaced, at most once, and no other machine
+// is affected.
 func flapping(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	for range 4 {
 		err := kubeletDead(ctx, w.cluster, w.victim)
 		harness.Must(t, client.IgnoreNotFound(err))
 		if err != nil {
-			break // its node is gone
+			break // the node was deleted
 		}
 		harness.Await(ctx, t, "it is marked, or gone", func() string {
 			m := &clusterv1.Machine{}
@@ -445,7 +448,7 @@ func flapping(ctx context.Context, t *testing.T) {
 			return ""
 		})
 		if wellAgain(ctx, w.cluster, w.victim) != nil {
-			break // its node is gone
+			break // the node was deleted
 		}
 	}
 	w.healed(ctx, t)

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// deadlock is what a node problem detector says of a Node, by a clock that is a day behind.
+// deadlock sets a condition of a Node as a node problem detector does whose clock is a day behind.
 func (w *ward) deadlock(ctx context.Context, t *testing.T, status corev1.ConditionStatus) {
 	t.Helper()
 	yesterday := metav1.NewTime(time.Now().Add(-24 * time.Hour))
@@ -25,7 +25,7 @@ func (w *ward) deadlock(ctx context.Context, t *testing.T, status corev1.Conditi
 	}))
 }
 
-// mark is the victim's mark, nil without.
+// mark returns the victim's unhealthy annotation, or nil.
 func (w *ward) mark(ctx context.Context, t *testing.T) *v1alpha1.UnhealthyMark {
 	t.Helper()
 	m := &clusterv1.Machine{}
@@ -39,8 +39,8 @@ func (w *ward) mark(ctx context.Context, t *testing.T) *v1alpha1.UnhealthyMark {
 	return mark
 }
 
-// nodeCondition: only the Node says what is wrong, and no MachineHealthCheck looks at it. scute does, and waits as long as the
-// policy says from when it has seen it.
+// nodeCondition checks a problem that only a condition of the Node shows, which no MachineHealthCheck examines. scute
+// does, and the policy's timeout begins when scute first sees the condition.
 func nodeCondition(ctx context.Context, t *testing.T) {
 	const timeout = 20 * time.Second
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) {
@@ -58,7 +58,7 @@ func nodeCondition(ctx context.Context, t *testing.T) {
 			case mark != nil && status == corev1.ConditionFalse:
 				return "it says " + mark.Reason
 			case mark != nil && (mark.State != "Failing" || mark.Reason != "Node KernelDeadlock True"):
-				t.Fatalf("the mark says %s: %s", mark.State, mark.Reason)
+				t.Fatalf("unhealthy annotation = %s: %s, want Failing because of KernelDeadlock", mark.State, mark.Reason)
 			case mark != nil:
 				since = mark.Since.Time
 			}
@@ -67,7 +67,7 @@ func nodeCondition(ctx context.Context, t *testing.T) {
 	}
 	w.surges(ctx, t)
 	if after := time.Since(since); after < timeout {
-		t.Errorf("a replacement was begun %s after the condition was seen", after)
+		t.Errorf("replacement began %s after the condition was seen, before the timeout", after)
 	}
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)

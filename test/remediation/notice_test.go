@@ -14,8 +14,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// aboutToStop: the machine is healthy all the time. A maintenance that is far away, and is cancelled, changes nothing; a taint of the
-// Node has it replaced, the replacement first.
+// aboutToStop checks notices for a machine that stays healthy. A distant maintenance that is cancelled has no effect. A
+// taint of the Node causes a replacement, which is created before the machine is deleted.
 func aboutToStop(ctx context.Context, t *testing.T) {
 	const maintenance, spot = "example.com/maintenance-at", "example.com/spot-interruption"
 	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) {
@@ -41,7 +41,7 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 		case mark == nil:
 			return "there is no mark"
 		case mark.State != "Failing" || mark.Source != "Notice" || mark.Reason != "Machine annotation "+maintenance+" "+stops:
-			t.Fatalf("the mark says %+v", mark)
+			t.Fatalf("unhealthy annotation = %+v, want the maintenance", mark)
 		}
 		return ""
 	})
@@ -60,7 +60,7 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	if !w.diary.decided(w.victim.Name, "RolloutSurge") {
-		t.Error("RolloutSurge was never decided")
+		t.Error("no decision RolloutSurge")
 	}
 	remembered(ctx, t, w.policy, w.victim.Name, "RolloutSurge")
 	w.quorum.never(t, 3, 4)

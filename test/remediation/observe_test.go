@@ -34,7 +34,7 @@ import (
 
 var _ runner.Observer = (*observe.Observer)(nil)
 
-// watcher looks at one owner of a cluster, and counts the requests that it costs; those that watch do not end.
+// watcher observes one owner of a cluster and counts its requests, without watches.
 type watcher struct {
 	*observe.Observer
 	c        *cluster
@@ -54,7 +54,7 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *cluster) watch(ctx context.Context) *watcher {
 	c.t.Helper()
 	w := &watcher{c: c, requests: &atomic.Int32{}}
-	local, err := guard.New(append(shared.bed.Cloud().Addresses(), "127.0.0.1")) // where the test bed is
+	local, err := guard.New(append(shared.bed.Cloud().Addresses(), "127.0.0.1")) // the addresses of the test bed
 	harness.Must(c.t, err)
 	config := shared.side.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{next, w.requests} })
@@ -75,7 +75,7 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 	return w
 }
 
-// owner is that of a machine, as the Observer sees it.
+// owner returns the owner of a machine, as the Observer determines it.
 func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Owner {
 	w.c.t.Helper()
 	owner, ok, err := w.OwnerOf(ctx, m)
@@ -93,7 +93,7 @@ func (w *watcher) look(ctx context.Context, owner remediator.Owner) *remediator.
 	return f
 }
 
-// until looks until the facts are so.
+// until observes until the facts satisfy so.
 func (w *watcher) until(ctx context.Context, owner remediator.Owner, what string, so func(*remediator.Facts) bool) *remediator.Facts {
 	w.c.t.Helper()
 	var f *remediator.Facts
@@ -115,7 +115,7 @@ func machineOf(f *remediator.Facts, name string) *remediator.Machine {
 	return &remediator.Machine{}
 }
 
-// change merges into an object.
+// change merges a patch into an object.
 func (c *cluster) change(ctx context.Context, o client.Object, patch string) {
 	c.t.Helper()
 	o, ok := o.DeepCopyObject().(client.Object)
@@ -125,7 +125,8 @@ func (c *cluster) change(ctx context.Context, o client.Object, patch string) {
 	harness.Must(c.t, shared.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// TestLookPlain: the facts of a plain control plane, healthy, and with all that makes a remediation wait.
+// TestLookPlain checks the facts of a plain control plane, if it is healthy and with everything that makes a
+// remediation wait.
 func TestLookPlain(t *testing.T) {
 	t.Parallel()
 	ctx := harness.Deadline(t, 10*time.Minute)
@@ -139,7 +140,7 @@ func TestLookPlain(t *testing.T) {
 	owner := w.owner(ctx, victim)
 	kcp := c.kcp(ctx)
 	if want := (remediator.Owner{Kind: "KubeadmControlPlane", Namespace: c.Namespace, Name: kcp.Name, UID: kcp.UID, Cluster: c.Name}); owner != want {
-		t.Fatalf("owner %+v, not %+v", owner, want)
+		t.Fatalf("owner = %+v, want %+v", owner, want)
 	}
 
 	t.Run("healthy", func(t *testing.T) {
@@ -158,19 +159,19 @@ func TestLookPlain(t *testing.T) {
 			t.Error(diff)
 		}
 		if len(f.Machines) != 3 || f.Etcd != nil {
-			t.Errorf("%d machines, etcd %+v", len(f.Machines), f.Etcd)
+			t.Errorf("%d machines and etcd %+v, want 3 and none", len(f.Machines), f.Etcd)
 		}
 		domains := make(map[string]bool)
 		for _, m := range f.Machines {
 			domains[m.FailureDomain] = true
 			if m.Node == "" || m.Deleting || len(m.Hooks) > 0 || m.Mark != "" || m.Conditions[clusterv1.MachineReadyCondition].Status != object.True {
-				t.Errorf("%+v", m)
+				t.Errorf("machine = %+v, want a healthy one with a node", m)
 			}
 		}
 		if len(domains) != 3 {
-			t.Errorf("failure domains %v", slices.Sorted(maps.Keys(domains)))
+			t.Errorf("failure domains = %v, want 3", slices.Sorted(maps.Keys(domains)))
 		}
-		// What the server filled in, and what an object older than a field has.
+		// The defaults of the API server equal those for an object that is older than a field.
 		defaults := observe.Policy(&v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: policy.Name, UID: policy.UID}})
 		if diff := cmp.Diff(defaults, f.Policy); diff != "" {
 			t.Error(diff)
@@ -180,7 +181,7 @@ func TestLookPlain(t *testing.T) {
 			w.look(ctx, owner)
 		}
 		if sent := w.requests.Load() - before; sent > 0 {
-			t.Errorf("100 looks at healthy machines sent %d requests", sent)
+			t.Errorf("100 observations of healthy machines sent %d requests, want none", sent)
 		}
 	})
 	t.Run("worker", func(t *testing.T) {
@@ -188,11 +189,11 @@ func TestLookPlain(t *testing.T) {
 		of := w.owner(ctx, worker)
 		f := w.look(ctx, of)
 		if of.Kind != "MachineDeployment" || of.Cluster != c.Name || !f.Owner.Found || f.Owner.Replicas != 1 || len(f.Machines) != 1 || f.Policy.Name != "" {
-			t.Errorf("%+v", f)
+			t.Errorf("facts = %+v, want the MachineDeployment with one machine", f)
 		}
 		harness.Must(t, w.Ask(ctx, f))
 		if f.Etcd != nil || f.Cluster.Reach != object.True {
-			t.Errorf("etcd %+v, reach %q", f.Etcd, f.Cluster.Reach)
+			t.Errorf("etcd %+v, reach %q; want none, and True", f.Etcd, f.Cluster.Reach)
 		}
 	})
 	t.Run("events", func(t *testing.T) {
@@ -205,7 +206,7 @@ func TestLookPlain(t *testing.T) {
 			owners, err := w.OwnersFor(ctx, about.object)
 			harness.Must(t, err)
 			if len(owners) != about.owners || !slices.Contains(owners, owner) {
-				t.Errorf("%T is about %+v", about.object, owners)
+				t.Errorf("owners of %T = %+v, want the owner", about.object, owners)
 			}
 		}
 	})
@@ -221,7 +222,7 @@ func TestLookPlain(t *testing.T) {
 			return m.Skip && m.Remediate && m.Mark != "" && m.ClonedFrom != "" && slices.Equal(m.Hooks, []string{"pre-drain/backup"})
 		})
 		if m := machineOf(f, victim.Name); m.ClonedFrom != c.Name+"-machine" || machineOf(f, machines[1].Name).ClonedFrom != "" {
-			t.Errorf("cloned from %q, and a healthy one was asked: %+v", m.ClonedFrom, f.Machines)
+			t.Errorf("ClonedFrom = %q, want the template; machines, of which healthy ones have no ClonedFrom: %+v", m.ClonedFrom, f.Machines)
 		}
 		for _, key := range []string{
 			clusterv1.PreDrainDeleteHookAnnotationPrefix + "/backup", clusterv1.MachineSkipRemediationAnnotation,
@@ -253,20 +254,21 @@ func TestLookPlain(t *testing.T) {
 	})
 	t.Run("rollouts", func(t *testing.T) {
 		w.until(ctx, owner, "nothing rolls out", func(f *remediator.Facts) bool { return f.Owner.RollingOut == "" })
-		// Ours: the mark first, then the lever. Its owner says that the machine is outdated; that is no rollout of others.
+		// scute's own change: first the annotation, then the certificate's expiry. The owner reports the machine as
+		// outdated, which is not a rollout by others.
 		c.annotate(ctx, victim, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
 		c.annotate(ctx, victim, clusterv1.MachineCertificatesExpiryDateAnnotation, time.Now().UTC().Format(time.RFC3339))
 		seen := false
 		w.until(ctx, owner, "the victim is outdated, or already on its way", func(f *remediator.Facts) bool {
 			if f.Owner.RollingOut != "" {
-				t.Fatalf("our own lever is taken for a rollout: %s", f.Owner.RollingOut)
+				t.Fatalf("scute's own change counts as a rollout: %s", f.Owner.RollingOut)
 			}
 			seen = seen || machineOf(f, victim.Name).Conditions[clusterv1.MachineUpToDateCondition].Status == object.False
 			return seen && machineOf(f, victim.Name).Deleting
 		})
 		w.until(ctx, owner, "the victim is gone", func(f *remediator.Facts) bool {
 			if f.Owner.RollingOut != "" {
-				t.Fatalf("our own lever is taken for a rollout: %s", f.Owner.RollingOut)
+				t.Fatalf("scute's own change counts as a rollout: %s", f.Owner.RollingOut)
 			}
 			return machineOf(f, victim.Name).Name == ""
 		})
@@ -279,7 +281,7 @@ func TestLookPlain(t *testing.T) {
 		other := owner
 		other.UID = "another"
 		if f := w.look(ctx, other); f.Owner.Found || len(f.Machines) > 0 {
-			t.Errorf("%+v", f)
+			t.Errorf("facts of an owner with another UID = %+v, want none", f)
 		}
 		c.remove()
 		w.until(ctx, owner, "the cluster and its control plane are going", func(f *remediator.Facts) bool {
@@ -288,7 +290,7 @@ func TestLookPlain(t *testing.T) {
 	})
 }
 
-// TestLookTopology: replicas are asked for in the topology, for the control plane and for workers.
+// TestLookTopology checks that the replicas of control planes and workers are those of the topology.
 func TestLookTopology(t *testing.T) {
 	t.Parallel()
 	ctx := harness.Deadline(t, 10*time.Minute)
@@ -298,12 +300,12 @@ func TestLookTopology(t *testing.T) {
 		owner := w.owner(ctx, &machines[0])
 		f := w.look(ctx, owner)
 		if !f.Cluster.Topology || f.Cluster.TopologyReplicas != wanted || f.Owner.Replicas != wanted || len(f.Machines) != int(wanted) || f.Cluster.UpgradePending {
-			t.Errorf("%+v", f)
+			t.Errorf("facts = %+v, want the replicas of the topology and no upgrade", f)
 		}
 	}
 	owner := w.owner(ctx, &c.machines(ctx, true)[0])
 	inside := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
-	c.annotate(ctx, c.kcp(ctx), clusterv1.PausedAnnotation, "true") // the topology sees it pending while nothing moves
+	c.annotate(ctx, c.kcp(ctx), clusterv1.PausedAnnotation, "true") // the topology reports a pending upgrade while nothing changes
 	c.change(ctx, inside, `{"spec":{"topology":{"version":"v1.36.1"}}}`)
 	f := w.until(ctx, owner, "an upgrade is pending or under way", func(f *remediator.Facts) bool {
 		return f.Cluster.UpgradePending || f.Owner.RollingOut != ""
@@ -311,7 +313,7 @@ func TestLookTopology(t *testing.T) {
 	t.Logf("upgrade: pending %v, rolling out %q", f.Cluster.UpgradePending, f.Owner.RollingOut)
 }
 
-// asked runs Ask, and waits until none of the goroutines that it started is left: they bear a label.
+// asked calls Ask and waits until all goroutines that it started, which have a label, have ended.
 func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator.Facts {
 	w.c.t.Helper()
 	f := w.look(ctx, owner)
@@ -333,7 +335,7 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 	return f
 }
 
-// TestAsk: every member of etcd is asked itself.
+// TestAsk checks that every member of etcd is asked directly.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	ctx := harness.Deadline(t, 10*time.Minute)
@@ -350,70 +352,70 @@ func TestAsk(t *testing.T) {
 	leader := ""
 	for _, m := range f.Etcd.Members {
 		if m.Answers != object.True || m.Learner || !slices.Contains(nodes, m.Node) {
-			t.Errorf("%+v", m)
+			t.Errorf("member = %+v, want a voter that answers", m)
 		}
 		if m.Leader {
 			leader += m.Node
 		}
 	}
 	if len(f.Etcd.Members) != 3 || f.Cluster.Reach != object.True || !slices.Contains(nodes, leader) || f.Etcd.Err != "" || len(f.Etcd.Alarms) > 0 {
-		t.Fatalf("%+v", f.Etcd)
+		t.Fatalf("etcd = %+v, want 3 members with a leader", f.Etcd)
 	}
 
-	// Leadership moves where it is asked to, and stays there.
+	// The leadership moves to the requested node and stays there.
 	to := nodes[(slices.Index(nodes, leader)+1)%3]
 	for range 2 {
 		harness.Must(t, w.MoveLeader(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, nodes, to))
 		for _, m := range w.asked(ctx, owner).Etcd.Members {
 			if m.Leader != (m.Node == to) {
-				t.Errorf("leadership was moved to %s: %+v", to, m)
+				t.Errorf("member after the leadership was moved to %s = %+v", to, m)
 			}
 		}
 	}
 	if err := w.MoveLeader(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, nodes, "nobody"); err == nil {
-		t.Error("leadership was moved to nobody")
+		t.Error("MoveLeader to an unknown node = nil, want an error")
 	}
 
-	// A member that was removed is in no list: it has no voice, and no machine is counted for it.
+	// A removed member is in no member list: it neither votes nor counts for a machine.
 	gone := nodes[(slices.Index(nodes, to)+1)%3]
 	harness.Must(t, c.BreakEtcdMember(ctx, gone))
 	f = w.asked(ctx, owner)
 	if q := remediator.Count(f.Etcd); q.Voters != 2 || q.Answering != 2 {
-		t.Errorf("%+v", f.Etcd)
+		t.Errorf("etcd = %+v, want 2 voters that answer", f.Etcd)
 	}
 	for _, m := range f.Etcd.Members {
 		if m.Node == gone {
-			t.Errorf("%+v was removed", m)
+			t.Errorf("removed member is listed: %+v", m)
 		}
 	}
 
-	// Nobody is left who could list the members.
+	// No member is left that could list the members.
 	for _, node := range nodes {
 		if node != gone {
 			harness.Must(t, c.BreakEtcdMember(ctx, node))
 		}
 	}
 	if f = w.asked(ctx, owner); f.Etcd.Err == "" || len(f.Etcd.Members) > 0 || !strings.Contains(f.Etcd.Err, gone) {
-		t.Errorf("%+v", f.Etcd)
+		t.Errorf("etcd = %+v, want an error about the member", f.Etcd)
 	}
 
-	// Without the Secret there is no way to ask anybody.
+	// Without the Secret no member can be asked.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-etcd"}}
 	if err := shared.admin.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	if f = w.asked(ctx, owner); f.Cluster.Reach != object.True || !strings.Contains(f.Etcd.Err, "c-etcd") {
-		t.Errorf("reach %s, etcd %+v", f.Cluster.Reach, f.Etcd)
+		t.Errorf("reach %s, etcd %+v; want True, and an error about the Secret", f.Cluster.Reach, f.Etcd)
 	}
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-kubeconfig"}}
 	c.change(ctx, kubeconfig, `{"data":{"value":null}}`)
 	if f = w.asked(ctx, owner); f.Cluster.Reach != object.Unknown || !strings.Contains(f.Etcd.Err, "c-kubeconfig") {
-		t.Errorf("reach %s, etcd %+v", f.Cluster.Reach, f.Etcd)
+		t.Errorf("reach %s, etcd %+v; want Unknown, and an error about the kubeconfig", f.Cluster.Reach, f.Etcd)
 	}
 }
 
-// TestAskBehindDeadKubelets: members whose kubelets are dead are asked in other ways, and can be led and left by them. A dead
-// machine is not taken for a living one.
+// TestAskBehindDeadKubelets checks that members with stopped kubelets are asked in other ways, and that the leadership
+// can be moved to them and from them. A machine without power is not mistaken for one of these.
 func TestAskBehindDeadKubelets(t *testing.T) {
 	t.Parallel()
 	ctx := harness.Deadline(t, 10*time.Minute)
@@ -436,7 +438,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 	for _, node := range nodes[:2] {
 		harness.Must(t, c.StopKubelet(ctx, node))
 	}
-	// A machine that is busy may need more time on its client port than it is given: then its peer is asked.
+	// On a busy computer the client port may answer too late. Then the peer is asked.
 	ways := map[string]string{nodes[0]: "etcdctl in etcd-" + nodes[2], nodes[1]: "client port 127.", nodes[2]: "port-forward"}
 	found := w.until(ctx, owner, "both nodes are Unknown", func(f *remediator.Facts) bool {
 		unknown := 0
@@ -461,7 +463,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 		harness.Must(t, w.MoveLeader(ctx, key, nodes, nodes[2]))
 		for _, m := range w.asked(ctx, owner).Etcd.Members {
 			if m.Leader != (m.Node == nodes[2]) {
-				t.Errorf("leadership was moved from %s to %s: %+v", leader, nodes[2], m)
+				t.Errorf("member after the leadership was moved from %s to %s = %+v", leader, nodes[2], m)
 			}
 		}
 	}
@@ -470,13 +472,13 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 		found = w.asked(ctx, owner)
 		for _, m := range found.Etcd.Members {
 			if dead := m.Node == node; dead && (m.Answers != object.Unknown || !strings.Contains(m.Why, "etcdctl in etcd-"+nodes[2])) {
-				t.Errorf("it is without power: %+v", m)
+				t.Errorf("member of a machine without power = %+v, want Unknown with the reason", m)
 			}
 		}
 	}
 }
 
-// TestAskExternal: the members of an etcd that is somebody else's are not ours to ask.
+// TestAskExternal checks that the members of an external etcd are not asked.
 func TestAskExternal(t *testing.T) {
 	t.Parallel()
 	ctx := harness.Deadline(t, 10*time.Minute)
@@ -485,6 +487,6 @@ func TestAskExternal(t *testing.T) {
 	owner := w.owner(ctx, &c.machines(ctx, true)[0])
 	f := w.asked(ctx, owner)
 	if !f.Owner.ExternalEtcd || f.Etcd != nil || f.Cluster.Reach != object.True {
-		t.Errorf("%+v", f)
+		t.Errorf("facts = %+v, want an external etcd without members", f)
 	}
 }

@@ -20,8 +20,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestPicture: in the middle of a surge `scutectl get machines` shows quorum, who leads etcd, what was decided, what happens next and until when;
-// afterwards the Kubernetes events tell the same story in its order, about the machine and about its owner.
+// TestPicture checks that `scutectl get machines` shows the quorum, the leader of etcd, the decision, and the next step
+// with its deadline during a surge. Afterwards the Kubernetes events about the machine and its owner have all steps in
+// order.
 func TestPicture(t *testing.T) {
 	address := ports.AddressForTest(t)
 	daemon(t, scuted.DaemonOptions{Listen: address})
@@ -32,7 +33,7 @@ func TestPicture(t *testing.T) {
 	policy(ctx, t, c.Namespace, nil)
 	victims := choose(before, 1)
 	victim := victims[0]
-	release := c.stuckNewMachines(t) // the surge stays in its middle until scutectl has shown it
+	release := c.stuckNewMachines(t) // the surge waits until scutectl has shown it
 	harness.Must(t, kubeletDead(ctx, c, &victim))
 
 	args := []string{"get", "machines", "-n", c.Namespace, "--nats", "nats://" + address}
@@ -82,23 +83,24 @@ func TestPicture(t *testing.T) {
 	told := reasons(ctx, t, &victim)
 	story := []string{"MachineUnhealthy", "ReplacementRequested", "ReplacementCreated", "ReplacementReady", "MachineDeleting", last}
 	got := slices.DeleteFunc(slices.Clone(told), func(r string) bool { return !slices.Contains(story, r) })
-	// The owner deletes the machine when the new one is ready. Who looks after that sees both at once, and the deletion is recorded first.
+	// The owner deletes the machine when the new one is ready. An observer sees both at once, and records the deletion
+	// first.
 	if at := slices.Index(got, "MachineDeleting"); at >= 0 && at+1 < len(got) && got[at+1] == "ReplacementReady" {
 		got[at], got[at+1] = got[at+1], got[at]
 	}
 	if diff := cmp.Diff(story, got); diff != "" {
-		t.Errorf("the machine's events are %v\n%s", told, diff)
+		t.Errorf("events of the machine = %v\n%s", told, diff)
 	}
 	owner := reasons(ctx, t, c.kcp(ctx))
 	if diff := cmp.Diff([]string{"ReplacementRequested", last}, owner); diff != "" {
-		t.Error("the owner's events: ", diff)
+		t.Error("events of the owner: ", diff)
 	}
 	if all := len(told) + len(owner); all >= 15 {
-		t.Errorf("%d events of one remediation: %v", all, told)
+		t.Errorf("%d events of one remediation, want fewer than 15: %v", all, told)
 	}
 }
 
-// scutectl runs a command, and returns what it prints.
+// scutectl runs a command and returns its output.
 func scutectl(ctx context.Context, t *testing.T, args ...string) []byte {
 	t.Helper()
 	in, _, err := shared.installed()
@@ -113,7 +115,7 @@ func scutectl(ctx context.Context, t *testing.T, args ...string) []byte {
 	return out
 }
 
-// reasons are those of scute's events about an object, in the order of the log.
+// reasons returns the reasons of scute's events about an object, in the order of the log.
 func reasons(ctx context.Context, t *testing.T, about client.Object) (list []string) {
 	t.Helper()
 	var events eventsv1.EventList

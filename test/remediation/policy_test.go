@@ -20,7 +20,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestPolicy: what a RepairPolicy owns follows it, and the control planes that it selects.
+// TestPolicy checks that the objects that a RepairPolicy owns follow the policy and the control planes that it selects.
 func TestPolicy(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
@@ -31,18 +31,19 @@ func TestPolicy(t *testing.T) {
 	t.Run("refuses", func(t *testing.T) { t.Parallel(); refuses(ctx, t) })
 }
 
-// owns: a health check for the control plane, wired to scute, whose limit follows the size; it comes back when somebody
-// removes or changes it, is taken away by a dry run, and goes with the policy.
+// owns checks the control plane's health check: it refers to scute, its limit follows the number of machines, it is
+// restored after another client changes or deletes it, a dry run deletes it, and it is deleted together with the
+// policy.
 func owns(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
 	p := policy(ctx, t, c.Namespace, nil)
 	check := awaitCheck(ctx, t, c, 1)
 	ref := check.Spec.Remediation.TemplateRef
 	if ref.Kind != "SurgeRemediationTemplate" || ref.Name != "scute-"+policyName {
-		t.Errorf("the health check refers to %+v", ref)
+		t.Errorf("templateRef of the health check = %+v, want scute's template", ref)
 	}
 	if !metav1.IsControlledBy(check, p) {
-		t.Errorf("the health check is not the policy's: %+v", check.OwnerReferences)
+		t.Errorf("owners of the health check = %+v, want the policy", check.OwnerReferences)
 	}
 	harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &v1alpha1.SurgeRemediationTemplate{}))
 	awaitPolicy(ctx, t, p, "it watches all", func(s *v1alpha1.RepairPolicyStatus) bool {
@@ -93,7 +94,8 @@ func owns(ctx context.Context, t *testing.T) {
 	})
 }
 
-// yields: another's health check of the same machines keeps scute from making one, until that is gone or wired to scute.
+// yields checks that scute creates no health check while another one selects the same machines, until that one is
+// deleted or refers to scute.
 func yields(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	theirs := &clusterv1.MachineHealthCheck{
@@ -126,7 +128,7 @@ func yields(ctx context.Context, t *testing.T) {
 	awaitPolicy(ctx, t, p, "nothing is in the way any more", fine)
 }
 
-// refuses: a policy that cannot be carried out says which field is wrong, and what to write.
+// refuses checks that an invalid policy's status names the field and the correction.
 func refuses(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) {
@@ -141,7 +143,8 @@ func refuses(ctx context.Context, t *testing.T) {
 	awaitCheck(ctx, t, c, 1)
 }
 
-// told: a machine's request says its state, and stays until its machine is well; events tell of it beside it.
+// told checks that a machine's request has the state of its remediation and exists until the machine is healthy, and
+// that events report it too.
 func told(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	m := c.machines(ctx, true)[0]
@@ -172,7 +175,7 @@ func told(ctx context.Context, t *testing.T) {
 	c.calm(ctx, t)
 }
 
-// unselected: without a policy a request is only told so, and nothing of scute's keeps it.
+// unselected checks that a request without a policy only gets a status that says so, and no finalizer.
 func unselected(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	m := c.machines(ctx, true)[0]
@@ -184,7 +187,7 @@ func unselected(ctx context.Context, t *testing.T) {
 	harness.Must(t, shared.admin.Delete(ctx, orphan))
 }
 
-// awaitRequest waits for a machine's SurgeRemediation.
+// awaitRequest waits until a machine's SurgeRemediation satisfies is.
 func awaitRequest(ctx context.Context, t *testing.T, m *clusterv1.Machine, what string, is func(*v1alpha1.SurgeRemediation) bool) *v1alpha1.SurgeRemediation {
 	t.Helper()
 	r := &v1alpha1.SurgeRemediation{}
@@ -220,7 +223,7 @@ func awaitEvent(ctx context.Context, t *testing.T, kind string, about client.Obj
 	})
 }
 
-// awaitCheck waits for the policy's health check of a cluster's control plane, with a limit.
+// awaitCheck waits until the policy's health check of a cluster's control plane has a limit.
 func awaitCheck(ctx context.Context, t *testing.T, c *cluster, limit int) *clusterv1.MachineHealthCheck {
 	t.Helper()
 	key := client.ObjectKey{Namespace: c.Namespace, Name: c.kcp(ctx).Name + "-scute"}

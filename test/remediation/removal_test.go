@@ -11,13 +11,13 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// bounded has workers replaced, whose drains may take no longer than a few seconds.
+// bounded enables the replacement of workers, and limits their drains to a few seconds.
 func bounded(s *v1alpha1.RepairPolicySpec) {
 	workers(s)
 	s.Removal.DrainTimeout = &v1alpha1.Duration{Duration: 5 * time.Second}
 }
 
-// drainHangs is a fault of a machine with a pod that never ends, and that says of itself that a drain waits for it.
+// drainHangs returns a fault of a machine with a pod that never ends and for which a drain waits.
 func drainHangs(f fault) fault {
 	return func(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 		inside, err := c.Client(ctx)

@@ -19,22 +19,23 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// replace is a case in which machines become unhealthy and are replaced, with no human.
+// replace is a case in which machines become unhealthy and are replaced without intervention.
 type replace struct {
 	cluster testbed.Cluster
 	policy  func(*v1alpha1.RepairPolicySpec)
-	workers bool // the victim is one
+	workers bool // the victim is a worker
 	fault   fault
 	victims int    // one if zero
-	decides string // what must be decided about the first victim
-	// members never fewer than which answer, machines never more than which there are. 0: the case has no etcd.
+	decides string // the expected decision about the first victim
+	// members is the least number of members that must answer, machines the highest number of machines. Zero means that
+	// the case has no etcd.
 	members, machines int
 	// also is checked at the end.
 	also func(ctx context.Context, t *testing.T, c *cluster, victims []clusterv1.Machine)
 }
 
-// TestReplace: machines of every kind of owner become unhealthy in every way, and are replaced in the way that keeps most of
-// etcd alive.
+// TestReplace makes machines of every kind of owner unhealthy in every way, and checks that they are replaced with the
+// method that keeps most members of etcd available.
 func TestReplace(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	lever := 30 // days
@@ -103,10 +104,10 @@ func (r replace) play(ctx context.Context, t *testing.T) {
 	c.calm(ctx, t)
 	harness.Must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
 	if now := c.kcp(ctx).Spec.Replicas; *now != *replicas {
-		t.Errorf("%d replicas at the end, %d before", *now, *replicas)
+		t.Errorf("%d replicas at the end, want %d as before", *now, *replicas)
 	}
 	if first := victims[0].Name; !d.decided(first, r.decides) {
-		t.Errorf("%s was never decided about %s", r.decides, first)
+		t.Errorf("no decision %s about %s", r.decides, first)
 	}
 	remembered(ctx, t, p, victims[0].Name, r.decides)
 	quorum.never(t, r.members, r.machines)
@@ -115,7 +116,7 @@ func (r replace) play(ctx context.Context, t *testing.T) {
 	}
 }
 
-// remembered waits until the policy has a machine's replacement in its history, and checks what it says of it.
+// remembered waits until the policy has a machine's replacement in its history, and checks the entry.
 func remembered(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, machine, method string) {
 	t.Helper()
 	awaitPolicy(ctx, t, p, "the policy has the replacement in its history", func(s *v1alpha1.RepairPolicyStatus) bool {
@@ -126,13 +127,13 @@ func remembered(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, mac
 			return false
 		}
 		if r := s.History[i]; r.Method != method || r.Reason == "" || r.Replacement == "" || r.Cluster == "" || !r.StartedAt.Before(&r.FinishedAt) {
-			t.Errorf("the history says %+v", r)
+			t.Errorf("history entry = %+v", r)
 		}
 		return true
 	})
 }
 
-// choose picks victims, never the oldest where there is a choice: that is the one an owner would take by itself.
+// choose returns n victims. It avoids the oldest machine if possible, because an owner would choose it by itself.
 func choose(machines []clusterv1.Machine, n int) []clusterv1.Machine {
 	if len(machines) > n {
 		return slices.Clone(machines[1 : n+1])
@@ -140,7 +141,7 @@ func choose(machines []clusterv1.Machine, n int) []clusterv1.Machine {
 	return slices.Clone(machines[:n])
 }
 
-// replaced waits until the victims are gone, others have taken their places, and every older, healthy machine is there.
+// replaced waits until the victims are replaced, and checks that every older, healthy machine still exists.
 func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []clusterv1.Machine) {
 	t.Helper()
 	_, controlPlane := before[0].Labels[clusterv1.MachineControlPlaneLabel]
@@ -163,7 +164,7 @@ func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []
 		}
 		for i := range before {
 			if !gone[before[i].UID] && !there[before[i].UID] {
-				t.Fatalf("the older machine %s is gone", before[i].Name)
+				t.Fatalf("the older machine %s was deleted", before[i].Name)
 			}
 		}
 		if len(now) != len(before) {
@@ -173,7 +174,7 @@ func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []
 	})
 }
 
-// calm waits until nothing is left of a remediation but healthy machines.
+// calm waits until nothing remains of a remediation.
 func (c *cluster) calm(ctx context.Context, t *testing.T) {
 	t.Helper()
 	harness.Await(ctx, t, "nothing is left of the remediation", func() string {
@@ -183,12 +184,12 @@ func (c *cluster) calm(ctx context.Context, t *testing.T) {
 	})
 }
 
-// left is what a remediation has left behind.
+// left returns what remains of a remediation.
 func (c *cluster) left(ctx context.Context) ([]string, error) {
 	return inventory.LeftOfRemediations(ctx, shared.admin, c.Namespace, c.Name)
 }
 
-// spread: each failure domain has its machine, as before.
+// spread checks that each failure domain has one machine.
 func spread(ctx context.Context, t *testing.T, c *cluster, _ []clusterv1.Machine) {
 	t.Helper()
 	var domains []string

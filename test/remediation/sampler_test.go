@@ -14,11 +14,11 @@ import (
 	"scute.dev/test/cloud"
 )
 
-// sample is one look at a control plane.
+// sample is one observation of a control plane.
 type sample struct {
-	voters, answering int // members of etcd, from the cloud's truth
+	voters, answering int // members of etcd, as the cloud reports them
 	machines, ready   int // Machines of the control plane
-	// unserved: no API server answers, or no majority of etcd.
+	// unserved means that no API server answers, or no majority of etcd.
 	unserved bool
 }
 
@@ -30,7 +30,7 @@ func (s sample) String() string {
 	return text
 }
 
-// sampler looks at a control plane all the time: no state of it goes unseen for long.
+// sampler observes a control plane frequently, so that it misses no state that lasts.
 type sampler struct {
 	c      *cluster
 	cancel context.CancelFunc
@@ -38,17 +38,17 @@ type sampler struct {
 
 	mu       sync.Mutex
 	count    int
-	least    sample // of each number
-	most     int    // machines
+	least    sample // the least of each number
+	most     int    // the most machines
 	timeline []string
 	last     sample
 	broken   error
 }
 
-// sampleEvery is how often it looks: at the machines, once a second.
+// sampleEvery is the sampling interval. Machines are sampled once a second.
 const sampleEvery = 100 * time.Millisecond
 
-// watchQuorum samples until the test ends and puts into its output what it saw.
+// watchQuorum samples until the test ends, and prints the samples.
 func (c *cluster) watchQuorum(t *testing.T) *sampler {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,21 +124,21 @@ func (s *sampler) take(ctx context.Context, started time.Time, machines bool) {
 	s.last = now
 }
 
-// answering is the least number of members that answered so far.
+// answering returns the least number of members that answered so far.
 func (s *sampler) answering() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.least.answering
 }
 
-// unserved says whether the API server was unavailable at some time.
+// unserved reports whether the API server was unavailable at some time.
 func (s *sampler) unserved() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.least.unserved
 }
 
-// machinesAtMost is the greatest number of machines so far.
+// machinesAtMost returns the highest number of machines so far.
 func (s *sampler) machinesAtMost() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,13 +156,13 @@ func (s *sampler) String() string {
 	return text
 }
 
-// never fails the test when fewer members answered than the case allows, or more machines were there.
+// never fails the test if fewer members answered or more machines existed at some time.
 func (s *sampler) never(t *testing.T, fewerMembers, moreMachines int) {
 	t.Helper()
 	if got := s.answering(); got < fewerMembers {
-		t.Errorf("only %d members answered at some time, want never fewer than %d", got, fewerMembers)
+		t.Errorf("%d members answered at some time, want at least %d", got, fewerMembers)
 	}
 	if got := s.machinesAtMost(); got > moreMachines {
-		t.Errorf("there were %d machines at some time, want never more than %d", got, moreMachines)
+		t.Errorf("%d machines existed at some time, want at most %d", got, moreMachines)
 	}
 }

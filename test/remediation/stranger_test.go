@@ -18,7 +18,8 @@ import (
 	"scute.dev/test/harness"
 )
 
-// anotherKind: control planes of other providers are not asked for anything. Each says why not, and what a human can do.
+// anotherKind checks that control planes of unsupported providers are not changed, and that the request of each has the
+// reason and the next step.
 func anotherKind(ctx context.Context, t *testing.T) {
 	namespace := namespaceOf(t)
 	harness.Must(t, shared.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
@@ -45,24 +46,24 @@ func anotherKind(ctx context.Context, t *testing.T) {
 		})
 		status := request.Status
 		if status.Decision != "CannotRemediate" || !strings.Contains(status.Message, "machines of a "+kind+" are only marked: scute cannot ask the etcd on its machines") || !strings.Contains(status.Next, next) {
-			t.Errorf("the status says %+v", status)
+			t.Errorf("status = %+v, want CannotRemediate with the reason", status)
 		}
 		out := string(scutectl(ctx, t, "describe", "remediation", name, "-n", namespace))
 		t.Logf("\n%s", out)
 		if !strings.Contains(out, "CannotRemediate") || !strings.Contains(out, "are only marked") {
-			t.Errorf("scutectl does not say why a machine of a %s is not replaced", kind)
+			t.Errorf("scutectl does not print why a machine of a %s is not replaced", kind)
 		}
 		m := &clusterv1.Machine{}
 		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, m))
 		owned := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		if m.Annotations[v1alpha1.UnhealthyAnnotation] == "" || m.Annotations[clusterv1.DeleteMachineAnnotation] != "" || owned != nil || m.DeletionTimestamp != nil {
-			t.Errorf("the Machine of a %s has the annotations %v, the condition OwnerRemediated %v, and is deleted at %v", kind, m.Annotations, owned, m.DeletionTimestamp)
+			t.Errorf("Machine of a %s: annotations %v, OwnerRemediated %v, deleted at %v", kind, m.Annotations, owned, m.DeletionTimestamp)
 		}
 	}
 }
 
-// strangeMachine makes a Cluster whose control plane is of a kind that nobody serves here, with one machine that an operator wants
-// replaced.
+// strangeMachine creates a Cluster with a control plane of a kind without a controller, and one machine that an
+// operator wants to replace.
 func strangeMachine(ctx context.Context, t *testing.T, namespace, kind string) {
 	t.Helper()
 	kinds := schema.GroupVersionKind{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: kind}
@@ -94,7 +95,7 @@ func strangeMachine(ctx context.Context, t *testing.T, namespace, kind string) {
 	harness.Must(t, shared.admin.Create(ctx, m))
 }
 
-// serve has the API server serve a kind, with the label by which Cluster API knows its contract.
+// serve makes the API server serve a kind, with the label for its contract.
 func serve(ctx context.Context, t *testing.T, kind schema.GroupVersionKind) {
 	t.Helper()
 	plural, open := strings.ToLower(kind.Kind)+"s", true

@@ -26,20 +26,20 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// suite is what all tests of this package share: starting a management cluster is what costs.
+// suite has what the tests of this package share, because starting a management cluster is expensive.
 type suite struct {
 	bed  *testbed.Bed
 	side *testbed.Side
 	// admin does not cache, and knows the kinds of Cluster API and of scute.
 	admin client.WithWatch
-	// installed is the chart with the daemon built from this tree: what a test of a single part does not need.
+	// installed installs the chart with the daemon built from this tree. Tests of a single component do not need it.
 	installed func() (*scuted.Installation, scuted.Programs, error)
 }
 
 // shared is set once by TestMain.
 var shared *suite //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
-// parallel is how many tests run at once, whatever the number of processors: mostly they wait.
+// parallel is the number of tests that run at once, whatever the number of processors, because they mostly wait.
 const parallel = 6
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// prepare makes the client, and scute's kinds: tests of single parts need no more of the chart.
+// prepare creates the client and scute's CRDs. Tests of a single component need no more of the chart.
 func (s *suite) prepare(ctx context.Context) error {
 	scheme, err := stack.NewScheme()
 	if err != nil {
@@ -97,17 +97,17 @@ func (s *suite) prepare(ctx context.Context) error {
 	}
 }
 
-// unfit is what a namespace's name must not hold.
+// unfit matches what a namespace's name must not contain.
 var unfit = regexp.MustCompile(`[^a-z0-9]+`) //nolint:gochecknoglobals // compiled once
 
-// namespaceOf is the namespace of a test: its name, made fit.
+// namespaceOf returns the namespace of a test: its name, with invalid characters replaced.
 func namespaceOf(t *testing.T) string {
 	t.Helper()
 	return strings.Trim(unfit.ReplaceAllString(strings.ToLower(t.Name()), "-"), "-")
 }
 
-// newCluster makes a cluster in the test's own namespace and waits until it is available. Without a name it is "c". It is
-// deleted in the background when the test ends.
+// newCluster creates a cluster in the test's own namespace and waits until it is available. The default name is "c".
+// The cluster is deleted in the background when the test ends.
 func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	t.Helper()
 	made := beginCluster(ctx, t, c)
@@ -115,7 +115,7 @@ func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	return made
 }
 
-// beginCluster is newCluster that does not wait.
+// beginCluster creates a cluster like newCluster, but does not wait for it.
 func beginCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	t.Helper()
 	if c.Namespace == "" {

@@ -16,12 +16,12 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// workersAtOnce allows two workers of one owner at once.
+// workersAtOnce allows the replacement of two workers of one owner at once.
 func workersAtOnce(s *v1alpha1.RepairPolicySpec) {
 	s.Workers, s.Limits.WorkersAtOnce = true, 2
 }
 
-// atOnce checks in the history of the policy that so many victims were replaced at the same time, and never more.
+// atOnce returns a check of the policy's history for the highest number of victims that were replaced at the same time.
 func atOnce(want int) func(context.Context, *testing.T, *cluster, []clusterv1.Machine) {
 	return func(ctx context.Context, t *testing.T, c *cluster, victims []clusterv1.Machine) {
 		t.Helper()
@@ -50,13 +50,13 @@ func atOnce(want int) func(context.Context, *testing.T, *cluster, []clusterv1.Ma
 			t.Errorf("%d workers were replaced at the same time, want %d", most, want)
 		}
 		if n := len(c.machines(ctx, false)); n != c.spec.Workers {
-			t.Errorf("there are %d workers", n)
+			t.Errorf("%d workers, want as many as before", n)
 		}
 	}
 }
 
-// TestFleetBoundsWorkersAtOnce: RepairLimits allow one remediation, and the policy two workers of one owner: they are replaced one after the
-// other.
+// TestFleetBoundsWorkersAtOnce checks that workers are replaced one after the other if RepairLimits allow one
+// remediation, although the policy allows two workers of one owner.
 func TestFleetBoundsWorkersAtOnce(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
 	limits := &v1alpha1.RepairLimits{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName}, Spec: v1alpha1.RepairLimitsSpec{AtOnce: 1}}

@@ -20,11 +20,11 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// zoneClusters is how many clusters, each in a separate namespace, have a machine in the failure domain that fails.
+// zoneClusters is the number of clusters, each in its own namespace, with a machine in the failing failure domain.
 const zoneClusters = 4
 
-// TestZoneOutage: a failure domain loses its power. No cluster by itself has more than one unhealthy machine, and each would be
-// replaced in the same failure domain: nothing is sent there until it recovers, and then one replacement at a time.
+// TestZoneOutage makes a failure domain lose its power. Each cluster has only one unhealthy machine, which would be
+// replaced in the same failure domain. No replacement begins until the failure domain recovers, and then one at a time.
 func TestZoneOutage(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	limits := zoneLimits()
@@ -46,7 +46,7 @@ func TestZoneOutage(t *testing.T) {
 		w.phase(ctx, t, v1alpha1.RemediationWaiting, "failure domain "+zone)
 	}
 	if made, _ := seen.counts(); made != 0 {
-		t.Errorf("%d machines were made while the failure domain failed", made)
+		t.Errorf("%d machines were created while the failure domain failed, want none", made)
 	}
 	for _, w := range wards[:2] {
 		harness.Must(t, w.PowerOn(ctx, w.victim.Status.NodeRef.Name))
@@ -56,7 +56,7 @@ func TestZoneOutage(t *testing.T) {
 	}
 	made, atOnce := seen.counts()
 	if made != zoneClusters-2 || atOnce != 1 {
-		t.Errorf("%d machines were made, %d of them at once, want %d, one at a time", made, atOnce, zoneClusters-2)
+		t.Errorf("%d machines were created, %d of them at once, want %d, one at a time", made, atOnce, zoneClusters-2)
 	}
 	for _, w := range wards {
 		w.quorum.never(t, 2, 3)
@@ -66,7 +66,7 @@ func TestZoneOutage(t *testing.T) {
 // zone is the failure domain that fails.
 const zone = "a"
 
-// zoneLimits are those of the fleet, which begin nothing yet.
+// zoneLimits returns RepairLimits that do not allow any remediation yet.
 func zoneLimits() *v1alpha1.RepairLimits {
 	short := &v1alpha1.Duration{Duration: time.Second}
 	return &v1alpha1.RepairLimits{
@@ -78,7 +78,7 @@ func zoneLimits() *v1alpha1.RepairLimits {
 	}
 }
 
-// zoneWards are clusters of three, with a machine in each failure domain: the victim is that of the zone.
+// zoneWards creates clusters of three with a machine in each failure domain. The victim is the one in zone.
 func zoneWards(ctx context.Context, t *testing.T) []*ward {
 	t.Helper()
 	wards := make([]*ward, zoneClusters)
@@ -106,7 +106,7 @@ func zoneWards(ctx context.Context, t *testing.T) []*ward {
 	return wards
 }
 
-// limitsSay waits until the status of the RepairLimits is so.
+// limitsSay waits until the status of the RepairLimits satisfies is.
 func limitsSay(ctx context.Context, t *testing.T, what string, is func(*v1alpha1.RepairLimitsStatus) bool) {
 	t.Helper()
 	harness.Await(ctx, t, what, func() string {
@@ -119,13 +119,13 @@ func limitsSay(ctx context.Context, t *testing.T, what string, is func(*v1alpha1
 	})
 }
 
-// zoneWatch sees each change of the clusters' machines.
+// zoneWatch records each change of the clusters' machines.
 type zoneWatch struct {
 	mu        sync.Mutex
 	known     map[types.UID]bool
-	scheduled map[types.UID]bool // their replacement has begun, and they are there
+	scheduled map[types.UID]bool // victims with a replacement in progress
 	made      int
-	atOnce    int // most scheduled at the same time
+	atOnce    int // highest number scheduled at the same time
 }
 
 func watchZone(ctx context.Context, t *testing.T, wards []*ward) *zoneWatch {
@@ -138,7 +138,7 @@ func watchZone(ctx context.Context, t *testing.T, wards []*ward) *zoneWatch {
 			z.known[w.before[i].UID] = true
 		}
 	}
-	changes, err := shared.admin.Watch(ctx, &clusterv1.MachineList{}) // one for all, so that changes come in their order
+	changes, err := shared.admin.Watch(ctx, &clusterv1.MachineList{}) // one watch for all, so that changes arrive in order
 	harness.Must(t, err)
 	t.Cleanup(changes.Stop)
 	go func() {
@@ -159,7 +159,7 @@ func (z *zoneWatch) take(m *clusterv1.Machine, gone bool) {
 		z.made++
 	}
 	var mark v1alpha1.UnhealthyMark
-	_ = json.Unmarshal([]byte(m.Annotations[v1alpha1.UnhealthyAnnotation]), &mark) // none is none
+	_ = json.Unmarshal([]byte(m.Annotations[v1alpha1.UnhealthyAnnotation]), &mark) // an invalid annotation counts as none
 	delete(z.scheduled, m.UID)
 	if !gone && mark.State == "Scheduled" {
 		z.scheduled[m.UID] = true

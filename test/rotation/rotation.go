@@ -13,13 +13,13 @@ import (
 // Env is the name of the environment variable.
 const Env = "ROTATION"
 
-// Share is a part of a matrix: the cases whose number leaves the remainder First when it is divided by Of.
+// Share is a share of a matrix: the cases whose number modulo Of is First.
 type Share struct{ First, Of int }
 
-// Takes says whether the share has case i.
+// Takes reports whether the share contains case i.
 func (s Share) Takes(i int) bool { return i%s.Of == s.First }
 
-// share is that of a run, of a matrix that is cut into so many.
+// share returns the share of this run for a matrix with a number of shares.
 func share(env string, of int) (Share, error) {
 	if env == "" || env == "all" {
 		return Share{0, 1}, nil
@@ -31,8 +31,8 @@ func share(env string, of int) (Share, error) {
 	return Share{(n - 1) % of, of}, nil
 }
 
-// Of returns the share of this run, of a matrix whose cases have numbers and which is cut into so many shares; what says what
-// is numbered. The test's output says what was taken.
+// Of returns the share of this run for a matrix of numbered cases with a number of shares. what describes the cases.
+// The test logs the selection.
 func Of(t testing.TB, of int, what string) Share {
 	t.Helper()
 	s, err := share(os.Getenv(Env), of)
@@ -45,7 +45,7 @@ func Of(t testing.TB, of int, what string) Share {
 	return s
 }
 
-// Cases returns this run's share of cases, cut into so many shares in the order of their names. The test's output says which.
+// Cases returns the share of this run of the cases, in the order of their names. The test logs the selection.
 func Cases[T any](t testing.TB, of int, all map[string]T) map[string]T {
 	t.Helper()
 	s, err := share(os.Getenv(Env), of)

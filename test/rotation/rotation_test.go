@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Over a cycle, from whatever day on, every case is taken once, and no day takes more than one case more than another.
+// TestACycleCoversAll checks that over a cycle, which may begin on any day, every case is selected once, and that the
+// days differ by at most one case.
 func TestACycleCoversAll(t *testing.T) {
 	for of := 1; of <= 8; of++ {
 		for size := range 20 {
@@ -22,7 +23,7 @@ func TestACycleCoversAll(t *testing.T) {
 				}
 				today := cut(s, all)
 				if n := len(today); n < size/of || n > (size+of-1)/of {
-					t.Errorf("day %d of %d takes %d of %d cases", day, of, n, size)
+					t.Errorf("day %d of %d selects %d of %d cases", day, of, n, size)
 				}
 				for name := range today {
 					taken[name]++
@@ -30,7 +31,7 @@ func TestACycleCoversAll(t *testing.T) {
 			}
 			for name := range all {
 				if taken[name] != 1 {
-					t.Errorf("%d shares: %s of %d is taken %d times", of, name, size, taken[name])
+					t.Errorf("%d shares: %s of %d is selected %d times", of, name, size, taken[name])
 				}
 			}
 		}
@@ -40,12 +41,12 @@ func TestACycleCoversAll(t *testing.T) {
 func TestShare(t *testing.T) {
 	for env, want := range map[string]Share{"": {0, 1}, "all": {0, 1}, "1": {0, 5}, "3": {2, 5}, "5": {4, 5}, "6": {0, 5}} {
 		if got, err := share(env, 5); err != nil || got != want {
-			t.Errorf("%q: %v %v, want %v", env, got, err, want)
+			t.Errorf("share(%q) = %v, %v, want %v", env, got, err, want)
 		}
 	}
 	for _, env := range []string{"0", "-1", "some", "1 2"} {
 		if s, err := share(env, 5); err == nil {
-			t.Errorf("%q was taken: %v", env, s)
+			t.Errorf("share(%q) = %v, want an error", env, s)
 		}
 	}
 }

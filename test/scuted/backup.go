@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// LoseLog backs the log of a daemon that is dead up, removes its folder, and restores it there.
+// LoseLog backs up the log of a stopped daemon, removes its folder, and restores the log there.
 func (in *Installation) LoseLog(ctx context.Context, logDir, kept string) error {
 	if out, err := in.Scutectl(ctx, "backup", "log", kept, "--log", logDir).CombinedOutput(); err != nil {
 		return fmt.Errorf("backing up the log: %w\n%s", err, out)

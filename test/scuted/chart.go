@@ -12,8 +12,8 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 )
 
-// Render returns the manifests of a chart by file, as `helm template scute CHART --namespace scute-system --set VALUE ...`
-// prints them. Values that the chart's schema refuses are an error.
+// Render returns the manifests of a chart by file, as `helm template scute CHART --namespace scute-system --set VALUE
+// ...` prints them. It returns an error for values that the chart's schema refuses.
 func Render(chart string, values ...string) (map[string]string, error) {
 	loaded, err := loader.Load(chart)
 	if err != nil {

@@ -19,13 +19,13 @@ func TestRender(t *testing.T) {
 	all := strings.Join(slices.Collect(maps.Values(files)), "\n---\n")
 	for _, want := range []string{"kind: StatefulSet", "kind: ClusterRole\n", "name: moves.scute.dev", "namespace: scute-system"} {
 		if !strings.Contains(all, want) {
-			t.Errorf("the chart renders no %q", want)
+			t.Errorf("rendered chart lacks %q", want)
 		}
 	}
 	if _, err := Render(chart, "replicas=many"); err == nil || !strings.Contains(err.Error(), "replicas") {
-		t.Errorf("replicas=many: %v, want an error that names the value", err)
+		t.Errorf("Render(replicas=many) = %v, want an error that names the value", err)
 	}
 	if _, err := Render(chart, "logg.maxBytes=1"); err == nil || !strings.Contains(err.Error(), "logg") {
-		t.Errorf("a value that the chart does not have: %v, want an error that names it", err)
+		t.Errorf("Render with an unknown value = %v, want an error that names it", err)
 	}
 }

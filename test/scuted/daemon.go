@@ -25,13 +25,13 @@ type Daemon struct {
 	health string
 }
 
-// DaemonOptions say how to run it. The zero value of a field leaves that flag out.
+// DaemonOptions are the options of a daemon. The zero value of a field leaves that flag out.
 type DaemonOptions struct {
-	// LogDir is the folder of the embedded log; it outlives the daemon.
+	// LogDir is the folder of the embedded log. It outlives the daemon.
 	LogDir string
-	// Listen is where the log can be reached, Health the address of the probes, Metrics that of the metrics.
+	// Listen is the address of the log, Health that of the probes, Metrics that of the metrics.
 	Listen, Health, Metrics string
-	// Program is another binary than the real one, with the same flags.
+	// Program is another binary with the same flags.
 	Program string
 	Args    []string
 	// Env is added to the environment.
@@ -47,7 +47,7 @@ func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
 	health, metrics := cmp.Or(o.Health, "0"), cmp.Or(o.Metrics, "0")
 	args := []string{
 		"--kubeconfig", in.Kubeconfig, "--log-dir", o.LogDir, "--log-format", "text",
-		"--metrics-address", metrics, "--health-address", health, "--allow-addresses", "127.0.0.1", // where all sides of the test bed are
+		"--metrics-address", metrics, "--health-address", health, "--allow-addresses", "127.0.0.1", // the address of all sides of the test bed
 	}
 	if o.Listen != "" {
 		args = append(args, "--log-listen", o.Listen)
@@ -59,7 +59,7 @@ func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
 	return &Daemon{Process: p, health: o.Health}, nil
 }
 
-// WaitReady waits until the daemon says that it is.
+// WaitReady waits until the daemon is ready.
 func (d *Daemon) WaitReady(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -85,14 +85,14 @@ func (d *Daemon) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Stop asks the daemon to end and waits for it.
+// Stop sends SIGTERM to the daemon and waits until it exits.
 func (d *Daemon) Stop(ctx context.Context) error {
 	select {
 	case <-d.Done():
 		return nil
 	default:
 	}
-	// It may have ended, by a fault point for example, at the very moment.
+	// The daemon may just have exited, for example at a fault point.
 	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping scuted: %w", err)
 	}
@@ -104,7 +104,8 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	}
 }
 
-// NewLogDir makes a folder for a new embedded log beside the side's own logs. The log before it is forgotten on purpose.
+// NewLogDir creates a folder for a new embedded log next to the side's own logs, and deletes the high-water mark of the
+// previous log.
 func (in *Installation) NewLogDir() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), forgetTimeout)
 	defer cancel()
@@ -116,7 +117,7 @@ func (in *Installation) NewLogDir() (string, error) {
 
 const forgetTimeout = 20 * time.Second
 
-// ForgetLog removes the Lease with the high-water mark of the log that acted last, so that another log may act.
+// ForgetLog deletes the Lease with the high-water mark of the last active log, so that another log may become active.
 func (in *Installation) ForgetLog(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}}
 	if err := client.IgnoreNotFound(in.Side.Client().Delete(ctx, lease)); err != nil {

@@ -11,29 +11,30 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// Faults says at which of its writes each life of a daemon with fault points (test/cmd/faultd) is killed.
+// Faults describes at which of its writes each process of a daemon with fault points (test/cmd/faultd) is killed. A
+// life is the time from the start to the end of such a process.
 type Faults struct {
-	// Before: the write is not sent. Else it was done.
+	// Before kills the process before the write is sent, and not after it.
 	Before bool
 	// Class is move, run, remediation or bookkeeping.
 	Class string
-	// First is the write at which the first life ends, Step that of each later one. Before a write, a life gets on only with a
-	// step of two or more.
+	// First is the write at which the first life ends, Step that of each later one. If Before is set, a life makes
+	// progress only with a step of two or more.
 	First, Step int
-	// Growing lives get one write further, each than the one before it: one that always dies at its first claims and statuses
-	// makes no headway.
+	// Growing makes each life end one write later than the one before it. Otherwise a life that always ends at its
+	// first claims and statuses would make no progress.
 	Growing bool
 }
 
-// EveryWrite has each write be the last of some life.
+// EveryWrite makes each write the last one of a life.
 func EveryWrite(class string) Faults { return Faults{Class: class, First: 1, Step: 1} }
 
-// BeforeEveryWrite has each write but the first be the one before which some life ends.
+// BeforeEveryWrite makes a life end before each write except the first.
 func BeforeEveryWrite(class string) Faults {
 	return Faults{Before: true, Class: class, First: 2, Step: 2}
 }
 
-// at is the number of the write at which a life ends.
+// at returns the number of the write at which a life ends.
 func (f Faults) at(life int) int {
 	switch {
 	case f.Growing:
@@ -45,7 +46,7 @@ func (f Faults) at(life int) int {
 	}
 }
 
-// Point is the fault point of a life; the first is 0.
+// Point returns the fault point of a life. The first life is 0.
 func (f Faults) Point(life int) string {
 	when := "after"
 	if f.Before {
@@ -61,26 +62,26 @@ func (f Faults) String() string {
 	return fmt.Sprintf("%s, then %s", f.Point(0), f.Point(1))
 }
 
-// Journal is what the lives of a daemon noted at their fault points, in a file that they share.
+// Journal is a file in which the lives of a daemon record their fault points.
 type Journal struct{ path string }
 
-// NewJournal makes one in a folder. The environment variable SCUTE_FAULT_JOURNAL names it to the daemon.
+// NewJournal returns a Journal in a folder. The environment variable SCUTE_FAULT_JOURNAL passes its path to the daemon.
 func NewJournal(dir string) Journal { return Journal{filepath.Join(dir, "writes")} }
 
-// Path is that of the file.
+// Path returns the path of the file.
 func (j Journal) Path() string { return j.path }
 
-// Reached is what the lives of a daemon reached.
+// Reached counts the writes that the lives of a daemon reached.
 type Reached struct {
-	// Writes and Appends of every class that were reached; appends are those to the log.
+	// Writes and Appends count all classes. Appends are writes to the log.
 	Writes, Appends int
-	// Counted are those of one class that a life counts: the ones done, or before which it may end.
+	// Counted counts the writes of one class that a life counts: those done, or those before which it may end.
 	Counted int
-	// AppendsDone of that class are in the log.
+	// AppendsDone counts the appends of that class that are in the log.
 	AppendsDone int
 }
 
-// Read counts what was noted; Counted and AppendsDone are of the class of the faults.
+// Read counts the records. Counted and AppendsDone are for the class of the faults.
 func (j Journal) Read(f Faults) (Reached, error) {
 	text, err := os.ReadFile(j.path)
 	if err != nil {
@@ -110,8 +111,8 @@ func (j Journal) Read(f Faults) (Reached, error) {
 	return r, nil
 }
 
-// PassedOver says what does not fit together of the deaths that were seen, of what the lives noted, and of what the log has: a
-// life that continued where it had to end, or an append that no fault point saw. It is "" if all fits.
+// PassedOver returns a contradiction between the number of kills, the records and the log: a life that continued after
+// its fault point, or an append without a fault point. It returns "" if there is none.
 func (f Faults) PassedOver(deaths int, r Reached, inLog int) string {
 	due, rest := 0, r.Counted
 	for rest >= f.at(due) {
@@ -133,8 +134,8 @@ func (f Faults) PassedOver(deaths int, r Reached, inLog int) string {
 // bookkeeping is the class of the claims, and of the writes to scute's own resources.
 const bookkeeping = "bookkeeping"
 
-// Commits counts what a daemon that has ended left in its log about some aggregates, of the class of the faults: claims, or
-// all but the claims.
+// Commits counts the commits of the faults' class about some aggregates in the log of a stopped daemon: the claims, or
+// all others.
 func (f Faults) Commits(ctx context.Context, logDir string, about func(eventlog.Aggregate) bool) (int, error) {
 	log, err := embedded.Open(ctx, embedded.Options{Dir: logDir})
 	if err != nil {
@@ -155,7 +156,7 @@ func (f Faults) Commits(ctx context.Context, logDir string, about func(eventlog.
 	return n, err
 }
 
-// OfKind are the aggregates of a kind.
+// OfKind returns a function that reports whether an aggregate has a kind.
 func OfKind(kind eventlog.Kind) func(eventlog.Aggregate) bool {
 	return func(a eventlog.Aggregate) bool { return a.Kind == kind }
 }

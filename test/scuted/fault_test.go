@@ -34,7 +34,7 @@ func TestPassedOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := c.faults.PassedOver(c.deaths, r, c.inLog); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("PassedOver = %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -22,34 +22,34 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// Namespace is where the chart is installed.
+// Namespace is the namespace of the chart's release.
 const Namespace = "scute-system"
 
-// account is the chart's ServiceAccount, target the one that Moves use on the other side.
+// account is the chart's ServiceAccount. target is the one that Moves use on the other side.
 const (
 	account = "scute"
 	target  = "scute-target"
 )
 
-// Installation is the chart on one management cluster.
+// Installation is the chart installed on one management cluster.
 type Installation struct {
 	Side *testbed.Side
-	// Kubeconfig is that of the chart's ServiceAccount: what the chart grants, and no more.
+	// Kubeconfig is the kubeconfig of the chart's ServiceAccount. It has only the permissions that the chart grants.
 	Kubeconfig string
-	// Target is a kubeconfig of an identity that is bound to the chart's role for targets, for Moves to this side.
+	// Target is a kubeconfig for Moves to this side. Its account is bound to the chart's role for targets.
 	Target []byte
 
 	programs Programs
 }
 
-// Scutectl is a command of scutectl, with the administrator's kubeconfig.
+// Scutectl returns a command of scutectl with the administrator's kubeconfig.
 func (in *Installation) Scutectl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, in.programs.Ctl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+in.Side.KubeconfigPath())
 	return cmd
 }
 
-// Install renders the chart and applies it, as helm would, and gets tokens for its identities.
+// Install renders the chart and applies it, as helm would, and creates tokens for its accounts.
 func Install(ctx context.Context, side *testbed.Side, programs Programs, values ...string) (*Installation, error) {
 	files, err := Render(programs.Chart, values...)
 	if err != nil {
@@ -110,7 +110,7 @@ func applyAll(ctx context.Context, c client.Client, manifests string) error {
 	}
 }
 
-// namespaced: helm gives the release's namespace to what names none.
+// namespaced reports whether a kind is namespaced. Helm sets the release's namespace for objects without one.
 func namespaced(kind string) bool {
 	switch kind {
 	case "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":

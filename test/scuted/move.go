@@ -14,7 +14,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Client is an administrator's client of a side that knows scute's resources.
+// Client returns an administrator's client of the side that knows scute's resources.
 func (in *Installation) Client() (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -26,7 +26,7 @@ func (in *Installation) Client() (client.Client, error) {
 	return client.New(in.Side.Config(), client.Options{Scheme: scheme})
 }
 
-// PutTarget puts the kubeconfig of another side into a Secret for Moves of a namespace.
+// PutTarget creates a Secret with the kubeconfig of another side, for Moves of a namespace.
 func (in *Installation) PutTarget(ctx context.Context, namespace string, to *Installation) error {
 	c, err := in.Client()
 	if err != nil {
@@ -42,7 +42,7 @@ func (in *Installation) PutTarget(ctx context.Context, namespace string, to *Ins
 	return nil
 }
 
-// NewMove is a Move of clusters to another side, not yet created.
+// NewMove returns a Move of clusters to another side. It does not create it.
 func NewMove(namespace, name string, to *Installation, clusters ...string) *v1alpha1.Move {
 	return &v1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -62,7 +62,7 @@ func (in *Installation) Create(ctx context.Context, m *v1alpha1.Move) error {
 	return c.Create(ctx, m)
 }
 
-// Wait follows a Move until done says so. The error says where the Move stood.
+// Wait polls a Move until done returns true. The error has the Move's last status.
 func (in *Installation) Wait(ctx context.Context, namespace, name string, done func(*v1alpha1.Move) bool) (*v1alpha1.Move, error) {
 	c, err := in.Client()
 	if err != nil {
@@ -85,5 +85,5 @@ func (in *Installation) Wait(ctx context.Context, namespace, name string, done f
 	}
 }
 
-// Over says that a Move has ended, in whatever way.
+// Over reports whether a Move has ended, in any phase.
 func Over(m *v1alpha1.Move) bool { return m.Status.FinishedAt != nil }

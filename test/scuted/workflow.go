@@ -13,7 +13,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// NewWorkflowRun is a WorkflowRun whose spec is YAML, not yet created. It acts as a ServiceAccount of its namespace.
+// NewWorkflowRun returns a WorkflowRun with a spec in YAML, for a ServiceAccount of its namespace. It does not create
+// it.
 func NewWorkflowRun(namespace, name, account, spec string) (*v1alpha1.WorkflowRun, error) {
 	w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &w.Spec); err != nil {
@@ -25,7 +26,7 @@ func NewWorkflowRun(namespace, name, account, spec string) (*v1alpha1.WorkflowRu
 	return w, nil
 }
 
-// WaitWorkflowRun follows a WorkflowRun until done says so. The error says where it stood.
+// WaitWorkflowRun polls a WorkflowRun until done returns true. The error has its last status.
 func (in *Installation) WaitWorkflowRun(ctx context.Context, namespace, name string, done func(*v1alpha1.WorkflowRun) bool) (*v1alpha1.WorkflowRun, error) {
 	c, err := in.Client()
 	if err != nil {
@@ -48,7 +49,7 @@ func (in *Installation) WaitWorkflowRun(ctx context.Context, namespace, name str
 	}
 }
 
-// Rests says that a run continues no more by itself.
+// Rests reports whether a run does not continue by itself.
 func Rests(w *v1alpha1.WorkflowRun) bool {
 	switch w.Status.Phase {
 	case "", v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
@@ -58,7 +59,7 @@ func Rests(w *v1alpha1.WorkflowRun) bool {
 	}
 }
 
-// Tasks is what a status says about tasks, one a line.
+// Tasks returns the statuses of the tasks, one per line.
 func Tasks(w *v1alpha1.WorkflowRun) string {
 	var s string
 	for i := range w.Status.Tasks {
@@ -68,7 +69,7 @@ func Tasks(w *v1alpha1.WorkflowRun) string {
 	return s
 }
 
-// TaskOf is the status of one task; the zero value if it is not there.
+// TaskOf returns the status of one task, or the zero value.
 func TaskOf(w *v1alpha1.WorkflowRun, name string) v1alpha1.TaskStatus {
 	for i := range w.Status.Tasks {
 		if w.Status.Tasks[i].Name == name {

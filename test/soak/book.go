@@ -17,27 +17,27 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// Book is all that one log says: the views that the daemon has, and what the invariants ask for. It is folded commit by
-// commit and is not for concurrent use.
+// Book is the content of one log: the views that the daemon has, and what the invariants need. It is folded commit by
+// commit and is not safe for concurrent use.
 type Book struct {
 	Side string
-	// Unhealthy says whether a remediation of a machine is right at a time. May be nil.
+	// Unhealthy reports whether a remediation of a machine is justified at a time. It may be nil.
 	Unhealthy func(machine string, at time.Time) bool
 	Moves     *moves.Moves
 	Runs      *runs.Runs
 	Machines  *remediations.Remediations
-	// Remedies in the order in which they were begun.
+	// Remedies are in the order in which they began.
 	Remedies []Remedy
-	// Last is the sequence of the last commit, and Digest the sum of all.
+	// Last is the sequence of the last commit, and Digest the hash of all commits.
 	Last   uint64
 	Digest [sha256.Size]byte
 
 	catalog *eventlog.Catalog[remediator.Event]
 	owners  map[string]remediator.Owner
-	active  map[string]int // the owner's aggregate -> its remedy in progress
+	active  map[string]int // index of the owner's remedy in progress, by aggregate
 }
 
-// NewBook is an empty one.
+// NewBook returns an empty Book.
 func NewBook(side string) *Book {
 	return &Book{
 		Side: side, Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Machines: remediations.NewRemediations(nil),
@@ -50,7 +50,7 @@ func (b *Book) Apply(r eventlog.Record) ([]string, error) {
 	b.Last = r.Seq
 	sum := sha256.New()
 	sum.Write(b.Digest[:])
-	_ = binary.Write(sum, binary.BigEndian, r.Seq) // a hash never fails
+	_ = binary.Write(sum, binary.BigEndian, r.Seq) // writing to a hash never fails
 	sum.Write([]byte(r.Subject()))
 	sum.Write(r.Data())
 	sum.Sum(b.Digest[:0])
@@ -78,7 +78,7 @@ func (b *Book) Apply(r eventlog.Record) ([]string, error) {
 	return lines, nil
 }
 
-// longest line of an event, in bytes.
+// longest is the maximum length of an event's line, in bytes.
 const longest = 300
 
 func line(r eventlog.Record, e eventlog.Event) string {
@@ -89,7 +89,7 @@ func line(r eventlog.Record, e eventlog.Event) string {
 	return fmt.Sprintf("%d %s %s %s", r.Seq, r.Aggregate, strings.TrimPrefix(e.Type, "dev.scute."), data)
 }
 
-// EndOfMove says whether a line is about an event that ends a move, or is why it ends so.
+// EndOfMove reports whether a line is about an event that ends a move, or that is the cause of its end.
 func EndOfMove(line string) bool {
 	for _, fact := range []string{"refused", "failed", "succeeded", "rolled-back"} {
 		if strings.Contains(line, " move."+fact+".v") {
@@ -99,7 +99,7 @@ func EndOfMove(line string) bool {
 	return false
 }
 
-// remedy keeps account of remediations.
+// remedy records the beginning and the end of remediations.
 func (b *Book) remedy(owner string, fact remediator.Event, at time.Time) {
 	begin := func(victim remediator.Subject, baseline []remediator.Subject) {
 		remedy := Remedy{Cluster: b.owners[owner].Namespace + "/" + b.owners[owner].Cluster, Victim: victim.Name, Begun: at}
@@ -128,7 +128,7 @@ func (b *Book) remedy(owner string, fact remediator.Event, at time.Time) {
 	}
 }
 
-// Status is the state of everything in the log, by aggregate: what a replay must give again.
+// Status returns the state of everything in the log, by aggregate. A replay must have the same result.
 func (b *Book) Status() (map[string]string, error) {
 	state := map[string]string{}
 	add := func(name string, status any) error {
@@ -159,7 +159,8 @@ func (b *Book) Status() (map[string]string, error) {
 	return state, err
 }
 
-// Same is the sixth invariant: a replay of the log gives what following it gave, through every death of the daemon.
+// Same checks the sixth invariant: a replay of the log has the same result as following it across all restarts of the
+// daemon.
 func Same(followed, replayed *Book) error {
 	if followed.Last != replayed.Last || followed.Digest != replayed.Digest {
 		return fmt.Errorf("replay: the log of %s was followed to %d (%s) and replayed to %d (%s)", followed.Side,
@@ -186,7 +187,8 @@ func Same(followed, replayed *Book) error {
 	return nil
 }
 
-// Open is what the log has begun and not ended: nothing, when all faults are over and everything has settled.
+// Open returns what has begun in the log and not ended. It is empty when all faults are over and everything has
+// settled.
 func (b *Book) Open() []string {
 	var open []string
 	for _, id := range b.Moves.IDs() {

@@ -9,7 +9,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// written is a log that holds a remediation, folded into a book up to a commit.
+// written returns a function that folds a log with a remediation into a Book, up to a commit.
 func written(t *testing.T) func(until uint64) *Book {
 	t.Helper()
 	log := logtest.Open(t)
@@ -45,7 +45,7 @@ func written(t *testing.T) func(until uint64) *Book {
 			}
 			lines, err := b.Apply(r)
 			if err == nil && len(lines) != 1 {
-				t.Errorf("commit %d: lines %q", r.Seq, lines)
+				t.Errorf("commit %d: lines = %q, want one", r.Seq, lines)
 			}
 			return err
 		})
@@ -60,15 +60,15 @@ func TestBook(t *testing.T) {
 	read := written(t)
 	open := read(4)
 	if len(open.Remedies) != 1 || len(open.Open()) == 0 {
-		t.Fatalf("remedies %+v, open %v", open.Remedies, open.Open())
+		t.Fatalf("remedies = %+v, open = %v, want one remedy that is open", open.Remedies, open.Open())
 	}
 	r := open.Remedies[0]
 	if r.Cluster != "fleet/prod" || r.Victim != "m1" || len(r.Baseline) != 2 || !r.Ended.IsZero() || !r.Spurious {
-		t.Errorf("%+v", r)
+		t.Errorf("remedy = %+v", r)
 	}
 	over := read(5)
 	if over.Remedies[0].Ended.IsZero() || len(over.Open()) > 0 {
-		t.Errorf("remedies %+v, open %v", over.Remedies, over.Open())
+		t.Errorf("remedies = %+v, open = %v, want none open", over.Remedies, over.Open())
 	}
 }
 
@@ -78,16 +78,16 @@ func TestSame(t *testing.T) {
 		t.Error(err)
 	}
 	if err := Same(read(5), read(4)); err == nil {
-		t.Error("a commit is missing")
+		t.Error("Same with a missing commit = nil, want an error")
 	}
 	altered := read(5)
 	altered.Digest[0]++
 	if err := Same(read(5), altered); err == nil {
-		t.Error("another commit was read")
+		t.Error("Same with a different commit = nil, want an error")
 	}
 	forgotten := read(5)
 	forgotten.Remedies = nil
 	if err := Same(read(5), forgotten); err == nil {
-		t.Error("the state is another")
+		t.Error("Same with a different state = nil, want an error")
 	}
 }

@@ -2,22 +2,22 @@ package soak
 
 import "time"
 
-// Kind of a fault.
+// Kind is a kind of fault.
 type Kind string
 
-// The kinds. A fault of most of them lasts for a time, and is undone when that is over.
+// The kinds. A fault of most of them has a duration, after which it is reverted.
 const (
-	NodeNotReady       Kind = "node-not-ready"      // the kubelet of a control plane machine reports trouble
-	NodeSilent         Kind = "node-silent"         // its kubelet is dead
-	WorkerNotReady     Kind = "worker-not-ready"    // the kubelet of a worker reports trouble
-	PowerOff           Kind = "power-off"           // node and etcd member are silent
-	EtcdSilent         Kind = "etcd-silent"         // the etcd member alone is
-	EtcdMemberRemoved  Kind = "etcd-member-removed" // etcd has removed the member, and the kubelet reports trouble
-	EtcdPodNotReady    Kind = "etcd-pod-not-ready"  // the member answers
-	LeaderMoved        Kind = "leader-moved"        // another member of etcd leads
-	MajorityOff        Kind = "majority-off"        // two of three machines without power: quorum is lost
-	MachineDeleted     Kind = "machine-deleted"     // by hand, of a control plane
-	WorkerDeleted      Kind = "worker-deleted"      // by hand
+	NodeNotReady       Kind = "node-not-ready"      // the kubelet of a control plane machine reports a problem
+	NodeSilent         Kind = "node-silent"         // its kubelet is stopped
+	WorkerNotReady     Kind = "worker-not-ready"    // the kubelet of a worker reports a problem
+	PowerOff           Kind = "power-off"           // the node and its etcd member are silent
+	EtcdSilent         Kind = "etcd-silent"         // only the etcd member is silent
+	EtcdMemberRemoved  Kind = "etcd-member-removed" // etcd has removed the member, and the kubelet reports a problem
+	EtcdPodNotReady    Kind = "etcd-pod-not-ready"  // the member still answers
+	LeaderMoved        Kind = "leader-moved"        // another member of etcd becomes the leader
+	MajorityOff        Kind = "majority-off"        // two of three machines without power: the quorum is lost
+	MachineDeleted     Kind = "machine-deleted"     // a control plane machine, by a user
+	WorkerDeleted      Kind = "worker-deleted"      // by a user
 	Scaled             Kind = "scaled"              // the control plane to five, and back
 	RolledOut          Kind = "rolled-out"          // the control plane is rolled out, or upgraded
 	Paused             Kind = "paused"              // the Cluster
@@ -30,46 +30,47 @@ const (
 	ScutedStopped      Kind = "scuted-stopped"      // with SIGSTOP, and continued
 	APIServerKilled    Kind = "apiserver-killed"    // with SIGKILL
 	EtcdKilled         Kind = "etcd-killed"         // the management cluster's, with SIGKILL
-	ControllersStopped Kind = "controllers-stopped" // those of Cluster API, with their webhooks
+	ControllersStopped Kind = "controllers-stopped" // Cluster API's controllers, with their webhooks
 )
 
-// moves says whether a fault moves a cluster.
+// moves reports whether a fault moves a cluster.
 func (k Kind) moves() bool { return k == Moved || k == MoveAborted }
 
-// place is what a fault happens to.
+// place is the target of a fault.
 type place int
 
 const (
 	anyCluster  place = iota
-	homeCluster       // one that is never moved
-	roamer            // the one that is moved
+	homeCluster       // a cluster that is never moved
+	roamer            // the cluster that is moved
 	anySide
 )
 
-// nature is what the schedule must know of a kind.
+// nature is what the schedule needs to know about a kind.
 type nature struct {
 	Kind
 	weight      int
 	at          place
-	least, most time.Duration // how long it lasts
-	// uses names what no two faults may have at the same time; after the fault it stays taken for a while.
+	least, most time.Duration // the bounds of its duration
+	// uses is a resource that no two faults may use at the same time. It is blocked for the time after, when the fault
+	// is over.
 	uses  string
 	after time.Duration
 }
 
-// What faults take. Each is taken for one cluster or one side.
+// The resources that faults use, each for one cluster or one side.
 const (
-	member  = "member"  // of etcd: the minority that a control plane can spare
-	spec    = "spec"    // of the cluster: somebody changes it
+	member  = "member"  // of etcd: the minority that a control plane can lose
+	spec    = "spec"    // of the cluster: a user changes it
 	server  = "server"  // of a side
 	request = "request" // of a remediation
 )
 
-// recovery is how long a control plane may need to have all members of etcd again, on an idle machine. The injector looks
-// before it takes another.
+// recovery is how long a control plane may need until all members of etcd are back, on an idle machine. The injector
+// checks this before it silences another member.
 const recovery = 20 * time.Second
 
-// natures of all kinds.
+// natures returns the natures of all kinds.
 func natures() []nature {
 	const s = time.Second
 	return []nature{
@@ -100,7 +101,7 @@ func natures() []nature {
 	}
 }
 
-// Kinds are all, in order.
+// Kinds returns all kinds, in order.
 func Kinds() []Kind {
 	var all []Kind
 	for _, n := range natures() {

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Fault is one thing that is done to the world.
+// Fault is one planned fault.
 type Fault struct {
 	Number int
 	Kind   Kind
-	// At is when it begins, from the start of the faults; For is how long it lasts, 0 for what happens at once.
+	// At is when the fault begins, relative to the beginning of all faults. For is its duration, 0 if it is
+	// instantaneous.
 	At, For time.Duration
 	// Where is a cluster ("namespace/name") or a side.
 	Where string
-	// Pick chooses among what is there when the fault begins: which machine, which variant.
+	// Pick selects among what exists when the fault begins, for example a machine or a variant.
 	Pick uint32
 }
 
@@ -27,21 +28,21 @@ func (f Fault) String() string {
 	return text
 }
 
-// Places are where faults happen.
+// Places are the targets of faults.
 type Places struct {
-	// Clusters that stay where they are, as "namespace/name"; Roamer is the one that is moved.
+	// Clusters are never moved and have the form "namespace/name". Roamer is the cluster that is moved.
 	Clusters []string
 	Roamer   string
 	Sides    []string
 }
 
-// gaps between two faults: from none to twice the mean.
+// meanGap is the mean time between two faults. The shortest is zero, the longest twice the mean.
 const meanGap = 4 * time.Second
 
-// Plan is what happens in a time: pure data, the same for the same seed. Faults of kinds that are not in only are left
-// out; an empty list leaves out none. Of what a control plane can spare (a minority of its etcd members) no two faults
-// are planned at the same time; MajorityOff takes more, and nothing else is planned beside it. Before a move the cluster is left
-// alone for a while.
+// Plan returns the faults of a duration. The result is the same for the same seed. If only is not empty, faults of
+// other kinds are left out. No two faults use the minority of etcd members that a control plane can lose at the same
+// time. MajorityOff uses more, and no other fault is planned during it. Before a move the cluster has no faults for
+// some time.
 func Plan(seed uint64, duration time.Duration, places Places, only ...Kind) []Fault {
 	p := &planner{random: rand.New(rand.NewPCG(seed, 0)), places: places, taken: map[string]time.Duration{}} //nolint:gosec // it has to be the same again
 	for _, n := range natures() {
@@ -66,11 +67,12 @@ func Plan(seed uint64, duration time.Duration, places Places, only ...Kind) []Fa
 	return faults
 }
 
-// calmness is for how long nothing happens to a cluster before it is moved: a move refuses to begin while a machine is
+// calmness is how long a cluster has no faults before it is moved, because a move does not begin while a machine is
 // being replaced.
 const calmness = 30 * time.Second
 
-// calmBeforeMoves leaves out what would keep a move from beginning. What begins after the move does happen.
+// calmBeforeMoves removes the faults that would prevent a move from beginning. Faults that begin after the move are
+// kept.
 func calmBeforeMoves(faults []Fault) []Fault {
 	var moves []Fault
 	for _, f := range faults {
@@ -93,7 +95,8 @@ type planner struct {
 	taken   map[string]time.Duration // until when
 }
 
-// draw takes the next fault; false where what it would use is taken, or its end lies behind the end of all.
+// draw returns the next fault. It returns false if the resource that it uses is blocked, or if its end is after the end
+// of all faults.
 func (p *planner) draw(at, end time.Duration) (Fault, bool) {
 	n := p.nature()
 	f := Fault{Kind: n.Kind, At: at, For: n.least + p.upTo(n.most-n.least), Where: p.where(n.at), Pick: p.random.Uint32()}

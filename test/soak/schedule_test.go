@@ -20,7 +20,7 @@ func TestTheSameSeedGivesTheSameFaults(t *testing.T) {
 		t.Error(diff)
 	}
 	if slices.Equal(first, Plan(8, time.Hour, testPlaces())) {
-		t.Error("another seed gives the same faults")
+		t.Error("Plan with another seed has the same faults")
 	}
 	began := map[Kind]int{}
 	for _, f := range first {
@@ -28,7 +28,7 @@ func TestTheSameSeedGivesTheSameFaults(t *testing.T) {
 	}
 	for _, k := range Kinds() {
 		if began[k] == 0 {
-			t.Errorf("an hour has no fault of the kind %s", k)
+			t.Errorf("no fault of kind %s in an hour", k)
 		}
 	}
 }
@@ -37,11 +37,11 @@ func TestFaultsEndInTime(t *testing.T) {
 	for seed := range uint64(50) {
 		faults := Plan(seed, 5*time.Minute, testPlaces())
 		if len(faults) < 30 {
-			t.Errorf("seed %d: only %d faults in five minutes", seed, len(faults))
+			t.Errorf("seed %d: %d faults in five minutes, want at least 30", seed, len(faults))
 		}
 		for i, f := range faults {
 			if f.Number != i+1 || f.At+f.For > 5*time.Minute || f.Where == "" || i > 0 && f.At < faults[i-1].At {
-				t.Errorf("seed %d: %+v", seed, f)
+				t.Errorf("seed %d: bad fault %+v", seed, f)
 			}
 		}
 	}
@@ -50,15 +50,16 @@ func TestFaultsEndInTime(t *testing.T) {
 func TestOnlySomeKinds(t *testing.T) {
 	for _, f := range Plan(1, time.Hour, testPlaces(), Moved, ScutedKilled) {
 		if f.Kind != Moved && f.Kind != ScutedKilled {
-			t.Errorf("%s", f)
+			t.Errorf("fault of another kind: %s", f)
 		}
 	}
 	if faults := Plan(1, time.Hour, testPlaces(), "nothing"); faults != nil {
-		t.Errorf("%v", faults)
+		t.Errorf("Plan with an unknown kind = %v, want none", faults)
 	}
 }
 
-// What a control plane can spare is never taken twice at the same time, and of each side's servers one is away at most.
+// TestBudget checks that no two faults use the members that a control plane can lose at the same time, and that at most
+// one server of each side is down.
 func TestBudget(t *testing.T) {
 	natureOf := map[Kind]nature{}
 	for _, n := range natures() {
@@ -73,17 +74,17 @@ func TestBudget(t *testing.T) {
 			}
 			key := fmt.Sprint(n.uses, f.Where)
 			if f.At < until[key] {
-				t.Fatalf("seed %d: %s while another uses the %s until %s", seed, f, n.uses, until[key])
+				t.Fatalf("seed %d: %s while another fault uses the %s until %s", seed, f, n.uses, until[key])
 			}
 			until[key] = f.At + f.For + n.after
 			if moved := n.at == roamer; moved != strings.HasPrefix(f.Where, "roam/") && n.at != anyCluster {
-				t.Fatalf("seed %d: %s", seed, f)
+				t.Fatalf("seed %d: bad target of %s", seed, f)
 			}
 		}
 	}
 }
 
-// A move can begin: nothing that would have to be remediated first was done to its cluster just before.
+// TestCalmBeforeMoves checks that a cluster has no faults just before a move that would require a remediation first.
 func TestCalmBeforeMoves(t *testing.T) {
 	moves, during := 0, 0
 	for seed := range uint64(20) {
@@ -95,7 +96,7 @@ func TestCalmBeforeMoves(t *testing.T) {
 			moves++
 			for _, f := range faults[:i] {
 				if f.Where == m.Where && !f.Kind.moves() && f.At+f.For > m.At-calmness {
-					t.Fatalf("seed %d: %s at %s, and %s at %s", seed, f, f.At, m, m.At)
+					t.Fatalf("seed %d: %s at %s is too close to %s at %s", seed, f, f.At, m, m.At)
 				}
 			}
 			if i+1 < len(faults) && faults[i+1].Where == m.Where {
@@ -104,6 +105,6 @@ func TestCalmBeforeMoves(t *testing.T) {
 		}
 	}
 	if moves < 100 || during < 5 {
-		t.Errorf("%d moves, and %d faults right after one", moves, during)
+		t.Errorf("%d moves and %d faults right after one, want at least 100 and 5", moves, during)
 	}
 }

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Presence of a cluster on one side.
+// Presence is the state of a cluster on one side.
 type Presence struct {
 	Side   string
 	Exists bool
 	Paused bool
 }
 
-// Active says whether the side's controllers act for the cluster.
+// Active reports whether the side's controllers reconcile the cluster.
 func (p Presence) Active() bool { return p.Exists && !p.Paused }
 
-// OneActive is the third invariant: at no time do two sides act for a cluster. The presences are those of two looks at
-// all sides, the second after the first: a side counts only if it was active both times, for the looks take time.
+// OneActive checks the third invariant: a cluster is never active on two sides. The presences are from two observations
+// of all sides, the second after the first. A side counts only if the cluster was active both times, because an
+// observation of all sides takes time.
 func OneActive(cluster string, first, second []Presence) error {
 	var active []string
 	for i := range first {
@@ -31,9 +32,9 @@ func OneActive(cluster string, first, second []Presence) error {
 	return nil
 }
 
-// Somewhere is the fourth invariant: what belongs to a cluster is on one side at least, while the cluster is moved too.
-// Each look has the names found on all sides together. An object on its way may be overlooked by a look at one side and
-// then the other; by as many looks as there are given, it cannot.
+// Somewhere checks the fourth invariant: each object of a cluster is on at least one side, also while the cluster is
+// being moved. Each look has the names that were found on all sides together. A single look may miss an object that is
+// being moved, because it reads one side after the other. Several looks do not.
 func Somewhere(cluster string, objects []string, looks ...map[string]bool) error {
 	var lost []string
 	for _, name := range objects {

@@ -6,33 +6,34 @@ import (
 	"time"
 )
 
-// Usage is what a process of scuted uses at a moment.
+// Usage is the resource usage of a scuted process at a time.
 type Usage struct {
 	At         time.Time
 	Goroutines int
-	Heap       int // bytes in use, garbage included
+	Heap       int // bytes in use, including garbage
 }
 
-// Life is a process, from its start to its end.
+// Life is the usage of a process from its start to its end.
 type Life struct {
 	Side    string
 	Started time.Time
 	Samples []Usage
 }
 
-// How a life is judged: from the first stretch, when it has caught up, to the last one of the same length.
+// A life is judged by the first stretch after the start-up, and by the last stretch of the same length.
 const (
 	warmUp  = 15 * time.Second
 	stretch = 30 * time.Second
-	// What the use of a stretch may grow by: clusters that a side has been given, the log's views. Of goroutines 70 were measured: two for each
-	// connection to a cluster that is looked into, and those of the consumers of the log.
+	// Usage may grow by this much between the stretches, because of clusters that were moved to the side and the log's
+	// views. For goroutines, 70 were measured: two for each connection to a workload cluster, and those of the log's
+	// consumers.
 	moreGoroutines = 120
 	moreHeap       = 48 << 20
 )
 
-// Flat is the fifth invariant: a process uses no more at the end of its life than at its beginning. It compares what is usual in the first
-// stretch, in which an API server may have been away for a while, with the least of the last one, since garbage and work come and go.
-// judged is false for a life too short to tell.
+// Flat checks the fifth invariant: a process uses no more at the end of its life than at the beginning. It compares the
+// usual values of the first stretch, in which an API server may have been down, with the lowest of the last one,
+// because garbage and work vary. judged is false if the life is too short.
 func (l Life) Flat() (judged bool, err error) {
 	if len(l.Samples) == 0 {
 		return false, nil
@@ -55,12 +56,12 @@ func (l Life) Flat() (judged bool, err error) {
 	return true, nil
 }
 
-// between are the samples between two times.
+// between returns the samples between two times.
 func (l Life) between(from, to time.Time) []Usage {
 	return slices.DeleteFunc(slices.Clone(l.Samples), func(u Usage) bool { return u.At.Before(from) || u.At.After(to) })
 }
 
-// nth has each figure of which n samples have less.
+// nth returns for each value the one that n samples are below.
 func nth(samples []Usage, n int) Usage {
 	figure := func(of func(Usage) int) int {
 		slices.SortFunc(samples, func(a, b Usage) int { return of(a) - of(b) })

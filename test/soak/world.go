@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// World is what the faults have done so far. Machines are known by their names, which are never used twice and survive a
-// move. It is not for concurrent use.
+// World has the effects of the faults so far. Machines are identified by their names, which are never reused and
+// survive a move. It is not safe for concurrent use.
 type World struct {
 	machines map[string]*illness
 	clusters map[string]*record
 }
 
-// illness of a machine: what is wrong with it, and since or until when.
+// illness records the faults of a machine.
 type illness struct {
-	on      int // faults
+	on      int // number of active faults
 	until   time.Time
-	deleted bool // by hand
+	deleted bool // by a user
 }
 
-// record of a cluster.
+// record has the state of a cluster.
 type record struct {
-	disaster  int  // faults that take a majority, on
-	recovers  bool // from one: quorum was not seen since
+	disaster  int  // active faults that stop a majority
+	recovers  bool // the quorum has not been seen since a disaster
 	rolled    time.Time
 	version   string
-	surplus   int       // machines that somebody has scaled away, not yet seen to be removed
+	surplus   int       // machines that a user has scaled away and that are not yet deleted
 	wanted    int       // machines after that
-	most      int       // machines that somebody ever asked for
-	shrunk    time.Time // when no more than those were there
+	most      int       // highest number of machines that a user requested
+	shrunk    time.Time // when no more than wanted existed
 	everVoted map[string]bool
 }
 
@@ -53,22 +53,23 @@ func (w *World) cluster(name string) *record {
 	return w.clusters[name]
 }
 
-// BeginFault: a fault begins on a machine.
+// BeginFault records that a fault begins on a machine.
 func (w *World) BeginFault(machine string) { w.machine(machine).on++ }
 
-// EndFault: a fault on a machine is undone.
+// EndFault records that a fault on a machine is reverted.
 func (w *World) EndFault(machine string, at time.Time) {
 	m := w.machine(machine)
 	m.on, m.until = max(0, m.on-1), at
 }
 
-// HasFault says whether a fault is on for the machine.
+// HasFault reports whether the machine has an active fault.
 func (w *World) HasFault(machine string) bool { return w.machine(machine).on > 0 }
 
-// Delete: somebody deletes the machine by hand.
+// Delete records that a user deletes the machine.
 func (w *World) Delete(machine string) { w.machine(machine).deleted = true }
 
-// Roll: all machines of the control plane made before must be replaced, and all of another version, if it is not "".
+// Roll records that all machines of the control plane that were created before must be replaced, and all with another
+// version if version is not "".
 func (w *World) Roll(cluster string, at time.Time, version string) {
 	c := w.cluster(cluster)
 	c.rolled = at
@@ -77,19 +78,19 @@ func (w *World) Roll(cluster string, at time.Time, version string) {
 	}
 }
 
-// Scale: somebody has the control plane grow, or shrink.
+// Scale records that a user scales the control plane.
 func (w *World) Scale(cluster string, from, to int) {
 	c := w.cluster(cluster)
 	c.surplus, c.wanted, c.shrunk = max(0, from-to), to, time.Time{}
 	c.most = max(c.most, from, to)
 }
 
-// spare is how many machines a control plane may have beyond those that anybody asked for: two of a surge, for replicas
-// stay odd beside etcd, and one of a rollout.
+// spare is how many machines a control plane may have in addition to the requested ones: two of a surge, because
+// replicas must be odd with stacked etcd, and one of a rollout.
 const spare = 3
 
-// Crowd is an invariant: a control plane has no more machines than the most that anybody asked for, and what surge and rollout
-// add. asked is how many it had at the beginning.
+// Crowd checks an invariant: a control plane has at most the highest number of machines that was requested, plus those
+// of a surge and a rollout. asked is the number at the beginning.
 func (w *World) Crowd(cluster string, machines, asked int) error {
 	if most := max(asked, w.cluster(cluster).most) + spare; machines > most {
 		return fmt.Errorf("crowd: %s has %d control plane machines; %d are the most that were asked for, with a surge and a rollout", cluster, machines, most)
@@ -97,21 +98,23 @@ func (w *World) Crowd(cluster string, machines, asked int) error {
 	return nil
 }
 
-// Counted: so many machines of the control plane are there. What is removed later is not scaled away any more.
+// Counted records the number of machines of the control plane. Machines that are deleted after all surplus ones are
+// gone do not count as scaled away.
 func (w *World) Counted(cluster string, machines int, at time.Time) {
 	if c := w.cluster(cluster); c.surplus > 0 && c.shrunk.IsZero() && machines <= c.wanted {
 		c.shrunk = at
 	}
 }
 
-// Lingers: a machine that a fault was on is still seen to be unhealthy, for servers were away, or have not looked again.
+// Lingers records that a machine is still seen as unhealthy after its fault, because servers were down or have not
+// checked it again.
 func (w *World) Lingers(machine string, at time.Time) {
 	if m := w.machine(machine); !m.until.IsZero() {
 		m.until = at
 	}
 }
 
-// Disaster: a majority of the cluster's members is about to be taken, or is given back.
+// Disaster records that a majority of the cluster's members is about to be stopped, or is restored.
 func (w *World) Disaster(cluster string, on bool) {
 	c := w.cluster(cluster)
 	if on {
@@ -122,18 +125,18 @@ func (w *World) Disaster(cluster string, on bool) {
 	c.recovers = true
 }
 
-// Spared says whether a control plane with so many voters, of which so many answer, keeps its quorum when one more falls
-// silent. Faults other than disasters take a member only then: by themselves, they never cost quorum.
+// Spared reports whether a control plane with these voters and answering members keeps its quorum if one more becomes
+// silent. Only disasters stop a member if it does not, so other faults never cost the quorum.
 func Spared(voters, answering int) bool { return answering-1 >= voters/2+1 }
 
-// Member of a workload cluster's etcd, as the cloud has it.
+// Member is a member of a workload cluster's etcd, as the cloud reports it.
 type Member struct {
 	ID      string
 	Answers bool
 }
 
-// Quorum is the first invariant: a majority of the voters answers, but for a disaster, and until quorum was seen again
-// after it. A member that never answered is a learner. voters and answering are what was counted.
+// Quorum checks the first invariant: a majority of the voters answers, except during a disaster and until the quorum
+// was seen again. A member that never answered is a learner. It returns the numbers of voters and of answering members.
 func (w *World) Quorum(cluster string, members []Member) (voters, answering int, err error) {
 	c := w.cluster(cluster)
 	for _, m := range members {
@@ -156,45 +159,48 @@ func (w *World) Quorum(cluster string, members []Member) (voters, answering int,
 	}
 }
 
-// Removal of a machine, as the cloud's journal has it.
+// Removal is a deletion of a machine in the cloud's journal.
 type Removal struct {
 	Machine, Cluster string
 	At               time.Time
 }
 
-// KnownMachine is what was known of a machine before it was removed.
+// KnownMachine is what was known about a machine before its deletion.
 type KnownMachine struct {
 	ControlPlane bool
 	Created      time.Time
 	Version      string
 }
 
-// Remedy is a remediation in the log: it has the owner replace Victim. Baseline are the machines that were there.
+// Remedy is a remediation in the log, in which the owner replaces Victim. Baseline are the machines that existed at its
+// beginning.
 type Remedy struct {
 	Cluster, Victim string
 	Baseline        []string
 	Begun           time.Time
 	Ended           time.Time // zero while it is in progress
-	// Spurious: the victim was healthy, as far as the faults go, when it was begun. The log does not say so.
+	// Spurious means that the victim had no fault when the remediation began. This is not in the log.
 	Spurious bool `json:"-"`
 }
 
-// under says whether the remediation was in progress at a time, or over only just.
+// under reports whether the remediation was in progress at a time, or had ended shortly before.
 func (r Remedy) under(at time.Time) bool {
 	return !at.Before(r.Begun) && (r.Ended.IsZero() || at.Before(r.Ended.Add(lag)))
 }
 
-// lag is how much later than a fault's end scute, or the owner, may still act on it: they look through servers that are
-// killed and started again.
+// lag is how long after the end of a fault scute or the owner may still react to it, because they read servers that are
+// killed and restarted.
 const lag = 45 * time.Second
 
-// ShouldBeUnhealthy says whether acting for a machine at a time is right: a fault is on, or was until just now.
+// ShouldBeUnhealthy reports whether a remediation of a machine is justified at a time: a fault is active, or ended
+// shortly before.
 func (w *World) ShouldBeUnhealthy(machine string, at time.Time) bool {
 	m := w.machine(machine)
 	return m.on > 0 || !m.until.IsZero() && at.Before(m.until.Add(lag))
 }
 
-// Removed is the second invariant: no healthy machine is removed but by somebody's wish. It says why the removal is right.
+// Removed checks the second invariant: no healthy machine is deleted unless a user requested it. It returns the reason
+// for the deletion.
 func (w *World) Removed(r Removal, v KnownMachine, remedies []Remedy) (why string, err error) {
 	m, c := w.machine(r.Machine), w.cluster(r.Cluster)
 	for _, remedy := range remedies {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// members of etcd: "a b! c": b does not answer.
+// members parses members of etcd. In "a b! c", b does not answer.
 func members(text string) []Member {
 	var all []Member
 	for _, id := range strings.Fields(text) {
@@ -45,7 +45,7 @@ func TestQuorum(t *testing.T) {
 				}
 			}
 			if (err != nil) != c.lost {
-				t.Errorf("got %v, lost: %t", err, c.lost)
+				t.Errorf("Quorum = %v, want an error: %t", err, c.lost)
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func TestSpared(t *testing.T) {
 		want              bool
 	}{{1, 1, false}, {2, 2, false}, {3, 3, true}, {3, 2, false}, {4, 4, true}, {4, 3, false}, {5, 5, true}, {5, 4, true}, {5, 3, false}} {
 		if got := Spared(c.voters, c.answering); got != c.want {
-			t.Errorf("%d of %d: %t", c.answering, c.voters, got)
+			t.Errorf("Spared with %d of %d members = %t", c.answering, c.voters, got)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestRemoved(t *testing.T) {
 			}
 			why, err := w.Removed(Removal{Machine: "m", Cluster: "x/y", At: now}, c.known, c.remedies)
 			if why != c.why || (err == nil) != (c.why != "") {
-				t.Errorf("got %q and %v, want %q", why, err, c.why)
+				t.Errorf("Removed = %q, %v, want %q", why, err, c.why)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestScaledAwayOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.Removed(Removal{Machine: "n", Cluster: "x/y", At: time.Unix(9, 0)}, known, nil); err == nil {
-		t.Error("two were removed where one was scaled away")
+		t.Error("Removed accepted two deletions after one machine was scaled away")
 	}
 }
 
@@ -130,15 +130,15 @@ func TestCrowd(t *testing.T) {
 		t.Error(err)
 	}
 	if err := w.Crowd("x/y", 7, 3); err == nil {
-		t.Error("7 machines where 3 are asked for")
+		t.Error("Crowd of 7 machines, 3 requested = nil, want an error")
 	}
 	w.Scale("x/y", 3, 5)
 	w.Scale("x/y", 5, 3)
 	if err := w.Crowd("x/y", 8, 3); err != nil {
-		t.Errorf("not yet scaled down: %v", err)
+		t.Errorf("Crowd before the control plane is scaled down = %v, want nil", err)
 	}
 	if err := w.Crowd("x/y", 9, 3); err == nil {
-		t.Error("9 machines where 5 were asked for")
+		t.Error("Crowd of 9 machines, 5 requested = nil, want an error")
 	}
 }
 
@@ -149,21 +149,21 @@ func TestOneActive(t *testing.T) {
 		t.Error(err)
 	}
 	if err := OneActive("x/y", []Presence{blue, paused(green)}, []Presence{paused(blue), green}); err != nil {
-		t.Errorf("it went from one to the other: %v", err)
+		t.Errorf("OneActive after a move between the looks = %v, want nil", err)
 	}
 	if err := OneActive("x/y", []Presence{blue, green}, []Presence{blue, green}); err == nil {
-		t.Error("both are active")
+		t.Error("OneActive with two active sides = nil, want an error")
 	}
 }
 
 func TestSomewhere(t *testing.T) {
 	objects := []string{"Cluster c", "Secret c-ca"}
 	if err := Somewhere("x/y", objects, map[string]bool{"Cluster c": true}, map[string]bool{"Secret c-ca": true}); err != nil {
-		t.Errorf("overlooked once: %v", err)
+		t.Errorf("Somewhere with objects missed once = %v, want nil", err)
 	}
 	err := Somewhere("x/y", objects, map[string]bool{"Cluster c": true}, map[string]bool{"Cluster c": true})
 	if err == nil || !strings.Contains(err.Error(), "Secret c-ca") {
-		t.Errorf("%v", err)
+		t.Errorf("Somewhere with a lost object = %v, want an error with its name", err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestFlat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			judged, err := c.life.Flat()
 			if judged != c.judged || (err == nil) != (c.bad == "") || err != nil && !strings.HasPrefix(err.Error(), c.bad) {
-				t.Errorf("got %t, %v", judged, err)
+				t.Errorf("Flat = %t, %v", judged, err)
 			}
 		})
 	}

@@ -28,33 +28,34 @@ import (
 	"scute.dev/test/cloud"
 )
 
-// Options say for which management cluster the controllers work.
+// Options are the options of the controllers of one management cluster.
 type Options struct {
-	Name     string // author of what they write to the cloud
+	Name     string // author of their writes to the cloud
 	Config   *rest.Config
 	Cloud    *cloud.Cloud
 	Webhooks Webhooks
 	Log      logr.Logger
-	// RateLimited keeps Cluster API's feature gate ReconcilerRateLimiting on, as it is by default: no object is
-	// reconciled more than once a second. Feature gates are process-wide: the last start decides.
+	// RateLimited keeps Cluster API's feature gate ReconcilerRateLimiting enabled, as it is by default: an object is
+	// reconciled at most once per second. Feature gates are process-wide: the last start sets them.
 	RateLimited bool
 }
 
-// Controllers are all controllers and webhooks of one management cluster, running.
+// Controllers are all running controllers and webhooks of one management cluster.
 //
-// The four providers share one controller-runtime manager, hence one cache: as separate programs they would need four
+// The four providers share one controller-runtime manager and its cache. As separate programs they would need four
 // times the memory and watches, and behave the same.
 type Controllers struct {
 	cancel   context.CancelFunc
 	clusters connections
 	done     chan struct{}
-	err      error // of the run; valid once done is closed
+	err      error // result of the run; valid after done is closed
 }
 
-// connections are those of Cluster API's ClusterCache to workload clusters, with what its interface does not show.
+// connections are the connections of Cluster API's ClusterCache to workload clusters, with methods that its interface
+// does not have.
 type connections interface {
 	clustercache.ClusterCache
-	// Shutdown ends the watches, which live on when the manager stops.
+	// Shutdown stops the watches, which outlive the manager.
 	Shutdown()
 	SetConnectionCreationRetryInterval(time.Duration)
 }
@@ -62,13 +63,13 @@ type connections interface {
 const (
 	// stopTimeout bounds how long reconciles in flight may continue.
 	stopTimeout = 20 * time.Second
-	// readyTimeout bounds the start: 2 s on an idle machine, but busy ones take much longer.
+	// readyTimeout bounds the start. It takes 2 s on an idle machine, and much longer on a busy one.
 	readyTimeout = 3 * time.Minute
-	// connectionRetryInterval is the pause between two attempts to reach a workload cluster.
+	// connectionRetryInterval is the pause between two attempts to connect to a workload cluster.
 	connectionRetryInterval = time.Second
 )
 
-// Start runs the controllers and returns when their caches are filled and their webhooks answer.
+// Start starts the controllers and returns when their caches are filled and their webhooks answer.
 func Start(ctx context.Context, opts Options) (*Controllers, error) {
 	gates := map[string]bool{string(feature.ClusterTopology): true, string(feature.ReconcilerRateLimiting): opts.RateLimited}
 	if err := feature.MutableGates.SetFromMap(gates); err != nil {
@@ -95,9 +96,9 @@ func Start(ctx context.Context, opts Options) (*Controllers, error) {
 	return c, nil
 }
 
-// Stop ends the controllers as a terminated process would: at once, but for the reconciles in flight. Webhooks end too,
-// so the API then refuses writes to Cluster API objects. What is still in flight when the time for it is over, as a kubelet
-// would kill it, can write no more: its context has ended.
+// Stop stops the controllers like a terminated process: at once, except for reconciles in flight. The webhooks stop
+// too, so the API server then refuses writes to Cluster API objects. Reconciles that exceed their time limit cannot
+// write any more, because their context has ended. In a pod the kubelet would kill them.
 func (c *Controllers) Stop() error {
 	c.cancel()
 	select {
@@ -150,7 +151,7 @@ func newManager(opts Options) (ctrl.Manager, error) {
 		Scheme: scheme,
 		Logger: opts.Log,
 		Controller: config.Controller{
-			SkipNameValidation: &shared, // the other sides run controllers of the same names in this process
+			SkipNameValidation: &shared, // the other sides run controllers with the same names in this process
 			UsePriorityQueue:   new(feature.Gates.Enabled(feature.PriorityQueue)),
 		},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -165,7 +166,7 @@ func newManager(opts Options) (ctrl.Manager, error) {
 	})
 }
 
-// uncached are the cache options that all providers set: Secrets and ConfigMaps are read from the API.
+// uncached returns the cache options that all providers set: Secrets and ConfigMaps are read from the API server.
 func uncached(unstructured bool) *client.CacheOptions {
 	return &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Unstructured: unstructured}
 }
@@ -201,7 +202,7 @@ func connect(ctx context.Context, manager ctrl.Manager, secrets client.Client, n
 		Cache:        clustercache.CacheOptions{Indexes: []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex}},
 		Client: clustercache.ClientOptions{
 			QPS: 100, Burst: 200, UserAgent: name,
-			// What at least one provider does not want cached.
+			// The kinds that at least one provider does not cache.
 			Cache: clustercache.ClientCacheOptions{DisableFor: []client.Object{
 				&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{}, &appsv1.Deployment{}, &appsv1.DaemonSet{},
 				&storagev1.VolumeAttachment{}, &corev1.PersistentVolume{},
@@ -215,15 +216,16 @@ func connect(ctx context.Context, manager ctrl.Manager, secrets client.Client, n
 	if !ok {
 		return nil, fmt.Errorf("the ClusterCache (%T) of this version of Cluster API cannot be shut down", cache)
 	}
-	// The first attempt always comes before a new control plane listens; by default the second comes 30 s later.
+	// The first attempt always fails, because a new control plane does not listen yet. By default the second follows 30
+	// s later.
 	clusters.SetConnectionCreationRetryInterval(connectionRetryInterval)
 	return clusters, nil
 }
 
-// workers is the concurrency of every controller: enough for the clusters of a test bed.
+// workers is the concurrency of every controller. It suffices for the clusters of a test bed.
 var workers = controller.Options{MaxConcurrentReconciles: 10}
 
-// dependencies are what the reconcilers share.
+// dependencies are shared by the reconcilers.
 type dependencies struct {
 	clusters clustercache.ClusterCache
 	secrets  client.Client

@@ -21,18 +21,18 @@ import (
 	"scute.dev/test/catalog"
 )
 
-// Webhooks says where the admission webhooks are served.
+// Webhooks describes where the admission webhooks are served.
 type Webhooks struct {
 	Port     int    // on 127.0.0.1
-	CABundle []byte // PEM of the authority that signed the serving certificate
+	CABundle []byte // PEM of the CA that signed the serving certificate
 	CertDir  string // with tls.crt and tls.key
 }
 
-// clusterctlCRDs lies in the core module beside the providers.
+// clusterctlCRDs is the path of clusterctl's CRD in the core module.
 var clusterctlCRDs = filepath.Join("cmd", "clusterctl", "config", "crd", "bases", "clusterctl.cluster.x-k8s.io_providers.yaml")
 
 // Install applies the CRDs, namespaces and inventory of all providers, and their webhook configurations if webhooks is
-// not nil; it returns when the API serves the new kinds. The webhooks themselves are served by Controllers.
+// not nil. It returns when the API server serves the new kinds. Controllers serves the webhooks.
 func Install(ctx context.Context, c client.Client, modules assets.Modules, webhooks *Webhooks) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -72,7 +72,7 @@ func Install(ctx context.Context, c client.Client, modules assets.Modules, webho
 	return create(ctx, c, inventory)
 }
 
-// definitions returns the provider's CRDs with the labels that a release of it and clusterctl give them.
+// definitions returns the provider's CRDs with the labels that its release and clusterctl set.
 func (p provider) definitions() ([]client.Object, error) {
 	crds, err := catalog.Definitions(p.config)
 	var objects []client.Object
@@ -83,7 +83,7 @@ func (p provider) definitions() ([]client.Object, error) {
 	return objects, err
 }
 
-// Serve creates CRDs and returns when the API serves them.
+// Serve creates CRDs and returns when the API server serves them.
 func Serve(ctx context.Context, c client.Client, definitions []client.Object) error {
 	if err := create(ctx, c, definitions); err != nil {
 		return err
@@ -91,8 +91,8 @@ func Serve(ctx context.Context, c client.Client, definitions []client.Object) er
 	return established(ctx, c, definitions)
 }
 
-// webhooks returns the provider's webhook configurations. All providers use the same object names, which kustomize
-// would make different, and Services, of which there are none here.
+// webhooks returns the provider's webhook configurations with URLs instead of Services and with unique names, because
+// all providers use the same ones before kustomize.
 func (p provider) webhooks(at Webhooks) ([]client.Object, error) {
 	objects, err := load(filepath.Join(p.config, "webhook", "manifests.yaml"))
 	if err != nil {
@@ -162,7 +162,7 @@ func create(ctx context.Context, c client.Client, objects []client.Object) error
 	return group.Wait()
 }
 
-// established waits until the API serves every definition.
+// established waits until the API server serves every definition.
 func established(ctx context.Context, c client.Client, definitions []client.Object) error {
 	var waiting []string
 	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {

@@ -42,7 +42,7 @@ func load(path string) ([]client.Object, error) {
 // yamlDocument is one document as JSON.
 type yamlDocument []byte
 
-// UnmarshalJSON keeps the document as it is.
+// UnmarshalJSON stores the document unchanged.
 func (d *yamlDocument) UnmarshalJSON(content []byte) error {
 	*d = bytes.Clone(content)
 	return nil

@@ -6,7 +6,7 @@ import (
 	"scute.dev/test/assets"
 )
 
-// provider is one component of Cluster API as clusterctl would install it.
+// provider is one provider of Cluster API as clusterctl would install it.
 type provider struct {
 	name, kind string // as in clusterctl's inventory
 	label      string // value of cluster.x-k8s.io/provider

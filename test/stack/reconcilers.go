@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// The defaults of the providers' own flags.
+// The defaults of the providers' flags.
 const (
 	remoteConnectionGracePeriod = 50 * time.Second
 	remoteConditionsGracePeriod = 5 * time.Minute
@@ -37,7 +37,7 @@ const (
 	tokenTTL                    = 15 * time.Minute
 )
 
-// setupable is a reconciler whose set-up needs nothing special.
+// setupable is a reconciler with the usual setup.
 type setupable interface {
 	SetupWithManager(context.Context, ctrl.Manager, controller.Options) error
 }
@@ -73,7 +73,7 @@ func setupCore(ctx context.Context, manager ctrl.Manager, d dependencies) error 
 	if err != nil {
 		return err
 	}
-	// ClusterResourceSets refer to Secrets of any label, which the manager's own cache does not hold.
+	// ClusterResourceSets refer to Secrets with any label, which the manager's own cache does not contain.
 	secretNames, err := cache.New(manager.GetConfig(), cache.Options{
 		Scheme: manager.GetScheme(), Mapper: manager.GetRESTMapper(), HTTPClient: manager.GetHTTPClient(),
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -103,7 +103,7 @@ func setupControlPlane(ctx context.Context, manager ctrl.Manager, d dependencies
 }
 
 func setupInfrastructure(ctx context.Context, manager ctrl.Manager, d dependencies) error {
-	// Only the in-memory backend is used; the Docker backend must merely not be nil.
+	// Only the in-memory backend is used, but the Docker backend must not be nil.
 	docker, err := container.NewFakeClient()
 	if err != nil {
 		return err

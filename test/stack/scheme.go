@@ -23,14 +23,14 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
 )
 
-// NewScheme knows the built-in kinds and those of all installed providers.
+// NewScheme returns a scheme with the built-in kinds and those of all installed providers.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, runtimev1.AddToScheme,
 		bootstrapv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
-		// Older versions: the webhook builders of the providers insist on being able to convert.
+		// Older versions, because the providers' webhook builders require conversions.
 		clusterv1beta1.AddToScheme, addonsv1beta1.AddToScheme, ipamv1alpha1.AddToScheme, ipamv1beta1.AddToScheme,
 		runtimev1alpha1.AddToScheme, bootstrapv1beta1.AddToScheme, controlplanev1beta1.AddToScheme, infrav1beta1.AddToScheme,
 	} {

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// setupWebhooks registers every admission webhook that the providers' manifests name.
+// setupWebhooks registers every admission webhook of the providers' manifests.
 func setupWebhooks(_ context.Context, manager ctrl.Manager, d dependencies) error {
 	c := manager.GetClient()
 	for _, w := range []interface {

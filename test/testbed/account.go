@@ -12,11 +12,11 @@ import (
 	"scute.dev/test/apiserver"
 )
 
-// tokenSeconds is how long a ServiceAccount's token lasts: longer than any suite.
+// tokenSeconds is the lifetime of a ServiceAccount's token. It is longer than any suite.
 const tokenSeconds = int64(24 * 60 * 60)
 
-// ServiceAccountConfig returns a client configuration, and the same as a kubeconfig, that can do what RBAC grants to an
-// existing ServiceAccount and nothing else.
+// ServiceAccountConfig returns a client configuration of an existing ServiceAccount, also as a kubeconfig. It has only
+// the permissions that RBAC grants the account.
 func (s *Side) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, []byte, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	seconds := tokenSeconds

@@ -20,24 +20,24 @@ import (
 	"scute.dev/test/process"
 )
 
-// EnvKeep, set to anything, leaves the folder of every test bed in place when it stops.
+// EnvKeep is an environment variable. If it is set, the folder of a test bed is kept when the bed stops.
 const EnvKeep = "SCUTE_TESTBED_KEEP"
 
-// Options of a test bed. The zero value gives two management clusters, "blue" and "green".
+// Options are the options of a test bed. The zero value starts two management clusters, "blue" and "green".
 type Options struct {
 	// Sides are the names of the management clusters.
 	Sides []string
-	// Bare leaves out the Cluster API controllers and webhooks: its kinds are served, and nothing acts on them.
+	// Bare starts no Cluster API controllers and webhooks: its kinds are served, but have no controllers.
 	Bare bool
-	// RateLimited keeps Cluster API's own limit of one reconcile per object and second, as it is shipped. Without it
-	// the same happens in the same order, three times faster. The gate has Cluster API also wait until its cache has
-	// what it wrote: without, a control plane may make several machines for one when its API server was away.
+	// RateLimited keeps Cluster API's default limit of one reconcile per object and second. Without it the same happens
+	// in the same order, three times faster. The feature gate also makes Cluster API wait until its cache has its own
+	// writes. Without that, a control plane may create several machines instead of one after its API server was down.
 	RateLimited bool
 	// Audit makes each API server write its audit log, one line per request.
 	Audit bool
-	// Admission are admission plugins of the API servers, beside those of Kubernetes' defaults.
+	// Admission are additional admission plugins of the API servers.
 	Admission []string
-	// Log takes a few lines of progress. Nil means standard error.
+	// Log receives a few lines of progress. Nil means standard error.
 	Log io.Writer
 }
 
@@ -53,12 +53,12 @@ type Bed struct {
 	restoreLogs func()
 	stop        sync.Once
 	keep        bool
-	err         error // of Stop
+	err         error // the result of Stop
 }
 
-// Start runs a test bed, after building the server binaries if they were never built (then ctx should allow for ten
-// minutes). ctx is for the start only; the bed runs until Stop. However this process ends, no process, port or folder
-// of the bed outlives it. Start takes over the process-wide loggers of klog and controller-runtime.
+// Start runs a test bed. It builds the server binaries first if they were never built, so ctx should then allow ten
+// minutes. ctx is for the start only; the bed runs until Stop. No process, port or folder of the bed outlives this
+// process, however it ends. Start replaces the process-wide loggers of klog and controller-runtime.
 func Start(ctx context.Context, opts Options) (*Bed, error) {
 	if len(opts.Sides) == 0 {
 		opts.Sides = []string{"blue", "green"}
@@ -111,7 +111,7 @@ func (b *Bed) start(ctx context.Context) error {
 	return b.eachSide(func(s *Side) error { return s.startStack(ctx) })
 }
 
-// Side returns the management cluster of that name. It panics if Options.Sides did not name it.
+// Side returns the management cluster with that name. It panics if Options.Sides does not contain it.
 func (b *Bed) Side(name string) *Side {
 	for _, s := range b.sides {
 		if s.name == name {
@@ -121,13 +121,13 @@ func (b *Bed) Side(name string) *Side {
 	panic(fmt.Sprintf("test bed: no side %q among %v", name, b.opts.Sides))
 }
 
-// Sides are all management clusters.
+// Sides returns all management clusters.
 func (b *Bed) Sides() []*Side { return slices.Clone(b.sides) }
 
-// Cloud is the shared infrastructure of all sides.
+// Cloud returns the shared infrastructure of all sides.
 func (b *Bed) Cloud() *cloud.Cloud { return b.cloud }
 
-// Logs is the folder with the logs of all parts, by side.
+// Logs returns the folder with the logs of all components, by side.
 func (b *Bed) Logs() string {
 	if b.folder == nil {
 		return ""
@@ -135,10 +135,10 @@ func (b *Bed) Logs() string {
 	return b.folder.Path
 }
 
-// Keep leaves the folder with the logs in place when the bed stops, and says then where it is.
+// Keep keeps the folder with the logs when the bed stops. The bed then prints its path.
 func (b *Bed) Keep() { b.keep = true }
 
-// Stop ends everything and removes the folder, unless Keep was called. Calling it again does nothing.
+// Stop stops everything and removes the folder, unless Keep was called. Further calls do nothing.
 func (b *Bed) Stop() error {
 	b.stop.Do(func() { b.err = b.shutdown() })
 	return b.err
@@ -170,7 +170,7 @@ func (b *Bed) shutdown() error {
 	return nil
 }
 
-// eachSide works on all sides at once.
+// eachSide calls a function for all sides concurrently.
 func (b *Bed) eachSide(do func(*Side) error) error {
 	var group errgroup.Group
 	for _, s := range b.sides {

@@ -20,16 +20,17 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestBed walks through what a suite does with a bed: one bed, since its start is what costs.
+// TestBed checks the functions of a bed that suites use. It uses one bed, because starting one is expensive.
 func TestBed(t *testing.T) {
 	t.Cleanup(func() { // runs after the bed has stopped
 		noGoroutineLeft(t,
-			// Cluster API means these to live as long as the process: five per start of the controllers, asleep.
+			// Cluster API lets these run as long as the process: five idle ones per start of the controllers.
 			goleak.IgnoreAnyFunction("sigs.k8s.io/cluster-api/internal/util/ssa.NewCache.func2"),
-			// apimachinery leaves one behind when a watch ends while an event is on its way.
+			// apimachinery leaks one if a watch ends while an event is being delivered.
 			goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
-			// spdystream keeps a connection of the in-memory provider's port-forward when data for a stream arrives while the
-			// connection is being closed: the goroutine that hands it to the stream has no reader, and the others wait for it.
+			// spdystream keeps a connection of the in-memory provider's port-forward if data for a stream arrives while
+			// the connection is being closed: the goroutine that delivers the data has no reader, and the others wait
+			// for it.
 			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).Serve"),
 			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).Serve.func2"),
 			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"),
@@ -79,10 +80,10 @@ func journalNamesSide(t *testing.T, bed *testbed.Bed) {
 		}
 	}
 	if want := 2 + 5 + 2; made["blue"] != want || len(made) != 1 {
-		t.Errorf("machines made, by author: %v, want %d by blue only\n%s", made, want, journal.Replacements())
+		t.Errorf("machines created, by author: %v, want %d by blue only\n%s", made, want, journal.Replacements())
 	}
 	if len(journal.Where(func(w cloud.Write) bool { return w.By == cloud.WorkloadAPI && w.Changed })) == 0 {
-		t.Error("no write came through a workload API, though the controllers label nodes")
+		t.Error("no write of a workload API in the journal, want the nodes' labels")
 	}
 }
 
@@ -113,12 +114,12 @@ func snapshotTells(ctx context.Context, t *testing.T, bed *testbed.Bed, side *te
 	diff := strings.Join(before.Diff(after), "\n")
 	for _, want := range []string{"removed fleet/tiny CloudMachine ", "made fleet/tiny CloudMachine ", "removed fleet/tiny Node ", "made fleet/tiny Node "} {
 		if !strings.Contains(diff, want) {
-			t.Errorf("no %q in the difference\n%s", want, diff)
+			t.Errorf("difference lacks %q\n%s", want, diff)
 		}
 	}
 	for _, unwanted := range []string{"fleet/prod CloudMachine", "fleet/prod Node"} {
 		if strings.Contains(diff, unwanted) {
-			t.Errorf("%q in the difference, though nothing happened to it\n%s", unwanted, diff)
+			t.Errorf("difference has %q, want no change of it\n%s", unwanted, diff)
 		}
 	}
 	since, err := bed.Cloud().Since(mark)
@@ -126,7 +127,7 @@ func snapshotTells(ctx context.Context, t *testing.T, bed *testbed.Bed, side *te
 		t.Fatal(err)
 	}
 	if len(since.Replacements()) == 0 {
-		t.Error("the journal shows no replacement")
+		t.Error("the journal has no replacement")
 	}
 }
 
@@ -147,7 +148,7 @@ func nodeBreaks(ctx context.Context, t *testing.T, side *testbed.Side, w *testbe
 		t.Fatal(err)
 	}
 	if !strings.Contains(strings.Join(missing, "; "), machine.Name) {
-		t.Errorf("what is missing in a cluster with a broken node: %q, want machine %s", missing, machine.Name)
+		t.Errorf("Missing with a broken node = %q, want machine %s", missing, machine.Name)
 	}
 	if err := w.RestoreNode(ctx, node); err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func etcdBreaks(ctx context.Context, t *testing.T, side *testbed.Side, w *testbe
 	}
 }
 
-// poke makes the control plane's controller look again: it does not watch pods.
+// poke triggers the control plane's controller, because it does not watch pods.
 func poke(ctx context.Context, t *testing.T, side *testbed.Side, w *testbed.Workload) {
 	t.Helper()
 	machines := &clusterv1.MachineList{}
@@ -252,7 +253,7 @@ func accountIsBound(ctx context.Context, t *testing.T, side *testbed.Side) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(log), "system:serviceaccount:default:reader") {
-		t.Error("the audit log does not show the account's requests")
+		t.Error("the audit log has no request of the account")
 	}
 }
 
@@ -286,7 +287,7 @@ func serverComesBack(ctx context.Context, t *testing.T, side *testbed.Side) {
 		t.Fatal(err)
 	}
 	if err := side.Client().List(ctx, &corev1.NamespaceList{}); err == nil {
-		t.Error("the killed API server answers")
+		t.Error("the killed API server still answers")
 	}
 	if err := side.KillEtcd(ctx); err != nil {
 		t.Fatal(err)
@@ -310,7 +311,7 @@ func controllersRestart(ctx context.Context, t *testing.T, side *testbed.Side) {
 	changed := machine.DeepCopy()
 	changed.Labels["test.scute.dev/changed"] = ""
 	if err := side.Client().Patch(ctx, changed, client.MergeFrom(machine)); err == nil {
-		t.Error("the API accepts a change of a Machine while no webhook answers")
+		t.Error("change of a Machine without webhooks succeeded, want an error")
 	}
 	if err := side.StartControllers(ctx); err != nil {
 		t.Fatal(err)
@@ -350,7 +351,7 @@ func get(ctx context.Context, t *testing.T, side *testbed.Side, m *clusterv1.Mac
 	return current
 }
 
-// noGoroutineLeft gives connections that end time to do so, which goleak alone does for half a second only.
+// noGoroutineLeft waits until connections have been closed. goleak waits for only half a second.
 func noGoroutineLeft(t *testing.T, known ...goleak.Option) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -373,7 +374,7 @@ func eventually(ctx context.Context, t *testing.T, what string, is func() bool) 
 	for !is() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waiting for %s: %v", what, ctx.Err())
+			t.Fatalf("timed out waiting for %s: %v", what, ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

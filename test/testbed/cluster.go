@@ -18,30 +18,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Cluster says what workload cluster to make. The zero value of a number means 1 control plane and no worker.
+// Cluster describes a workload cluster. The zero value has 1 control plane and no worker.
 type Cluster struct {
 	Namespace, Name string
 	ControlPlanes   int // machines; an odd number
 	Workers         int // machines, in one MachineDeployment
-	// Topology has the cluster managed by a ClusterClass, one per namespace, which is made if it is missing.
+	// Topology uses a ClusterClass, one per namespace, which is created if it does not exist.
 	Topology bool
-	// MachineHealthCheck adds a health check for all machines (of the whole cluster, or two with Topology).
+	// MachineHealthCheck adds a health check for all machines. With Topology there are two: for the control plane and
+	// for the workers.
 	MachineHealthCheck bool
-	// Version of Kubernetes, v1.36.0 if empty.
+	// Version is the version of Kubernetes, v1.36.0 if empty.
 	Version string
-	// MaxSurge of the control plane's rollouts; nil leaves it to Cluster API, which allows one more machine.
+	// MaxSurge applies to rollouts of the control plane. If it is nil, Cluster API allows one more machine.
 	MaxSurge *int
-	// CertificateExpiryDays has the control plane replace machines whose certificates expire so soon; 7 at least.
+	// CertificateExpiryDays makes the control plane replace machines whose certificates expire within so many days. The
+	// minimum is 7.
 	CertificateExpiryDays int
-	// FailureDomains for control planes. With Topology there are none: the class's provider knows of none in time.
+	// FailureDomains are the failure domains of control planes. They cannot be combined with Topology, because the
+	// class's provider would report them too late.
 	FailureDomains []string
-	// ExternalEtcd has the control plane believe that etcd is somebody else's. Not with Topology.
+	// ExternalEtcd configures the control plane with an external etcd. It cannot be combined with Topology.
 	ExternalEtcd bool
 	// Startup is how long the virtual machine of a Machine takes to start; a second if it is 0.
 	Startup time.Duration
 }
 
-// Tiny is the smallest cluster that has everything a move has to carry: for tests that need many, or fast ones.
+// Tiny returns the smallest cluster that has every kind of object that a move copies, for tests that need many clusters
+// or fast ones.
 func Tiny(namespace, name string) Cluster {
 	return Cluster{Namespace: namespace, Name: name, ControlPlanes: 1, Workers: 1, Topology: true}
 }
@@ -50,20 +54,20 @@ func Tiny(namespace, name string) Cluster {
 var manifests embed.FS
 
 const (
-	// A machine is ready within seconds; each step takes a moment, so that controllers see it in between.
+	// A machine is ready within seconds, but each step takes long enough for controllers to observe it.
 	machineSpeed = `{vm: {provisioning: {startupDuration: %s}}, node: {provisioning: {startupDuration: 500ms}},` +
 		` apiServer: {provisioning: {startupDuration: 500ms}}, etcd: {provisioning: {startupDuration: 500ms}}}`
 	healthCheck = `{checks: {unhealthyNodeConditions: [{type: Ready, status: "False", timeoutSeconds: 300},` +
 		` {type: Ready, status: Unknown, timeoutSeconds: 300}]}}`
 )
 
-// manifestValues are what the manifests refer to.
+// manifestValues are the values of the manifests' templates.
 type manifestValues struct {
 	Cluster
 	Machine, HealthCheck string
 }
 
-// CreateCluster makes a workload cluster on this side and returns before it runs: see WaitAvailable.
+// CreateCluster creates a workload cluster on this side and returns before it runs: see WaitAvailable.
 func (s *Side) CreateCluster(ctx context.Context, c Cluster) (*Workload, error) {
 	if c.ControlPlanes == 0 {
 		c.ControlPlanes = 1
@@ -97,7 +101,7 @@ func (s *Side) CreateCluster(ctx context.Context, c Cluster) (*Workload, error) 
 	return s.bed.Workload(c.Namespace, c.Name), nil
 }
 
-// apply creates the objects of a manifest. Those of a class may be there already, from another cluster.
+// apply creates the objects of a manifest. The objects of a class may exist already, from another cluster.
 func (s *Side) apply(ctx context.Context, name string, c Cluster) error {
 	t, err := template.ParseFS(manifests, "manifests/"+name+".yaml")
 	if err != nil {

@@ -8,6 +8,6 @@
 //	prod, err := bed.Side("blue").CreateCluster(ctx, testbed.Cluster{Namespace: "fleet", Name: "prod", Topology: true})
 //	err = bed.Side("blue").WaitAvailable(ctx, "fleet", "prod")
 //
-// The cloud is the witness: what happens to the machines is in its snapshots and in its journal.
-// It is for tests, benchmarks and demonstrations; nothing outside of the test module may import it.
+// The snapshots and the journal of the cloud show what happens to the machines. The package is for tests, benchmarks and
+// demonstrations. Nothing outside the test module may import it.
 package testbed

@@ -13,8 +13,8 @@ import (
 	"scute.dev/test/cloud"
 )
 
-// BreakNode sets the node's Ready condition to False (its kubelet reports trouble) or Unknown (nothing was heard of it).
-// Nothing in the cloud sets it right again but RestoreNode.
+// BreakNode sets the node's Ready condition to False (the kubelet reports a problem) or Unknown (the kubelet is
+// silent). The cloud does not reset it: see RestoreNode.
 func (w *Workload) BreakNode(ctx context.Context, node string, ready corev1.ConditionStatus) error {
 	return w.setReady(ctx, node, ready, "BrokenByTestBed")
 }
@@ -29,7 +29,7 @@ func (w *Workload) setReady(ctx context.Context, name string, ready corev1.Condi
 	return w.SetNodeCondition(ctx, name, corev1.NodeCondition{Type: corev1.NodeReady, Status: ready, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now})
 }
 
-// SetNodeCondition sets a condition of a Node, as a node problem detector does. Nothing in the cloud sets it again.
+// SetNodeCondition sets a condition of a Node, as a node problem detector does. The cloud does not reset it.
 func (w *Workload) SetNodeCondition(ctx context.Context, name string, condition corev1.NodeCondition) error {
 	c, err := w.Client(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *Workload) SetNodeTaint(ctx context.Context, name string, taint corev1.T
 	return nil
 }
 
-// DeleteNode deletes a Node, as a person does. Its kubelet continues, and does not create it again.
+// DeleteNode deletes a Node, as a user does. Its kubelet continues, and does not create it again.
 func (w *Workload) DeleteNode(ctx context.Context, name string) error {
 	c, err := w.Client(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (w *Workload) DeleteNode(ctx context.Context, name string) error {
 	return nil
 }
 
-// BreakEtcdMember makes the etcd member on that node answer as one that was removed from the etcd cluster.
+// BreakEtcdMember makes the etcd member on that node answer as if it had been removed from the etcd cluster.
 func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
 	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) {
 		if pod.Annotations == nil {
@@ -97,8 +97,8 @@ func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
 	})
 }
 
-// AddEtcdNamesake adds a dead member to etcd's list that has the name of the member on that node: an earlier machine of the same host
-// name has left it.
+// AddEtcdNamesake adds a dead member to etcd's list that has the name of the member on that node, as an earlier machine
+// with the same host name could leave behind.
 func (w *Workload) AddEtcdNamesake(ctx context.Context, node string) error {
 	c, err := w.Client(ctx)
 	if err != nil {
@@ -121,17 +121,17 @@ func (w *Workload) AddEtcdNamesake(ctx context.Context, node string) error {
 	return w.CutEtcdOff(earlier)
 }
 
-// RestoreEtcdMember undoes BreakEtcdMember.
+// RestoreEtcdMember reverts BreakEtcdMember.
 func (w *Workload) RestoreEtcdMember(ctx context.Context, node string) error {
 	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) { delete(pod.Annotations, cloudv1.EtcdMemberRemoved) })
 }
 
-// BreakEtcdPod sets the Ready condition of the etcd pod on that node to False; the member still answers.
+// BreakEtcdPod sets the Ready condition of the etcd pod on that node to False. The member still answers.
 func (w *Workload) BreakEtcdPod(ctx context.Context, node string) error {
 	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionFalse) })
 }
 
-// RestoreEtcdPod undoes BreakEtcdPod.
+// RestoreEtcdPod reverts BreakEtcdPod.
 func (w *Workload) RestoreEtcdPod(ctx context.Context, node string) error {
 	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionTrue) })
 }
@@ -146,7 +146,8 @@ func setPodReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: status})
 }
 
-// StopAPIServer ends the API server on that node for good, and its pod is not ready. The cluster's API is served by the others.
+// StopAPIServer stops the API server on that node permanently and makes its pod not ready. The other nodes serve the
+// cluster's API.
 func (w *Workload) StopAPIServer(ctx context.Context, node string) error {
 	if err := w.bed.cloud.SilenceAPIServer(w.Namespace+"/"+w.Name, node); err != nil {
 		return err
@@ -154,8 +155,8 @@ func (w *Workload) StopAPIServer(ctx context.Context, node string) error {
 	return w.changePod(ctx, "kube-apiserver-"+node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionFalse) })
 }
 
-// changePod replaces a pod. It must not patch: the in-memory API would store the pod untyped, and every call to etcd would
-// fail from then on.
+// changePod replaces a pod. It must not patch it: the in-memory API would store the pod untyped, and every later call
+// to etcd would fail.
 func (w *Workload) changePod(ctx context.Context, name string, change func(*corev1.Pod)) error {
 	c, err := w.Client(ctx)
 	if err != nil {

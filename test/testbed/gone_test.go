@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// envEnding makes the test binary start a bed and end in the named way, instead of running tests.
+// envEnding makes the test binary start a bed and exit in the named way, instead of running tests.
 const envEnding = "TESTBED_ENDING"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// end is the life of the child of TestNothingIsLeft.
+// end runs the child process of TestNothingIsLeft.
 func end(ending string) {
 	bed, err := testbed.Start(context.Background(), testbed.Options{Sides: []string{"only"}, Bare: true, Log: io.Discard})
 	if err != nil {
@@ -50,8 +50,8 @@ func end(ending string) {
 	}
 }
 
-// TestNothingIsLeft ends processes that run a bed in every way there is, and looks for what they leave. Ports need no
-// look: the kernel frees them with the processes, and another bed may have taken them since.
+// TestNothingIsLeft checks that no process and no folder of a bed remains, in whatever way its process exits. It does
+// not check ports: the kernel frees them with the processes, and another bed may use them already.
 func TestNothingIsLeft(t *testing.T) {
 	binary, err := os.Executable()
 	if err != nil {
@@ -70,15 +70,15 @@ func TestNothingIsLeft(t *testing.T) {
 			if err := child.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = child.Process.Kill() }() // it may have ended
+			defer func() { _ = child.Process.Kill() }() // it may have exited
 			lines := bufio.NewScanner(stdout)
 			if !lines.Scan() {
-				t.Fatalf("the child ended before its bed ran: %v", child.Wait())
+				t.Fatalf("the child exited before its bed ran: %v", child.Wait())
 			}
 			folder := lines.Text()
 			if signal != 0 {
 				if n := len(processesIn(t, folder)); n < 3 {
-					t.Errorf("%d processes work in %s, want etcd, kube-apiserver and kube-controller-manager at least", n, folder)
+					t.Errorf("%d processes run in %s, want at least etcd, kube-apiserver and kube-controller-manager", n, folder)
 				}
 				if err := child.Process.Signal(signal); err != nil {
 					t.Fatal(err)
@@ -95,7 +95,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// processesIn returns the command lines of the running processes that name the folder.
+// processesIn returns the command lines of the running processes that contain the folder.
 func processesIn(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -22,7 +22,7 @@ func openLog(path string) (logr.Logger, *os.File, error) {
 	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file), textlogger.Verbosity(2))), file, nil
 }
 
-// redirectLogs sends to a file what libraries log process-wide, and returns how to end that.
+// redirectLogs writes the process-wide logs of libraries to a file, and returns a function that restores the loggers.
 func redirectLogs(path string) (restore func(), err error) {
 	logger, file, err := openLog(path)
 	if err != nil {
@@ -40,8 +40,7 @@ func redirectLogs(path string) (restore func(), err error) {
 	}, nil
 }
 
-// diverter keeps what the in-memory API servers' HTTP server writes to the standard logger, many times a second, from
-// everybody else's output.
+// diverter removes the frequent messages of the in-memory API servers' HTTP server from the standard logger's output.
 type diverter struct {
 	noise, rest io.Writer
 }

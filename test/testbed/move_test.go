@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestWitnessOfAMove has clusterctl move a cluster there and back: a move that is known to be good when undisturbed
-// must leave the cloud as it was, and the receiving side must be in charge of it.
+// TestWitnessOfAMove moves a cluster there and back with clusterctl. Without faults this move must not change the
+// cloud, and afterwards the receiving side must manage the cluster.
 func TestWitnessOfAMove(t *testing.T) {
 	bed := testbed.StartForTest(t, testbed.Options{})
 	blue, green := bed.Side("blue"), bed.Side("green")

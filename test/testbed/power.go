@@ -15,8 +15,8 @@ import (
 	"scute.dev/test/cloud"
 )
 
-// PowerOff makes a control plane's machine fall silent: its kubelet is dead, its node's Ready becomes Unknown, and its etcd
-// member, still in the member list, answers nobody. If it was the leader, another member is elected.
+// PowerOff turns off a control plane's machine: its kubelet stops, its node's Ready condition becomes Unknown, and its
+// etcd member stays in the member list but does not answer. If it was the leader, another member is elected.
 func (w *Workload) PowerOff(ctx context.Context, node string) error {
 	if err := w.CutEtcdOff(node); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (w *Workload) PowerOff(ctx context.Context, node string) error {
 	return w.StopKubelet(ctx, node)
 }
 
-// PowerOn undoes PowerOff.
+// PowerOn reverts PowerOff.
 func (w *Workload) PowerOn(ctx context.Context, node string) error {
 	if err := w.RejoinEtcd(ctx, node); err != nil {
 		return err
@@ -35,22 +35,22 @@ func (w *Workload) PowerOn(ctx context.Context, node string) error {
 	return w.StartKubelet(ctx, node)
 }
 
-// StopKubelet stops the kubelet of a node, and nothing else on it: its Ready becomes Unknown, no port-forward reaches its
-// pods and no command is run in them. Its etcd member continues.
+// StopKubelet stops only the kubelet of a node: the node's Ready condition becomes Unknown, and port-forwards to its
+// pods and commands in them fail. Its etcd member continues.
 func (w *Workload) StopKubelet(ctx context.Context, node string) error {
 	w.bed.cloud.StopKubelet(w.Namespace+"/"+w.Name, node)
 	return w.BreakNode(ctx, node, corev1.ConditionUnknown)
 }
 
-// StartKubelet undoes StopKubelet.
+// StartKubelet reverts StopKubelet.
 func (w *Workload) StartKubelet(ctx context.Context, node string) error {
 	w.bed.cloud.StartKubelet(w.Namespace+"/"+w.Name, node)
 	return w.RestoreNode(ctx, node)
 }
 
-// OpenClientPort has the etcd member of a control plane's machine listen on the address of the machine, which its Machine
-// then shows: a process on this computer reaches the member without its kubelet. A machine has the name of its node. It
-// needs Linux.
+// OpenClientPort makes the etcd member of a control plane's machine listen on the address of the machine, and adds the
+// address to the Machine. A process on this computer then reaches the member without the kubelet. The machine must have
+// the name of its node. It needs Linux.
 func (w *Workload) OpenClientPort(ctx context.Context, node string) error {
 	address, err := w.bed.cloud.OpenClientPort(w.Namespace+"/"+w.Name, node)
 	if err != nil {
@@ -68,12 +68,12 @@ func (w *Workload) OpenClientPort(ctx context.Context, node string) error {
 	return nil
 }
 
-// CutEtcdOff silences the etcd member of a node, and leaves the rest as it is: the node's conditions, and who leads.
+// CutEtcdOff makes the etcd member of a node stop answering. It changes neither the node's conditions nor the leader.
 func (w *Workload) CutEtcdOff(node string) error {
 	return w.bed.cloud.SilenceEtcd(w.Namespace+"/"+w.Name, node)
 }
 
-// RejoinEtcd undoes CutEtcdOff, and has the provider look at the machine, which has the name of its node.
+// RejoinEtcd reverts CutEtcdOff, and makes the provider reconcile the machine, which has the name of its node.
 func (w *Workload) RejoinEtcd(ctx context.Context, node string) error {
 	w.bed.cloud.WakeEtcd(w.Namespace+"/"+w.Name, node)
 	patch := client.RawPatch("application/merge-patch+json",
@@ -89,8 +89,9 @@ func (w *Workload) RejoinEtcd(ctx context.Context, node string) error {
 	return nil
 }
 
-// Lead makes the etcd member of a node the leader. The in-memory etcd tells terms apart by the second in which they began, so
-// this term gets a separate second: a client that moves the leadership after Lead has returned begins a later term.
+// Lead makes the etcd member of a node the leader. The in-memory etcd distinguishes terms by the second in which they
+// began, so this term gets its own second: if a client moves the leadership after Lead has returned, a later term
+// begins.
 func (w *Workload) Lead(ctx context.Context, node string) error {
 	if err := nextSecond(ctx); err != nil {
 		return fmt.Errorf("waiting to make node %s of %s/%s the leader: %w", node, w.Namespace, w.Name, err)
@@ -104,7 +105,7 @@ func (w *Workload) Lead(ctx context.Context, node string) error {
 	return nextSecond(ctx)
 }
 
-// nextSecond waits until the current second of the clock is over.
+// nextSecond waits until the next second of the clock begins.
 func nextSecond(ctx context.Context) error {
 	now := time.Now()
 	select {
@@ -115,7 +116,7 @@ func nextSecond(ctx context.Context) error {
 	}
 }
 
-// elect has another member lead, if this one does.
+// elect makes another member the leader if this one is.
 func (w *Workload) elect(ctx context.Context, node string) error {
 	members, err := w.bed.cloud.Etcd(ctx, w.Namespace+"/"+w.Name)
 	if err != nil {
@@ -135,7 +136,7 @@ func (w *Workload) elect(ctx context.Context, node string) error {
 	return w.Lead(ctx, other)
 }
 
-// side that manages this cluster.
+// side returns the side that manages this cluster.
 func (w *Workload) side(ctx context.Context) (*Side, error) {
 	for _, s := range w.bed.sides {
 		err := s.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, &clusterv1.Cluster{})
@@ -149,7 +150,7 @@ func (w *Workload) side(ctx context.Context) (*Side, error) {
 	return nil, fmt.Errorf("finding the side that manages %s/%s: none does", w.Namespace, w.Name)
 }
 
-// SetEtcdDatabase has the etcd member on a node say this of its database.
+// SetEtcdDatabase sets what the etcd member on a node reports about its database.
 func (w *Workload) SetEtcdDatabase(node string, d cloud.Database) {
 	w.bed.cloud.SetDatabase(w.Namespace+"/"+w.Name, node, d)
 }

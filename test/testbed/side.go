@@ -80,8 +80,8 @@ func (s *Side) startStack(ctx context.Context) error {
 	return s.waitGarbageCollector(ctx)
 }
 
-// waitGarbageCollector waits until an orphan disappears. Before that, owner references to objects that are gone would
-// stay where a real cluster removes them at once.
+// waitGarbageCollector waits until an orphan is deleted. Before that, objects whose owner does not exist would stay,
+// which a real cluster deletes at once.
 func (s *Side) waitGarbageCollector(ctx context.Context) error {
 	orphan := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: metav1.NamespaceDefault, Name: "testbed-orphan",
@@ -108,36 +108,37 @@ func (s *Side) stopAPI(ctx context.Context) error {
 	return s.api.Stop(ctx)
 }
 
-// Name is the name that Options.Sides gave.
+// Name returns the name from Options.Sides.
 func (s *Side) Name() string { return s.name }
 
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (s *Side) Config() *rest.Config { return s.api.Config() }
 
-// Client is an administrator's client for the built-in kinds and those of Cluster API. It does not cache.
+// Client returns an administrator's client for the built-in kinds and those of Cluster API. It does not cache.
 func (s *Side) Client() client.Client { return s.client }
 
-// KubeconfigPath is a file with the administrator's kubeconfig.
+// KubeconfigPath returns the path of the administrator's kubeconfig.
 func (s *Side) KubeconfigPath() string { return s.api.KubeconfigPath() }
 
-// Kubeconfig is the administrator's kubeconfig, everything embedded.
+// Kubeconfig returns the administrator's kubeconfig, with all files embedded.
 func (s *Side) Kubeconfig() ([]byte, error) { return apiserver.Kubeconfig(s.name, s.api.Config()) }
 
-// AuditLog is the file with one JSON line (audit.k8s.io/v1 Event) per request, written where Options.Audit is set.
+// AuditLog returns the path of the file with one JSON line (audit.k8s.io/v1 Event) per request. It is written if
+// Options.Audit is set.
 func (s *Side) AuditLog() string { return s.api.AuditLog() }
 
-// Logs is the folder with the logs of this side.
+// Logs returns the folder with the logs of this side.
 func (s *Side) Logs() string { return s.dir }
 
-// KillAPIServer ends kube-apiserver with SIGKILL; its data stays.
+// KillAPIServer kills kube-apiserver with SIGKILL. Its data stays.
 func (s *Side) KillAPIServer(ctx context.Context) error { return s.api.KillAPIServer(ctx) }
 
-// StartAPIServer starts a killed kube-apiserver again, under its old address, and waits until it is ready.
+// StartAPIServer starts a killed kube-apiserver again at its old address, and waits until it is ready.
 func (s *Side) StartAPIServer(ctx context.Context) error { return s.api.StartAPIServer(ctx) }
 
-// ReviveAPIServer starts a killed kube-apiserver again, and the controllers again. Those that only find their watches broken come back
-// one kind at a time, over half a minute; one that sees a MachineSet again and not yet its Machines makes new ones, so that a
-// move to such a side waits for it. Here nothing has to.
+// ReviveAPIServer starts a killed kube-apiserver again, and restarts the controllers. Controllers that keep running
+// reconnect their watches one kind at a time, within half a minute. A controller that sees a MachineSet before its
+// Machines creates new ones, so a move to such a side would have to wait.
 func (s *Side) ReviveAPIServer(ctx context.Context) error {
 	if err := s.StartAPIServer(ctx); err != nil {
 		return err
@@ -148,13 +149,13 @@ func (s *Side) ReviveAPIServer(ctx context.Context) error {
 	return s.StartControllers(ctx)
 }
 
-// KillEtcd ends the etcd of the API server with SIGKILL; its data stays.
+// KillEtcd kills the etcd of the API server with SIGKILL. Its data stays.
 func (s *Side) KillEtcd(ctx context.Context) error { return s.api.KillEtcd(ctx) }
 
 // StartEtcd starts a killed etcd again.
 func (s *Side) StartEtcd(ctx context.Context) error { return s.api.StartEtcd(ctx) }
 
-// StartControllers runs the Cluster API controllers and their webhooks, if they do not run.
+// StartControllers starts the Cluster API controllers and their webhooks, unless they run.
 func (s *Side) StartControllers(ctx context.Context) error {
 	if s.controllers != nil {
 		return nil
@@ -177,8 +178,8 @@ func (s *Side) StartControllers(ctx context.Context) error {
 	return nil
 }
 
-// StopControllers ends the Cluster API controllers and their webhooks, if they run. Until they are started again the
-// API refuses to create or change Cluster API objects.
+// StopControllers stops the Cluster API controllers and their webhooks, if they run. Until they are started again, the
+// API server refuses to create or change Cluster API objects.
 func (s *Side) StopControllers() error {
 	if s.controllers == nil {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// failureDomains gives a paused cluster its failure domains, which the in-memory provider keeps but never sets, and wakes
-// the cluster.
+// failureDomains sets the failure domains of a paused cluster, which the in-memory provider keeps but never sets, and
+// unpauses the cluster.
 func (s *Side) failureDomains(ctx context.Context, c Cluster) error {
 	if c.Topology {
 		return errors.New("failure domains: not with Topology")
@@ -42,13 +42,13 @@ func (s *Side) failureDomains(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// SetPaused sets and lifts the pause of a Cluster, as its user.
+// SetPaused sets or removes the pause of a Cluster, as its user does.
 func (s *Side) SetPaused(ctx context.Context, namespace, name string, paused bool) error {
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	return s.client.Patch(ctx, c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused)))
 }
 
-// externalEtcd makes the Secrets that a user has to bring along for an external etcd.
+// externalEtcd creates the Secrets that a user has to provide for an external etcd.
 func (s *Side) externalEtcd(ctx context.Context, c Cluster) error {
 	if c.Topology {
 		return errors.New("external etcd: not with Topology")
@@ -72,7 +72,7 @@ func (s *Side) externalEtcd(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// authority returns a self-signed certificate that may sign others, and its key, both in PEM.
+// authority returns a self-signed CA certificate and its key, both in PEM.
 func authority() (certificate, key []byte, err error) {
 	private, err := certs.NewPrivateKey()
 	if err != nil {

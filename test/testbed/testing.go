@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// StartTimeout is enough for a start that has to build the server binaries first.
+// StartTimeout is long enough for a start that has to build the server binaries first.
 const StartTimeout = 15 * time.Minute
 
-// StartForTest starts a bed that stops at the end of the test. If the test failed, the logs stay and the test says
-// where they are.
+// StartForTest starts a bed that stops at the end of the test. If the test fails, the logs are kept and the test prints
+// their path.
 func StartForTest(t testing.TB, opts Options) *Bed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)

@@ -16,11 +16,11 @@ import (
 
 const pollInterval = 200 * time.Millisecond
 
-// brokenAfter is the age at which a machine without its objects will not have them any more.
+// brokenAfter is the age from which a machine without its objects counts as broken.
 const brokenAfter = time.Minute
 
-// WaitAvailable waits until the cluster says Available and all its machines run, awake and as wanted. It gives up when
-// ctx ends; the error then says what is missing and why.
+// WaitAvailable waits until the cluster is Available and all its machines run, unpaused and in the desired number. It
+// returns an error with what is missing when ctx ends.
 func (s *Side) WaitAvailable(ctx context.Context, namespace, name string) error {
 	return s.waitFor(ctx, fmt.Sprintf("cluster %s/%s to be available on %s", namespace, name, s.name), func(ctx context.Context) ([]string, error) {
 		if err := s.deleteBroken(ctx, namespace, name); err != nil {
@@ -30,8 +30,9 @@ func (s *Side) WaitAvailable(ctx context.Context, namespace, name string) error 
 	})
 }
 
-// deleteBroken deletes the machines that have neither infrastructure nor a bootstrap configuration. On a busy machine the controller of MachineSets takes a
-// Machine for not created although it was, and deletes both; nobody would ever make them again.
+// deleteBroken deletes machines that have neither infrastructure nor a bootstrap configuration. On a busy computer the
+// controller of MachineSets may assume that it failed to create a Machine, and delete both; they would never be created
+// again.
 func (s *Side) deleteBroken(ctx context.Context, namespace, name string) error {
 	machines := &clusterv1.MachineList{}
 	if err := s.client.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
@@ -52,7 +53,7 @@ func (s *Side) deleteBroken(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// Missing is why the cluster is not available, as WaitAvailable has it; nothing if it is.
+// Missing returns why the cluster is not available, in the sense of WaitAvailable, or nothing if it is.
 func (s *Side) Missing(ctx context.Context, namespace, name string) ([]string, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
@@ -65,7 +66,7 @@ func (s *Side) Missing(ctx context.Context, namespace, name string) ([]string, e
 	return missing(cluster, machines.Items), nil
 }
 
-// WaitGone waits until the cluster does not exist on this side. It gives up when ctx ends.
+// WaitGone waits until the cluster does not exist on this side. It returns an error when ctx ends.
 func (s *Side) WaitGone(ctx context.Context, namespace, name string) error {
 	return s.waitFor(ctx, fmt.Sprintf("cluster %s/%s to be gone from %s", namespace, name, s.name), func(ctx context.Context) ([]string, error) {
 		cluster := &clusterv1.Cluster{}
@@ -84,7 +85,7 @@ func (s *Side) WaitGone(ctx context.Context, namespace, name string) error {
 	})
 }
 
-// waitFor polls until check finds nothing missing.
+// waitFor polls until check reports nothing missing.
 func (s *Side) waitFor(ctx context.Context, what string, check func(context.Context) ([]string, error)) error {
 	started := time.Now()
 	tick := time.NewTicker(pollInterval)
@@ -97,7 +98,7 @@ func (s *Side) waitFor(ctx context.Context, what string, check func(context.Cont
 			return nil
 		case err == nil:
 			reasons = found
-		case ctx.Err() == nil: // else the reasons of the last look tell more
+		case ctx.Err() == nil: // otherwise the reasons of the last poll are more useful
 			reasons = []string{err.Error()}
 		}
 		select {
@@ -109,7 +110,7 @@ func (s *Side) waitFor(ctx context.Context, what string, check func(context.Cont
 	}
 }
 
-// missing returns why the cluster is not available yet; nothing if it is.
+// missing returns why the cluster is not available yet, or nothing if it is.
 func missing(cluster *clusterv1.Cluster, machines []clusterv1.Machine) []string {
 	var reasons []string
 	if !conditions.IsTrue(cluster, clusterv1.ClusterAvailableCondition) {
@@ -129,7 +130,7 @@ func missing(cluster *clusterv1.Cluster, machines []clusterv1.Machine) []string 
 	if r := cluster.Status.Workers; r != nil {
 		reasons = append(reasons, count("workers", r.DesiredReplicas, r.Replicas, r.AvailableReplicas, r.UpToDateReplicas)...)
 	}
-	// Machines come and go before any count says so.
+	// Machines are created and deleted before the counts change.
 	if want, have := desired(cluster), len(machines); want != have {
 		reasons = append(reasons, fmt.Sprintf("Cluster: %d machines wanted, %d exist", want, have))
 	}
@@ -147,7 +148,7 @@ func missing(cluster *clusterv1.Cluster, machines []clusterv1.Machine) []string 
 	return reasons
 }
 
-// desired is the number of machines that the cluster shall have, as far as it is told.
+// desired returns the number of machines that the Cluster's status requests.
 func desired(cluster *clusterv1.Cluster) int {
 	n := int32(0)
 	if r := cluster.Status.ControlPlane; r != nil && r.DesiredReplicas != nil {
@@ -173,7 +174,7 @@ func count(what string, desired, have, available, upToDate *int32) []string {
 		what, value(desired), value(have), value(available), value(upToDate))}
 }
 
-// untrue returns the named conditions that are not True, with their reasons.
+// untrue returns those of the conditions that are not True, with their reasons.
 func untrue(name string, object conditions.Getter, types ...string) []string {
 	var reasons []string
 	for _, t := range types {

@@ -17,13 +17,13 @@ type Workload struct {
 	Namespace, Name string
 }
 
-// Workload returns a handle on the workload cluster of that name. It need not exist yet.
+// Workload returns a handle for the workload cluster with that name. It need not exist yet.
 func (b *Bed) Workload(namespace, name string) *Workload {
 	return &Workload{bed: b, Namespace: namespace, Name: name}
 }
 
 // Config returns the administrator's configuration of the workload cluster's API, from its kubeconfig Secret on the
-// first side that has it.
+// first side that has one.
 func (w *Workload) Config(ctx context.Context) (*rest.Config, error) {
 	var errs []error
 	for _, s := range w.bed.sides {
@@ -42,8 +42,8 @@ func (w *Workload) Config(ctx context.Context) (*rest.Config, error) {
 	return nil, fmt.Errorf("finding the kubeconfig of %s/%s: %w", w.Namespace, w.Name, errors.Join(errs...))
 }
 
-// Client returns an administrator's client of the workload cluster's API. What is written through it appears in the
-// cloud's journal as written by cloud.WorkloadAPI.
+// Client returns an administrator's client of the workload cluster's API. The cloud's journal records its writes as
+// made by cloud.WorkloadAPI.
 func (w *Workload) Client(ctx context.Context) (client.Client, error) {
 	config, err := w.Config(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *Workload) Client(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// Nodes returns the names of the nodes; those of machines of the control plane come first.
+// Nodes returns the names of the nodes, those of the control plane first.
 func (w *Workload) Nodes(ctx context.Context) ([]string, error) {
 	c, err := w.Client(ctx)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"scute.dev/mover"
 )
 
-// TestPagesOfClusters opens the pages about real clusters: of a move that waits, of a machine that is held and of the fleet. Who may only
-// look is refused what they offer, by the API server; it is done for who may change it.
+// TestPagesOfClusters opens the pages about real clusters: a move that waits, a machine that is held, and the fleet.
+// For a user who may only read, the API server refuses the offered actions. For a user with write permission they are
+// carried out.
 func TestPagesOfClusters(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -46,7 +47,7 @@ func TestPagesOfClusters(t *testing.T) {
 
 func id(of string) string { return url.Values{"id": {of}}.Encode() }
 
-// choose follows a link of what is offered.
+// choose follows the link of an offered action.
 func (b *browser) choose(word string) {
 	b.t.Helper()
 	var at string
@@ -62,7 +63,7 @@ func (b *browser) choose(word string) {
 	b.accessible(word)
 }
 
-// confirm fills the form in and sends it, and returns what the next page says.
+// confirm fills in the form, submits it, and returns the text of the next page.
 func (b *browser) confirm(fields ...string) string {
 	b.t.Helper()
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -73,17 +74,17 @@ func (b *browser) confirm(fields ...string) string {
 	return eval[string](b, `document.querySelector("main").innerText`)
 }
 
-// says fails the test if a page does not say all of it.
+// says checks that a page contains all parts.
 func says(t *testing.T, page string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(page, part) {
-			t.Errorf("it does not say %q:\n%s", part, page)
+			t.Errorf("page lacks %q:\n%s", part, page)
 		}
 	}
 }
 
-// refused: the API server says no, in its words, and nothing has changed.
+// refused checks that the page shows the API server's error and that nothing has changed.
 func (s *scene) refused(ctx context.Context, t *testing.T, pages map[string]string) {
 	b := open(t, s.serve(s.viewer(ctx)))
 	for _, c := range [][]string{
@@ -102,13 +103,13 @@ func (s *scene) refused(ctx context.Context, t *testing.T, pages map[string]stri
 	m := &v1alpha1.Move{}
 	must(t, s.client.Get(ctx, client.ObjectKey{Namespace: sceneNamespace, Name: "away"}, m))
 	if m.Spec.Abort || m.Status.Phase != mover.PhaseAwaitingAcks {
-		t.Errorf("the move is %s", m.Status.Phase)
+		t.Errorf("phase of the move = %s, want AwaitingAcks without an abort", m.Status.Phase)
 	}
 	b.visit("/facts?text=curious")
 	says(t, eval[string](b, `document.querySelector("main").innerText`), "No fact matches.")
 }
 
-// only is quiet but for the status of the page itself, which is an error of the browser too.
+// only checks like quiet, but ignores the HTTP status of the page itself, which the browser reports as an error.
 func (b *browser) only(status string) {
 	b.t.Helper()
 	b.mu.Lock()

@@ -28,7 +28,7 @@ type browser struct {
 	errors []string
 }
 
-// open opens a tab, and hands over the token.
+// open opens a tab and the page with the token.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
 	profile, err := os.MkdirTemp("", "scute-ui-profile-*") //nolint:usetesting // t.TempDir fails a test if something is written while it is removed
@@ -38,14 +38,15 @@ func open(t *testing.T, address string) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 1000),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute),
-		// Without it Chromium drops, silently, a click on a page that is loaded but not yet painted: on a busy machine, any.
+		// Without this flag, Chromium silently drops a click on a page that is loaded but not yet painted. On a busy
+		// machine this may happen to any click.
 		chromedp.Flag("allow-pre-commit-input", true))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() {
 		cancel()
 		stop()
-		_ = os.RemoveAll(profile) // processes of Chromium may still write there when it has ended
+		_ = os.RemoveAll(profile) // processes of Chromium may still write there after it has exited
 	})
 	base, err := url.Parse(address)
 	if err != nil {
@@ -55,14 +56,14 @@ func open(t *testing.T, address string) *browser {
 	if err := chromedp.Listen(ctx, b.listen); err != nil {
 		t.Fatal(err)
 	}
-	if err := chromedp.Do(ctx); err != nil { // it starts Chromium, which lives as long as the context
+	if err := chromedp.Do(ctx); err != nil { // it starts Chromium, which runs until the context ends
 		t.Fatal(err)
 	}
 	b.do(chromedp.Navigate(address))
 	return b
 }
 
-// listen collects whatever the page complains about.
+// listen collects the errors and warnings of the page.
 func (b *browser) listen(event any) {
 	said := ""
 	switch e := event.(type) {
@@ -84,14 +85,14 @@ func (b *browser) listen(event any) {
 	}
 }
 
-// forget forgets what the page complained about.
+// forget discards the collected errors.
 func (b *browser) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.errors = nil
 }
 
-// quiet fails the test if the page complained.
+// quiet fails the test if the page has reported an error or a warning.
 func (b *browser) quiet() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -102,10 +103,10 @@ func (b *browser) quiet() {
 	b.errors = nil
 }
 
-// patience bounds what a page is waited for.
+// patience bounds every wait for a page.
 const patience = 2 * time.Minute
 
-// patient runs an action, and waits no longer than patience for what it waits for.
+// patient runs an action with the timeout patience.
 func patient[T any](b *browser, action chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
@@ -121,7 +122,7 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// click clicks the first element of a selector, and waits for what this shows.
+// click clicks the first element of a selector, and waits until shows appears.
 func (b *browser) click(selector, shows string) {
 	b.t.Helper()
 	if _, err := patient(b, chromedp.Click(chromedp.CSS(selector))); err != nil {
@@ -132,7 +133,7 @@ func (b *browser) click(selector, shows string) {
 	}
 }
 
-// fail ends the test, and says what the page shows.
+// fail ends the test with what the page shows.
 func (b *browser) fail(err error) {
 	b.t.Helper()
 	b.quiet()
@@ -153,7 +154,7 @@ func (b *browser) visit(page string) {
 	b.do(chromedp.Navigate(at.String()), chromedp.WaitReady(chromedp.CSS("main")))
 }
 
-// colors chooses light or dark.
+// colors selects the light or the dark color scheme.
 func (b *browser) colors(scheme string) {
 	b.t.Helper()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
@@ -162,10 +163,10 @@ func (b *browser) colors(scheme string) {
 	}
 }
 
-// pageLeft is the code of the error of who asks a page that another one takes the place of.
+// pageLeft is the error code of a request to a page that is being replaced.
 const pageLeft = -32000
 
-// eval evaluates an expression, when all of the page is there.
+// eval evaluates an expression after the page has been loaded.
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
 	loaded := `(async () => { if (document.readyState !== "complete") await new Promise(r => addEventListener("load", r, {once: true})); return (` + expression + `) })()`
@@ -176,7 +177,7 @@ func eval[T any](b *browser, expression string) T {
 	return value
 }
 
-// until waits for an expression to become true, also of the page that is opened meanwhile.
+// until waits until an expression is true, even if a new page is opened meanwhile.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	poll := chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience))
@@ -189,7 +190,7 @@ func (b *browser) until(expression string) {
 	}
 }
 
-// accessible holds the page to the rules of axe-core.
+// accessible checks the page with axe-core.
 func (b *browser) accessible(what string) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](built.axe))

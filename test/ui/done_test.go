@@ -15,7 +15,7 @@ import (
 	"scute.dev/mover"
 )
 
-// done: what the pages offer is done in the cluster, and the log says who did it and why.
+// done checks that the actions of the pages change the cluster, and that the log has the user and the reason.
 func (s *scene) done(ctx context.Context, t *testing.T, pages map[string]string) {
 	b := open(t, s.serve(s.blue.Side.KubeconfigPath()))
 	s.policyPaused(ctx, t, b, pages["owner"])
@@ -27,7 +27,7 @@ func (s *scene) done(ctx context.Context, t *testing.T, pages map[string]string)
 	b.act(pages["run"], "Resume", "resumed by", "the storage is back")
 	b.recorded("the storage is back", by)
 	if w := s.phase(ctx, v1alpha1.RunPaused); w.Spec.Suspend {
-		t.Error("to ask whether the user may, the spec was changed")
+		t.Error("the permission check changed the spec")
 	}
 
 	by = b.act(pages["move"], "Abort", "abort recorded by", "the wrong target")
@@ -35,14 +35,14 @@ func (s *scene) done(ctx context.Context, t *testing.T, pages map[string]string)
 	m, err := s.blue.Wait(ctx, sceneNamespace, "away", func(m *v1alpha1.Move) bool { return m.Status.FinishedAt != nil })
 	must(t, err)
 	if m.Status.Phase != mover.PhaseRolledBack || m.Spec.Abort {
-		t.Errorf("the move is %s: %s", m.Status.Phase, m.Status.Message)
+		t.Errorf("phase of the move = %s: %s; want RolledBack without an abort in the spec", m.Status.Phase, m.Status.Message)
 	}
 	must(t, s.blue.Side.WaitAvailable(ctx, sceneNamespace, "moves"))
 	b.until(`document.querySelector("main").innerText.includes("` + string(mover.PhaseRolledBack) + `")`)
 	b.quiet()
 }
 
-// policyPaused takes a pause request out that no form could send back as it is, and leaves the one that was added.
+// policyPaused removes a pause request that a form could not submit unchanged, and keeps the one that was added.
 func (s *scene) policyPaused(ctx context.Context, t *testing.T, b *browser, owner string) {
 	t.Helper()
 	const odd = "two\nlines\u202e"
@@ -54,14 +54,14 @@ func (s *scene) policyPaused(ctx context.Context, t *testing.T, b *browser, owne
 	must(t, s.client.Patch(ctx, p, client.MergeFrom(before)))
 
 	b.act(owner, "Pause policy", "begins nothing until", "the network is serviced")
-	b.act(owner, "Resume policy", "1 more keep it", "") // the first is chosen
+	b.act(owner, "Resume policy", "1 more keep it", "") // the first one is selected
 	must(t, s.client.Get(ctx, key, p))
 	if !slices.Equal(p.Spec.PauseRequests, []string{"the network is serviced"}) {
-		t.Errorf("the pause requests are %q", p.Spec.PauseRequests)
+		t.Errorf("pause requests = %q, want only the one that was added", p.Spec.PauseRequests)
 	}
 }
 
-// act does what a page offers, and returns who the answer says did it.
+// act carries out an action of a page, and returns the user in the answer.
 func (b *browser) act(page, word, answer, reason string) (by string) {
 	b.t.Helper()
 	b.visit(page)
@@ -79,7 +79,7 @@ func (b *browser) act(page, word, answer, reason string) (by string) {
 	return by
 }
 
-// recorded waits until the log has a reason and who is said to have given it, in one fact, and returns to the page that is spoken of.
+// recorded waits until the log has a reason and its user in one event, and returns to the page.
 func (b *browser) recorded(reason, by string) {
 	b.t.Helper()
 	back := eval[string](b, `document.querySelector("main a").getAttribute("href")`)
@@ -88,10 +88,11 @@ func (b *browser) recorded(reason, by string) {
 	b.visit(back)
 }
 
-// createdAgain: what was confirmed of an object is not done with another one of its name.
+// createdAgain checks that an action that was confirmed for an object is not carried out for another one with the same
+// name.
 func (s *scene) createdAgain(ctx context.Context, t *testing.T) {
 	policy := func() *v1alpha1.RepairPolicy {
-		return &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "spare"}} // there are no machines
+		return &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "spare"}} // without machines
 	}
 	must(t, s.client.Create(ctx, policy()))
 	b := open(t, s.serve(s.blue.Side.KubeconfigPath()))
@@ -104,6 +105,6 @@ func (s *scene) createdAgain(ctx context.Context, t *testing.T) {
 	p := policy()
 	must(t, s.client.Get(ctx, client.ObjectKeyFromObject(p), p))
 	if p.Generation != 1 || len(p.Spec.PauseRequests) > 0 {
-		t.Errorf("the other one was changed: %q", p.Spec.PauseRequests)
+		t.Errorf("the other policy was changed: %q", p.Spec.PauseRequests)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// TestPageFollowsThoughItsFirstConnectionFailed: a page whose first connection for what changes failed takes it up again by itself.
+// TestPageFollowsThoughItsFirstConnectionFailed checks that a page whose first connection for updates failed reconnects
+// by itself.
 func TestPageFollowsThoughItsFirstConnectionFailed(t *testing.T) {
 	p := newPlace(t)
 	p.example("01-order")
@@ -25,7 +26,8 @@ func TestPageFollowsThoughItsFirstConnectionFailed(t *testing.T) {
 	b.until(`document.querySelector("#waiting ~ .cards")?.innerText.includes("default/approval")`)
 }
 
-// TestPageFollowsThoughAScriptCameLate: the extension for streams is there before htmx looks what the page asks for, whichever comes first.
+// TestPageFollowsThoughAScriptCameLate checks that the extension for streams is registered before htmx processes the
+// page, in whatever order the scripts are loaded.
 func TestPageFollowsThoughAScriptCameLate(t *testing.T) {
 	p := newPlace(t)
 	p.example("01-order")
@@ -37,7 +39,7 @@ func TestPageFollowsThoughAScriptCameLate(t *testing.T) {
 	b.quiet()
 }
 
-// delay holds requests up whose addresses match a pattern.
+// delay delays requests whose URLs match a pattern.
 func (b *browser) delay(pattern string, by time.Duration) {
 	b.t.Helper()
 	continued := func(event any) {
@@ -46,7 +48,7 @@ func (b *browser) delay(pattern string, by time.Duration) {
 			return
 		}
 		time.AfterFunc(by, func() {
-			_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: paused.RequestID}) // the tab may be gone
+			_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: paused.RequestID}) // the tab may be closed
 		})
 	}
 	if err := chromedp.Listen(b.ctx, continued); err != nil {
@@ -57,7 +59,7 @@ func (b *browser) delay(pattern string, by time.Duration) {
 	}
 }
 
-// block has requests fail whose addresses match a pattern.
+// block blocks requests whose URLs match a pattern.
 func (b *browser) block(patterns ...string) {
 	b.t.Helper()
 	var params network.SetBlockedURLsParams
@@ -69,7 +71,8 @@ func (b *browser) block(patterns ...string) {
 	}
 }
 
-// TestAnOpenPageCountsOn: the title of the tab, and the slider and the links to other moments, are those of the present as what is between them.
+// TestAnOpenPageCountsOn checks that the title of the tab, the slider and the links to other moments are updated
+// together with the rest of the page.
 func TestAnOpenPageCountsOn(t *testing.T) {
 	p := newPlace(t)
 	p.example("01-order")
@@ -89,7 +92,8 @@ func TestAnOpenPageCountsOn(t *testing.T) {
 	b.quiet()
 }
 
-// TestDurationsCountOn: what an open page says of the time until now stays true while nothing is recorded, in the words of all other places.
+// TestDurationsCountOn checks that an open page updates its durations even if nothing is recorded, with the same
+// wording as everywhere else.
 func TestDurationsCountOn(t *testing.T) {
 	p := newPlace(t)
 	p.example("09-approval")
@@ -112,11 +116,11 @@ func TestDurationsCountOn(t *testing.T) {
 	for i, got := range eval[[]string](b, `[...document.querySelectorAll(".probe")].map(e => e.textContent)`) {
 		said := func(late int) string { return duration.HumanDuration(time.Duration(ages[i]+late) * time.Second) }
 		near := false
-		for late := -60; late <= 60; late++ { // the browser is asked a moment later, and the clock of the page is that of the server
+		for late := -60; late <= 60; late++ { // the browser answers a moment later, and the page uses the server's clock
 			near = near || got == said(late)
 		}
 		if !near {
-			t.Errorf("%d seconds are %q, and %q in all other places", ages[i], got, said(0))
+			t.Errorf("the page shows %d seconds as %q, other places as %q", ages[i], got, said(0))
 		}
 	}
 	b.quiet()

@@ -12,7 +12,7 @@ import (
 	"scute.dev/test/assets"
 )
 
-// built are the paths of what the tests use.
+// built are the paths of the programs and files that the tests use.
 var built struct{ scutectl, examples, axe string } //nolint:gochecknoglobals // TestMain builds once for all tests
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func run(m *testing.M) (int, error) {
 type place struct {
 	t   *testing.T
 	dir string
-	// spoil changes the words of saved histories; nil changes none.
+	// spoil changes the texts of saved histories. It may be nil.
 	spoil func(string) string
 }
 
@@ -58,7 +58,8 @@ func newPlace(t *testing.T) *place {
 	return &place{t: t, dir: t.TempDir()}
 }
 
-// scutectl runs a command to its end, and returns what it says. The exit status is that of what the run came to, and not looked at.
+// scutectl runs a command and returns its output. It ignores the exit status unless it reports wrong usage, because the
+// status depends on the run.
 func (p *place) scutectl(args ...string) string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), built.scutectl, args...)
@@ -70,7 +71,7 @@ func (p *place) scutectl(args ...string) string {
 	return string(out)
 }
 
-// example runs one of docs/examples.
+// example runs examples of docs/examples.
 func (p *place) example(names ...string) {
 	p.t.Helper()
 	for _, name := range names {
@@ -78,7 +79,7 @@ func (p *place) example(names ...string) {
 	}
 }
 
-// serve starts scutectl ui, and gives the address that it prints.
+// serve starts scutectl ui and returns the address that it prints.
 func (p *place) serve(args ...string) string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), built.scutectl, append([]string{"ui", "--local"}, args...)...)

@@ -13,13 +13,13 @@ import (
 	"scute.dev/test/histories"
 )
 
-// TestPagesHaveNoErrorAndNoBarrier opens each page, of the present and of the past, light and dark.
+// TestPagesHaveNoErrorAndNoBarrier opens each page, of the present and of the past, in light and dark colors.
 func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
 	p := newPlace(t)
 	p.example("03-retry", "04-rollback", "05-ignore-children", "06-pause", "07-alternative", "08-hooks", "09-approval")
 	b := open(t, p.serve())
 	if got := eval[string](b, `location.search`); got != "" {
-		t.Errorf("the token is still in the address: %q", got)
+		t.Errorf("the address still has the token: %q", got)
 	}
 	for _, page := range []string{
 		"/", "/?at=20", "/fleet", "/facts", "/facts?kind=run&text=pause", "/run?id=default/alternative/1&task=slow", "/run?id=default/pause/1&task=check",
@@ -30,18 +30,18 @@ func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
 			b.visit(page)
 			b.accessible(page + " " + scheme)
 		}
-		if page == "/run?id=default/none/1" { // a page that is not there is an error of the browser too
+		if page == "/run?id=default/none/1" { // the browser also reports a page that does not exist as an error
 			b.forget()
 		}
 		b.quiet()
 	}
 }
 
-// TestPagesOfSavedHistories opens the pages about clusters on what real ones came to.
+// TestPagesOfSavedHistories opens the pages about clusters with saved histories of real ones.
 func TestPagesOfSavedHistories(t *testing.T) {
 	p := newPlace(t)
 	p.saved("saved",
-		"pause/request/timed-out", // at the commits that pages below name
+		"pause/request/timed-out", // at the commits in the addresses below
 		"remediator/quorum-lost", "remediator/mass-failure",
 		"mover/target-wiped", "mover/killed-before-every-write",
 		"remediator/two-of-five",
@@ -63,7 +63,7 @@ func TestPagesOfSavedHistories(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheDemo: each page has something to show.
+// TestPagesOfTheDemo checks that the demo has content for each page.
 func TestPagesOfTheDemo(t *testing.T) {
 	p := newPlace(t)
 	must(t, histories.Demo(t.Context(), p.dir, built.scutectl))
@@ -78,7 +78,8 @@ func TestPagesOfTheDemo(t *testing.T) {
 	b.quiet()
 }
 
-// TestPagesWithoutScripts: where no script runs, all of it can be read, and links and forms lead to every page and moment.
+// TestPagesWithoutScripts checks that without scripts everything can be read, and that links and forms lead to every
+// page and moment.
 func TestPagesWithoutScripts(t *testing.T) {
 	p := newPlace(t)
 	p.example("06-pause")
@@ -101,7 +102,7 @@ func TestPagesWithoutScripts(t *testing.T) {
 	b.quiet()
 }
 
-// TestPagesFollowTheLog: a run that begins, waits and is decided while the page is open shows without loading again.
+// TestPagesFollowTheLog checks that an open page shows a run that begins, waits and is decided, without a reload.
 func TestPagesFollowTheLog(t *testing.T) {
 	p := newPlace(t)
 	p.example("01-order")
@@ -114,12 +115,13 @@ func TestPagesFollowTheLog(t *testing.T) {
 	p.scutectl("resume", "run", "approval", "--local")
 	b.until(`document.querySelector("#ended ~ .rows")?.innerText.includes("default/approval")`)
 	if eval[int](b, `window.loaded`) != 1 {
-		t.Error("the page was loaded again")
+		t.Error("the page was reloaded")
 	}
 	b.quiet()
 }
 
-// TestThePastStandsStill: a page of the past says so, leads back, and does not follow the log.
+// TestThePastStandsStill checks that a page of the past is marked as such, has a link to the present, and does not
+// follow the log.
 func TestThePastStandsStill(t *testing.T) {
 	p := newPlace(t)
 	p.example("06-pause")
@@ -129,20 +131,20 @@ func TestThePastStandsStill(t *testing.T) {
 	if eval[bool](b, `document.querySelector("[hx-sse\\:connect]") !== null`) {
 		t.Error("a page of the past follows the log")
 	}
-	const shown = `document.querySelector("main").innerText.replace(/^(The past: as it was after commit \d+) of \d+,/, "$1,")` // the log has grown, or not yet
+	const shown = `document.querySelector("main").innerText.replace(/^(The past: as it was after commit \d+) of \d+,/, "$1,")` // the log may grow
 	before := eval[string](b, shown)
 	p.scutectl("decide", "run", "pause", "--local", "--task", "check", "--action", "ignore", "--reason", "as announced")
 	b.do(chromedp.Reload(), chromedp.WaitReady(chromedp.CSS("body.past main")))
 	if after := eval[string](b, shown); after != before {
-		t.Errorf("the past has changed:\n%s\n\n%s", before, after)
+		t.Errorf("the page of the past has changed:\n%s\n\n%s", before, after)
 	}
 	b.click("a.present", "#live")
 	b.until(`document.querySelector("main").innerText.includes("as announced")`)
 	b.quiet()
 }
 
-// TestMarkupInALogStaysText: what a user writes into a workflow, what its commands print, a reason, and what the events about clusters have as words
-// runs nowhere.
+// TestMarkupInALogStaysText checks that the pages do not interpret markup in a user's workflow, in the output of its
+// commands, in a reason, or in the texts of events about clusters.
 func TestMarkupInALogStaysText(t *testing.T) {
 	const markup = `"'></script><hostile-element onclick=alert(1)><img src=x onerror="window.hostile=1"><script>window.hostile=1</script>`
 	p := newPlace(t)
@@ -164,16 +166,16 @@ func TestMarkupInALogStaysText(t *testing.T) {
 	harmless(t, open(t, p.serve("--log", "saved")), "/facts", "/fleet?at=4", "/owner?id=fleet/two-of-five/1", "/move?id=fleet/target-wiped/1", "/pause?id=fleet/timed-out/1&at=23")
 }
 
-// harmless fails the test if something of a hostile log is on none of the pages, or is more than text.
+// harmless checks that the pages show a hostile log's markup, and only as text.
 func harmless(t *testing.T, b *browser, pages ...string) {
 	t.Helper()
 	for _, page := range pages {
 		b.visit(page)
 		if !eval[bool](b, `document.body.innerText.includes("<hostile-element")`) {
-			t.Errorf("%s shows nothing that is hostile: %s", page, eval[string](b, `document.body.innerText`))
+			t.Errorf("%s does not show the hostile text: %s", page, eval[string](b, `document.body.innerText`))
 		}
 		if eval[bool](b, `document.querySelector("hostile-element, [onclick], main img, main script") !== null || window.hostile === 1`) {
-			t.Errorf("%s: the markup of a log is markup of the page", page)
+			t.Errorf("%s interprets the markup of a log", page)
 		}
 		b.quiet()
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pictureSize bounds a picture of the documentation.
+// pictureSize is the maximum size of a picture in the documentation.
 const pictureSize = 192 << 10
 
-// TestPictures takes the pictures of the documentation, light and dark: `go test ./ui -run TestPictures -args pictures DIR` keeps them.
+// TestPictures takes the pictures of the documentation, in light and dark colors. `go test ./ui -run TestPictures -args
+// pictures DIR` keeps them.
 func TestPictures(t *testing.T) {
 	dir := t.TempDir()
 	if flag.NArg() == 2 && flag.Arg(0) == "pictures" {
@@ -39,7 +40,7 @@ func TestPictures(t *testing.T) {
 	})
 }
 
-// pictures takes one of each page, by the name of its file, in both color schemes.
+// pictures takes a picture of each page in both color schemes. The keys are the names of the files.
 func pictures(t *testing.T, b *browser, dir string, pages map[string]string) {
 	t.Helper()
 	for name, page := range pages {
@@ -51,7 +52,7 @@ func pictures(t *testing.T, b *browser, dir string, pages map[string]string) {
 				t.Fatal(err)
 			}
 			if len(png) > pictureSize {
-				t.Errorf("%s has %d bytes, more than %d", name, len(png), pictureSize)
+				t.Errorf("%s has %d bytes, want at most %d", name, len(png), pictureSize)
 			}
 			if err := os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), png, 0o600); err != nil {
 				t.Fatal(err)

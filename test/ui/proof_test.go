@@ -10,13 +10,14 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// TestProofOfAFact: from a fact to its event, to the proof of it, which `audit check` takes with the public key alone.
+// TestProofOfAFact follows the links from a fact to its event and to the event's proof, which `audit check` verifies
+// with only the public key.
 func TestProofOfAFact(t *testing.T) {
 	p := newPlace(t)
 	p.example("06-pause")
 	p.seal(filepath.Join(p.dir, ".scute"))
 	b := open(t, p.serve("--key", "scute.pub", "--checkpoint", "checkpoint"))
-	b.visit("/run?id=default/pause/1&at=2") // there are more, but how many is not certain: what ends at one time is one commit
+	b.visit("/run?id=default/pause/1&at=2") // there are more commits, but their number varies, because tasks that end at the same time share one
 	b.click("table.facts tbody tr:last-child a.event", "pre[aria-label='Data of the event']")
 	says(t, eval[string](b, `document.querySelector("main").innerText`), "event 1/0", "dev.scute.run.", "Leaf hash")
 	b.click("#seal ~ p a.act", "pre[aria-label='Proof']")
@@ -27,16 +28,16 @@ func TestProofOfAFact(t *testing.T) {
 	shown := eval[string](b, `document.querySelector("pre[aria-label='Proof']").textContent`)
 	file := eval[string](b, `fetch(document.querySelector("a[download]").href).then(r => r.text())`)
 	if shown != file {
-		t.Errorf("the page has\n%s\nthe file\n%s", shown, file)
+		t.Errorf("page =\n%s\nfile =\n%s\nwant the same", shown, file)
 	}
 	must(t, os.WriteFile(filepath.Join(p.dir, "proof"), []byte(shown), 0o600))
 	if said := p.scutectl("audit", "check", "proof", "--key", "scute.pub"); !strings.Contains(said, "Proven        commit 1 of log ") {
-		t.Errorf("%s", said)
+		t.Errorf("audit check: %s", said)
 	}
 	b.quiet()
 }
 
-// seal seals a log, and keeps the key and the checkpoint in the place.
+// seal seals a log, and writes the key and the checkpoint to the folder.
 func (p *place) seal(dir string) {
 	p.t.Helper()
 	log, err := embedded.Open(p.t.Context(), embedded.Options{Dir: dir})

@@ -9,7 +9,7 @@ import (
 	"scute.dev/test/histories"
 )
 
-// saved writes histories to a log, with their words spoiled where the place says how.
+// saved writes saved histories to a log, and changes their texts if p.spoil is set.
 func (p *place) saved(dir string, list ...string) {
 	p.t.Helper()
 	change := p.spoilt

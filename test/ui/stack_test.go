@@ -62,7 +62,7 @@ func newScene(ctx context.Context, t *testing.T) *scene {
 	return s
 }
 
-// daemon starts the daemon, whose log can be reached.
+// daemon starts the daemon and makes its log reachable.
 func (s *scene) daemon(ctx context.Context) {
 	s.t.Helper()
 	dir, err := s.blue.NewLogDir()
@@ -81,7 +81,7 @@ func (s *scene) daemon(ctx context.Context) {
 	must(s.t, d.WaitReady(ctx))
 }
 
-// hold breaks a node of a cluster whose policy looks at unhealthy machines for an hour first.
+// hold breaks a node of a cluster whose policy holds unhealthy machines for an hour.
 func (s *scene) hold(ctx context.Context, bed *testbed.Bed) {
 	s.t.Helper()
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: sceneNamespace, Name: "careful"}}
@@ -99,7 +99,7 @@ func (s *scene) hold(ctx context.Context, bed *testbed.Bed) {
 	s.remediation(ctx, "is held", func(r *v1alpha1.SurgeRemediation) bool { return r.Status.Phase == v1alpha1.RemediationHeld })
 }
 
-// move begins a move that waits for a controller which never says that it is at rest.
+// move starts a move that waits for a controller that never acknowledges the pause.
 func (s *scene) move(ctx context.Context) {
 	s.t.Helper()
 	clusters := &infrav1.DevClusterList{}
@@ -116,7 +116,7 @@ func (s *scene) move(ctx context.Context) {
 	must(s.t, err)
 }
 
-// run begins a run that waits for what does not come.
+// run starts a run that waits for an approval.
 func (s *scene) run(ctx context.Context) {
 	s.t.Helper()
 	w, err := scuted.NewWorkflowRun(sceneNamespace, "nightly", "default", `
@@ -160,7 +160,7 @@ func (s *scene) serve(kubeconfig string, args ...string) string {
 	return serve(s.t, exec.CommandContext(s.t.Context(), s.program, append([]string{"ui", "--nats", s.nats, "--kubeconfig", kubeconfig}, args...)...))
 }
 
-// viewer is a kubeconfig of somebody who may look and no more.
+// viewer returns a kubeconfig of a user who may only read.
 func (s *scene) viewer(ctx context.Context) string {
 	s.t.Helper()
 	for _, o := range []client.Object{

@@ -8,14 +8,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Widths in pixels: of a telephone, and of what a sheet of A4 has between its margins.
+// The widths in pixels of a telephone, and of an A4 sheet between its margins.
 const (
 	telephone = 390
 	sheet     = 718
 )
 
-// TestPagesFitATelephoneAndASheet: on a narrow screen nothing but tables and pictures is wider than the page, and their rows are not columns of
-// letters. On paper all of a table is there.
+// TestPagesFitATelephoneAndASheet checks that on a narrow screen only tables and pictures are wider than the page, and
+// that the text columns of tables are not squeezed. On paper, tables are complete.
 func TestPagesFitATelephoneAndASheet(t *testing.T) {
 	p := newPlace(t)
 	p.example("05-ignore-children", "07-alternative")
@@ -36,12 +36,12 @@ func TestPagesFitATelephoneAndASheet(t *testing.T) {
 		}
 		const columns = `[...document.querySelectorAll("td.say, td.about")].filter(c => c.innerText && c.scrollWidth < 140).map(c => c.innerText)`
 		for _, column := range eval[[]string](b, columns) {
-			t.Errorf("%s has a column of letters: %q", page, column)
+			t.Errorf("%s has a squeezed column: %q", page, column)
 		}
 		b.shownOn("print", sheet)
 		b.visit(page)
 		for _, cut := range eval[[]string](b, `[...document.querySelectorAll(".scroll, pre")].filter(e => e.getBoundingClientRect().left + e.scrollWidth > `+fmt.Sprint(sheet)+` || e.scrollHeight > e.clientHeight + 2).map(e => e.ariaLabel)`) {
-			t.Errorf("%s: %s is cut on paper", page, cut)
+			t.Errorf("%s: %s is cut off on paper", page, cut)
 		}
 		if eval[bool](b, `document.querySelector(".travel").checkVisibility()`) {
 			t.Errorf("%s has a slider on paper", page)
@@ -49,7 +49,7 @@ func TestPagesFitATelephoneAndASheet(t *testing.T) {
 	}
 }
 
-// shownOn chooses a medium and its width.
+// shownOn sets a medium and its width.
 func (b *browser) shownOn(medium string, width int64) {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium}); err != nil {

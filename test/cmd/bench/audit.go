@@ -13,19 +13,19 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// accounts is how the names begin under which API servers know the daemon: on the side where it runs, and on the target of a move.
+// accounts is the prefix of the daemon's user names, on the side where it runs and on the target of a move.
 const accounts = "system:serviceaccount:" + scuted.Namespace + ":scute"
 
-// requests are the daemon's, counted.
+// requests counts the daemon's requests.
 type requests struct {
-	watches int // begun, or begun again after the API server ended them
+	watches int // started, including restarts after the API server ended them
 	leases  int // of the leader's Lease
 	other   int
 	by      map[string]int // other, by verb and resource
-	verbs   map[string]int // other, by verb; dry runs apart
+	verbs   map[string]int // other, by verb; dry runs are separate
 }
 
-// auditSize is where a count begins.
+// auditSize returns the size of an audit log, where a count begins.
 func auditSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func auditSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// requestsSince counts what the audit log has of the daemon from a place on.
+// requestsSince counts the daemon's requests in the audit log from an offset on.
 func requestsSince(path string, from int64) (*requests, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *requests) count(stage, verb, resource, uri string) {
 	}
 }
 
-// perObject says how many requests of each verb there were for each of some objects.
+// perObject returns how many requests of each verb were made per object.
 func (r *requests) perObject(objects int) string {
 	var parts []string
 	for _, verb := range slices.Sorted(maps.Keys(r.verbs)) {

@@ -17,8 +17,7 @@ import (
 // patience bounds a wait for something that takes seconds, or a minute on a busy machine.
 const patience = 5 * time.Minute
 
-// ground is what is measured on: a management cluster with the chart installed and the real daemon, of which nothing is
-// asked yet.
+// ground is the measured system: a management cluster with the chart installed and the real daemon, which is idle.
 type ground struct {
 	bed    *testbed.Bed
 	side   *testbed.Side
@@ -27,7 +26,7 @@ type ground struct {
 	logDir string // of the daemon's event log
 }
 
-// onGround runs something on a new bed, and ends the bed.
+// onGround calls do with a new bed, and stops the bed.
 func (b *bench) onGround(ctx context.Context, opts testbed.Options, do func(context.Context, *ground) error) (err error) {
 	opts.Sides, opts.Log = []string{"blue"}, b.progress
 	bed, err := testbed.Start(ctx, opts)
@@ -87,17 +86,17 @@ func (g *ground) close() error {
 	return errors.Join(append(errs, g.bed.Stop())...)
 }
 
-// until waits until nothing is missing.
+// until polls until nothing is missing.
 func until(ctx context.Context, what string, missing func(context.Context) (string, error)) error {
 	return within(ctx, patience, what, missing)
 }
 
-// within is until with its own bound.
+// within polls like until, with another time limit.
 func within(ctx context.Context, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
 	return looking(ctx, 200*time.Millisecond, bound, what, missing)
 }
 
-// looking is within for looks that are so far apart.
+// looking polls like within, with another interval.
 func looking(ctx context.Context, every, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
@@ -107,7 +106,7 @@ func looking(ctx context.Context, every, bound time.Duration, what string, missi
 	for {
 		now, err := missing(ctx)
 		switch {
-		case ctx.Err() != nil: // the reason of the last look tells more
+		case ctx.Err() != nil: // the reason of the last poll is more useful
 		case err != nil:
 			return fmt.Errorf("waiting until %s: %w", what, err)
 		case now == "":

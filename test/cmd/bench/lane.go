@@ -21,23 +21,23 @@ import (
 
 const replicas = 3
 
-// lane is a cluster of three whose machines are replaced again and again, always in the same way.
+// lane is a cluster of three whose machines are replaced repeatedly, always with the same method.
 type lane struct {
 	*ground
 	name   string // of the cluster and of its namespace
 	method v1alpha1.RepairMethod
-	hand   bool // nobody but us: no policy selects it
+	hand   bool // without scute: no policy selects it
 }
 
-// surge is how long a replacement took since it was asked for.
+// surge is the duration of a replacement since its request.
 type surge struct {
-	mark     time.Duration // until scute's mark; zero by hand
-	newcomer time.Duration // until the owner has made a machine more
-	end      time.Duration // until the victim is gone
-	cpu      time.Duration // that scuted has used until then
+	mark     time.Duration // until scute's annotation; zero by hand
+	newcomer time.Duration // until the owner has created the new machine
+	end      time.Duration // until the victim no longer exists
+	cpu      time.Duration // used by scuted until then
 }
 
-// make the cluster, and have scute look after it unless it is the hand's.
+// make creates the cluster, and a policy for it unless it is replaced by hand.
 func (l *lane) make(ctx context.Context) error {
 	_, err := l.side.CreateCluster(ctx, testbed.Cluster{Namespace: l.name, Name: l.name, ControlPlanes: replicas, CertificateExpiryDays: 30})
 	if err != nil || l.hand {
@@ -47,7 +47,7 @@ func (l *lane) make(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.name, Name: "bench"},
 		Spec: v1alpha1.RepairPolicySpec{
 			Methods:     []v1alpha1.RepairMethod{l.method},
-			MaxAttempts: 20, // a victim was mostly made for an earlier one, a short time ago: they are no chain of machines that fail in turn
+			MaxAttempts: 20, // a victim may be a recent replacement, but that is no chain of machines that fail in turn
 			Limits: v1alpha1.RepairPolicyLimits{
 				PerWindow: 1000, Cooldown: &v1alpha1.Duration{Duration: time.Second}, MassFailure: v1alpha1.PolicyMassFailure{Cooldown: &v1alpha1.Duration{Duration: time.Second}},
 			},
@@ -56,8 +56,8 @@ func (l *lane) make(ctx context.Context) error {
 	return l.admin.Create(ctx, p)
 }
 
-// run replaces the machine in the middle by age. What it measures are the times at which the watch brings the news, to
-// both alike.
+// run replaces the machine that is in the middle by age. It measures when the watch delivers each change, for both in
+// the same way.
 func (l *lane) run(ctx context.Context) (s surge, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -114,8 +114,8 @@ func (l *lane) run(ctx context.Context) (s surge, err error) {
 	return s, fmt.Errorf("%s: no end was seen, only %+v: %w", l.name, s, errors.Join(ctx.Err(), errors.New("the watch is over")))
 }
 
-// ask for the replacement: of scute by Cluster API's own annotation, which is unhealthy at once, so that nothing but the time
-// that scute takes is measured; by hand of the owner, with the same writes that scute makes.
+// ask requests the replacement. For scute it sets Cluster API's own annotation, which makes the machine unhealthy at
+// once, so that only scute's own time is measured. By hand it makes the same writes to the owner as scute.
 func (l *lane) ask(ctx context.Context, victim *clusterv1.Machine) error {
 	if !l.hand {
 		return l.annotate(ctx, victim, clusterv1.RemediateMachineAnnotation, "")
@@ -129,7 +129,7 @@ func (l *lane) ask(ctx context.Context, victim *clusterv1.Machine) error {
 	return l.scale(ctx, replicas+2)
 }
 
-// back: a new machine exists, and no other one shall be made.
+// back restores the replicas after the new machine exists, so that no other one is created.
 func (l *lane) back(ctx context.Context) error {
 	if !l.hand || l.method == v1alpha1.MethodRolloutSurge {
 		return nil
@@ -153,7 +153,7 @@ func (l *lane) annotate(ctx context.Context, m *clusterv1.Machine, key, value st
 	return nil
 }
 
-// rest waits until all is well and nothing is left of a replacement.
+// rest waits until the cluster is healthy and nothing remains of a replacement.
 func (l *lane) rest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -183,7 +183,7 @@ func (l *lane) rest(ctx context.Context) error {
 	})
 }
 
-// machines of the lane, the oldest first.
+// machines returns the machines of the lane, the oldest first.
 func (l *lane) machines(ctx context.Context) ([]clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
 	if err := l.admin.List(ctx, list, client.InNamespace(l.name)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// longest bounds a group; one takes some twenty minutes at most as it is, once everything is built.
+// longest bounds a group. A group takes some twenty minutes when everything is built.
 const longest = 150 * time.Minute
 
 // The groups.
@@ -25,26 +25,26 @@ const (
 	groupRemediation = "remediation"
 )
 
-// bench is where figures go, and how large the measurement is.
+// bench has the outputs and the size of the measurement.
 type bench struct {
 	out, progress io.Writer
 	start         time.Time
 	programs      scuted.Programs
-	group         string // that is measured
+	group         string // the measured group
 
-	rounds   int           // of each way to surge
-	clusters int           // watched
-	steady   time.Duration // how long memory stays the same before it counts
+	rounds   int           // of each method of a surge
+	clusters int           // that are watched
+	steady   time.Duration // how long memory must stay the same
 	only     string        // "surge", "watch", "outage", or "" for all
-	// unlimited takes Cluster API's own limit off, of one reconcile of an object in a second: the owner's waits are shorter
-	// than anywhere, and what scute adds weighs most.
+	// unlimited removes Cluster API's own limit of one reconcile per object and second. The owner's waits are then
+	// shorter than in any installation, and scute's share is largest.
 	unlimited bool
 
-	moveClusters string // how many are moved, one measurement for each number
+	moveClusters string // numbers of moved clusters, one measurement for each
 	moveRounds   int    // of each mover
-	moveNear     bool   // leaves out the longer round trip
-	moveFar      bool   // leaves out all but the longer round trip, and clusterctl
-	moveAlone    bool   // leaves out what scute is compared with
+	moveNear     bool   // without the longer round trip
+	moveFar      bool   // only with the longer round trip, and without clusterctl
+	moveAlone    bool   // without comparisons
 }
 
 // figure prints one result.
@@ -56,7 +56,7 @@ func (b *bench) figure(name string, value float64, unit string) {
 	fmt.Fprintf(b.out, "bench %s.%s "+format+" %s\n", b.group, name, value, unit)
 }
 
-// say tells the user what it does, and how busy the machine is.
+// say prints progress, and how busy the machine is.
 func (b *bench) say(format string, args ...any) {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -80,7 +80,7 @@ func main() {
 	flag.BoolVar(&b.moveAlone, "move-alone", false, "moves each number of clusters once with scute, and compares it with nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the cleaning up
+	context.AfterFunc(ctx, stop) // a second Ctrl-C stops the cleanup
 	err := b.run(ctx)
 	stop()
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *bench) measureRemediation(ctx context.Context) error {
 	return b.measureOutage(ctx)
 }
 
-// median of some measurements.
+// median returns the median of some measurements.
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2

@@ -30,17 +30,17 @@ import (
 const (
 	// moved is the namespace of the generated clusters, on both sides.
 	moved = "fleet"
-	// roundTrip is what a request takes longer in the part of the group that measures a distant API server.
+	// roundTrip is how much longer a request takes in the part of the group that measures a distant API server.
 	roundTrip = 20 * time.Millisecond
 	// longestMove bounds one move.
 	longestMove = 2 * time.Hour
 )
 
-// movers are what one round compares, each in seconds.
+// movers has the results of each mover, in seconds.
 type movers struct{ scute, clusterctl, floor, acknowledged []float64 }
 
-// measureMoves moves generated clusters between two API servers without controllers of Cluster API, in turn with scute, with
-// the library of clusterctl and with the floor program.
+// measureMoves moves generated clusters between two API servers without controllers of Cluster API, alternately with
+// scute, with clusterctl's library and with the floor program.
 func (b *bench) measureMoves(ctx context.Context) error {
 	sizes, err := parseSizes(b.moveClusters)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *bench) measureMoves(ctx context.Context) error {
 	return nil
 }
 
-// alone moves the clusters once, with scute.
+// alone moves the clusters once, with scute only.
 func (s *sides) alone(ctx context.Context) (seconds float64, err error) {
 	var took movers
 	requests, err := s.scute(ctx, &took)
@@ -124,7 +124,7 @@ func (s *sides) alone(ctx context.Context) (seconds float64, err error) {
 	return seconds, nil
 }
 
-// sizeOf is what the files below a folder take, in MiB.
+// sizeOf returns the size of the files below a folder, in MiB.
 func sizeOf(dir string) (mib float64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -139,8 +139,8 @@ func sizeOf(dir string) (mib float64, err error) {
 	return mib, err
 }
 
-// measureGuarded counts the requests where policies have the rules that the webhooks of Cluster API have: whatever these may refuse
-// is tried before a move.
+// measureGuarded counts the requests with policies that have the rules of Cluster API's webhooks. Everything that they
+// may refuse is tried before a move.
 func (b *bench) measureGuarded(ctx context.Context, s *sides) error {
 	b.say("the same with policies that have the rules of Cluster API's webhooks")
 	of := func(resource string, operations ...admissionv1.OperationType) admissionv1.NamedRuleWithOperations {
@@ -186,7 +186,7 @@ func (b *bench) measureDistant(ctx context.Context, s *sides) error {
 	if err := s.away(ctx); err != nil {
 		return err
 	}
-	rounds := 1 // of clusterctl each takes minutes
+	rounds := 1 // a round of clusterctl takes minutes
 	if b.moveFar {
 		rounds = b.moveRounds
 	}
@@ -224,12 +224,12 @@ func parseSizes(list string) ([]int, error) {
 type end struct {
 	*scuted.Installation
 	client      dynamic.Interface // the administrator's
-	far         dynamic.Interface // the same, over the longer round trip where there is one
-	kubeconfig  string            // the path of the administrator's, for clusterctl
+	far         dynamic.Interface // the same, with the longer round trip if there is one
+	kubeconfig  string            // the path of the administrator's kubeconfig, for clusterctl
 	controllers *controllers
 }
 
-// sides are the two management clusters. The clusters are on blue between two rounds.
+// sides are the two management clusters. Between two rounds the clusters are on blue.
 type sides struct {
 	bench       *bench
 	bed         *testbed.Bed
@@ -241,7 +241,7 @@ type sides struct {
 	delays      []*delayed
 }
 
-// onSides runs something on two new API servers, with scute installed on both and running on blue, where the clusters are.
+// onSides calls do with two new API servers. scute is installed on both and runs on blue, where the clusters are.
 func (b *bench) onSides(ctx context.Context, clusters int, do func(context.Context, *sides) error) (err error) {
 	bed, err := testbed.Start(ctx, testbed.Options{Bare: true, Audit: true, Log: b.progress})
 	if err != nil {
@@ -289,11 +289,12 @@ func (b *bench) newEnd(ctx context.Context, side *testbed.Side) (*end, error) {
 	return e, err
 }
 
-// start starts the daemon, and tells it where the target is.
+// start starts the daemon, and creates the Secret with the target's kubeconfig.
 func (s *sides) start(ctx context.Context) (err error) {
 	o := scuted.DaemonOptions{LogDir: s.logDir}
 	if s.bench.moveAlone {
-		// What scuted reads of the limit of its container, 512 MiB in the chart: its memory is measured as it is there.
+		// scuted reads the limit of its container, 512 MiB in the chart. Its memory is measured with the resulting
+		// value.
 		o.Env = []string{"GOMEMLIMIT=460MiB"}
 	}
 	if s.daemon, err = s.blue.Start(o); err != nil {
@@ -320,7 +321,7 @@ func (s *sides) close() error {
 	return errors.Join(append(errs, s.bed.Stop())...)
 }
 
-// away has everything but the controllers reach both API servers with a longer round trip.
+// away adds a longer round trip to both API servers, for everything except the controllers.
 func (s *sides) away(ctx context.Context) error {
 	if err := s.daemon.Stop(ctx); err != nil {
 		return err
@@ -357,8 +358,9 @@ func (s *sides) away(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// rounds moves the clusters there with scute and back with clusterctl, then there and back with the floor program, with pauses and
-// without. Where only the longer round trip is measured clusterctl is left out, and they go back with the floor program.
+// rounds moves the clusters there with scute and back with clusterctl, and then there and back with the floor program,
+// with and without pauses. If only the longer round trip is measured, clusterctl is left out, and the floor program
+// moves them back.
 func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, perObject float64, err error) {
 	var requests []float64
 	for range n {
@@ -394,7 +396,7 @@ func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, per
 	return took, median(requests), nil
 }
 
-// timed measures a move of all clusters. The controllers have settled at its beginning.
+// timed measures a move of all clusters. It first waits until the controllers have settled.
 func (s *sides) timed(ctx context.Context, what string, from, to *end, move func(context.Context) error) (seconds float64, err error) {
 	if err := errors.Join(from.controllers.settled(ctx, s.clusters), to.controllers.settled(ctx, 0)); err != nil {
 		return 0, err
@@ -410,12 +412,12 @@ func (s *sides) timed(ctx context.Context, what string, from, to *end, move func
 	return seconds, nil
 }
 
-// scute returns how many requests it made for each object.
+// scute moves all clusters with scute, and returns the number of its requests per object.
 func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err error) {
 	s.moves++
 	m := scuted.NewMove(moved, fmt.Sprintf("bench-%d", s.moves), s.green.Installation)
 	m.Spec.Selection.All = true
-	// The controllers share the cores with everything else here: the defaults are too short for a large move.
+	// The controllers share the cores with everything else here, so the defaults are too short for a large move.
 	patience := v1alpha1.Duration{Duration: longestMove}
 	m.Spec.Timeouts = v1alpha1.MoveTimeouts{Acknowledge: &patience, Create: &patience, Awake: &patience}
 	var from [2]int64
@@ -497,7 +499,7 @@ func (s *sides) floor(ctx context.Context, took *movers, from, to *end) error {
 	return nil
 }
 
-// acknowledged moves with the floor program that pauses too.
+// acknowledged moves all clusters with the floor program with pauses.
 func (s *sides) acknowledged(ctx context.Context, took *movers, from, to *end) error {
 	seconds, err := s.timed(ctx, "the floor program with pauses", from, to, func(ctx context.Context) error {
 		return moveAcknowledged(ctx, from, to, moved, s.clusters)

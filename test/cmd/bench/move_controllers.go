@@ -20,13 +20,13 @@ import (
 const (
 	clusterLabel = "cluster.x-k8s.io/cluster-name"
 	byCluster    = "cluster"
-	// controllerWorkers is the concurrency of a Cluster API controller as it is shipped.
+	// controllerWorkers is the default concurrency of a Cluster API controller.
 	controllerWorkers = 10
 )
 
-// controllers take the place of Cluster API's on one side: they write the condition Paused of every object that has one, as the
-// Cluster is paused or not, and the little status that a move asks for. So both movers wait for the same controllers, and
-// these cost the same.
+// controllers replace Cluster API's controllers on one side. They set the condition Paused of every object that has one
+// according to the Cluster, and the few status fields that a move needs. So all movers wait for the same controllers at
+// the same cost.
 type controllers struct {
 	client    dynamic.Interface
 	namespace string
@@ -38,7 +38,7 @@ type controllers struct {
 
 type object struct{ kind, name string }
 
-// startControllers returns when the controllers have seen what there is.
+// startControllers starts the controllers, and returns when their caches are filled.
 func startControllers(ctx context.Context, c dynamic.Interface, namespace string) (*controllers, error) {
 	ctx, stop := context.WithCancel(ctx)
 	s := &controllers{client: c, namespace: namespace, informers: make(map[string]cache.SharedIndexInformer), queue: workqueue.NewTyped[object](), stop: stop}
@@ -80,7 +80,7 @@ func (s *controllers) close() {
 	s.done.Wait()
 }
 
-// changed queues an object, and with a Cluster everything that belongs to it.
+// changed queues an object, and for a Cluster all objects that belong to it.
 func (s *controllers) changed(kind string, u *unstructured.Unstructured) {
 	s.queue.Add(object{kind, u.GetName()})
 	if kind != "Cluster" {
@@ -89,7 +89,7 @@ func (s *controllers) changed(kind string, u *unstructured.Unstructured) {
 	for kind, informer := range s.informers {
 		members, err := informer.GetIndexer().ByIndex(byCluster, u.GetName())
 		if err != nil {
-			continue // there is that index
+			continue // the index exists
 		}
 		for _, m := range members {
 			s.queue.Add(object{kind, objectOf(m).GetName()})
@@ -110,7 +110,7 @@ func (s *controllers) work(ctx context.Context) {
 	}
 }
 
-// reconcile writes the status, unless it is what it should be.
+// reconcile writes the status if it differs.
 func (s *controllers) reconcile(ctx context.Context, o object) error {
 	u, paused := s.look(o)
 	if u == nil || pausedCondition(u) == paused {
@@ -143,7 +143,8 @@ func (s *controllers) reconcile(ctx context.Context, o object) error {
 	return err
 }
 
-// look returns an object and what its condition Paused should be; nothing if it, or its Cluster, is not there.
+// look returns an object and the desired status of its condition Paused, or nothing if the object or its Cluster does
+// not exist.
 func (s *controllers) look(o object) (u *unstructured.Unstructured, paused metav1.ConditionStatus) {
 	u = s.cached(o)
 	if u == nil {
@@ -169,7 +170,7 @@ func (s *controllers) cached(o object) *unstructured.Unstructured {
 	return objectOf(item)
 }
 
-// objectOf is what the store of a dynamic informer holds: nothing but unstructured objects.
+// objectOf returns an item of a dynamic informer's store, which has only unstructured objects.
 func objectOf(item any) *unstructured.Unstructured {
 	if u, ok := item.(*unstructured.Unstructured); ok {
 		return u
@@ -187,12 +188,13 @@ func pausedCondition(u *unstructured.Unstructured) metav1.ConditionStatus {
 	return ""
 }
 
-// settled waits until the controllers have seen so many Clusters, and every object says that it is not paused.
+// settled waits until the controllers have seen so many Clusters, and no object is paused.
 func (s *controllers) settled(ctx context.Context, clusters int) error {
 	return s.acknowledged(ctx, clusters, metav1.ConditionFalse)
 }
 
-// acknowledged waits until the controllers have seen all of so many Clusters, and every object says whether it is paused. It sends no request.
+// acknowledged waits until the controllers have seen so many complete Clusters, and the condition of every object is
+// paused. It sends no request.
 func (s *controllers) acknowledged(ctx context.Context, clusters int, paused metav1.ConditionStatus) error {
 	each := 0
 	for _, o := range generate("any") {

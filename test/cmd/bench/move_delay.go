@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// delayed is a listener in front of an API server that adds to the time of every round trip.
+// delayed is a proxy for an API server that adds to every round trip.
 type delayed struct {
 	listener net.Listener
 	behind   string
@@ -19,7 +19,7 @@ type delayed struct {
 	conns    sync.WaitGroup
 }
 
-// delay starts one for the API server at a URL.
+// delay starts a proxy for the API server at a URL.
 func delay(ctx context.Context, host string, roundTrip time.Duration) (*delayed, error) {
 	u, err := url.Parse(host)
 	if err != nil {
@@ -34,7 +34,7 @@ func delay(ctx context.Context, host string, roundTrip time.Duration) (*delayed,
 	return d, nil
 }
 
-// host is the URL under which the API server is slower.
+// host returns the URL of the proxy.
 func (d *delayed) host() string { return "https://" + d.listener.Addr().String() }
 
 func (d *delayed) accept(ctx context.Context) {
@@ -59,7 +59,7 @@ func (d *delayed) accept(ctx context.Context) {
 	}
 }
 
-// copy passes on what it reads, each piece oneWay after it came.
+// copy forwards data, each piece oneWay after it arrived.
 func (d *delayed) copy(to, from net.Conn) {
 	type piece struct {
 		due  time.Time
@@ -94,7 +94,7 @@ func (d *delayed) copy(to, from net.Conn) {
 	to.Close()
 }
 
-// close ends the listener; its connections end with ctx, or with their client.
+// close closes the listener. Its connections end with ctx, or with their client.
 func (d *delayed) close() error {
 	err := d.listener.Close()
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// A generated cluster has three control plane machines and five workers, and perCluster objects in all. Its objects are those of
-// a cluster of the kubeadm providers.
+// A generated cluster has three control plane machines, five workers, and perCluster objects in all. Its objects are
+// those of a cluster of the kubeadm providers.
 const (
 	perCluster    = 45
 	controlPlanes = 3
@@ -25,7 +25,7 @@ const (
 // kind is a kind of the generated objects.
 type kind struct {
 	group, version, name, plural string
-	// acknowledges says that a controller sets its condition Paused.
+	// acknowledges means that a controller sets its condition Paused.
 	acknowledges bool
 }
 
@@ -37,7 +37,7 @@ const (
 	infrastructureGroup = "infrastructure.cluster.x-k8s.io"
 )
 
-// kinds of the generated objects, owners first.
+// kinds returns the kinds of the generated objects, owners first.
 func kinds() []kind {
 	return []kind{
 		{coreGroup, "v1beta2", "Cluster", "clusters", true},
@@ -70,7 +70,7 @@ func kindNamed(name string) kind {
 // specimenObject is one object of a generated cluster.
 type specimenObject struct {
 	kind, name string
-	owner      string // "Kind/name"; the owner comes before
+	owner      string // "Kind/name"; the owner comes first
 	finalizer  bool
 	content    map[string]any
 }
@@ -141,7 +141,8 @@ func kubeadmConfig() map[string]any {
 	return map[string]any{"initConfiguration": node, "joinConfiguration": node}
 }
 
-// secret has 2 KB of data, as a kubeconfig or a bootstrap configuration has at least.
+// secret returns the content of a Secret with 2 KB of data, the least that a kubeconfig or a bootstrap configuration
+// has.
 func secret(typ string) map[string]any {
 	return map[string]any{"type": typ, "stringData": map[string]any{"value": strings.Repeat("0123456789abcdef", 128)}}
 }

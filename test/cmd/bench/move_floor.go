@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// floorWorkers are as many as scute's (--move-workers).
+// floorWorkers is the same as for scute (--move-workers).
 const floorWorkers = 16
 
-// moveAtFloor does the least that moves objects: it lists them all, creates each on the other side, owners first, with the UIDs
-// that their owners have there, and then takes the finalizers off where there are any and deletes each at the source. It
-// pauses nothing, checks nothing, records nothing, and could not be continued after a death.
+// moveAtFloor does only what is necessary to move objects: it lists all of them, creates each on the other side, owners
+// first, with the UIDs of the new owners, and then removes the finalizers and deletes each at the source. It pauses,
+// checks and records nothing, and cannot be continued after a crash.
 func moveAtFloor(ctx context.Context, from, to dynamic.Interface, namespace string) error {
 	levels, err := listLevels(ctx, from, namespace)
 	if err != nil {
@@ -29,8 +29,9 @@ func moveAtFloor(ctx context.Context, from, to dynamic.Interface, namespace stri
 	return deleteLevels(ctx, from, levels)
 }
 
-// moveAcknowledged is moveAtFloor with the pauses of a move, and the waits for what the controllers of both sides say of them, which it is
-// told without any request: it pauses the Clusters, and resumes the copies at the end.
+// moveAcknowledged moves like moveAtFloor, with the pauses of a move. It pauses the Clusters, waits until the
+// controllers of both sides have set the conditions, which it observes without requests, and resumes the copies at the
+// end.
 func moveAcknowledged(ctx context.Context, from, to *end, namespace string, clusters int) error {
 	if err := pauseAll(ctx, from.far, namespace, true); err != nil {
 		return err
@@ -57,7 +58,7 @@ func moveAcknowledged(ctx context.Context, from, to *end, namespace string, clus
 	return to.controllers.acknowledged(ctx, clusters, metav1.ConditionFalse)
 }
 
-// pauseAll pauses every Cluster, or resumes it.
+// pauseAll pauses or resumes every Cluster.
 func pauseAll(ctx context.Context, c dynamic.Interface, namespace string, paused bool) error {
 	clusters := c.Resource(kindNamed("Cluster").resource()).Namespace(namespace)
 	list, err := clusters.List(ctx, metav1.ListOptions{})
@@ -133,7 +134,7 @@ func (o floorObject) remove(ctx context.Context, from dynamic.Interface) error {
 	return nil
 }
 
-// listLevels lists all objects; those of a level are owned only by objects of the levels before.
+// listLevels lists all objects by level. An object's owners are in the levels before it.
 func listLevels(ctx context.Context, c dynamic.Interface, namespace string) ([][]floorObject, error) {
 	var all []floorObject
 	for _, k := range kinds() {

@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// outageNamespaces is over how many namespaces the clusters are spread, each with a policy.
+	// outageNamespaces is the number of namespaces of the clusters, each with a policy.
 	outageNamespaces = 20
-	// outageWorkers is how many workers a cluster has, all in one failure domain.
+	// outageWorkers is the number of workers of a cluster, all in one failure domain.
 	outageWorkers = 3
-	// outageTimeout is how long a machine of the fleet is not ready before it is unhealthy.
+	// outageTimeout is how long a machine must be not ready until it is unhealthy.
 	outageTimeout = 30 * time.Second
-	// deciding bounds the wait until all is decided.
+	// deciding bounds the wait for all decisions.
 	deciding = 15 * time.Minute
-	// lasting is how long the daemon is measured while the failure lasts and nothing else changes.
+	// lasting is how long the daemon is measured during the failure while nothing else changes.
 	lasting = 2 * time.Minute
 )
 
-// outage is a fleet of which a failure domain fails.
+// outage is a fleet with a failure domain that fails.
 type outage struct {
 	*bench
 	*ground
 	healthy *specimen
-	failed  map[string]map[string]any // the status of its objects without power, by their names
+	failed  map[string]map[string]any // the status of its objects without power, by name
 }
 
-// measureOutage measures what the daemon costs while a failure domain of a large fleet has no power, and that the limits hold.
-// Some machines elsewhere fail too, each by itself: they are what may be replaced.
+// measureOutage measures what the daemon costs while a failure domain of a large fleet has no power, and checks the
+// limits. Some machines elsewhere fail individually. These may be replaced.
 func (b *bench) measureOutage(ctx context.Context) error {
 	return b.onGround(ctx, testbed.Options{Audit: true}, func(ctx context.Context, g *ground) error {
 		o := &outage{bench: b, ground: g}
@@ -103,11 +103,11 @@ func (o *outage) figures(all time.Duration, onset, still, end reading, told *rec
 	o.figure("outage.lasting.log", 1024*still.log/minutes, "KiB/min")
 }
 
-// limits of the fleet: the defaults.
+// limits returns the default limits of the fleet.
 func (o *outage) limits() (atOnce, ofDomain int) { return 10, 5 }
 
-// outagePolicy is the policy of a namespace. That its machines are a mass failure for the policy itself is left out: what is measured are the limits
-// of the fleet.
+// outagePolicy returns the policy of a namespace. Its own limits are so high that only the limits of the fleet are
+// measured.
 func outagePolicy(namespace string) *v1alpha1.RepairPolicy {
 	timeout := v1alpha1.Duration{Duration: outageTimeout}
 	return &v1alpha1.RepairPolicy{
@@ -118,12 +118,12 @@ func outagePolicy(namespace string) *v1alpha1.RepairPolicy {
 				{Type: "Ready", Status: "False", Timeout: timeout}, {Type: "Ready", Status: "Unknown", Timeout: timeout},
 			}},
 			Limits:   v1alpha1.RepairPolicyLimits{MassFailure: v1alpha1.PolicyMassFailure{Percent: 100}, AtOnce: 100, PerWindow: 100},
-			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &v1alpha1.Duration{Duration: time.Hour}}, // nobody creates the replacement
+			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &v1alpha1.Duration{Duration: time.Hour}}, // no controller creates the replacement
 		},
 	}
 }
 
-// watched waits until the policies watch all machines, and have made their health checks.
+// watched waits until the policies watch all machines and have created their health checks.
 func (o *outage) watched(ctx context.Context) error {
 	if err := o.admin.Create(ctx, &v1alpha1.RepairLimits{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName}}); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (o *outage) watched(ctx context.Context) error {
 	})
 }
 
-// counted is what the policies and their limits say together.
+// counted returns the sums of the policies' statuses.
 func (o *outage) counted(ctx context.Context) (total v1alpha1.RepairPolicyStatus, err error) {
 	list := &v1alpha1.RepairPolicyList{}
 	if err := o.admin.List(ctx, list); err != nil {
@@ -156,7 +156,7 @@ func (o *outage) counted(ctx context.Context) (total v1alpha1.RepairPolicyStatus
 	return total, nil
 }
 
-// decided waits until something is decided about every machine that failed.
+// decided waits until there is a decision about every machine that failed.
 func (o *outage) decided(ctx context.Context) error {
 	undecided := []v1alpha1.RemediationPhase{"", v1alpha1.RemediationMarked}
 	return within(ctx, deciding, "all is decided", func(ctx context.Context) (string, error) {
@@ -176,7 +176,7 @@ func (o *outage) decided(ctx context.Context) error {
 	})
 }
 
-// unhealthy is how many machines fail.
+// unhealthy returns the number of machines that fail.
 func (o *outage) unhealthy() int {
 	n := 0
 	for i := range o.clusters {
@@ -190,7 +190,7 @@ func (o *outage) unhealthy() int {
 	return n
 }
 
-// told is what the daemon has recorded. It ends the daemon.
+// told stops the daemon and returns what it has recorded.
 func (o *outage) told(ctx context.Context) (*record, error) {
 	if err := o.daemon.Stop(ctx); err != nil {
 		return nil, err

@@ -29,16 +29,17 @@ func outageNamespace(i int) string { return fmt.Sprintf("fleet-%02d", i%outageNa
 
 func outageCluster(i int) string { return fmt.Sprintf("cluster-%04d", i) }
 
-// outageZone is where the workers of a cluster are. Its control plane has a machine in each failure domain.
+// outageZone returns the failure domain of a cluster's workers. Its control plane has a machine in each failure domain.
 func outageZone(i int) string { return []string{failing, "b", "c"}[i%3] }
 
-// fallsAlone: of some clusters, one worker outside of the failing domain fails.
+// fallsAlone reports whether one worker of a cluster outside the failing domain fails.
 func (o *outage) fallsAlone(i int) bool {
 	return outageZone(i) != failing && i < min(30, o.clusters/10)
 }
 
-// model makes a cluster on the real controllers, and takes it as they leave it when it is healthy and when machines have no power. Then it
-// ends the controllers. The workload cluster continues: the copies lead to it, so what asks them is answered as by a real one.
+// model creates a cluster with the real controllers, and captures its objects when it is healthy and when its machines
+// have no power. Then it stops the controllers. The workload cluster continues to run: the kubeconfigs of the copies
+// lead to it.
 func (o *outage) model(ctx context.Context) error {
 	spec := testbed.Cluster{Namespace: "specimen", Name: "specimen", ControlPlanes: replicas, Workers: outageWorkers, CertificateExpiryDays: 30, FailureDomains: []string{failing, "b", "c"}}
 	workload, err := o.side.CreateCluster(ctx, spec)
@@ -99,7 +100,7 @@ func (o *outage) capture(ctx context.Context) (*specimen, error) {
 	return s, nil
 }
 
-// silent waits until the controllers have seen that the machines have no power.
+// silent waits until the controllers have noticed that the machines have no power.
 func (o *outage) silent(ctx context.Context, namespace string) error {
 	return until(ctx, "the controllers have seen the failure", func(ctx context.Context) (string, error) {
 		machines := &clusterv1.MachineList{}
@@ -124,7 +125,7 @@ func (o *outage) silent(ctx context.Context, namespace string) error {
 	})
 }
 
-// endControllers leaves the API server with nobody who acts, so that the cost is that of scuted.
+// endControllers stops all controllers and webhooks, so that only scuted is measured.
 func (o *outage) endControllers(ctx context.Context) error {
 	if err := o.side.StopControllers(); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (o *outage) endControllers(ctx context.Context) error {
 	return nil
 }
 
-// copies makes the fleet. Each cluster's machines are on the nodes of the one workload cluster.
+// copies creates the fleet. Each cluster's machines are on the nodes of the single workload cluster.
 func (o *outage) copies(ctx context.Context) error {
 	for i := range outageNamespaces {
 		if err := o.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: outageNamespace(i)}}); err != nil {
@@ -167,7 +168,7 @@ func isWorker(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Machine" && !plane
 }
 
-// fail has the failure domain lose its power: it writes what the real controllers have written.
+// fail turns off the failure domain: it writes the statuses that the real controllers have written.
 func (o *outage) fail(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
@@ -190,7 +191,7 @@ func (o *outage) fail(ctx context.Context) error {
 	return group.Wait()
 }
 
-// change writes the status of an object of a cluster as the failure has left it.
+// change writes the status of an object of a cluster after the failure.
 func (o *outage) change(ctx context.Context, original *unstructured.Unstructured, i int) error {
 	status := runtime.DeepCopyJSON(o.failed[original.GetName()])
 	before, _, _ := unstructured.NestedMap(original.Object, "status")
@@ -198,7 +199,7 @@ func (o *outage) change(ctx context.Context, original *unstructured.Unstructured
 		return nil
 	}
 	now := stamped(before, status)
-	delete(now, "nodeRef") // as it is
+	delete(now, "nodeRef") // unchanged
 	copied, err := renamed(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": original.GetAPIVersion(), "kind": original.GetKind(), "metadata": map[string]any{"name": original.GetName()}, "status": now,
 	}}, o.healthy.name, outageCluster(i))
@@ -216,7 +217,7 @@ func (o *outage) change(ctx context.Context, original *unstructured.Unstructured
 	return nil
 }
 
-// stamped has the conditions that the failure has changed say that they did so now.
+// stamped sets the transition times of the conditions that the failure has changed to now.
 func stamped(before, after map[string]any) map[string]any {
 	status := func(object map[string]any) map[any]any {
 		all := make(map[any]any)

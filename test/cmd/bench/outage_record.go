@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// reading is what the daemon has taken by now, or in between.
+// reading is the daemon's usage so far, or between two readings.
 type reading struct {
 	usage
 	log      float64 // MiB of the event log's folder
@@ -34,7 +34,7 @@ func (o *outage) reading() (r reading, err error) {
 	}
 	err = filepath.WalkDir(o.logDir, func(_ string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
-			return nil // a file that is gone since its folder was read
+			return nil // a file that was deleted after its folder was read
 		}
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (o *outage) reading() (r reading, err error) {
 	return r, err
 }
 
-// since is what was taken after an earlier reading.
+// since returns the usage after an earlier reading.
 func (r reading) since(before reading) reading {
 	r.cpu -= before.cpu
 	r.log -= before.log
@@ -72,12 +72,12 @@ func (r reading) String() string {
 		r.cpu.Seconds(), r.log, r.resident, r.peak, r.requests)
 }
 
-// record is what the log says.
+// record is the content of the log.
 type record struct {
 	decisions int
-	started   map[string]int // remediations begun, by the failure domain of the machine
-	seen      bool           // the failure domain was found to fail
-	late      int            // remediations begun there after that
+	started   map[string]int // remediations started, by the machine's failure domain
+	seen      bool           // the failure of the domain was detected
+	late      int            // remediations started there after that
 }
 
 // begins counts a remediation of a machine in a failure domain.
@@ -96,7 +96,8 @@ func (r *record) begun() int {
 	return n
 }
 
-// check that no limit of the fleet was exceeded. None of what was begun has ended, so all of it is in progress at once.
+// check checks that no limit of the fleet was exceeded. No remediation has ended, so all of them are in progress at
+// once.
 func (r *record) check(atOnce, ofDomain int) error {
 	if n := r.begun(); n == 0 || n > atOnce {
 		return fmt.Errorf("%d remediations were begun, want 1 to %d", n, atOnce)
@@ -112,7 +113,7 @@ func (r *record) check(atOnce, ofDomain int) error {
 	return nil
 }
 
-// readRecord reads the log of a daemon that has ended.
+// readRecord reads the log of a stopped daemon.
 func readRecord(ctx context.Context, dir string) (*record, error) {
 	log, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// usage of a process, as the kernel counts it.
+// usage is the resource usage of a process, as the kernel reports it.
 type usage struct {
 	resident, peak float64 // MiB
 	cpu            time.Duration
 }
 
-// tick is the kernel's unit of CPU time: 100 a second on every Linux that Go runs on.
+// tick is the kernel's unit of CPU time: 100 per second on every Linux that Go supports.
 const tick = 10 * time.Millisecond
 
-// usageOf reads /proc.
+// usageOf reads the usage of a process from /proc.
 func usageOf(pid int) (usage, error) {
 	var u usage
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -38,7 +38,8 @@ func usageOf(pid int) (usage, error) {
 	if err != nil {
 		return u, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
 	}
-	// Behind the command's name, which may hold anything, the fields are the third and on; 14 and 15 are user and system.
+	// The fields after the command's name, which may contain any character, begin with the third. Fields 14 and 15 are
+	// user and system time.
 	fields := strings.Fields(string(stat)[strings.LastIndexByte(string(stat), ')')+1:])
 	if len(fields) < 13 || u.resident == 0 {
 		return u, fmt.Errorf("reading the usage of process %d: unexpected %q", pid, stat)

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// specimen is a cluster's objects of the kinds that are watched, as real controllers have left them: owners come first.
+// specimen has a cluster's objects of the watched kinds, as written by real controllers, owners first.
 type specimen struct {
 	name    string // of the cluster and its namespace; part of every object's name
 	objects []*unstructured.Unstructured
 }
 
-// capture takes the objects of some kinds in a namespace, in which there is one cluster.
+// capture reads the objects of some kinds in a namespace with one cluster.
 func capture(ctx context.Context, c client.Client, namespace string, kinds ...schema.GroupVersionKind) (*specimen, error) {
 	s := &specimen{name: namespace}
 	for _, kind := range kinds {
@@ -38,7 +38,7 @@ func capture(ctx context.Context, c client.Client, namespace string, kinds ...sc
 	return s, nil
 }
 
-// captureControlPlane takes the cluster of a lane.
+// captureControlPlane captures the cluster of a lane.
 func captureControlPlane(ctx context.Context, l *lane) (*specimen, error) {
 	s, err := capture(ctx, l.admin, l.name, clusterv1.GroupVersion.WithKind("Cluster"),
 		controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), clusterv1.GroupVersion.WithKind("Machine"))
@@ -48,7 +48,7 @@ func captureControlPlane(ctx context.Context, l *lane) (*specimen, error) {
 	return s, err
 }
 
-// copies makes so many clusters like it in one namespace, where nobody acts on them.
+// copies creates n copies of the cluster in one namespace without controllers.
 func (s *specimen) copies(ctx context.Context, c client.Client, namespace string, n int) error {
 	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return fmt.Errorf("making the fleet: %w", err)
@@ -61,7 +61,7 @@ func (s *specimen) copies(ctx context.Context, c client.Client, namespace string
 	return group.Wait()
 }
 
-// copy makes one: with its own names, and with UIDs as the API server gives them. change, if there is one, is made to each object.
+// copy creates one copy with its own names and new UIDs. If change is not nil, it is called for each object.
 func (s *specimen) copy(ctx context.Context, c client.Client, namespace, name string, change func(original, o *unstructured.Unstructured)) error {
 	words := []string{s.name, name}
 	for _, original := range s.objects {
@@ -90,7 +90,7 @@ func (s *specimen) copy(ctx context.Context, c client.Client, namespace, name st
 	return nil
 }
 
-// renamed is an object with other words in it, each followed by what replaces it.
+// renamed returns a copy of an object with some words replaced. Each word is followed by its replacement.
 func renamed(original *unstructured.Unstructured, words ...string) (*unstructured.Unstructured, error) {
 	raw, err := original.MarshalJSON()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// measureSurges compares surges by scute with the same surges by hand, in turns, and returns a cluster as it is on the real
-// controllers.
+// measureSurges compares surges by scute with the same surges by hand, alternately. It returns a cluster as the real
+// controllers have written it.
 func (b *bench) measureSurges(ctx context.Context) (model *specimen, err error) {
 	err = b.onGround(ctx, testbed.Options{RateLimited: !b.unlimited}, func(ctx context.Context, g *ground) error {
 		pairs := []*pair{newPair(g, "rollout", v1alpha1.MethodRolloutSurge), newPair(g, "replicas", v1alpha1.MethodSurge)}
@@ -60,7 +60,7 @@ func makeAll(ctx context.Context, pairs []*pair) error {
 	return group.Wait()
 }
 
-// pair is one way to surge, by hand and by scute, each with a separate cluster.
+// pair is one method of a surge, by hand and by scute, each with its own cluster.
 type pair struct {
 	name        string
 	hand, scute *lane
@@ -76,7 +76,7 @@ func newPair(g *ground, name string, method v1alpha1.RepairMethod) *pair {
 	}
 }
 
-// round makes a surge of each; who begins changes from round to round.
+// round makes a surge of each. The order alternates between rounds.
 func (p *pair) round(ctx context.Context, i int) error {
 	order := []*lane{p.hand, p.scute}
 	if i%2 == 1 {
@@ -108,7 +108,7 @@ func (p *pair) last() string {
 	return fmt.Sprintf("mark, new machine, end, CPU: by hand %s, by scute %s", tell(h), tell(s))
 }
 
-// figures of the pair; it returns the ratio.
+// figures prints the figures of the pair and returns the ratio.
 func (p *pair) figures(b *bench) float64 {
 	of := func(all []surge, what func(surge) time.Duration) float64 {
 		var v []float64

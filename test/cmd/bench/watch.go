@@ -15,24 +15,24 @@ import (
 
 const (
 	fleet = "fleet"
-	// settling bounds the wait for memory to stay the same.
+	// settling bounds the wait until memory stays the same.
 	settling = 12 * time.Minute
-	// even is by how much it may vary meanwhile.
+	// even is by how much memory may vary meanwhile.
 	even = 0.03
 )
 
-// stillness is what the daemon costs in a minute in which nothing happens.
+// stillness is what the daemon costs per minute while nothing happens.
 type stillness struct {
 	resident, peak float64       // MiB
-	cpu            float64       // seconds a minute
+	cpu            float64       // seconds per minute
 	requests       *requests     // in all of window
 	window         time.Duration // in which CPU and requests were counted
 }
 
 func (r stillness) perMinute(n int) float64 { return float64(n) / r.window.Minutes() }
 
-// measureWatch measures what it costs to watch a fleet at rest: copies of a real cluster, on a real API server, and no
-// controller but scute.
+// measureWatch measures what it costs to watch an idle fleet: copies of a real cluster on a real API server, with no
+// controller except scute.
 func (b *bench) measureWatch(ctx context.Context, model *specimen) error {
 	return b.onGround(ctx, testbed.Options{Bare: true, Audit: true}, func(ctx context.Context, g *ground) error {
 		b.say("making %d clusters of %d", b.clusters, replicas)
@@ -88,7 +88,7 @@ func (b *bench) measureWatch(ctx context.Context, model *specimen) error {
 	})
 }
 
-// watched waits until the policy watches all machines, and has made its health checks.
+// watched waits until the policy watches all machines and has created its health checks.
 func (b *bench) watched(ctx context.Context, g *ground, p *v1alpha1.RepairPolicy, checks int) error {
 	return until(ctx, "the policy watches all machines", func(ctx context.Context) (string, error) {
 		if err := g.admin.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
@@ -107,8 +107,8 @@ func (b *bench) watched(ctx context.Context, g *ground, p *v1alpha1.RepairPolicy
 	})
 }
 
-// atRest waits until the daemon's memory has stayed the same for so long that the runtime has collected and given back
-// what it can, and tells what the daemon did in that time.
+// atRest waits until the daemon's memory has stayed the same for so long that the runtime has collected and released
+// what it can. It returns the daemon's usage in that time.
 func (b *bench) atRest(ctx context.Context, g *ground, what string) (stillness, error) {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace"
 )
 
-// These are the defaults of kube-controller-manager (k8s.io/kube-controller-manager/config/v1alpha1).
+// The defaults of kube-controller-manager (k8s.io/kube-controller-manager/config/v1alpha1).
 const (
 	collectorWorkers = 20
 	collectorSync    = 30 * time.Second
@@ -31,8 +31,8 @@ const (
 	resync           = 12 * time.Hour
 )
 
-// newManagerCommand returns a kube-controller-manager that runs only the garbage collector and the namespace controller. It
-// ignores all flags but --kubeconfig.
+// newManagerCommand returns a kube-controller-manager that runs only the garbage collector and the namespace
+// controller. It ignores all flags except --kubeconfig.
 func newManagerCommand() *cobra.Command {
 	var kubeconfig string
 	cmd := &cobra.Command{
@@ -50,7 +50,7 @@ func newManagerCommand() *cobra.Command {
 	return cmd
 }
 
-// runControllers runs both controllers until ctx ends, wired as in cmd/kube-controller-manager/app/core.go.
+// runControllers runs both controllers until ctx ends, set up as in cmd/kube-controller-manager/app/core.go.
 func runControllers(ctx context.Context, config *rest.Config) error {
 	config.QPS = -1 // kube-apiserver's priority and fairness is the limit
 	client, err := kubernetes.NewForConfig(config)

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/inventory"
 )
 
-// remember shows the log's story, and reads in it what became of every scuted.
+// remember prints the move's history from the log, and reads from it how each scuted process ended.
 func (d *demo) remember(ctx context.Context) (err error) {
 	if err := d.ctl(ctx, d.blue.Side, "describe", "move", moveName, "-n", fleet, "--nats", "nats://"+d.options.Listen); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (d *demo) remember(ctx context.Context) (err error) {
 	return err
 }
 
-// check looks at the log, at both sides and at the cloud.
+// check checks the log, both sides and the cloud.
 func (d *demo) check(ctx context.Context) error {
 	d.checkLog()
 	if err := d.waitMachines(ctx, d.green.Side, controlPlanes+workers); err != nil {
@@ -40,7 +40,8 @@ func (d *demo) check(ctx context.Context) error {
 	return d.checkControllers(ctx)
 }
 
-// checkLog asks the log, which cannot lag: were the deaths where they should be, and was nothing done twice?
+// checkLog checks in the log, which cannot lag behind, that the kills happened in the intended phases and that nothing
+// was done twice.
 func (d *demo) checkLog() {
 	var found, wrong []string
 	for i, phase := range aims() {
@@ -64,7 +65,7 @@ func (d *demo) checkLog() {
 		fmt.Sprintf("the log has %d of %d objects as created and %d as deleted, or one of them twice", len(d.ledger.created), n, len(d.ledger.deleted)))
 }
 
-// checkCloud compares what represents the machines themselves, before the target's controllers are given work.
+// checkCloud compares the machines in the cloud before and after the move, before the target's controllers get work.
 func (d *demo) checkCloud(ctx context.Context) error {
 	after, err := d.bed.Cloud().Snapshot(ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func (d *demo) checkCloud(ctx context.Context) error {
 	return nil
 }
 
-// machines counts those in the cloud.
+// machines returns the number of machines in the cloud.
 func machines(s cloud.Snapshot) int {
 	n := 0
 	for name := range s {
@@ -112,7 +113,7 @@ func (d *demo) checkSides(ctx context.Context) error {
 	return nil
 }
 
-// checkControllers lets the target's controllers work: the cluster has not only arrived, it lives.
+// checkControllers scales the workers on the target, to prove that its controllers manage the cluster.
 func (d *demo) checkControllers(ctx context.Context) error {
 	started, mark := time.Now(), d.bed.Cloud().Mark()
 	admin := d.green.Side.Client()

@@ -18,7 +18,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// What is moved.
+// The cluster that is moved.
 const (
 	fleet    = "fleet"
 	cluster  = "prod"
@@ -28,14 +28,14 @@ const (
 	workers       = 2
 )
 
-// demo is what the steps hand to each other.
+// demo is the state that the steps share.
 type demo struct {
 	story       *story.Story
 	programs    scuted.Programs
 	bed         *testbed.Bed
 	blue, green *scuted.Installation
 
-	// As it was before the move.
+	// The state before the move.
 	cloud  cloud.Snapshot
 	mark   cloud.Mark
 	source inventory.Inventory
@@ -43,14 +43,14 @@ type demo struct {
 	ports   *ports.Block
 	options scuted.DaemonOptions
 	daemon  *scuted.Daemon
-	folder  string // where commands run, with what they name
+	folder  string // the working directory of commands, with the files that they name
 
 	over         *v1alpha1.Move
 	ledger       *ledger
 	held, failed int // checks
 }
 
-// holds tells of a check, and counts it.
+// holds prints the result of a check and counts it.
 func (d *demo) holds(ok bool, good, bad string) {
 	if ok {
 		d.held++
@@ -61,7 +61,7 @@ func (d *demo) holds(ok bool, good, bad string) {
 	d.story.Bad("%s", bad)
 }
 
-// ctl runs scutectl as a user of a side, and shows the command and what it prints.
+// ctl runs scutectl as a user of a side, and prints the command and its output.
 func (d *demo) ctl(ctx context.Context, as *testbed.Side, args ...string) error {
 	cmd := d.command(ctx, as, args...)
 	cmd.Stdout, cmd.Stderr = d.story.Out, d.story.Out
@@ -71,7 +71,7 @@ func (d *demo) ctl(ctx context.Context, as *testbed.Side, args ...string) error 
 	return nil
 }
 
-// command is scutectl as a user of a side calls it.
+// command returns a scutectl command of a user of a side.
 func (d *demo) command(ctx context.Context, as *testbed.Side, args ...string) *exec.Cmd {
 	d.story.Command("scutectl " + strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.programs.Ctl, args...)
@@ -96,7 +96,7 @@ func (d *demo) summary() error {
 	return nil
 }
 
-// close ends everything, also after a failure or Ctrl-C.
+// close stops everything, also after a failure or Ctrl-C.
 func (d *demo) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -12,14 +12,15 @@ import (
 	"scute.dev/mover"
 )
 
-// ledger is what the log says of a move: who worked on it, how far each one came, and what was done how often.
+// ledger is the history of a move in the log: the processes that worked on it, how far each came, and how often each
+// object was created and deleted.
 type ledger struct {
 	state            mover.State
 	lives            []life
 	created, deleted map[object.Ref]int
 }
 
-// life is one process of scuted: it begins with its claim, and ends with the last commit before the next one's.
+// life is one process of scuted: from its claim to the last commit before the next claim.
 type life struct {
 	holder string
 	phase  mover.Phase
@@ -84,7 +85,7 @@ func add(counts *map[object.Ref]int, ref object.Ref) {
 	(*counts)[ref]++
 }
 
-// once says that every one of a number of objects is recorded, and none twice.
+// once reports whether a number of objects are recorded, each exactly once.
 func once(counts map[object.Ref]int, objects int) bool {
 	for _, n := range counts {
 		if n != 1 {
@@ -94,13 +95,13 @@ func once(counts map[object.Ref]int, objects int) bool {
 	return len(counts) == objects
 }
 
-// died says where a life ended, in words, and whether it was in the middle of a phase.
+// died describes where a life ended, and reports whether that was in the middle of a phase.
 func (l life) died(phase mover.Phase) (where string, inside bool) {
 	done, of := progress(l.phase, l.counts)
 	return fmt.Sprintf("%s (%d of %d)", l.phase, done, of), l.phase == phase && done > 0 && done < of
 }
 
-// progress of the two phases in which objects are made and removed.
+// progress returns the progress of the phases in which objects are created or deleted.
 func progress(phase mover.Phase, c v1alpha1.MoveCounts) (done, of int) {
 	if slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting}, phase) {
 		return c.Deleted, c.ToDelete

@@ -20,7 +20,7 @@ func TestLedger(t *testing.T) {
 		mover.Planned{},
 		mover.Created{Objects: map[object.Ref]types.UID{a: "1"}},
 		mover.Claimed{Holder: "second"},
-		mover.Claimed{Holder: "second"}, // the same process, once more
+		mover.Claimed{Holder: "second"}, // the same process again
 		mover.Created{Objects: map[object.Ref]types.UID{b: "2"}},
 		mover.AllCreated{},
 		mover.Verified{},
@@ -40,20 +40,20 @@ func TestLedger(t *testing.T) {
 	}{
 		{mover.PhaseCreating, "Creating (1 of 2)", true},
 		{mover.PhaseDeleting, "Deleting (1 of 2)", true},
-		{mover.PhaseDeleting, "Deleting (2 of 2)", false}, // nothing was left to do
+		{mover.PhaseDeleting, "Deleting (2 of 2)", false}, // nothing remained to be done
 	} {
 		if where, inside := l.lives[i].died(want.phase); where != want.where || inside != want.inside {
-			t.Errorf("life %d: %s, %v; want %s, %v", i, where, inside, want.where, want.inside)
+			t.Errorf("life %d: died = %s, %v, want %s, %v", i, where, inside, want.where, want.inside)
 		}
 	}
 	if _, inside := l.lives[0].died(mover.PhaseDeleting); inside {
-		t.Error("a death in Creating passes for one in Deleting")
+		t.Error("died reports a death in Creating as one in Deleting")
 	}
 	if !once(l.created, 2) || !once(l.deleted, 2) {
-		t.Errorf("created %v, deleted %v: want each once", l.created, l.deleted)
+		t.Errorf("created %v, deleted %v, want each once", l.created, l.deleted)
 	}
 	l.apply(mover.Deleted{Objects: []object.Ref{a}}, time.Time{})
 	if once(l.deleted, 2) || once(l.created, 3) {
-		t.Error("what is recorded twice, or not at all, passes for once")
+		t.Error("once accepts objects that are recorded twice or not at all")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/cmd/demo/story"
 )
 
-// longest bounds the whole demo and is its only limit of time: no step has its own, so that a slow machine fails none.
-// It takes one to three minutes once everything is built.
+// longest bounds the whole demo. No step has its own time limit, so that a slow machine does not fail. The demo takes
+// one to three minutes when everything is built.
 const longest = 25 * time.Minute
 
 const (
@@ -26,7 +26,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	context.AfterFunc(signalled, restore) // a second Ctrl-C does not wait for the cleaning up
+	context.AfterFunc(signalled, restore) // a second Ctrl-C stops the cleanup
 	ctx, cancel := context.WithTimeout(signalled, longest)
 	defer cancel()
 
@@ -51,7 +51,7 @@ func run() int {
 	return 0
 }
 
-// tell goes through the steps in their order.
+// tell runs the steps in order.
 func (d *demo) tell(ctx context.Context) error {
 	for _, step := range []struct {
 		title string

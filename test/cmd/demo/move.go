@@ -15,10 +15,10 @@ import (
 
 const logFolder = "scute-log"
 
-// aims are the phases that scuted is to die in.
+// aims returns the phases in which scuted is killed.
 func aims() []mover.Phase { return []mover.Phase{mover.PhaseCreating, mover.PhaseDeleting} }
 
-// move asks for the move as a user would, kills scuted twice, and waits for the end.
+// move requests the move as a user would, kills scuted twice, and waits for the end.
 func (d *demo) move(ctx context.Context) error {
 	d.options.LogDir = filepath.Join(d.folder, logFolder)
 	d.options.Args = []string{"--move-workers", "1"}
@@ -50,7 +50,7 @@ func (d *demo) move(ctx context.Context) error {
 	return nil
 }
 
-// start runs scuted on blue.
+// start starts scuted on blue.
 func (d *demo) start(ctx context.Context) (err error) {
 	if d.daemon, err = d.blue.Start(d.options); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (d *demo) start(ctx context.Context) (err error) {
 	return d.daemon.WaitReady(ctx)
 }
 
-// kill waits until some of a phase is done, but by far not all, and ends scuted with SIGKILL. It counts the objects themselves, since
-// the status follows some time later. Whether the death fell where it should is for the log to say, at the end.
+// kill waits until some of a phase is done, but by far not all, and kills scuted with SIGKILL. It counts the objects
+// themselves, because the status lags behind. At the end the log shows whether the kill happened in the intended phase.
 func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
 	m, err := d.follow(ctx, func(*v1alpha1.Move) bool { return d.within(ctx, phase) })
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
 	return d.ctl(ctx, d.blue.Side, "get", "move", moveName, "-n", fleet, "--log", logFolder)
 }
 
-// within says that a quarter of what a phase creates or deletes is done.
+// within reports whether a quarter of the objects of a phase have been created or deleted.
 func (d *demo) within(ctx context.Context, phase mover.Phase) bool {
 	all := len(d.source.Names)
 	if phase == mover.PhaseCreating {
@@ -96,7 +96,7 @@ func (d *demo) within(ctx context.Context, phase mover.Phase) bool {
 	return err == nil && len(left.Names) < all-all/4
 }
 
-// follow shows the phase of the move until done says so, or until it is over.
+// follow prints the phase of the move until done returns true or the move has ended.
 func (d *demo) follow(ctx context.Context, done func(*v1alpha1.Move) bool) (*v1alpha1.Move, error) {
 	c, err := d.blue.Client()
 	if err != nil {

@@ -50,7 +50,7 @@ func (d *demo) rerun(ctx context.Context) error {
 	return d.checkUpgrade(ctx)
 }
 
-// killed runs the command until its task fails, and ends it with SIGKILL.
+// killed runs the command until its task fails, and kills it with SIGKILL.
 func (d *demo) killed(ctx context.Context) error {
 	cmd := d.command(ctx, d.green.Side, "run", "-f", upgradeFile, "--local")
 	failing := &awaited{out: d.story.Out, word: "raise-version", then: "webhook", seen: make(chan struct{})}
@@ -75,7 +75,7 @@ func (d *demo) killed(ctx context.Context) error {
 	return nil
 }
 
-// checkUpgrade looks at what the two commands did.
+// checkUpgrade checks what the two commands did.
 func (d *demo) checkUpgrade(ctx context.Context) error {
 	backups, err := os.ReadFile(filepath.Join(d.folder, "backups"))
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *demo) checkUpgrade(ctx context.Context) error {
 	return nil
 }
 
-// awaited passes on what is written, and tells when a line has two words.
+// awaited forwards output, and closes seen when a line contains two words.
 type awaited struct {
 	out        io.Writer
 	word, then string
@@ -108,7 +108,7 @@ type awaited struct {
 	told bool
 }
 
-// Write looks at whole lines.
+// Write checks complete lines.
 func (a *awaited) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// targetFile is the kubeconfig that a user of blue has for green.
+// targetFile is the file with green's kubeconfig for a user of blue.
 const targetFile = "green.kubeconfig"
 
 // prepare starts the management clusters and installs scute on both.
@@ -52,7 +52,7 @@ func (d *demo) prepare(ctx context.Context) (err error) {
 	return d.chooseAddresses()
 }
 
-// chooseAddresses picks the daemon's ports. They stay ours while it is dead: no outgoing connection gets one of them.
+// chooseAddresses reserves the daemon's ports. They stay reserved while it is dead: no outgoing connection uses them.
 func (d *demo) chooseAddresses() (err error) {
 	if d.ports, err = ports.Reserve(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (d *demo) chooseAddresses() (err error) {
 	return nil
 }
 
-// create makes the cluster on blue and waits until it runs.
+// create creates the cluster on blue and waits until it is available.
 func (d *demo) create(ctx context.Context) error {
 	_, err := d.blue.Side.CreateCluster(ctx, testbed.Cluster{
 		Namespace: fleet, Name: cluster, ControlPlanes: controlPlanes, Workers: workers, Topology: true, MachineHealthCheck: true,
@@ -87,11 +87,11 @@ func (d *demo) create(ctx context.Context) error {
 		return err
 	}
 	d.mark = d.bed.Cloud().Mark()
-	// Without it scute would make the namespace, but could try no object in it beforehand.
+	// Without the namespace scute would create it, but could not try any object in it beforehand.
 	return d.green.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}})
 }
 
-// waitMachines waits until that many machines are ready and the cluster says Available.
+// waitMachines waits until so many machines are ready and the cluster is Available.
 func (d *demo) waitMachines(ctx context.Context, on *testbed.Side, want int) error {
 	live := d.story.Live("looking at the machines on %s", on.Name())
 	defer live.Done()
@@ -109,12 +109,12 @@ func (d *demo) waitMachines(ctx context.Context, on *testbed.Side, want int) err
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // a last one, for the reasons
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // a last check, for the reasons
 	defer cancel()
 	return errors.Join(fmt.Errorf("waiting for %d machines on %s: %w", want, on.Name(), ctx.Err()), on.WaitAvailable(look, fleet, cluster))
 }
 
-// ready counts the machines of the cluster that are.
+// ready returns the number of the cluster's machines that are ready.
 func ready(ctx context.Context, on *testbed.Side) (int, error) {
 	machines := &clusterv1.MachineList{}
 	err := on.Client().List(ctx, machines, client.InNamespace(fleet), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})

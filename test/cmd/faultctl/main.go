@@ -1,9 +1,10 @@
-// Command faultctl is scutectl with a fault point: it kills itself at the n-th commit. It dies by
-// SIGKILL before the commit is sent or after it was stored. Everything else is the real scutectl.
+// Command faultctl is scutectl with a fault point: it kills itself at the n-th commit. It sends
+// itself SIGKILL before the commit is sent or after it was stored. Everything else is the real
+// scutectl.
 //
-//	SCUTE_FAULT=after:3        dies right after the third commit
-//	SCUTE_FAULT=before:1       dies before the first
-//	SCUTE_FAULT_JOURNAL=file   takes a line for each commit that was stored
+//	SCUTE_FAULT=after:3        kills itself right after the third commit
+//	SCUTE_FAULT=before:1       kills itself before the first
+//	SCUTE_FAULT_JOURNAL=file   records a line for each commit that was stored
 package main
 
 import (
@@ -31,7 +32,7 @@ func main() {
 	os.Exit(app.RunWith(context.Background(), cli.System("scutectl", "fault"), options, os.Args[1:]))
 }
 
-// point counts commits and kills the process at the chosen one.
+// point counts commits and kills the process at the selected one.
 type point struct {
 	mu      sync.Mutex
 	count   int
@@ -64,7 +65,7 @@ type log struct {
 	point *point
 }
 
-// Append holds the lock: the commits of one process are counted in the order in which they are stored.
+// Append holds the lock, so that the commits of one process are counted in the order in which they are stored.
 func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	p := l.point
 	p.mu.Lock()

@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// holds stop the moves of some namespaces at a write each: nothing of them is written from there on, as if the process had died
-// there, while the moves of other namespaces continue to the writes where they are held.
+// holds stop the moves of some namespaces, each at a write. After that, nothing of them is written, as if the process
+// had been killed there. Moves of other namespaces continue to their own holds.
 type holds struct {
 	mu      sync.Mutex
 	of      map[string]*hold
 	journal io.Writer
 }
 
-// hold is where the moves of one namespace stop.
+// hold is the write at which the moves of one namespace stop.
 type hold struct {
 	before bool
 	left   int // matching writes that are still to come
 	write  *regexp.Regexp
 }
 
-// newHolds reads one hold from each line: NAMESPACE before|after N REGEXP.
+// newHolds parses one hold per line: NAMESPACE before|after N REGEXP.
 func newHolds(lines string, journal io.Writer) (*holds, error) {
 	h := &holds{of: make(map[string]*hold), journal: journal}
 	for line := range strings.Lines(lines) {
@@ -46,7 +46,8 @@ func newHolds(lines string, journal io.Writer) (*holds, error) {
 	return h, nil
 }
 
-// before is called before a write of a move is sent, after when it was done. Each returns when ctx ends if the move is held there.
+// before waits until ctx ends if the move is held before the write that is about to be sent. after does the same after
+// the write was done.
 func (h *holds) before(ctx context.Context, namespace, what string) error {
 	return h.stop(ctx, namespace, what, true)
 }

@@ -1,18 +1,19 @@
 // Command faultd is scuted with a fault point: it kills itself at the n-th write. The write is one
-// of a move or a run to the event log or to an API server. It dies by SIGKILL before the write is
-// sent or after it was done. Everything else is the real daemon.
+// of a move or a run to the event log or to an API server. It sends itself SIGKILL before the write
+// is sent or after it was done. Everything else is the real daemon.
 //
-//	SCUTE_FAULT=after:3:move          dies right after the third write of a move
-//	SCUTE_FAULT=before:7:run          dies before the seventh write of a workflow's run is sent
-//	SCUTE_FAULT=after:2:remediation   dies right after the second write of a remediation
-//	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
-//	SCUTE_FAULT_JOURNAL=file          takes "reached", "done" and "counted", each with the class and the write
+//	SCUTE_FAULT=after:3:move          kills itself right after the third write of a move
+//	SCUTE_FAULT=before:7:run          kills itself before the seventh write of a workflow's run is sent
+//	SCUTE_FAULT=after:2:remediation   kills itself right after the second write of a remediation
+//	SCUTE_FAULT=before:1:bookkeeping  kills itself before the first claim, status or finalizer is written
+//	SCUTE_FAULT_JOURNAL=file          records "reached", "done" and "counted", each with the class and the write
 //
-// Or it stops the moves of chosen namespaces at a write each, and lives on: nothing of them is written after that.
+// Or it stops the moves of some namespaces, each at a write, and continues to run. After that, nothing of these moves is
+// written.
 //
 //	SCUTE_FAULT_HOLD="fleet after 5 DELETE"   a move of namespace fleet stops after its fifth deletion; one line for each namespace
 //
-// The journal takes "held", with the namespace and the write.
+// The journal records "held", with the namespace and the write.
 package main
 
 import (
@@ -58,8 +59,8 @@ func run() int {
 	return 0
 }
 
-// class divides the writes: a daemon that dies at a claim makes no headway, one that dies at a write of the move or of the
-// run does.
+// class is a class of writes. A daemon that is always killed at a claim makes no progress. One that is killed at writes
+// of the move or the run does.
 type class string
 
 const (
@@ -69,7 +70,7 @@ const (
 	bookkeeping class = "bookkeeping"
 )
 
-// points counts the writes of one class and kills the process at the chosen one.
+// points counts the writes of one class and kills the process at the selected one.
 type points struct {
 	mu      sync.Mutex
 	count   int
@@ -79,9 +80,8 @@ type points struct {
 	journal *os.File
 	holds   *holds
 
-	// gate is held for reading by every write that is in progress, and for writing by a death before a write: what was
-	// sent earlier is done by then, and nothing more is sent. Without it a death could cut off the same slow call in
-	// every life.
+	// gate is read-locked by every write in progress, and locked by a kill before a write, so that earlier writes are
+	// done by then, and nothing more is sent. Without it, every process could be killed during the same slow call.
 	gate sync.RWMutex
 }
 
@@ -113,8 +113,8 @@ func newPoints(fault, hold, journal string) (*points, error) {
 	return p, nil
 }
 
-// enter is called before a write and returns what to call after it, with whether it was done: a write that was refused
-// leaves nothing behind, so a death after it is no separate fault point.
+// enter records a write that is about to be sent. It returns a function that must be called after the write, with
+// whether it was done. A refused write has no effect, so a kill after it is no separate fault point.
 func (p *points) enter(of class, what string) (leave func(done bool)) {
 	p.note("reached", of, what)
 	if p.before && p.chosen(of, what) {
@@ -134,14 +134,14 @@ func (p *points) enter(of class, what string) (leave func(done bool)) {
 	}
 }
 
-// note writes one line with one call: lines of many goroutines do not mix.
+// note writes one line with a single call, so that lines of several goroutines do not mix.
 func (p *points) note(word string, of class, what string) {
 	if p.journal != nil {
 		fmt.Fprintln(p.journal, word, of, what)
 	}
 }
 
-// chosen counts a write, and says whether it is the one to die at. What comes after that one is not counted any more.
+// chosen counts a write, and reports whether the process must be killed at it. Later writes are not counted.
 func (p *points) chosen(of class, what string) bool {
 	if of != p.class {
 		return false
@@ -166,8 +166,8 @@ type transport struct {
 	points *points
 }
 
-// RoundTrip counts writes to objects. Leases and events are not part of a move, permission questions and dry runs
-// change nothing.
+// RoundTrip counts writes to objects. It ignores leases and events, which are not part of a move, and permission checks
+// and dry runs, which change nothing.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	path := r.URL.Path
 	if r.Method == http.MethodGet || strings.Contains(path, "/leases") || strings.Contains(path, "/events") ||
@@ -176,10 +176,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	of := ofMove
 	switch {
-	case r.Header.Get("Impersonate-User") != "": // a task acts as its ServiceAccount
+	case r.Header.Get("Impersonate-User") != "": // a task uses its ServiceAccount
 		of = ofRun
 	case r.UserAgent() == "scute/remediator" && (r.Method == http.MethodPost || r.Method == http.MethodDelete):
-		of = ofRemedy // its requests are part of it, though they are ours
+		of = ofRemedy // its requests belong to the remediation, although they are scute's own resources
 	case strings.HasPrefix(path, "/apis/scute.dev/"):
 		of = bookkeeping
 	case r.UserAgent() == "scute/remediator":
@@ -195,7 +195,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.move(r, namespaceOf(path), what)
 }
 
-// move sends a write of a move, unless that is held.
+// move sends a write of a move, unless the move is held.
 func (t *transport) move(r *http.Request, namespace, what string) (*http.Response, error) {
 	if err := t.points.holds.before(r.Context(), namespace, what); err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (t *transport) move(r *http.Request, namespace, what string) (*http.Respons
 	return response, nil
 }
 
-// namespaceOf is that of the object that a path of an API server leads to.
+// namespaceOf returns the namespace in a path of an API server.
 func namespaceOf(path string) string {
 	_, rest, _ := strings.Cut(path, "/namespaces/")
 	namespace, _, _ := strings.Cut(rest, "/")
@@ -240,7 +240,7 @@ func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, 
 	for _, e := range c.Events {
 		what += " " + e.Type
 	}
-	held := &holds{} // nothing is
+	held := &holds{} // without holds
 	if of == ofMove && c.Aggregate.Kind == eventlog.KindMove {
 		held = l.points.holds
 	}

@@ -1,4 +1,3 @@
-// Command kindlist writes the list of task kinds into the API's comment and docs/kinds.md. The
-// source is the registry of kinds. `make generate` runs it before it makes the CRDs of that
-// comment.
+// Command kindlist writes the list of task kinds into the API's comment and docs/kinds.md. The source is the registry
+// of kinds. `make generate` runs it before it generates the CRDs from that comment.
 package main

@@ -29,7 +29,7 @@ func run(source, page string) error {
 	return rewrite(page, "| kind | does | its inverse |\n|---|---|---|\n", "\n\n", table(registered))
 }
 
-// list is the kinds in a sentence.
+// list returns the kinds in a sentence.
 func list(registered []tasks.Registration) string {
 	var names []string
 	for _, r := range registered {
@@ -40,7 +40,7 @@ func list(registered []tasks.Registration) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last] + "."
 }
 
-// table has a row for each kind.
+// table returns a table with a row for each kind.
 func table(registered []tasks.Registration) string {
 	var rows []string
 	for _, r := range registered {
@@ -49,7 +49,7 @@ func table(registered []tasks.Registration) string {
 	return strings.Join(rows, "\n")
 }
 
-// rewrite puts a text into a file.
+// rewrite replaces a text in a file.
 func rewrite(path, mark, end, text string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func rewrite(path, mark, end, text string) error {
 	return os.WriteFile(path, written, 0o644) //nolint:gosec // a source file, which everybody may read
 }
 
-// fill puts the text between the mark, which is there once, and the next end.
+// fill replaces the text between mark, which must occur once, and the next end.
 func fill(content []byte, mark, end, text string) ([]byte, error) {
 	if n := bytes.Count(content, []byte(mark)); n != 1 {
 		return nil, fmt.Errorf("%q is there %d times, not once", mark, n)

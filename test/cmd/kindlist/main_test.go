@@ -13,20 +13,21 @@ func TestFill(t *testing.T) {
 	const mark = "// Kind: "
 	got, err := fill([]byte("a\n\t// Kind: Old.\n\t// +required\n"), mark, "\n", list(kinds))
 	if want := "a\n\t// Kind: A, B or C.\n\t// +required\n"; err != nil || string(got) != want {
-		t.Errorf("%q %v", got, err)
+		t.Errorf("fill = %q, %v", got, err)
 	}
 	got, err = fill([]byte("|---|\n| old |\n\nafter\n\n"), "|---|\n", "\n\n", table(kinds[:2]))
 	if want := "|---|\n| [B](#b) | does b | none |\n| [A](#a) | does a | undoes a |\n\nafter\n\n"; err != nil || string(got) != want {
-		t.Errorf("%q %v", got, err)
+		t.Errorf("fill = %q, %v", got, err)
 	}
 	for name, content := range map[string]string{"no mark": "a\n", "two marks": "// Kind: a\n// Kind: b\n", "no end": "// Kind: a"} {
 		if _, err := fill([]byte(content), mark, "\n", "text"); err == nil {
-			t.Errorf("%s: the file was written", name)
+			t.Errorf("fill with %s succeeded, want an error", name)
 		}
 	}
 }
 
-// TestEveryKindIsDocumented: each kind of the registry says all of itself and has a section in docs/kinds.md.
+// TestEveryKindIsDocumented checks that the registration of each kind is complete and that docs/kinds.md has a section
+// for it.
 func TestEveryKindIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/kinds.md")
 	if err != nil {
@@ -37,7 +38,7 @@ func TestEveryKindIsDocumented(t *testing.T) {
 			t.Errorf("docs/kinds.md has no section %s", kind.Name)
 		}
 		if kind.Does == "" || kind.Inverse == "" || kind.New == nil || kind.Inputs == nil {
-			t.Errorf("the registration of %s is not complete", kind.Name)
+			t.Errorf("the registration of %s is incomplete", kind.Name)
 		}
 	}
 }

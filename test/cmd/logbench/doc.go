@@ -2,6 +2,6 @@
 //
 //	go run ./cmd/logbench GROUP...
 //
-// Every figure is one line "bench NAME VALUE UNIT" on stdout; progress goes to stderr. docs/performance.md says what
-// each figure means. Ratios compare with what scute is built on, in the same run, so that they hold on any machine.
+// Every figure is one line "bench NAME VALUE UNIT" on stdout. Progress goes to stderr. docs/performance.md explains the
+// figures. Ratios compare scute with the libraries below it in the same run, so that they are valid on any machine.
 package main

@@ -28,7 +28,7 @@ const (
 	exportRounds  = 5
 )
 
-// measureEvidence is the group "evidence".
+// measureEvidence measures the group "evidence".
 func measureEvidence(ctx context.Context, b *bench) error {
 	for _, m := range []func(context.Context, *bench) error{measureSealMemory, measureVerify, measureSealedAppend, measureExport} {
 		if err := m(ctx, b); err != nil {
@@ -38,8 +38,8 @@ func measureEvidence(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// measureVerify compares the verification of commits that are in memory with SHA-256 over the same bytes: rounds of one and of
-// the other in turn, and the median of their ratios.
+// measureVerify compares the verification of commits in memory with SHA-256 over the same bytes. The rounds alternate,
+// and the figure is the median of their ratios.
 func measureVerify(_ context.Context, b *bench) error {
 	messages, leaves := make([]seal.Message, sealedCommits), make([][]byte, sealedCommits)
 	tree, err := seal.OpenTree(filepath.Join(b.dir, "verify"), 0)
@@ -94,8 +94,8 @@ func measureVerify(_ context.Context, b *bench) error {
 	return nil
 }
 
-// measureSealedAppend compares the rate of appends to a log that is sealed each second, sixty times as often as by default, with
-// that of one that is not.
+// measureSealedAppend compares the rate of appends to a log that is sealed every second, sixty times as often as by
+// default, with that to an unsealed log.
 func measureSealedAppend(ctx context.Context, b *bench) error {
 	sealed, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "sealed")})
 	if err != nil {
@@ -129,7 +129,7 @@ func measureSealedAppend(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// appenders append to the log by Append.
+// appenders returns writers that append to the log with Append.
 func appenders(ctx context.Context, l *eventlog.Log) *writers {
 	return &writers{last: map[int]uint64{}, prepare: func(c eventlog.Commit) func(uint64) (uint64, error) {
 		return func(expected uint64) (uint64, error) {
@@ -167,7 +167,7 @@ func sealInBackground(ctx context.Context, dir string, l *eventlog.Log) (stop fu
 	return func() { cancel(); <-done; _ = s.Close() }, nil
 }
 
-// measureSealMemory is what the tree of ten million commits keeps in memory.
+// measureSealMemory measures how much memory the tree of ten million commits uses.
 func measureSealMemory(_ context.Context, b *bench) error {
 	b.say("memory of the seal of %d commits", sealedMillion)
 	var before, after runtime.MemStats
@@ -191,7 +191,8 @@ func measureSealMemory(_ context.Context, b *bench) error {
 	return nil
 }
 
-// measureExport is how fast `scutectl log export` reads an embedded log and writes it as JSON Lines, into nothing.
+// measureExport measures how fast `scutectl log export` reads an embedded log and writes it as JSON Lines, which are
+// discarded.
 func measureExport(ctx context.Context, b *bench) error {
 	dir := filepath.Join(b.dir, "export")
 	b.say("export: %d rounds of %d events", exportRounds, sealedCommits)

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// aggregates is over how many aggregates a log's commits are spread.
+	// aggregates is the number of aggregates of a log's commits.
 	aggregates = 10_000
-	// payload is the size of an event's data; with its headers a commit takes about 900 bytes on disk.
+	// payload is the size of an event's data. With its headers a commit takes about 900 bytes on disk.
 	payload = 512
 )
 
-// measureLog is the group "log".
+// measureLog measures the group "log".
 func measureLog(ctx context.Context, b *bench) error {
 	for _, m := range []func(context.Context, *bench) error{measureAppend, measureReplay} {
 		if err := m(ctx, b); err != nil {
@@ -36,7 +36,7 @@ func measureLog(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// commit is the n-th commit on aggregate a.
+// commit returns the n-th commit of aggregate a.
 func commit(a, n int, expected uint64) eventlog.Commit {
 	data, err := json.Marshal(struct {
 		N   int    `json:"n"`
@@ -93,13 +93,13 @@ func (r *rawServer) close() {
 	r.srv.WaitForShutdown()
 }
 
-// place is where commits are appended to a log that is closed: after which sequence, and below which subject.
+// place is where commits are appended to a closed log: after which sequence, and with which subject prefix.
 type place struct {
 	head   uint64
 	prefix string
 }
 
-// open makes an empty log in dir unless there is one, and returns its place.
+// open creates an empty log in dir unless there is one, and returns its place.
 func open(ctx context.Context, dir string) (place, error) {
 	l, err := embedded.Open(ctx, embedded.Options{Dir: dir, MaxBytes: 8 << 30})
 	if err != nil {
@@ -110,7 +110,7 @@ func open(ctx context.Context, dir string) (place, error) {
 	return p, errors.Join(err, l.Close())
 }
 
-// template returns the header that the log gives a commit, by storing one elsewhere.
+// template returns the header that the log sets for a commit. It stores one commit in another log.
 func template(ctx context.Context, b *bench) (nats.Header, error) {
 	scratch, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "template")})
 	if err != nil {
@@ -131,7 +131,8 @@ func template(ctx context.Context, b *bench) (nats.Header, error) {
 	return r.Header(), err
 }
 
-// message is the commit as a message made from the template, cheaply: the log's own encoding is not what is compared.
+// message returns the commit as a message from the template. This is cheap, so that the log's own encoding is not part
+// of the comparison.
 func message(h nats.Header, c eventlog.Commit) *nats.Msg {
 	m := &nats.Msg{Subject: c.Aggregate.Subject(), Data: c.Events[0].Data, Header: make(nats.Header, len(h))}
 	for k, v := range h {
@@ -149,7 +150,7 @@ func message(h nats.Header, c eventlog.Commit) *nats.Msg {
 	return m
 }
 
-// fill makes a log of n commits spread over some aggregates.
+// fill writes a log of n commits, spread over some aggregates.
 func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
 	last := make([]uint64, spread)
 	return fillWith(ctx, b, dir, n, func(i int, seq uint64) eventlog.Commit {
@@ -160,7 +161,8 @@ func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
 	})
 }
 
-// fillWith appends n commits to a log, each of which is told its sequence. It writes without syncs, which leaves the same files.
+// fillWith appends n commits to a log. next receives the sequence of each. It writes without syncs, which results in
+// the same files.
 func fillWith(ctx context.Context, b *bench, dir string, n int, next func(i int, seq uint64) eventlog.Commit) error {
 	h, err := template(ctx, b)
 	if err != nil {
@@ -209,7 +211,7 @@ func fillWith(ctx context.Context, b *bench, dir string, n int, next func(i int,
 	return settle()
 }
 
-// median of some measurements.
+// median returns the median of some measurements.
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2

@@ -22,8 +22,8 @@ const (
 	perWriter     = 20
 )
 
-// measureAppend compares Append with a publish of the same messages by the NATS client alone, on a stream of the same
-// configuration in a server of the same options: rounds of one and of the other in turn, and the median of their ratios.
+// measureAppend compares Append with a publish of the same messages by the NATS client alone, on a stream and a server
+// with the same configuration. The rounds alternate, and the figure is the median of their ratios.
 func measureAppend(ctx context.Context, b *bench) error {
 	logDir, rawDir := filepath.Join(b.dir, "append"), filepath.Join(b.dir, "append-raw")
 	h, err := template(ctx, b)
@@ -64,7 +64,7 @@ func measureAppend(ctx context.Context, b *bench) error {
 		for round := range appendRounds {
 			var rate [2]float64
 			for turn := range 2 {
-				who := (round + turn) % 2 // who begins changes from round to round
+				who := (round + turn) % 2 // the order alternates between rounds
 				if rate[who], err = []*writers{ours, theirs}[who].round(mode.writers, mode.writes); err != nil {
 					return fmt.Errorf("append, %s: %w", mode.name, err)
 				}
@@ -77,7 +77,7 @@ func measureAppend(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// publish is what the client offers: a message with an expected sequence.
+// publish publishes a message with an expected sequence, as the client offers it.
 func publish(ctx context.Context, js jetstream.JetStream, m *nats.Msg, expected uint64) (uint64, error) {
 	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(expected, 10)}
 	pctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -89,14 +89,14 @@ func publish(ctx context.Context, js jetstream.JetStream, m *nats.Msg, expected 
 	return ack.Sequence, nil
 }
 
-// writers write commits over a thousand aggregates, each writer over its own.
+// writers write commits to a thousand aggregates, each writer to its own.
 type writers struct {
 	prepare func(eventlog.Commit) func(expected uint64) (uint64, error)
 	last    map[int]uint64
 	written int
 }
 
-// round returns commits per second. What is written is prepared before the clock starts.
+// round returns the commits per second. The commits are prepared before the clock starts.
 func (w *writers) round(count, writes int) (float64, error) {
 	const spread = 1_000
 	type write struct {

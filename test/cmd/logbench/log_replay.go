@@ -23,7 +23,7 @@ const (
 	replayRounds = 5
 )
 
-// tally is the view that is measured: how many facts of each type there are, and the last fact of each aggregate.
+// tally is the measured view: the number of facts of each type, and the last fact of each aggregate.
 type tally struct {
 	Types map[string]int  `json:"types"`
 	Last  map[string]fact `json:"last"`
@@ -81,8 +81,9 @@ func measureReplay(ctx context.Context, b *bench) error {
 	return measureMemory(ctx, b, large, small)
 }
 
-// measureMemory compares what replays of the large and the small log need, over the same number of aggregates: first of
-// the projector and its client alone, with the server in a separate process, then with the server embedded.
+// measureMemory compares the memory of replays of the large and the small log, with the same number of aggregates:
+// first of the projector and its client alone, with the server in a separate process, and then with the embedded
+// server.
 func measureMemory(ctx context.Context, b *bench, large, small string) error {
 	b.say("replay: memory")
 	for _, mode := range []struct {
@@ -131,7 +132,7 @@ func replayRemote(ctx context.Context, dir string, n uint64) (rate, peak float64
 	return replay(ctx, l, n)
 }
 
-// replay returns events per second, and the most that was live on the heap at any garbage collection.
+// replay returns the events per second, and the largest live heap at any garbage collection.
 func replay(ctx context.Context, l *eventlog.Log, n uint64) (rate, peak float64, err error) {
 	stopSampling := sampleHeap(&peak)
 	defer stopSampling()
@@ -154,7 +155,7 @@ func replay(ctx context.Context, l *eventlog.Log, n uint64) (rate, peak float64,
 	return float64(n) / took.Seconds(), peak, err
 }
 
-// untilCaughtUp runs a projector until it has caught up, then stops it.
+// untilCaughtUp runs a projector until it has caught up, and then stops it.
 func untilCaughtUp[V projector.View](ctx context.Context, p *projector.Projector[V]) (at time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -173,7 +174,7 @@ func untilCaughtUp[V projector.View](ctx context.Context, p *projector.Projector
 	return at, nil
 }
 
-// replayBare is the client's own ordered consumer with a handler that only counts.
+// replayBare replays with the client's own ordered consumer and a handler that only counts.
 func replayBare(ctx context.Context, dir string, n uint64) (float64, error) {
 	raw, err := openRaw(dir, true)
 	if err != nil {
@@ -204,7 +205,7 @@ func replayBare(ctx context.Context, dir string, n uint64) (float64, error) {
 	return float64(n) / time.Since(start).Seconds(), nil
 }
 
-// sampleHeap keeps the largest live heap in peak until the function it returns is called.
+// sampleHeap records the largest live heap in peak until the returned function is called.
 func sampleHeap(peak *float64) func() {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

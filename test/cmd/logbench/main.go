@@ -28,7 +28,7 @@ func groups() []group {
 	}
 }
 
-// bench is where a group puts its figures, and where it may write.
+// bench has the outputs of a group and its folder.
 type bench struct {
 	out, progress io.Writer
 	dir           string // removed at the end
@@ -44,7 +44,7 @@ func (b *bench) figure(name string, value float64, unit string) {
 	fmt.Fprintf(b.out, "bench %s "+format+" %s\n", name, value, unit)
 }
 
-// say reports progress to the person who waits.
+// say reports progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, "%6.1fs %s\n", time.Since(b.start).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -12,7 +12,7 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// serveArg makes this program serve a log to another one of it, so that the two can be measured apart.
+// serveArg makes this program serve a log to another process of it, so that the two can be measured separately.
 const serveArg = "-serve"
 
 // serve serves the log in dir until stdin is closed.

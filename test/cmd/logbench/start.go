@@ -16,12 +16,12 @@ import (
 
 const (
 	startEvents = 1_000_000
-	// startReplays are few, because each takes so long.
+	// startReplays is small, because each replay takes long.
 	startReplays = 3
 )
 
-// measureStart measures a start of the daemon: open the log, replay it. The log holds the saved histories of real moves, runs and remediations
-// again and again.
+// measureStart measures a start of the daemon: opening the log and replaying it. The log repeats the saved histories of
+// real moves, runs and remediations.
 func measureStart(ctx context.Context, b *bench) error {
 	dir := filepath.Join(b.dir, "start")
 	b.say("filling a log with %d events of real moves, runs and remediations", startEvents)
@@ -40,7 +40,7 @@ func measureStart(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// startDaemon is one start.
+// startDaemon measures one start.
 func startDaemon(ctx context.Context, dir string) (time.Duration, error) {
 	runtime.GC()
 	start := time.Now()
@@ -53,9 +53,10 @@ func startDaemon(ctx context.Context, dir string) (time.Duration, error) {
 	return at.Sub(start), err
 }
 
-// fillHistories appends n events or a few more to a log: one commit each, one object after the other, none of which the log has.
+// fillHistories appends at least n events to a log, in one commit each, one object after the other. The IDs of the
+// objects are new.
 func fillHistories(ctx context.Context, b *bench, dir string, n int) error {
-	var all []eventlog.Commit // what each event is about, and the event
+	var all []eventlog.Commit // one commit for each event
 	objects := 0
 	for _, of := range []struct {
 		domain string
@@ -80,7 +81,7 @@ func fillHistories(ctx context.Context, b *bench, dir string, n int) error {
 	last := make(map[eventlog.Aggregate]uint64)
 	return fillWith(ctx, b, dir, n, func(i int, seq uint64) eventlog.Commit {
 		c := all[i%len(all)]
-		c.Aggregate.ID = fmt.Sprintf("%s-%d", c.Aggregate.ID, seq-uint64(i%len(all))) // its history begins there
+		c.Aggregate.ID = fmt.Sprintf("%s-%d", c.Aggregate.ID, seq-uint64(i%len(all))) // the object's history begins there
 		c.ID, c.Expected = fmt.Sprintf("%s/%d", c.Aggregate.ID, i), last[c.Aggregate]
 		last[c.Aggregate] = seq
 		return c

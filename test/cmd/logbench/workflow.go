@@ -22,7 +22,7 @@ const (
 	flowRounds  = 7
 )
 
-// measureWorkflow measures what the engine adds to the cost of its log.
+// measureWorkflow measures the cost of the engine in addition to that of its log.
 func measureWorkflow(ctx context.Context, b *bench) error {
 	for _, shape := range []struct {
 		name  string
@@ -92,7 +92,7 @@ func (noop) Run(context.Context, *task.Call) (json.RawMessage, error) { return n
 
 func (noop) Undo(context.Context, *task.Call) error { return nil }
 
-// journal keeps the commits that went through it.
+// journal records the commits that are appended through it.
 type journal struct {
 	*eventlog.Log
 	commits []eventlog.Commit
@@ -111,7 +111,7 @@ type flow struct {
 	commits    int
 }
 
-// runAgainstFloor drives a run, and then makes the very same commits, one after the other, with nothing around them.
+// runAgainstFloor runs a workflow, and then appends the same commits, one after the other, without the engine.
 func runAgainstFloor(ctx context.Context, b *bench, name string, d *workflow.Definition) (flow, error) {
 	var f flow
 	log, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, name)})

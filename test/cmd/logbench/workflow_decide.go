@@ -23,7 +23,7 @@ const (
 	replayTasks = 50_000 // two events each
 )
 
-// lattice is a graph in which a task needs two of those before it, near and far.
+// lattice returns the needs of a task in a graph in which a task needs two earlier ones, a near and a distant one.
 func lattice(i int) []v1alpha1.Need {
 	if i < 2 {
 		return chain(i)
@@ -35,8 +35,8 @@ func lattice(i int) []v1alpha1.Need {
 	return needs
 }
 
-// measureDecide measures decisions alone, in memory: of one large run, and of as many small ones as have the same number of
-// tasks, so that both work on as much memory.
+// measureDecide measures decisions in memory: of one large run, and of many small ones with the same total number of
+// tasks, so that both use as much memory.
 func measureDecide(b *bench) error {
 	b.say("decisions in runs of %d and %d tasks", smallRun, largeRun)
 	small, large := graph(smallRun, lattice), graph(largeRun, lattice)
@@ -57,7 +57,7 @@ func measureDecide(b *bench) error {
 	return nil
 }
 
-// decideAll plays runs whose tasks all succeed, sixteen at once, and returns the microseconds an event took.
+// decideAll simulates runs whose tasks all succeed, sixteen at once, and returns the microseconds per event.
 func decideAll(d *workflow.Definition, runs int) (float64, error) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	states := make([]workflow.State, runs)
@@ -84,7 +84,7 @@ func decideAll(d *workflow.Definition, runs int) (float64, error) {
 	return float64(took.Microseconds()) / float64(events), nil
 }
 
-// play takes a run to its end and counts its events.
+// play simulates a run until its end and returns the number of its events.
 func play(s *workflow.State, now time.Time) (events int, err error) {
 	var flying []workflow.TaskStarted
 	apply := func(in workflow.Input) error {
@@ -114,7 +114,7 @@ func play(s *workflow.State, now time.Time) (events int, err error) {
 	return events, nil
 }
 
-// measureRunReplay replays a run of 100,000 events from its log, and weighs its resource.
+// measureRunReplay replays a run of 100,000 events from its log, and measures the size of its resource.
 func measureRunReplay(ctx context.Context, b *bench) error {
 	b.say("replay of a run of %d events", 2*replayTasks)
 	log, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "replay")})

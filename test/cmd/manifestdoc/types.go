@@ -16,7 +16,7 @@ import (
 type types struct {
 	specs map[string]*ast.TypeSpec
 	docs  map[string]string
-	// values of a type's constants, each with what is said of it.
+	// values are the constants of each type, with their comments.
 	values map[string][]string
 }
 
@@ -47,7 +47,7 @@ func parse(dir string) (*types, error) {
 	return t, nil
 }
 
-// take adds the types of another package, one of them by another name.
+// take adds the types of another package, and renames one of them.
 func (t *types) take(from *types, name, as string) {
 	for of, spec := range from.specs {
 		doc, key := from.docs[of], of
@@ -91,7 +91,7 @@ func (t *types) addValues(gen *ast.GenDecl) {
 	}
 }
 
-// prose is a comment without markers.
+// prose returns a comment without markers.
 func prose(doc *ast.CommentGroup) string {
 	var lines []string
 	for line := range strings.Lines(doc.Text()) {
@@ -102,10 +102,10 @@ func prose(doc *ast.CommentGroup) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// field of a struct as it is written in a manifest.
+// field is a field of a struct in the form of a manifest.
 type field struct{ name, kind, doc, required string }
 
-// write tells of types, and then of those that they lead to.
+// write writes the documentation of types, and then of the types that they refer to.
 func (t *types) write(w io.Writer, roots []string, titles map[string]string) {
 	seen := make(map[string]bool)
 	var later []string
@@ -144,7 +144,7 @@ func (t *types) write(w io.Writer, roots []string, titles map[string]string) {
 	}
 }
 
-// fields of a type, and the types of the package that they lead to.
+// fields returns the fields of a type, and the types of the package that they refer to.
 func (t *types) fields(name string) (fields []field, refs []string) {
 	s, ok := t.specs[name].Type.(*ast.StructType)
 	if !ok {
@@ -183,7 +183,7 @@ func cell(doc string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(doc), " "), "|", `\|`)
 }
 
-// kind is a Go type in words.
+// kind describes a Go type.
 func (t *types) kind(e ast.Expr) (string, []string) {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -205,7 +205,7 @@ func (t *types) kind(e ast.Expr) (string, []string) {
 			return t.kind(e.Sel)
 		}
 		if of, ok := e.X.(*ast.Ident); ok && (of.Name == "corev1" || of.Name == "batchv1") {
-			return e.Sel.Name, nil // by the name that the documentation of Kubernetes has
+			return e.Sel.Name, nil // the name in the documentation of Kubernetes
 		}
 		return "string", nil
 	case *ast.Ident:

@@ -43,7 +43,7 @@ What the API server refuses in each of scute's kinds. The refusal names the fiel
 the kind of a task, or on other objects, are in the condition ` + "`Stalled`" + ` of the object.
 `
 
-// run writes the page of all definitions in a folder.
+// run writes a page about all definitions in a folder.
 func run(w io.Writer, folder string) error {
 	all, err := crd.Definitions(os.DirFS(folder))
 	if err != nil {

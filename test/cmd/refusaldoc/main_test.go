@@ -8,7 +8,8 @@ import (
 	"scute.dev/internal/crd"
 )
 
-// TestPage: every rule of every definition is on the page, that of an object's name too, and numbers are as one writes them.
+// TestPage checks that the page has every rule of every definition, including the one for an object's name, and
+// readable numbers.
 func TestPage(t *testing.T) {
 	const folder = "../../../config/crd"
 	var page strings.Builder
@@ -24,9 +25,9 @@ func TestPage(t *testing.T) {
 	look = func(s *schema) {
 		for _, rule := range s.XValidations {
 			rules++
-			field, remedy, _ := strings.Cut(rule.Message, fixed) // which other fields share
+			field, remedy, _ := strings.Cut(rule.Message, fixed) // other fields have the same remedy
 			if !strings.Contains(page.String(), "“"+field) || !strings.Contains(page.String(), remedy+"”") {
-				t.Errorf("it does not have %q", rule.Message)
+				t.Errorf("the page lacks %q", rule.Message)
 			}
 		}
 		if s.Items != nil {
@@ -42,14 +43,14 @@ func TestPage(t *testing.T) {
 		look(definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	}
 	if rules < 60 {
-		t.Errorf("%d rules were looked for: the test looks in the wrong place", rules)
+		t.Errorf("%d rules, want at least 60", rules)
 	}
 	for _, want := range []string{
 		"| `metadata` | object | “there is one RepairLimits, and its name is default” |",
 		"| `spec.etcd.defragmentation.minSizeMiB` | integer | less than 1; more than 1048576 |",
 	} {
 		if !strings.Contains(page.String(), want+"\n") {
-			t.Errorf("it has no line %s", want)
+			t.Errorf("the page lacks the line %s", want)
 		}
 	}
 }

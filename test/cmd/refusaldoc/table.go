@@ -13,13 +13,13 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// table has the rows of a kind. A list or an object with the fields of an earlier one refers to it.
+// table has the rows of a kind. A list or an object with the same fields as an earlier one refers to it.
 type table struct {
 	rows []string
 	as   map[string]string // the first path, by the properties of the object or of the items
 }
 
-// add writes a field, and then what is in it.
+// add writes the row of a field, and then the rows of the fields in it.
 func (t *table) add(path string, s *schema, needed bool) {
 	refused := refusals(s)
 	if needed {
@@ -60,13 +60,13 @@ func (t *table) row(path, kind string, refused ...string) {
 
 func message(rule apiextensionsv1.ValidationRule) string { return "“" + rule.Message + "”" }
 
-// fixed separates the name of a field from the remedy in the message of a rule against changes.
+// fixed separates the name of a field from the remedy in the message of an immutability rule.
 const fixed = " cannot be changed: "
 
-// messages returns the messages of rules. Those about fields with the same remedy become one.
+// messages returns the messages of rules. Messages about fields with the same remedy are combined.
 func messages(rules apiextensionsv1.ValidationRules) []string {
 	var out []string
-	at := make(map[string]int) // the message of a remedy
+	at := make(map[string]int) // the index of the message with a remedy
 	for _, rule := range rules {
 		field, remedy, found := strings.Cut(rule.Message, fixed)
 		i, again := at[remedy]
@@ -83,7 +83,7 @@ func messages(rules apiextensionsv1.ValidationRules) []string {
 
 func required(s *schema, name string) bool { return slices.Contains(s.Required, name) }
 
-// kind is the type of a field in words.
+// kind describes the type of a field.
 func kind(s *schema) string {
 	switch {
 	case s.Items != nil:
@@ -103,15 +103,15 @@ func kind(s *schema) string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// durationPattern begins that of api/v1alpha1.Duration.
+// durationPattern is the beginning of the pattern of api/v1alpha1.Duration.
 const durationPattern = `^(0|([0-9]{1,5}`
 
 func isDuration(s *schema) bool { return strings.HasPrefix(s.Pattern, durationPattern) }
 
-// subdomainPattern is that of names of objects.
+// subdomainPattern is the pattern of object names.
 const subdomainPattern = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 
-// refusals are what a schema refuses beside another type, in words.
+// refusals describes what a schema refuses in addition to other types.
 func refusals(s *schema) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/test/soak"
 )
 
-// keeper keeps scuted running on one side, as a kubelet does: when it ends, it is started again.
+// keeper keeps scuted running on one side. It restarts it when it exits, as a kubelet does.
 type keeper struct {
 	in      *scuted.Installation
 	options scuted.DaemonOptions
@@ -22,7 +22,7 @@ type keeper struct {
 
 	mu     sync.Mutex
 	daemon *scuted.Daemon
-	down   bool // a fault keeps it down
+	down   bool // a fault keeps it stopped
 	closed bool
 	lives  []*soak.Life
 	killed int // by faults
@@ -30,7 +30,7 @@ type keeper struct {
 	ping   chan struct{}
 }
 
-// keep starts scuted and watches over it until ctx ends.
+// keep starts scuted and restarts it until ctx ends.
 func keep(ctx context.Context, k *keeper) error {
 	k.ping = make(chan struct{}, 1)
 	if err := k.start(); err != nil {
@@ -91,7 +91,7 @@ func (k *keeper) watch(ctx context.Context) {
 	}
 }
 
-// fell tells how a process ended. A crash by itself is no fault of ours.
+// fell reports how a process ended. An exit without a fault is reported as one by itself.
 func (k *keeper) fell(d *scuted.Daemon) {
 	k.mu.Lock()
 	by := "by itself"
@@ -114,7 +114,7 @@ func (k *keeper) fell(d *scuted.Daemon) {
 	}
 }
 
-// kill ends the process with SIGKILL and keeps it down until release.
+// kill kills the process with SIGKILL and keeps it stopped until release.
 func (k *keeper) kill(ctx context.Context) error {
 	k.mu.Lock()
 	k.down = true
@@ -133,14 +133,14 @@ func (k *keeper) release() {
 	}
 }
 
-// signal the process of now.
+// signal sends a signal to the current process.
 func (k *keeper) signal(s syscall.Signal) (*scuted.Daemon, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.daemon, syscall.Kill(k.daemon.PID(), s)
 }
 
-// stop ends the process for good.
+// stop stops the process permanently.
 func (k *keeper) stop(ctx context.Context) error {
 	k.mu.Lock()
 	k.closed = true
@@ -150,12 +150,12 @@ func (k *keeper) stop(ctx context.Context) error {
 		return nil
 	}
 	if d.Exited() == nil {
-		_ = syscall.Kill(d.PID(), syscall.SIGCONT) // a fault may have stopped it; if it ended meanwhile, Stop sees that
+		_ = syscall.Kill(d.PID(), syscall.SIGCONT) // a fault may have stopped it; if it has exited meanwhile, Stop notices
 	}
 	return d.Stop(ctx)
 }
 
-// sampled adds what the process uses now to its life.
+// sampled adds a sample of the current process to its life.
 func (k *keeper) sampled(u soak.Usage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,7 +163,7 @@ func (k *keeper) sampled(u soak.Usage) {
 	life.Samples = append(life.Samples, u)
 }
 
-// ready says whether the process of now runs and says that it is ready.
+// ready reports whether the current process runs and is ready.
 func (k *keeper) ready(ctx context.Context) bool {
 	k.mu.Lock()
 	d := k.daemon
@@ -173,7 +173,7 @@ func (k *keeper) ready(ctx context.Context) bool {
 	return d != nil && d.WaitReady(ctx) == nil
 }
 
-// tail is the last line of a file.
+// tail returns the last line of a file.
 func tail(path string) string {
 	raw, err := os.ReadFile(path)
 	if err != nil {

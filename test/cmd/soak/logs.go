@@ -13,7 +13,7 @@ import (
 	"scute.dev/test/soak"
 )
 
-// follow reads a side's log from its beginning through every death of the daemon that serves it.
+// follow reads a side's log from its beginning, across all restarts of the daemon that serves it.
 func (w *watcher) follow(ctx context.Context, on *side) {
 	b := soak.NewBook(on.Side.Name())
 	b.Unhealthy = w.world.ShouldBeUnhealthy
@@ -49,7 +49,7 @@ func (w *watcher) connected(ctx context.Context, on *side, b *soak.Book) error {
 	from := b.Last
 	w.player.mu.Unlock()
 	go func() { done <- log.Follow(following, from, func(r eventlog.Record) error { return w.record(b, r) }) }()
-	for { // the head tells how far the log is read
+	for { // the head shows how far the log has been read
 		asked := time.Now()
 		head, err := log.Head(following)
 		if err == nil {
@@ -101,7 +101,7 @@ func (w *watcher) record(b *soak.Book, r eventlog.Record) error {
 	return nil
 }
 
-// usage asks each daemon what it uses.
+// usage samples the resource usage of each daemon.
 func (w *watcher) usage(ctx context.Context) {
 	for _, one := range w.sides {
 		u, err := scrape(ctx, one.metrics)
@@ -112,7 +112,7 @@ func (w *watcher) usage(ctx context.Context) {
 	}
 }
 
-// scrape reads a daemon's metrics.
+// scrape reads the usage from a daemon's metrics.
 func scrape(ctx context.Context, address string) (soak.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// target of a fault: a machine of a cluster.
+// target is the target of a fault: a machine of a cluster.
 type target struct {
 	*testbed.Workload
 	cluster string
@@ -31,7 +31,7 @@ func split(cluster string) client.ObjectKey {
 	return client.ObjectKey{Namespace: namespace, Name: name}
 }
 
-// home is the side that has a cluster and acts for it; where none acts, the one that has it. acts says which it is.
+// home returns the side on which a cluster is active, and true, or the side that has it, and false.
 func (p *player) home(ctx context.Context, cluster string) (on *side, acts bool, err error) {
 	for _, one := range p.sides {
 		c := &clusterv1.Cluster{}
@@ -53,12 +53,12 @@ func (p *player) home(ctx context.Context, cluster string) (on *side, acts bool,
 	return on, false, nil
 }
 
-// machinesOf a cluster on a side, the oldest first.
+// machinesOf returns the machines of a cluster on a side, the oldest first.
 func machinesOf(ctx context.Context, on *side, cluster string, controlPlane bool) ([]clusterv1.Machine, error) {
 	return inventory.Machines(ctx, on.admin, split(cluster), controlPlane)
 }
 
-// choose machines that run and that no fault is on; only those that the fault's choice falls on.
+// choose returns n running machines without a fault. The fault's Pick selects them.
 func (p *player) choose(ctx context.Context, f soak.Fault, controlPlane bool, n int) ([]*target, error) {
 	on, _, err := p.home(ctx, f.Where)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *player) choose(ctx context.Context, f soak.Fault, controlPlane bool, n 
 	return chosen, nil
 }
 
-// chooseMember is a control plane machine whose etcd member the control plane can spare now.
+// chooseMember returns a control plane machine whose etcd member may become silent now without a loss of quorum.
 func (p *player) chooseMember(ctx context.Context, f soak.Fault) (*target, error) {
 	chosen, err := p.choose(ctx, f, true, 1)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *player) chooseMember(ctx context.Context, f soak.Fault) (*target, error
 	return t, nil
 }
 
-// do breaks something of the chosen machines. What it takes is undone on each machine that is still there.
+// do breaks the chosen machines. The undo restores each machine that still exists.
 func (p *player) do(ctx context.Context, targets []*target, breakIt, restore func(context.Context, *target) error) (undo, string, error) {
 	var names []string
 	for _, t := range targets {
@@ -142,13 +142,13 @@ func (p *player) do(ctx context.Context, targets []*target, breakIt, restore fun
 	}
 	for _, t := range targets {
 		if err := breakIt(ctx, t); err != nil {
-			return u, "", err // half of it may be done
+			return u, "", err // it may have succeeded in part
 		}
 	}
 	return u, strings.Join(names, " and "), nil
 }
 
-// gone says whether a machine is not in the cloud any more.
+// gone reports whether a machine no longer exists in the cloud.
 func (p *player) gone(ctx context.Context, t *target) bool {
 	machines, err := p.bed.Cloud().Machines(ctx, t.cluster)
 	return err == nil && !slices.Contains(machines, t.machine.Spec.InfrastructureRef.Name)
@@ -182,7 +182,7 @@ func (p *player) workerNotReady(ctx context.Context, f soak.Fault) (undo, string
 	return p.node(ctx, f, false)
 }
 
-// member breaks something of a machine whose etcd member the control plane can spare.
+// member breaks a machine whose etcd member may become silent without a loss of quorum.
 func (p *player) member(ctx context.Context, f soak.Fault, breakIt, restore func(context.Context, *target) error) (undo, string, error) {
 	t, err := p.chooseMember(ctx, f)
 	if err != nil {
@@ -239,7 +239,7 @@ func (p *player) leaderMoved(ctx context.Context, f soak.Fault) (undo, string, e
 	return nil, targets[0].machine.Name, targets[0].Lead(ctx, targets[0].node())
 }
 
-// majorityOff is the disaster: two of three without power.
+// majorityOff turns off two of three machines. This is a disaster.
 func (p *player) majorityOff(ctx context.Context, f soak.Fault) (undo, string, error) {
 	targets, err := p.choose(ctx, f, true, 2)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	exitInterrupted = 130
 )
 
-// options of the command line.
+// options are the options of the command line.
 type options struct {
 	duration time.Duration
 	seed     uint64
@@ -53,7 +53,7 @@ func start(args []string) int {
 	}
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	context.AfterFunc(ctx, restore) // a second Ctrl-C does not wait for the cleaning up
+	context.AfterFunc(ctx, restore) // a second Ctrl-C stops the cleanup
 	err = run(ctx, o, faults)
 	switch {
 	case ctx.Err() != nil:

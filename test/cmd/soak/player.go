@@ -10,29 +10,29 @@ import (
 	"scute.dev/test/soak"
 )
 
-// player performs the faults of a schedule and keeps account of them.
+// player performs the faults of a schedule and records them.
 type player struct {
 	*stage
 	report *report
-	// fail ends the faults; the first violation calls it.
+	// fail ends the faults. The first violation calls it.
 	fail context.CancelFunc
 
 	mu     sync.Mutex
 	world  soak.World
 	books  map[string]*soak.Book
 	counts map[soak.Kind]*tally
-	on     int // faults
+	on     int // active faults
 	begun  int
-	moves  map[string]int // ended, by phase
+	moves  map[string]int // ended moves, by phase
 	runs   []promise
-	orders []order // which are still to be taken back
-	// removed and made are machines, by why they were removed.
+	orders []order // orders that are still to be reverted
+	// removed counts deleted machines by reason, made created ones.
 	removed map[string]int
 	made    int
-	looks   map[string]int // at each invariant
+	looks   map[string]int // number of checks of each invariant
 }
 
-// tally of one kind of fault.
+// tally counts the faults of one kind.
 type tally struct{ begun, withheld, failed int }
 
 func newPlayer(s *stage, r *report, fail context.CancelFunc) *player {
@@ -52,7 +52,7 @@ func (p *player) violated(err error) {
 	p.fail()
 }
 
-// held counts a look at an invariant, and tells when it does not hold.
+// held counts a check of an invariant, and reports a violation.
 func (p *player) held(invariant string, err error) {
 	p.mu.Lock()
 	p.looks[invariant]++
@@ -62,18 +62,17 @@ func (p *player) held(invariant string, err error) {
 	}
 }
 
-// errWithheld says that a fault is not begun, for it would cost more than it may, or there is nothing that it could be
-// done to.
+// errWithheld means that a fault does not begin, because it would exceed the budget or has no target.
 var errWithheld = errors.New("withheld")
 
 func withheld(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errWithheld}, args...)...)
 }
 
-// undo takes a fault back. It is tried again until it succeeds.
+// undo reverts a fault. It is retried until it succeeds.
 type undo func(context.Context) error
 
-// faultFunc begins a fault and says what it was done to. undo is nil where there is nothing to take back.
+// faultFunc begins a fault and describes its target. undo is nil if there is nothing to revert.
 type faultFunc func(context.Context, soak.Fault) (u undo, what string, err error)
 
 func (p *player) faults() map[soak.Kind]faultFunc {
@@ -105,11 +104,11 @@ func (p *player) faults() map[soak.Kind]faultFunc {
 	}
 }
 
-// beginTime bounds the beginning of a fault; where a server is away, it fails.
+// beginTime bounds the beginning of a fault. It fails if a server is down.
 const beginTime = 30 * time.Second
 
-// play performs all faults at their times and returns when all are undone. The end of chaos ends them early; that of ctx
-// leaves them as they are, for all is about to be stopped.
+// play performs all faults at their times and returns when all are reverted. The end of chaos ends them early. The end
+// of ctx leaves them as they are, because everything is about to be stopped.
 func (p *player) play(ctx, chaos context.Context, faults []soak.Fault) {
 	started := time.Now()
 	begin := p.faults()
@@ -126,7 +125,7 @@ func (p *player) play(ctx, chaos context.Context, faults []soak.Fault) {
 	wait.Wait()
 }
 
-// perform begins a fault, lets it last, and undoes it.
+// perform begins a fault, waits for its duration, and reverts it.
 func (p *player) perform(ctx, chaos context.Context, f soak.Fault, begin faultFunc) {
 	bounded, cancel := context.WithTimeout(chaos, beginTime+f.For)
 	u, what, err := begin(bounded, f)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// minute is how far back a violation's story goes.
+// minute is how long before a violation its report begins.
 const minute = time.Minute
 
-// report prints what happens, one line a fact, and remembers the last minute of all that was seen, printed or not.
+// report prints events, one per line, and keeps the last minute of all events, printed or not.
 type report struct {
 	out io.Writer
 	now func() time.Time
@@ -29,14 +29,14 @@ type entry struct {
 
 func newReport(out io.Writer) *report { return &report{out: out, now: time.Now, started: time.Now()} }
 
-// say prints a fact.
+// say prints an event.
 func (r *report) say(what, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintln(r.out, r.add(r.now(), what, fmt.Sprintf(format, args...)))
 }
 
-// note only remembers a fact.
+// note keeps an event without printing it.
 func (r *report) note(what, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *report) add(at time.Time, what, text string) string {
 	return line
 }
 
-// forget what was seen more than a minute ago.
+// forget drops the events that are more than a minute old.
 func (r *report) forget(now time.Time) {
 	old := 0
 	for old < len(r.recent) && now.Sub(r.recent[old].at) > minute {
@@ -60,7 +60,7 @@ func (r *report) forget(now time.Time) {
 	r.recent = r.recent[old:]
 }
 
-// violated prints an invariant that does not hold, and the minute before.
+// violated prints a violation, and the minute before it.
 func (r *report) violated(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *report) violated(err error) {
 	fmt.Fprintf(r.out, "--- end of the minute before: %s\n", strings.SplitN(err.Error(), ":", 2)[0])
 }
 
-// lines takes what others print, such as the progress of the test bed's start.
+// lines returns a writer for the output of others, such as the progress of the test bed's start.
 func (r *report) lines() io.Writer { return lineWriter{r} }
 
 type lineWriter struct{ report *report }
@@ -88,7 +88,7 @@ func (w lineWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// violations are those so far.
+// violations returns the violations so far.
 func (r *report) violations() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,21 +29,21 @@ func TestViolationsComeWithTheMinuteBefore(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := r.violations(); len(got) != 1 || got[0] != "quorum: lost" {
-		t.Errorf("%q", got)
+		t.Errorf("violations = %q, want the lost quorum", got)
 	}
 }
 
 func TestParse(t *testing.T) {
 	o, err := parse([]string{"-duration", "1m", "-seed", "5", "-faults", "moved,held"})
 	if err != nil || o.duration != time.Minute || o.seed != 5 || len(o.kinds) != 2 {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("parse = %+v, %v", o, err)
 	}
 	if o, err := parse(nil); err != nil || o.seed == 0 || o.duration != 5*time.Minute {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("parse without arguments = %+v, %v, want the defaults", o, err)
 	}
 	for _, wrong := range [][]string{{"-faults", "nothing"}, {"-duration", "0s"}, {"now"}} {
 		if _, err := parse(wrong); err == nil {
-			t.Errorf("%v was taken", wrong)
+			t.Errorf("parse(%v) = nil, want an error", wrong)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// run prepares the stage, plays the faults, waits until everything has settled, and looks at what is left.
+// run prepares the stage, performs the faults, waits until everything has settled, and checks the result.
 func run(ctx context.Context, o options, faults []soak.Fault) (err error) {
 	r := newReport(os.Stdout)
 	r.say("soak", "seed %d, %s of faults, %d planned", o.seed, o.duration, len(faults))
@@ -77,7 +77,7 @@ func (p *player) prepareAll(ctx context.Context) error {
 	return p.populate(ctx)
 }
 
-// afterwards is what must be when the faults are over.
+// afterwards checks what must hold when the faults are over.
 func (w *watcher) afterwards(ctx context.Context) error {
 	w.report.say("over", "the faults are over; everything is to settle by itself")
 	settle := func(what string) bool {
@@ -94,7 +94,7 @@ func (w *watcher) afterwards(ctx context.Context) error {
 		return err
 	}
 	settle("after a last broken machine of each cluster")
-	w.judge(time.Now().Add(2 * patience)) // what is still to be judged
+	w.judge(time.Now().Add(2 * patience)) // the remaining removals
 	for _, one := range w.sides {
 		one.keeper.mu.Lock()
 		for _, life := range one.keeper.lives {
@@ -107,7 +107,7 @@ func (w *watcher) afterwards(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// replay stops the daemons and reads their logs from their folders: they say what they said all along.
+// replay stops the daemons and checks that a replay of their logs has the same result as following them.
 func (w *watcher) replay(ctx context.Context) error {
 	for _, one := range w.sides {
 		stopping, cancel := context.WithTimeout(ctx, time.Minute)
@@ -122,7 +122,7 @@ func (w *watcher) replay(ctx context.Context) error {
 		}
 		again, followed := soak.NewBook(one.Side.Name()), w.books[one.Side.Name()]
 		_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
-			if r.Seq > followed.Last { // written while the daemon ended
+			if r.Seq > followed.Last { // written while the daemon stopped
 				_, err := followed.Apply(r)
 				if err != nil {
 					return err

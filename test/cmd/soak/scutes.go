@@ -13,13 +13,13 @@ import (
 	"scute.dev/test/soak"
 )
 
-// promise is a WorkflowRun that was begun, and how it is to end.
+// promise is a WorkflowRun that was started, and its expected end.
 type promise struct {
 	on   *side
 	name string
 	want v1alpha1.RunPhase
-	maps []string // ConfigMaps that are there in the end
-	none []string // and those that are not
+	maps []string // ConfigMaps that must exist in the end
+	none []string // and those that must not
 }
 
 // moved begins a move of the cluster to the other side.
@@ -31,7 +31,7 @@ func (p *player) moved(ctx context.Context, f soak.Fault) (undo, string, error) 
 	return nil, fmt.Sprintf("Move %s from %s to %s", name, on.Side.Name(), to.Side.Name()), nil
 }
 
-// moveAborted begins a move and aborts it when the fault's time is over.
+// moveAborted begins a move and aborts it after the fault's duration.
 func (p *player) moveAborted(ctx context.Context, f soak.Fault) (undo, string, error) {
 	name, on, to, err := p.begin(ctx, f)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *player) begin(ctx context.Context, f soak.Fault) (name string, on, to *
 	return name, on, to, on.admin.Create(ctx, scuted.NewMove(roam, name, to.Installation, split(f.Where).Name))
 }
 
-// calm waits until a cluster is available and nothing is replaced in it: the caller looks before a cluster is moved.
+// calm waits until a cluster is available and no remediation is in progress, as a user would before a move.
 func (p *player) calm(ctx context.Context, on *side, cluster string) error {
 	key := split(cluster)
 	for {
@@ -78,7 +78,7 @@ func (p *player) calm(ctx context.Context, on *side, cluster string) error {
 	}
 }
 
-// runStarted begins a WorkflowRun: one that succeeds, or one that fails and is rolled back.
+// runStarted starts a WorkflowRun that succeeds, or one that fails and is rolled back.
 func (p *player) runStarted(ctx context.Context, f soak.Fault) (undo, string, error) {
 	r := promise{on: p.side(f.Where), name: fmt.Sprintf("run-%d", f.Number), want: v1alpha1.RunSucceeded}
 	first, second := r.name+"-a", r.name+"-b"
@@ -104,7 +104,7 @@ func (p *player) runStarted(ctx context.Context, f soak.Fault) (undo, string, er
 	return nil, fmt.Sprintf("WorkflowRun %s, which is to end %s", r.name, r.want), nil
 }
 
-// apply is a task that makes a ConfigMap; it outlasts an API server that is away for a while.
+// apply returns a task that creates a ConfigMap. Its retries outlast an API server that is down for a while.
 func apply(task, name, more string) string {
 	return "- {name: " + task + ", kind: Apply" + more + ", retry: {max: 100, delay: 500ms, maxDelay: 2s}, with: {manifests: [" +
 		strings.ReplaceAll("{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}, data: {v: \"1\"}}", "NAME", name) + "]}}\n"
@@ -123,7 +123,7 @@ func (p *player) scutedKilled(ctx context.Context, f soak.Fault) (undo, string, 
 	}, "SIGKILL", err
 }
 
-// scutedStopped: the process hangs, and continues as if nothing had happened.
+// scutedStopped suspends the process, and continues it.
 func (p *player) scutedStopped(ctx context.Context, f soak.Fault) (undo, string, error) {
 	on, free, err := p.take(ctx, f.Where)
 	if err != nil {
@@ -139,7 +139,7 @@ func (p *player) scutedStopped(ctx context.Context, f soak.Fault) (undo, string,
 	}, "SIGSTOP", err
 }
 
-// take has the servers of a side to itself, until free.
+// take reserves the servers of a side until free is called.
 func (p *player) take(ctx context.Context, name string) (on *side, free func(), err error) {
 	on = p.side(name)
 	select {
@@ -150,7 +150,7 @@ func (p *player) take(ctx context.Context, name string) (on *side, free func(), 
 	}
 }
 
-// server ends a server of a side and starts it again.
+// server stops a server of a side and starts it again.
 func (p *player) server(ctx context.Context, f soak.Fault, what string, stop, start func(context.Context, *side) error) (undo, string, error) {
 	on, free, err := p.take(ctx, f.Where)
 	if err != nil {
@@ -158,7 +158,7 @@ func (p *player) server(ctx context.Context, f soak.Fault, what string, stop, st
 	}
 	err = stop(ctx, on)
 	return func(context.Context) error {
-		// Half a start is not to be interrupted: the server's own limit bounds it.
+		// A start must not be interrupted: it has its own time limit.
 		bounded, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 		defer cancel()
 		if err := start(bounded, on); err != nil {

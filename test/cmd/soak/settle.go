@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// settleTime bounds the time until everything has settled, on a busy machine. A machine that never joins may be waited for as long as
-	// the policy's checks.nodeStartup, and then be replaced within its timeouts: 11 minutes.
+	// settleTime bounds the time until everything has settled, on a busy machine. A machine that never joins may be
+	// waited for as long as the policy's checks.nodeStartup, and then be replaced within its timeouts: 11 minutes.
 	settleTime = 13 * time.Minute
-	// calm is how long it must stay settled.
+	// calm is how long everything must stay settled.
 	calm = 3 * time.Second
 )
 
-// settle waits until everything is as it must be without a fault, and stays so. The error says what is missing.
+// settle waits until everything is as it must be without faults, and stays so. The error lists what is missing.
 func (w *watcher) settle(ctx context.Context, what string) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
@@ -38,7 +38,7 @@ func (w *watcher) settle(ctx context.Context, what string) error {
 			w.report.note("undo", "taking back what was said to remediations: %v", err)
 		}
 		now := w.unsettled(ctx)
-		if ctx.Err() == nil { // else the reasons of the last look tell more
+		if ctx.Err() == nil { // otherwise the reasons of the last check are more useful
 			missing = now
 		}
 		switch {
@@ -62,7 +62,7 @@ func (w *watcher) settle(ctx context.Context, what string) error {
 	}
 }
 
-// unsettled is what is not as it must be.
+// unsettled returns what has not settled yet.
 func (w *watcher) unsettled(ctx context.Context) []string {
 	var missing []string
 	for _, check := range []func(context.Context) ([]string, error){w.daemonsMissing, w.movesMissing, w.runsMissing, w.policiesMissing, w.clustersMissing} {
@@ -115,7 +115,7 @@ func (w *watcher) movesMissing(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// runsMissing looks at each run's end, and at what it was to leave.
+// runsMissing checks the end of each run, and its ConfigMaps.
 func (w *watcher) runsMissing(ctx context.Context) ([]string, error) {
 	w.player.mu.Lock()
 	runs := slices.Clone(w.runs)
@@ -173,7 +173,8 @@ func (w *watcher) policiesMissing(ctx context.Context) ([]string, error) {
 	return missing, nil
 }
 
-// clustersMissing looks at all clusters, on the one side that is to have each, and at what was left behind.
+// clustersMissing checks that each cluster is complete on exactly one side and that nothing remains of moves and
+// remediations.
 func (w *watcher) clustersMissing(ctx context.Context) ([]string, error) {
 	var missing []string
 	for _, spec := range clusters() {
@@ -262,7 +263,8 @@ func (w *watcher) clusterMissing(ctx context.Context, on *side, cluster string) 
 	return missing, nil
 }
 
-// lasts breaks one machine of each cluster for good, when all else is settled: it is replaced, whatever came before.
+// lasts breaks one machine of each cluster permanently after everything has settled. It must be replaced, whatever
+// happened before.
 func (w *watcher) lasts(ctx context.Context) error {
 	for i, place := range append(slices.Clone(places().Clusters), places().Roamer) {
 		f := soak.Fault{Kind: soak.NodeNotReady, Where: place, Pick: uint32(i)} //nolint:gosec // a small number

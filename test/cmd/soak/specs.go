@@ -20,7 +20,8 @@ import (
 	"scute.dev/test/soak"
 )
 
-// settled is the side that acts for a cluster and where nobody moves it: the caller looks before it changes a cluster's spec.
+// settled returns the side on which a cluster is active if no move of the cluster is in progress, as a user would check
+// before a change of the cluster's spec.
 func (p *player) settled(ctx context.Context, cluster string) (*side, error) {
 	on, acts, err := p.home(ctx, cluster)
 	if err != nil {
@@ -47,7 +48,8 @@ func merge(ctx context.Context, on *side, o client.Object, patch string) error {
 	return on.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// controlPlane is where people change a control plane: the Cluster's topology, or the control plane itself.
+// controlPlane returns the object in which users change a control plane: the Cluster with its topology, or the control
+// plane itself.
 func controlPlane(ctx context.Context, on *side, cluster string) (o client.Object, at string, replicas int32, err error) {
 	c := &clusterv1.Cluster{}
 	if err := on.admin.Get(ctx, split(cluster), c); err != nil {
@@ -70,10 +72,11 @@ func controlPlane(ctx context.Context, on *side, cluster string) (o client.Objec
 	return &list.Items[0], `{"spec":%s}`, *list.Items[0].Spec.Replicas, nil
 }
 
-// scaling is the reason that a policy is asked to pause for.
+// scaling is the pause request that scaled sets on a policy.
 const scaling = "a human scales a control plane"
 
-// scaled: a human has the policy begin nothing, waits until nothing is in progress, and scales; and so back.
+// scaled pauses the policy, waits until no remediation is in progress, and scales the control plane, as a user does.
+// The undo does the same.
 func (p *player) scaled(ctx context.Context, f soak.Fault) (undo, string, error) {
 	to := func(ctx context.Context, replicas int32) error {
 		on, err := p.settled(ctx, f.Where)
@@ -110,7 +113,7 @@ func (p *player) scaled(ctx context.Context, f soak.Fault) (undo, string, error)
 	return back, fmt.Sprintf("%d control plane machines asked for", controlPlanes+2), nil
 }
 
-// quiet asks the policy to pause and waits until nothing is in progress.
+// quiet pauses the policy and waits until no remediation is in progress.
 func (p *player) quiet(ctx context.Context, on *side, cluster string) error {
 	key := client.ObjectKey{Namespace: split(cluster).Namespace, Name: policyName}
 	object := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -130,7 +133,7 @@ func (p *player) quiet(ctx context.Context, on *side, cluster string) error {
 	}
 }
 
-// resume takes the request to pause off, on whatever side it is.
+// resume removes the pause request, on whatever side it is.
 func (p *player) resume(ctx context.Context, cluster string) error {
 	for _, one := range p.sides {
 		object := &v1alpha1.RepairPolicy{}
@@ -147,7 +150,7 @@ func (p *player) resume(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// rolledOut has all control plane machines replaced, or upgrades: the topology's workers too.
+// rolledOut replaces all control plane machines, or upgrades them, and the topology's workers too.
 func (p *player) rolledOut(ctx context.Context, f soak.Fault) (undo, string, error) {
 	on, err := p.settled(ctx, f.Where)
 	if err != nil {
@@ -177,7 +180,7 @@ func (p *player) rolledOut(ctx context.Context, f soak.Fault) (undo, string, err
 	return nil, "version " + version, merge(ctx, on, o, fmt.Sprintf(at, `{"version":"`+version+`"}`))
 }
 
-// next patch version.
+// next returns the next patch version.
 func next(version string) string {
 	dot := strings.LastIndexByte(version, '.')
 	n, err := strconv.Atoi(version[dot+1:])
@@ -187,7 +190,7 @@ func next(version string) string {
 	return version[:dot+1] + strconv.Itoa(n+1)
 }
 
-// paused: a human pauses the Cluster.
+// paused pauses the Cluster, as a user does.
 func (p *player) paused(ctx context.Context, f soak.Fault) (undo, string, error) {
 	on, err := p.settled(ctx, f.Where)
 	if err != nil {
@@ -201,14 +204,14 @@ func (p *player) paused(ctx context.Context, f soak.Fault) (undo, string, error)
 	return func(ctx context.Context) error { return pause(ctx, false) }, "Cluster " + f.Where, pause(ctx, true)
 }
 
-// order is what a human said to the remediation of a machine, and is to take back: the patch that does.
+// order is a request of a user to the remediation of a machine, with the patch that reverts it.
 type order struct {
 	of    client.ObjectKey
 	unsay string
 }
 
-// takeBack what humans said to remediations that had ended when they wanted to take it back: an abort and a hold belong to the
-// machine, and are written on the request of its next remediation.
+// takeBack reverts the requests to remediations that had ended before their time. An abort and a hold belong to the
+// machine, and are copied to the request of its next remediation.
 func (p *player) takeBack(ctx context.Context) error {
 	p.mu.Lock()
 	orders := slices.Clone(p.orders)
@@ -224,7 +227,7 @@ func (p *player) takeBack(ctx context.Context) error {
 	return nil
 }
 
-// remediation waits for one of a cluster, and says something to it.
+// remediation waits for a remediation of a cluster, and patches its request.
 func (p *player) remediation(ctx context.Context, f soak.Fault, say, unsay string) (undo, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.For)
 	defer cancel()

@@ -19,19 +19,19 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// What the soak plays with.
+// Names and sizes of the stage.
 const (
-	fleet         = "fleet" // namespace of the clusters that stay
-	roam          = "roam"  // of the one that is moved
+	fleet         = "fleet" // namespace of the clusters that are never moved
+	roam          = "roam"  // namespace of the cluster that is moved
 	runsNamespace = "runs"
-	account       = "runs" // that WorkflowRuns act as
+	account       = "runs" // account of the WorkflowRuns
 	policyName    = "repair"
 
 	controlPlanes = 3
 	workers       = 1
 )
 
-// clusters on blue, at the beginning.
+// clusters returns the clusters that are created on blue at the beginning.
 func clusters() []testbed.Cluster {
 	return []testbed.Cluster{
 		{Namespace: fleet, Name: "plain", ControlPlanes: controlPlanes, Workers: workers, CertificateExpiryDays: 30},
@@ -52,18 +52,18 @@ func places() soak.Places {
 	return p
 }
 
-// side is a management cluster with scute on it.
+// side is a management cluster with scute installed.
 type side struct {
 	*scuted.Installation
 	// admin does not cache, and knows the kinds of Cluster API and of scute.
 	admin  client.Client
 	keeper *keeper
-	// server keeps the faults of the side's servers apart, whatever time they take.
+	// server is a semaphore for the faults of the side's servers.
 	server  chan struct{}
 	metrics string
 }
 
-// stage is the world that the faults happen to.
+// stage is what the faults act on.
 type stage struct {
 	bed   *testbed.Bed
 	ports *ports.Block
@@ -79,7 +79,7 @@ func (s *stage) side(name string) *side {
 	return nil
 }
 
-// prepare starts both sides and installs scute on them. What it made so far is closed by close.
+// prepare starts both sides and installs scute on them. If it fails, close cleans up.
 func (s *stage) prepare(ctx context.Context, r *report) error {
 	programs, err := scuted.Build(ctx, r.lines())
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *stage) newSide(in *scuted.Installation) (*side, error) {
 	return one, nil
 }
 
-// populate makes what the faults happen to: clusters, policies, and what moves and runs need.
+// populate creates clusters and policies, and what moves and runs need.
 func (s *stage) populate(ctx context.Context) error {
 	for _, one := range s.sides {
 		for _, o := range s.given() {
@@ -165,7 +165,7 @@ func (s *stage) populate(ctx context.Context) error {
 	return nil
 }
 
-// given is what is on both sides.
+// given returns the objects that are created on both sides.
 func (s *stage) given() []client.Object {
 	var objects []client.Object
 	for _, name := range []string{fleet, roam, runsNamespace} {
@@ -183,7 +183,7 @@ func (s *stage) given() []client.Object {
 		})
 }
 
-// policy looks after all machines of a namespace, with waits of seconds and limits that a soak does not reach.
+// policy selects all machines of a namespace, with timeouts of seconds, and limits that a soak does not reach.
 func policy(namespace string) *v1alpha1.RepairPolicy {
 	short := func(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
 	return &v1alpha1.RepairPolicy{
@@ -203,7 +203,7 @@ func policy(namespace string) *v1alpha1.RepairPolicy {
 	}
 }
 
-// limits of the whole fleet that a soak does not reach.
+// limits returns fleet limits that a soak does not reach.
 func limits() *v1alpha1.RepairLimits {
 	short := &v1alpha1.Duration{Duration: 2 * time.Second}
 	return &v1alpha1.RepairLimits{
@@ -215,7 +215,7 @@ func limits() *v1alpha1.RepairLimits {
 	}
 }
 
-// close ends everything, also after a failure or Ctrl-C.
+// close stops everything, also after a failure or Ctrl-C.
 func (s *stage) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

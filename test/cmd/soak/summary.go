@@ -10,7 +10,7 @@ import (
 	"scute.dev/test/soak"
 )
 
-// summary prints what was done and seen.
+// summary prints what was done and observed.
 func (w *watcher) summary(o options, planned int) {
 	w.player.mu.Lock()
 	defer w.player.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *watcher) summary(o options, planned int) {
 	_ = out.Flush() // standard output
 }
 
-// counts by name, in order.
+// counts formats numbers by name, in order.
 func counts(of map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {

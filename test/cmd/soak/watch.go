@@ -21,7 +21,7 @@ import (
 	"scute.dev/test/soak"
 )
 
-// watcher looks at the world all along, and asks of each look whether it is right.
+// watcher observes the stage continuously and checks the invariants.
 type watcher struct {
 	*player
 	started time.Time
@@ -30,7 +30,7 @@ type watcher struct {
 	wait sync.WaitGroup
 	stop context.CancelFunc
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // of the following fields
 	quorum   map[string]string
 	known    map[string]soak.KnownMachine // machines, by name
 	states   map[string]string
@@ -39,7 +39,7 @@ type watcher struct {
 	position map[string]time.Time
 }
 
-// watch begins to look. end ends it.
+// watch starts to observe. end stops it.
 func watch(p *player, stable []string) *watcher {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &watcher{
@@ -78,12 +78,12 @@ func (w *watcher) end() {
 	w.wait.Wait()
 }
 
-// etcd looks at the members of a control plane, in the cloud itself: no look is ever hidden by a server that is away.
+// etcd checks the members of a control plane, in the cloud itself, so that it works while a server is down.
 func (w *watcher) etcd(ctx context.Context, cluster string) {
 	look := func() (string, error) {
 		list, err := w.bed.Cloud().Etcd(ctx, cluster)
 		if err != nil {
-			return "", nil // it is gone with the cluster
+			return "", nil // it was deleted with the cluster
 		}
 		members := make([]soak.Member, 0, len(list))
 		w.player.mu.Lock()
@@ -99,7 +99,7 @@ func (w *watcher) etcd(ctx context.Context, cluster string) {
 	}
 	text, err := look()
 	if err != nil {
-		text, err = look() // list and answers are read one after the other: what changed in between is no loss
+		text, err = look() // a member may change between the reads of the list and of the answers
 	}
 	w.mu.Lock()
 	changed := w.quorum[cluster] != text
@@ -111,12 +111,12 @@ func (w *watcher) etcd(ctx context.Context, cluster string) {
 	w.held("quorum", err)
 }
 
-// machines looks at the Machines of all sides, for the story and for what is known of each.
+// machines observes the Machines of all sides, for the report and for later removals.
 func (w *watcher) machines(ctx context.Context) {
 	for _, one := range w.sides {
 		list := &clusterv1.MachineList{}
 		if one.admin.List(ctx, list) != nil {
-			continue // the server is away
+			continue // the server is down
 		}
 		w.seen(list.Items)
 		w.mu.Lock()
@@ -136,7 +136,7 @@ func (w *watcher) machines(ctx context.Context) {
 	}
 }
 
-// seen tells the world how many machines of each control plane there are, and which are seen to be unhealthy.
+// seen records the number of machines of each control plane, and which are seen as unhealthy.
 func (w *watcher) seen(machines []clusterv1.Machine) {
 	counts := map[string]int{}
 	var crowd error
@@ -158,7 +158,7 @@ func (w *watcher) seen(machines []clusterv1.Machine) {
 	w.held("crowd", crowd)
 }
 
-// state of a Machine in a line.
+// state returns the state of a Machine in one line.
 func state(m *clusterv1.Machine) string {
 	text := m.Status.Phase
 	for _, k := range []string{clusterv1.MachineNodeHealthyCondition, "EtcdPodHealthy", "EtcdMemberHealthy", "OwnerRemediated", "HealthCheckSucceeded", clusterv1.PausedCondition} {
@@ -174,10 +174,11 @@ func state(m *clusterv1.Machine) string {
 	return text
 }
 
-// patience is how long a removal waits for the logs to say why, where a side's log cannot be read.
+// patience is how long a removal waits for its reason in the logs, if a side's log cannot be read.
 const patience = 3 * time.Minute
 
-// journal reads what was made and removed in the cloud, and judges removals once the logs are read up to then.
+// journal reads which machines were created and deleted in the cloud. It judges removals after the logs have been read
+// up to them.
 func (w *watcher) journal(context.Context) {
 	mark := w.bed.Cloud().Mark()
 	writes, err := w.bed.Cloud().Since(w.mark)
@@ -202,7 +203,7 @@ func (w *watcher) journal(context.Context) {
 	w.judge(time.Now())
 }
 
-// judge the removals that the logs have passed.
+// judge judges the removals up to which the logs have been read.
 func (w *watcher) judge(now time.Time) {
 	w.mu.Lock()
 	var due []soak.Removal
@@ -239,7 +240,7 @@ func (w *watcher) judge(now time.Time) {
 	}
 }
 
-// presence looks at whether two sides act for the roamer.
+// presence checks that the roamer is not active on two sides.
 func (w *watcher) presence(ctx context.Context) {
 	look := func() ([]soak.Presence, error) {
 		var all []soak.Presence
@@ -256,7 +257,7 @@ func (w *watcher) presence(ctx context.Context) {
 	}
 	first, err := look()
 	if err != nil {
-		return // a server is away
+		return // a server is down
 	}
 	second, err := look()
 	if err != nil {
@@ -276,7 +277,7 @@ func (w *watcher) presence(ctx context.Context) {
 	w.held("one active", soak.OneActive(places().Roamer, first, second))
 }
 
-// somewhere looks at whether everything of the roamer is on a side.
+// somewhere checks that each object of the roamer is on a side.
 func (w *watcher) somewhere(ctx context.Context) {
 	var looks []map[string]bool
 	for range 3 {
@@ -284,7 +285,7 @@ func (w *watcher) somewhere(ctx context.Context) {
 		for _, one := range w.sides {
 			objects, err := lasting(ctx, one, places().Roamer)
 			if err != nil {
-				return // a server is away
+				return // a server is down
 			}
 			for _, name := range objects {
 				found[name] = true
@@ -297,7 +298,7 @@ func (w *watcher) somewhere(ctx context.Context) {
 	w.held("somewhere", soak.Somewhere(places().Roamer, w.stable, looks...))
 }
 
-// lasting are the objects of a cluster that no rollout and no remediation ever replaces, as "Kind name".
+// lasting returns the objects of a cluster that no rollout and no remediation replaces, as "Kind name".
 func lasting(ctx context.Context, on *side, cluster string) ([]string, error) {
 	key := split(cluster)
 	var names []string
@@ -335,7 +336,7 @@ func lasting(ctx context.Context, on *side, cluster string) ([]string, error) {
 	return names, nil
 }
 
-// progress tells how far it is.
+// progress prints the progress.
 func (w *watcher) progress(context.Context) {
 	w.mu.Lock()
 	var quorum []string

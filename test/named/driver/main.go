@@ -1,5 +1,5 @@
-// Driver runs a named workflow with the in-memory provider and hooks. Otherwise it works as
-// scutectl run --local. It ends with 0 when the run has succeeded.
+// Driver runs a named workflow with the in-memory provider and hooks. Otherwise it works as scutectl run --local. Its
+// exit status is 0 if the run succeeds.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() { os.Exit(code()) }
 func code() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	flags := flag.NewFlagSet("driver", flag.ContinueOnError) // controller-runtime has its own in the common set
+	flags := flag.NewFlagSet("driver", flag.ContinueOnError) // controller-runtime registers flags in the common set
 	file := flags.String("f", "", "manifest of the WorkflowRun")
 	dir := flags.String("log", "", "folder of the log")
 	kubeconfig := flags.String("kubeconfig", "", "of the run's own cluster")
@@ -99,7 +99,7 @@ func drive(ctx context.Context, r *runner.Runner, id string, d *workflow.Definit
 	switch {
 	case !s.Known():
 		err = r.Request(ctx, id, "user/test", d)
-	case workflow.CurrentPhase(s) == v1alpha1.RunRollingBack: // goes on by itself
+	case workflow.CurrentPhase(s) == v1alpha1.RunRollingBack: // continues by itself
 	default:
 		err = r.Command(ctx, id, "user/test", workflow.ResumeRun{Reason: "the driver was started again", Dead: true})
 	}
@@ -122,7 +122,7 @@ func drive(ctx context.Context, r *runner.Runner, id string, d *workflow.Definit
 	return nil
 }
 
-// managementHooks and workloadHooks say what they see of their contexts, as progress in the log.
+// managementHooks and workloadHooks record what they receive in their contexts as progress in the log.
 type (
 	managementHooks struct{ management.NoopHookRegistrar }
 	workloadHooks   struct{ workload.NoopHookRegistrar }
@@ -148,7 +148,7 @@ func (workloadHooks) BindWorkloadCreate(b *hook.Binder) error {
 	})
 }
 
-// see writes what a hook was given into the run's folder.
+// see writes the cluster that a hook received to the run's folder.
 func see(c *task.Call, what string, ref access.ClusterRef) error {
 	data, err := json.Marshal(ref)
 	if err != nil {
@@ -157,7 +157,7 @@ func see(c *task.Call, what string, ref access.ClusterRef) error {
 	return write(c, "witness", what+" "+string(data))
 }
 
-// write adds a line to a file in the run's folder.
+// write appends a line to a file in the run's folder.
 func write(c *task.Call, name, line string) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package story prints numbered steps, facts and progress on a terminal or in a pipe. In a pipe
-// nothing is drawn again, and there are no colors.
+// Package story prints numbered steps, facts and progress on a terminal or in a pipe. In a pipe nothing is redrawn, and
+// there are no colors.
 //
-// What never may live here: anything of what is told.
+// It must not contain any of the content that is printed.
 package story

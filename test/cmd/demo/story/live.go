@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Live is a line with progress. On a terminal it is drawn again in place, with a running clock; in a pipe it is a line
-// whenever it says something new, but not too often.
+// Live is a line with progress. On a terminal it is redrawn in place, with a running clock. In a pipe a line is printed
+// when the text has changed, but not too often.
 type Live struct {
 	story *Story
 	text  string
-	since time.Time // the last line in a pipe
+	since time.Time // when the last line was printed in a pipe
 	said  string
 	stop  chan struct{}
 	done  chan struct{}
@@ -18,11 +18,11 @@ type Live struct {
 
 const (
 	redraw = 150 * time.Millisecond
-	// quiet is the least time between two lines in a pipe.
+	// quiet is the minimum time between two lines in a pipe.
 	quiet = 2 * time.Second
 )
 
-// Live begins a line; there is one at a time. Done ends it.
+// Live begins a progress line. Only one may exist at a time. Done ends it.
 func (s *Story) Live(format string, args ...any) *Live {
 	l := &Live{story: s, text: clean(fmt.Sprintf(format, args...)), stop: make(chan struct{}), done: make(chan struct{})}
 	s.mu.Lock()
@@ -33,14 +33,14 @@ func (s *Story) Live(format string, args ...any) *Live {
 	return l
 }
 
-// Set says where things stand now.
+// Set sets the text of the line.
 func (l *Live) Set(format string, args ...any) {
 	l.story.mu.Lock()
 	defer l.story.mu.Unlock()
 	l.text = clean(fmt.Sprintf(format, args...))
 }
 
-// Done takes the line away. The result is for somebody else to tell.
+// Done removes the line. The caller prints the result.
 func (l *Live) Done() {
 	close(l.stop)
 	<-l.done
@@ -88,7 +88,7 @@ func (l *Live) draw(since time.Duration) {
 	s.drawn = true
 }
 
-// erase clears the live line, if it is on the screen. The caller holds mu.
+// erase clears the live line if it is on the screen. The caller holds mu.
 func (s *Story) erase() {
 	if s.drawn {
 		fmt.Fprint(s.Out, "\r\x1b[2K")

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Story is what is told on one stream. It may be told from several goroutines. Use New, or set the fields before use.
+// Story prints to one stream. It is safe for concurrent use. Use New, or set the fields before use.
 type Story struct {
 	Out io.Writer
-	// Terminal says that lines can be drawn again in place, Color that they may bear colors.
+	// Terminal allows redrawing lines in place, Color allows colors.
 	Terminal, Color bool
-	// Width is how many columns there are, asked for each line; nil or 0 is no limit.
+	// Width returns the number of columns. It is called for each line; nil or 0 means no limit.
 	Width func() int
 
 	mu      sync.Mutex
@@ -26,7 +26,7 @@ type Story struct {
 	drawn   bool // the live line is on the screen
 }
 
-// New tells on a file: in color on a terminal, unless NO_COLOR is set.
+// New returns a Story for a file. It uses colors on a terminal, unless NO_COLOR is set.
 func New(out *os.File, getenv func(string) string) *Story {
 	s := &Story{Out: out}
 	fd := int(out.Fd()) //nolint:gosec // a descriptor is small
@@ -40,7 +40,7 @@ func New(out *os.File, getenv func(string) string) *Story {
 	return s
 }
 
-// style is the parameter of an escape sequence of ECMA-48, from the eight colors that every theme defines.
+// style is the parameter of an ECMA-48 escape sequence, one of the eight colors that every theme defines.
 type style string
 
 const (
@@ -59,7 +59,7 @@ func (s *Story) paint(as style, text string) string {
 	return "\x1b[" + string(as) + "m" + text + "\x1b[0m"
 }
 
-// Title says what it is all about.
+// Title prints the title.
 func (s *Story) Title(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,26 +74,26 @@ func (s *Story) Step(title string) {
 	s.print("", s.paint(bold, fmt.Sprintf("%d  %s", s.step, title)))
 }
 
-// Say tells a fact.
+// Say prints a fact.
 func (s *Story) Say(format string, args ...any) { s.tell(plain, "", fmt.Sprintf(format, args...)) }
 
-// Hit tells of something violent that was done on purpose.
+// Hit prints that something destructive was done intentionally.
 func (s *Story) Hit(format string, args ...any) { s.tell(yellow, "! ", fmt.Sprintf(format, args...)) }
 
-// Good tells what turned out as it should.
+// Good prints an expected result.
 func (s *Story) Good(format string, args ...any) { s.tell(green, "✓ ", fmt.Sprintf(format, args...)) }
 
-// Bad tells what did not.
+// Bad prints an unexpected result.
 func (s *Story) Bad(format string, args ...any) { s.tell(red, "✗ ", fmt.Sprintf(format, args...)) }
 
-// Command shows what a user would type; what it prints follows on Out.
+// Command prints a command as a user would type it. Its output follows on Out.
 func (s *Story) Command(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.print(s.paint(bold, "$ "+line))
 }
 
-// Elapsed is the time since the first thing was told.
+// Elapsed returns the time since the first output.
 func (s *Story) Elapsed() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,11 +108,11 @@ func (s *Story) elapsed() time.Duration {
 }
 
 const (
-	indent    = 8 // the clock's column and the gaps beside it
+	indent    = 8 // the column of the clock and the gaps next to it
 	narrowest = 40
 )
 
-// tell prints the clock, a mark and the text. A long text is wrapped under itself.
+// tell prints the clock, a mark and the text. A long text is wrapped with an indent.
 func (s *Story) tell(as style, mark, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Story) tell(as style, mark, text string) {
 	}
 }
 
-// room is how wide a fact may be; 0 is no limit.
+// room returns the maximum width of a fact; 0 means no limit.
 func room(width int) int {
 	if width <= 0 {
 		return 0
@@ -143,7 +143,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// print writes lines above the live line. The caller holds mu.
+// print prints lines above the live line. The caller holds mu.
 func (s *Story) print(lines ...string) {
 	s.elapsed() // starts the clock
 	s.erase()

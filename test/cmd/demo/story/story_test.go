@@ -65,7 +65,7 @@ func TestOnATerminal(t *testing.T) {
 			"A title", "", "1  First",
 			"  1:05  a fact with 2 numbers, and a line break", "        that is none",
 			"$ scutectl version",
-			"  1:08  ! kill -9", // the live line stood below it, and is gone
+			"  1:08  ! kill -9", // the live line was below it and has been cleared
 			"", "2  Second", "  1:09  ✓ held", "  1:09  ✗ failed", "  1:09  one", "  1:09  two", "",
 		}
 		if diff := cmp.Diff(want, out.lines()); diff != "" {
@@ -86,7 +86,7 @@ func TestALiveLineFitsTheTerminal(t *testing.T) {
 		l.Done()
 		for _, drawn := range strings.Split(plainText(out.all.String()), "\r") {
 			if n := len([]rune(drawn)); n > 24 {
-				t.Errorf("%d columns: %q", n, drawn)
+				t.Errorf("a line has %d columns: %q", n, drawn)
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func TestManyTellAtOnce(t *testing.T) {
 	})
 }
 
-// screen is a terminal that knows as much as a live line uses: a carriage return and the clearing of a line.
+// screen is a terminal that supports only what a live line uses: a carriage return and clearing a line.
 type screen struct {
 	all bytes.Buffer
 }

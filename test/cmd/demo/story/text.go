@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// clean makes text from elsewhere safe to print on a line: control characters become spaces.
+// clean replaces control characters of foreign text with spaces, so that it is safe to print on a line.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -16,7 +16,7 @@ func clean(s string) string {
 	}, s)
 }
 
-// wrap breaks text at spaces into lines of a width, counted in runes. A longer word stays whole. 0 is no limit.
+// wrap breaks text at spaces into lines of a width in runes. A longer word is not broken. 0 means no limit.
 func wrap(s string, width int) []string {
 	if width <= 0 || len([]rune(s)) <= width {
 		return []string{s}
@@ -37,7 +37,7 @@ func wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
-// fit cuts text to a width.
+// fit truncates text to a width.
 func fit(s string, width int) string {
 	runes := []rune(s)
 	if width < 1 || len(runes) <= width {
@@ -46,7 +46,7 @@ func fit(s string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// Lines is a writer whose every full line is a fact.
+// Lines returns a writer that prints every complete line as a fact.
 func (s *Story) Lines() io.Writer { return &lines{story: s} }
 
 type lines struct {
