@@ -36,8 +36,8 @@ var waits = map[string]struct { //nolint:gochecknoglobals // a table
 	"others set replicas":    {"machines 3; policy methods=Surge; node m1 bad; turn; owner replicas=7; turn", "CancelStarted"},
 	"a window":               {"machines 3; policy per-window=1 attempts=9 scale-up=1m; node m1 bad; turn; pass 1m; turn; pass 30s; turn; pass 5m; turn", "SurgeRequested"},
 	"a window of the fleet":  {"machines 3; policy attempts=9 scale-up=1m; fleet per-window=1; node m1 bad; turn; pass 1m; turn; pass 30s; turn; pass 5m; turn", "SurgeRequested"},
-	"after a mass failure":   {"machines 5; ledger watched=5 unhealthy=5; node m1 bad; turn; ledger unhealthy=1; turn", "SurgeRequested"},
-	"after a mass failure":   {"machines 3; fleet mass-failure=20%/4 machines=a:10 unhealthy=a:6; node m1 bad; turn; fleet unhealthy=a:1; turn", "SurgeRequested"},
+	"a mass failure":         {"machines 5; ledger watched=5 unhealthy=5; node m1 bad; turn; ledger unhealthy=1; turn", "SurgeRequested"},
+	"after a fleet failure":  {"machines 3; fleet mass-failure=20%/4 machines=a:10 unhealthy=a:6; node m1 bad; turn; fleet unhealthy=a:1; turn", "SurgeRequested"},
 	"a defragmentation":      {"machines 3; policy survey=1m defragment=2m/2m; database m1 900 100 2000; database m2 900 100 2000; database m3 900 100 2000; stalls; turn; pass 2m; turn", "DefragmentationEnded"},
 }
 

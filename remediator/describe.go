@@ -100,7 +100,7 @@ func remediationStep(e Event) view.Line {
 	case DefragmentationStarted:
 		return view.Line{Name: "defragmentation", About: e.Node, Detail: fmt.Sprintf("%s: %s; it ends by %s", e.Before, e.Reason, view.Second(e.Until))}
 	case DefragmentationEnded:
-		return view.Line{Name: "defragmented", About: e.Node, Detail: view.Join(defragmented(e), e.Next)}
+		return view.Line{Name: "defragmented", About: e.Node, Detail: view.Join(defragmentation(e), e.Next)}
 	case NoSpaceDisarmed:
 		return view.Line{Name: "alarm disarmed", Detail: "NOSPACE of " + view.First(e.Members)}
 	case MassFailurePassed:
@@ -169,7 +169,8 @@ func etcd(e EtcdReported) string {
 	return strings.Join(parts, ", ")
 }
 
-func defragmented(e DefragmentationEnded) string {
+// defragmentation returns how a defragmentation ended.
+func defragmentation(e DefragmentationEnded) string {
 	out := fmt.Sprintf("%s: %s before", e.Outcome, e.Before)
 	if e.After.Size > 0 {
 		out += ", " + e.After.String() + " after"

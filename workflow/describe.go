@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"strings"
 
 	"scute.dev/internal/plural"
 	"scute.dev/view"

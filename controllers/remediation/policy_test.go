@@ -198,7 +198,7 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 		"checked before": {v1alpha1.RepairPolicySpec{Checks: v1alpha1.RepairChecks{UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Ready", Status: "False", Timeout: *after(-1)}}}}, "Ready=False, is -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Merge(problems(&v1alpha1.RepairPolicy{Spec: c.spec}), "; ")
+			got := strings.Join(problems(&v1alpha1.RepairPolicy{Spec: c.spec}), "; ")
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("problems = %q, want %q", got, c.want)
 			}

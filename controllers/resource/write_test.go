@@ -1,4 +1,4 @@
-package resource
+package resource_test
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/controllertest"
+	"scute.dev/controllers/resource"
 )
 
 // TestWrite checks that a status that was read back is not written again because of fractions of a second, which are
@@ -26,7 +27,7 @@ func TestWrite(t *testing.T) {
 		}
 		after := stored.DeepCopy()
 		after.Status.Phase, after.Status.MarkedAt = v1alpha1.RemediationMarked, &metav1.Time{Time: at}
-		written, err := Write(t.Context(), c, stored, after)
+		written, err := resource.Write(t.Context(), c, stored, after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestWrite(t *testing.T) {
 	gone := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "gone"}}
 	after := gone.DeepCopy()
 	after.Status.Phase = v1alpha1.RemediationMarked
-	if written, err := Write(t.Context(), c, gone, after); written || err != nil {
+	if written, err := resource.Write(t.Context(), c, gone, after); written || err != nil {
 		t.Errorf("Write of a deleted object = %t, %v", written, err)
 	}
 }
@@ -63,7 +64,7 @@ func TestPublish(t *testing.T) {
 		before.Unreadable.Spec = wrong
 		after := before.DeepCopy()
 		after.Status.Message = message
-		if written, err := Publish(t.Context(), c, recorder, before, after, &after.Status.Conditions); !written || err != nil {
+		if written, err := resource.Publish(t.Context(), c, recorder, before, after, &after.Status.Conditions); !written || err != nil {
 			t.Fatal(written, err)
 		}
 		return after.Status.Conditions

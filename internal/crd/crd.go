@@ -41,7 +41,7 @@ func New(kind string) (*Validator, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no definition of the kind %s", kind)
 	}
-	v, err := New(&d.Spec.Versions[0])
+	v, err := NewValidator(&d.Spec.Versions[0])
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", kind, err)
 	}

@@ -33,7 +33,7 @@ func New(limits Limits) *View {
 	return &View{
 		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
 		Schedules: schedules.NewSchedules(nil),
-		Usage:     New(limits), Trust: trust.NewView(),
+		Usage:     NewUsage(limits), Trust: trust.NewView(),
 		keptBytes: keptBytes, sweepEvery: sweepEvery,
 	}
 }

@@ -26,12 +26,12 @@ const (
 // page is the number of objects in memory at a time. It may be fewer if the pages of the reader are bounded (guard.BoundPages).
 const page = 100
 
-// Mark returns the highest status.logSequence of the objects of the kinds whose status.logID is logID, or the zero Mark if there is none. reader must
+// HighestMark returns the highest status.logSequence of the objects of the kinds whose status.logID is logID, or the zero Mark if there is none. reader must
 // read from the API server and not from a cache.
 //
 // It skips a kind that the API server does not serve, and an object whose status cannot be read. Such an object has no information about the log, and
 // must not prevent the use of the log.
-func Mark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (Mark, error) {
+func HighestMark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (Mark, error) {
 	var highest int64
 	for _, kind := range kinds {
 		found, err := highestOf(ctx, reader, logID, kind)

@@ -72,9 +72,9 @@ func TestMark(t *testing.T) {
 		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, Mark{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Mark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Pauses, Remediations)
+			got, err := HighestMark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Pauses, Remediations)
 			if err != nil || got != c.want {
-				t.Errorf("Mark = %v, want %v; error %v", got, c.want, err)
+				t.Errorf("HighestMark = %v, want %v; error %v", got, c.want, err)
 			}
 			if c.server.asked != c.asked {
 				t.Errorf("%d pages were read, want %d", c.server.asked, c.asked)
@@ -82,11 +82,11 @@ func TestMark(t *testing.T) {
 		})
 	}
 	large := &pages{statuses: map[string][]any{WorkflowRuns: append(many, at("own", int64(9)))}, room: 7}
-	if got, err := Mark(t.Context(), large, "own", WorkflowRuns); err != nil || got.Sequence != 9 {
-		t.Errorf("Mark with large objects = %v, error %v", got, err)
+	if got, err := HighestMark(t.Context(), large, "own", WorkflowRuns); err != nil || got.Sequence != 9 {
+		t.Errorf("HighestMark with large objects = %v, error %v", got, err)
 	}
 	refused := errors.New("refused")
-	if _, err := Mark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
-		t.Errorf("Mark with a failed list = %v, want the error", err)
+	if _, err := HighestMark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
+		t.Errorf("HighestMark with a failed list = %v, want the error", err)
 	}
 }

@@ -18,7 +18,7 @@ type objectPage struct {
 
 func (p objectPage) title() string { return p.Kind + " " + p.Name }
 
-func object(v *view) (any, error) {
+func otherObject(v *view) (any, error) {
 	a, _ := v.about()
 	documents, err := v.world.Object(v.kit(), a)
 	if err != nil {

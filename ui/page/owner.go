@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"

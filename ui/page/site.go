@@ -65,7 +65,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		"/move":   {file: "move.html", build: move},
 		"/pause":  {file: "pause.html", build: pausing},
 		"/owner":  {file: "owner.html", build: owner},
-		"/object": {file: "object.html", build: object},
+		"/object": {file: "object.html", build: otherObject},
 		"/fleet":  {file: "fleet.html", build: fleet},
 		"/facts":  {file: "facts.html", build: facts, commits: true},
 		"/event":  {file: "event.html", build: event, commits: true},

@@ -178,7 +178,7 @@ func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks
 		return marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
 	marks.Lease, marks.Reconciled = trust.MarkOf(lease.Annotations), lease.Annotations[trust.ReconciledAnnotation]
-	marks.Statuses, err = trust.Mark(ctx, cluster.Client, logID, trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Remediations, trust.Schedules)
+	marks.Statuses, err = trust.HighestMark(ctx, cluster.Client, logID, trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Remediations, trust.Schedules)
 	if err != nil {
 		return marks, cluster.Explain(err)
 	}

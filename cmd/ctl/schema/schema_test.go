@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/schema"
 )
 
@@ -25,7 +26,7 @@ func TestStoredData(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := make(map[string]bool)
-	types := schema.Types()
+	types := domain.Types()
 	for _, path := range append(stored, more...) {
 		eventType := strings.TrimSuffix(filepath.Base(path), ".json")
 		data, current := types[eventType]

@@ -37,7 +37,7 @@ func (s *survey) mark(ctx context.Context, now time.Time) (trust.Mark, error) {
 	if !s.taken.IsZero() && now.Sub(s.taken) < surveyAge {
 		return s.last, nil
 	}
-	mark, err := trust.Mark(ctx, s.reader, s.logID, s.kinds...)
+	mark, err := trust.HighestMark(ctx, s.reader, s.logID, s.kinds...)
 	if err != nil {
 		return trust.Mark{}, err
 	}
