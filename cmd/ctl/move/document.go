@@ -35,17 +35,17 @@ func progress(m *v1alpha1.Move) string {
 
 // Hints returns the commands about a move, each with its effect.
 func Hints(k *kit.Kit, m *v1alpha1.Move) []string {
-	hint := func(verb, effect string) string { return k.Hint(m.Namespace, verb, "move", m.Name) + " " + effect }
-	lines := []string{hint("describe", "shows what happened")}
+	line := func(verb, effect string) string { return k.Hint(m.Namespace, verb, "move", m.Name) + " " + effect }
+	lines := []string{line("describe", "shows what happened")}
 	if m.Status.FinishedAt != nil {
 		return lines
 	}
-	lines = append(lines, hint("watch", "follows it to its end"))
+	lines = append(lines, line("watch", "follows it to its end"))
 	if m.Status.Phase == mover.PhaseStranded {
-		return append(lines, hint("decide", "resolves it"))
+		return append(lines, line("decide", "resolves it"))
 	}
 	if !slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming}, m.Status.Phase) {
-		lines = append(lines, hint("abort", "rolls it back"))
+		lines = append(lines, line("abort", "rolls it back"))
 	}
 	return lines
 }

@@ -27,18 +27,18 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 
 // Hints returns the commands about a remediation, each with its effect.
 func Hints(k *kit.Kit, r *v1alpha1.SurgeRemediation) []string {
-	hint := func(verb, effect string) string {
+	line := func(verb, effect string) string {
 		return k.Hint(r.Namespace, verb, "remediation", r.Name) + " " + effect
 	}
-	lines := []string{hint("describe", "shows what happened")}
+	lines := []string{line("describe", "shows what happened")}
 	if r.Status.Phase == v1alpha1.RemediationHeld || r.Spec.Abort {
-		return append(lines, hint("release", "lets scute act again"))
+		return append(lines, line("release", "lets scute act again"))
 	}
 	if Open(r) {
-		lines = append(lines, hint("hold", "keeps the machine as it is"))
+		lines = append(lines, line("hold", "keeps the machine as it is"))
 	}
 	if UnderWay(r.Status.Phase) {
-		lines = append(lines, hint("abort", "cancels the replacement"))
+		lines = append(lines, line("abort", "cancels the replacement"))
 	}
 	return lines
 }
