@@ -15,7 +15,7 @@ type Document struct {
 	Began string
 	Since time.Time
 	State DocumentState
-	// Fields are the properties of an object that has no page of its own, and Table is its list.
+	// Fields are the properties of an object without a separate page, and Table is its list.
 	Fields []DocumentField
 	Table  DocumentTable
 	// Commands are the commands about the object, each with its effect. Actions are what users can do now.
