@@ -82,7 +82,7 @@ func TestRoot(t *testing.T) {
 	if err := other.Append(ctx, claimed{By: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := mine.Refresh(ctx, "mine"); !errors.Is(err, aggregate.ErrLost) || !strings.Contains(err.Error(), "other") {
+	if err := mine.Refresh(ctx, "mine"); !errors.Is(err, aggregate.ErrClaimLost) || !strings.Contains(err.Error(), "other") {
 		t.Errorf("Refresh after another process claimed the object = %v, want ErrLost with its name", err)
 	}
 }

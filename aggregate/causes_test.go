@@ -21,15 +21,15 @@ func linked(_ *counter, e event) aggregate.Links {
 		return aggregate.Links{}
 	}
 	name, of, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(string(a.Text), "x")), "<")
-	l := aggregate.Links{Is: []aggregate.Key{{What: name}}}
+	l := aggregate.Links{Keys: []aggregate.Key{{Kind: name}}}
 	for cause := range strings.SplitSeq(of, ",") {
-		l.Of = append(l.Of, aggregate.Key{What: cause})
+		l.CauseKeys = append(l.CauseKeys, aggregate.Key{Kind: cause})
 	}
 	return l
 }
 
-// chained lists the texts in the log, each with the text of its cause.
-func chained(t *testing.T, log aggregate.Log) []string {
+// causeChain lists the texts in the log, each with the text of its cause.
+func causeChain(t *testing.T, log aggregate.Log) []string {
 	t.Helper()
 	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: kind, ID: "fleet/one"}, 0)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestCauses(t *testing.T) {
 		}
 	}
 	want := []string{"a@1 ", "b@1 a@1", "c@2 b@1", "d@2 ", "e@3 c@2", "f@3 a@1", "a@3 ", "g@3 a@3"}
-	if diff := cmp.Diff(want, chained(t, log)); diff != "" {
+	if diff := cmp.Diff(want, causeChain(t, log)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -98,7 +98,7 @@ func TestCausesOfASplitDecision(t *testing.T) {
 	if err := r.Store(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@2 a@1"}, chained(t, log)); diff != "" {
+	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@2 a@1"}, causeChain(t, log)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -109,8 +109,8 @@ func TestCausesThatEnd(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
 	ends := func(s *counter, e event) aggregate.Links {
 		l := linked(s, e)
-		if len(l.Of) > 0 && l.Of[0].What == "a" {
-			l.Ends = l.Of
+		if len(l.CauseKeys) > 0 && l.CauseKeys[0].Kind == "a" {
+			l.Ended = l.CauseKeys
 		}
 		return l
 	}
@@ -124,7 +124,7 @@ func TestCausesThatEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"a@1 ", "b@1 a@1", "c@2 ", "d@2 b@1", "e@3 ", "f@3 b@1"}, chained(t, log)); diff != "" {
+	if diff := cmp.Diff([]string{"a@1 ", "b@1 a@1", "c@2 ", "d@2 b@1", "e@3 ", "f@3 b@1"}, causeChain(t, log)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -150,7 +150,7 @@ func TestCausesOfAStateFromAView(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@3 a@1", "d@4 b@2", "e@5 d@4"}, chained(t, log)); diff != "" {
+	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@3 a@1", "d@4 b@2", "e@5 d@4"}, causeChain(t, log)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -17,8 +17,8 @@ const (
 	eventBytes = 960 << 10
 )
 
-// ErrLost is returned when another process has claimed the object.
-var ErrLost = errors.New("another process has claimed it")
+// ErrClaimLost is returned when another process has claimed the object.
+var ErrClaimLost = errors.New("another process has claimed it")
 
 // UnreadableError is returned for an object with an event that this program cannot read. The state is that before the event.
 type UnreadableError struct {
@@ -58,22 +58,22 @@ type Root[E any, S State[E]] struct {
 	Actor string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Plain reports whether the log returns an event exactly as it was appended, so that it can be applied without decoding. If it is nil, each
+	// RoundTrips reports whether the log returns an event exactly as it was appended, so that it can be applied without decoding. If it is nil, each
 	// event is decoded.
-	Plain func(E) bool
+	RoundTrips func(E) bool
 	// Links returns the links of an event, by the state before it. If it is nil, no event names its cause.
 	Links func(S, E) Links
 
-	// Seen is called with each stored event of the object. If another process appended the event, Seen is called before it is applied. May be nil.
-	Seen func(eventlog.Event)
+	// OnStored is called with each stored event of the object. If another process appended the event, Seen is called before it is applied. May be nil.
+	OnStored func(eventlog.Event)
 
 	// State includes the events that were read, and the events that were recorded since. Seq is the last stored commit in it.
 	State S
 	Seq   uint64
 
-	pending []recorded // recorded and not stored
-	causes  Causes
-	linked  uint64 // the last commit that the causes know
+	pending   []recorded // recorded and not stored
+	causes    Causes
+	linkedSeq uint64 // the last commit that the causes know
 }
 
 // recorded is an encoded event.
@@ -100,40 +100,40 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 
 // fold applies a commit, and adds its events to the causes if those have all earlier events; see recall.
 func (r *Root[E, S]) fold(record eventlog.Record) error {
-	links := r.Links != nil && r.linked == r.Seq
+	links := r.Links != nil && r.linkedSeq == r.Seq
 	err := r.Catalog.Each(record, func(e E, stored eventlog.Event) {
 		if links {
-			r.link(e, stored)
+			r.addCause(e, stored)
 		}
-		if r.Seen != nil {
-			r.Seen(stored)
+		if r.OnStored != nil {
+			r.OnStored(stored)
 		}
 		r.State.Apply(e, stored.Time)
 	})
 	if err == nil && links {
-		r.linked = record.Seq
+		r.linkedSeq = record.Seq
 	}
 	return err
 }
 
 // Reload discards recorded events that are not stored, and reads the object from its beginning into an empty state.
 func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
-	r.Seq, r.State, r.pending, r.causes, r.linked = 0, empty, nil, Causes{}, 0
+	r.Seq, r.State, r.pending, r.causes, r.linkedSeq = 0, empty, nil, Causes{}, 0
 	return r.Read(ctx)
 }
 
-// Refresh applies the commits that other processes have appended. It returns ErrLost if one of them has claimed the object.
+// Refresh applies the commits that other processes have appended. It returns ErrClaimLost if one of them has claimed the object.
 func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	if err := r.Read(ctx); err != nil {
 		return err
 	}
-	return r.Held(claimant)
+	return r.CheckClaim(claimant)
 }
 
-// Held returns ErrLost, with the name of the other process, unless the claimant was the last that claimed the object.
-func (r *Root[E, S]) Held(claimant string) error {
+// CheckClaim returns ErrClaimLost, with the name of the other process, unless the claimant was the last that claimed the object.
+func (r *Root[E, S]) CheckClaim(claimant string) error {
 	if now := r.State.ClaimedBy(); now != claimant {
-		return fmt.Errorf("%s: %w: %s", r.Name.ID, ErrLost, now)
+		return fmt.Errorf("%s: %w: %s", r.Name.ID, ErrClaimLost, now)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recor
 			return nil, nil, fmt.Errorf("%w: the event %s takes %d bytes, and one may take %d", eventlog.ErrTooLarge, ev.Type, len(ev.Data), eventBytes)
 		}
 		ev.Time, ev.Actor, ev.Correlation = at, r.Actor, r.Name.ID
-		if r.Plain == nil || !r.Plain(e) {
+		if r.RoundTrips == nil || !r.RoundTrips(e) {
 			if e, err = r.Catalog.Decode(ev); err != nil {
 				return nil, nil, err
 			}
@@ -238,7 +238,7 @@ func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recor
 
 // commit stores as many of the events as fit into one commit, and at least one. It returns their number.
 func (r *Root[E, S]) commit(ctx context.Context, events []recorded) (int, error) {
-	if err := r.recall(ctx); err != nil {
+	if err := r.loadCauses(ctx); err != nil {
 		return 0, err
 	}
 	commit := eventlog.Commit{Aggregate: r.Name, Expected: r.Seq, Events: make([]eventlog.Event, 0, len(events))}
@@ -251,17 +251,17 @@ func (r *Root[E, S]) commit(ctx context.Context, events []recorded) (int, error)
 		commit.Events, links = append(commit.Events, e.Event), append(links, e.links)
 	}
 	commit.ID = commit.IDFor(r.Actor)
-	stored := r.causes.set(&commit, links)
+	stored := r.causes.setCauses(&commit, links)
 	receipt, err := r.Log.Append(ctx, commit)
 	if err != nil {
 		return 0, err
 	}
 	stored()
 	for i := range commit.Events {
-		if r.Seen != nil {
-			r.Seen(commit.Events[i])
+		if r.OnStored != nil {
+			r.OnStored(commit.Events[i])
 		}
 	}
-	r.Seq, r.linked = receipt.Seq, receipt.Seq
+	r.Seq, r.linkedSeq = receipt.Seq, receipt.Seq
 	return len(links), nil
 }

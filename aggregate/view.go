@@ -65,7 +65,7 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e := v.entries[r.Aggregate.ID]
-	if e == nil && !r.Begins() {
+	if e == nil && !r.IsFirst() {
 		return nil
 	}
 	if e == nil {
@@ -137,8 +137,8 @@ func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
 	fn(v.entries[id])
 }
 
-// Look calls fn with the state of an object, or with the zero value if the view does not have it. fn must not change or retain the state.
-func (v *View[E, S]) Look(id string, fn func(S)) {
+// ReadState calls fn with the state of an object, or with the zero value if the view does not have it. fn must not change or retain the state.
+func (v *View[E, S]) ReadState(id string, fn func(S)) {
 	v.Read(id, func(e *Entry[S]) {
 		var s S
 		if e != nil {

@@ -22,9 +22,9 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// nobodys lists requests that no user of the example may make: each would change or delete commits, or read outside the
+// forbiddenRequests lists requests that no user of the example may make: each would change or delete commits, or read outside the
 // log.
-var nobodys = []string{
+var forbiddenRequests = []string{
 	"$JS.API.STREAM.DELETE.SCUTE", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.MSG.DELETE.SCUTE", "$JS.API.STREAM.RESTORE.SCUTE",
 	"$JS.API.STREAM.SNAPSHOT.SCUTE", "$JS.API.STREAM.LEADER.STEPDOWN.SCUTE", "$JS.API.STREAM.PEER.REMOVE.SCUTE", "$JS.API.STREAM.CREATE.OTHER",
 	"$JS.API.STREAM.LIST", "$JS.API.CONSUMER.DELETE.SCUTE.siem", "$JS.API.CONSUMER.PAUSE.SCUTE.siem",
@@ -36,7 +36,7 @@ func TestUsersOfTheExample(t *testing.T) {
 	dir := t.TempDir()
 	certs := makeCertificates(t, dir, "scute-daemon", "scute-operator", "scute-archivist", "scute-auditor", "siem")
 	srv := exampleServer(t, dir)
-	warnings := make(lines, 100)
+	warnings := make(lineWriter, 100)
 	logger := slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	as := func(name string) eventlog.ExternalOptions {
 		return eventlog.ExternalOptions{URL: srv.ClientURL(), Create: name == "scute-daemon", Logger: logger, TLS: eventlog.TLSFiles{
@@ -73,20 +73,20 @@ func TestUsersOfTheExample(t *testing.T) {
 	larger.MaxBytes = 2 << 30
 	connectTest(t, larger)
 
-	consumed(t, as("siem"), 2)
+	consumeStream(t, as("siem"), 2)
 
 	acknowledge := "$JS.ACK.SCUTE.siem.1.1.1.1.0"
 	may := regexp.MustCompile(`^\$JS\.API\.STREAM\.(RESTORE|UPDATE|DELETE)\.`)
 	archivist := as("scute-archivist")
-	refused(t, "scute-archivist", slices.DeleteFunc(append(nobodys[:len(nobodys):len(nobodys)], acknowledge, "$JS.API.STREAM.CREATE.SCUTE"), may.MatchString),
+	checkRefused(t, "scute-archivist", slices.DeleteFunc(append(forbiddenRequests[:len(forbiddenRequests):len(forbiddenRequests)], acknowledge, "$JS.API.STREAM.CREATE.SCUTE"), may.MatchString),
 		archivist.URL, nats.RootCAs(archivist.TLS.CA), nats.ClientCert(archivist.TLS.Cert, archivist.TLS.Key))
 	denied := map[string][]string{
-		"scute-daemon": {acknowledge}, "scute-operator": append(writersOnly[1:], acknowledge), "scute-auditor": append(writersOnly, acknowledge),
-		"siem": append(writersOnly, "$JS.API.CONSUMER.CREATE.SCUTE.other", "$JS.API.STREAM.MSG.GET.SCUTE"),
+		"scute-daemon": {acknowledge}, "scute-operator": append(writerOnlySubjects[1:], acknowledge), "scute-auditor": append(writerOnlySubjects, acknowledge),
+		"siem": append(writerOnlySubjects, "$JS.API.CONSUMER.CREATE.SCUTE.other", "$JS.API.STREAM.MSG.GET.SCUTE"),
 	}
 	for name, more := range denied {
 		o := as(name)
-		refused(t, name, append(more[:len(more):len(more)], nobodys...), o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
+		checkRefused(t, name, append(more[:len(more):len(more)], forbiddenRequests...), o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
 	}
 	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("Head = %d, error %v, want 2", head, err)
@@ -94,10 +94,10 @@ func TestUsersOfTheExample(t *testing.T) {
 	connectTest(t, archivist)
 }
 
-// lines receives each line that a logger writes.
-type lines chan string
+// lineWriter receives each line that a logger writes.
+type lineWriter chan string
 
-func (l lines) Write(p []byte) (int, error) {
+func (l lineWriter) Write(p []byte) (int, error) {
 	l <- string(p)
 	return len(p), nil
 }
@@ -116,7 +116,7 @@ func TestArchivistRestores(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: exampleServer(t, dir).ClientURL(), TLS: eventlog.TLSFiles{
 		CA: certs.client.CA, Cert: filepath.Join(dir, "scute-archivist.crt"), Key: filepath.Join(dir, "scute-archivist.key"),
 	}}
-	if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(archive, m, nil, nil)); err != nil {
+	if err := eventlog.RestoreExternal(t.Context(), o, backup.Source(archive, m, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if head, err := connectTest(t, o).Head(t.Context()); err != nil || head != 1 {
@@ -124,12 +124,12 @@ func TestArchivistRestores(t *testing.T) {
 	}
 }
 
-// writersOnly lists requests that an auditor may not make. An operator may make only the first of them.
-var writersOnly = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
+// writerOnlySubjects lists requests that an auditor may not make. An operator may make only the first of them.
+var writerOnlySubjects = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
 
-// consumed reads the stream with a durable consumer, as the guide does, and checks that a consumer cannot deliver into
+// consumeStream reads the stream with a durable consumer, as the guide does, and checks that a consumer cannot deliver into
 // the log.
-func consumed(t *testing.T, o eventlog.ExternalOptions, commits int) {
+func consumeStream(t *testing.T, o eventlog.ExternalOptions, commits int) {
 	t.Helper()
 	nc, err := nats.Connect(o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
 	if err != nil {
@@ -184,8 +184,8 @@ func exampleServer(t *testing.T, dir string) *server.Server {
 	return logtest.Serve(t, o)
 }
 
-// refused checks that the server refuses each request of a user.
-func refused(t *testing.T, user string, subjects []string, url string, as ...nats.Option) {
+// checkRefused checks that the server refuses each request of a user.
+func checkRefused(t *testing.T, user string, subjects []string, url string, as ...nats.Option) {
 	t.Helper()
 	violations := make(chan error, len(subjects))
 	nc, err := nats.Connect(url, append(as, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { violations <- err }))...)

@@ -34,7 +34,7 @@ const (
 )
 
 // errInFlight is returned while a write on the subject has started and its result is not known.
-var errInFlight error = &unsettledError{errors.New("a write on the aggregate is in flight")}
+var errInFlight error = &unresolvedError{errors.New("a write on the aggregate is in flight")}
 
 // Append stores a commit if no other commit on the aggregate follows the expected one. It returns
 //
@@ -59,26 +59,26 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
 	r, err := l.begin(ctx, c, m)
-	if unsettled(err) && !errors.Is(err, ErrPermission) {
+	if isUnresolved(err) && !errors.Is(err, ErrPermission) {
 		r, err = l.retry(ctx, c, m)
 	}
-	if unsettled(err) && !errors.Is(err, ErrFrozen) {
+	if isUnresolved(err) && !errors.Is(err, ErrFrozen) {
 		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
 	}
 	if err == nil {
-		err = l.intact()
+		err = l.checkIntact()
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w", c.ID, c.Aggregate, err)
 	}
-	l.acknowledged(r.Seq)
+	l.acknowledge(r.Seq)
 	return r, nil
 }
 
 // begin makes the first attempt if the log admits the commit. If the log does not, begin still finds a commit that is already stored.
 func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	if err := l.admit(ctx, c); err != nil {
-		return l.settle(ctx, c, err)
+		return l.resolve(ctx, c, err)
 	}
 	return l.try(ctx, c, m)
 }
@@ -90,7 +90,7 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 	err = backoff.Retry(func() error {
 		var last error
 		switch r, last = l.try(ctx, c, m); {
-		case unsettled(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
+		case isUnresolved(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
 			return last
 		default:
 			// At the deadline, too, because the error of the last attempt has more details than the error of the context.
@@ -105,7 +105,7 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	pctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	var ack *jetstream.PubAck
-	err := l.denials.during(pctx, m.Subject, func(ctx context.Context) (err error) {
+	err := l.denials.run(pctx, m.Subject, func(ctx context.Context) (err error) {
 		ack, err = l.js.PublishMsg(ctx, m)
 		return err
 	})
@@ -116,58 +116,58 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	case err == nil && !ack.Duplicate:
 		return Receipt{Seq: ack.Sequence}, nil
 	case err == nil:
-		return l.settle(ctx, c, errInFlight)
+		return l.resolve(ctx, c, errInFlight)
 	case errors.As(err, &refused):
-		return l.refused(ctx, c, refused)
+		return l.handleAPIError(ctx, c, refused)
 	case errors.Is(err, ErrPermission):
 		// An earlier attempt may have been stored, or the server denied another request on this subject.
-		return l.settle(ctx, c, err)
+		return l.resolve(ctx, c, err)
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		// The subject has no responder: the stream was deleted, or has no leader at the moment.
-		return Receipt{}, l.unheard(ctx, err)
+		return Receipt{}, l.explainNoResponse(ctx, err)
 	default:
-		if frozen := l.frozen(); frozen != nil {
+		if frozen := l.checkFrozen(); frozen != nil {
 			err = fmt.Errorf("%w: %w", frozen, err)
 		}
-		return Receipt{}, &unsettledError{err}
+		return Receipt{}, &unresolvedError{err}
 	}
 }
 
-// unheard returns the reason why no stream accepts the commit.
-func (l *Log) unheard(ctx context.Context, why error) error {
+// explainNoResponse returns the reason why no stream accepts the commit.
+func (l *Log) explainNoResponse(ctx context.Context, why error) error {
 	_, err := l.state(ctx)
 	if errors.Is(err, ErrMissing) || errors.Is(err, ErrGap) || errors.Is(err, ErrConfig) {
 		return err
 	}
-	return &unsettledError{errors.Join(why, err)}
+	return &unresolvedError{errors.Join(why, err)}
 }
 
-// refused handles an error that JetStream returned for a publish.
-func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError) (Receipt, error) {
-	switch refused.ErrorCode {
+// handleAPIError handles an error that JetStream returned for a publish.
+func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jetstream.APIError) (Receipt, error) {
+	switch handleAPIError.ErrorCode {
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
-		return l.settle(ctx, c, errInFlight)
+		return l.resolve(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
 		// An earlier attempt may have filled the log.
-		return l.settle(ctx, c, fmt.Errorf("%w: %w; raise its limit, nothing was forgotten", ErrFull, refused))
+		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit, nothing was forgotten", ErrFull, handleAPIError))
 	case codeTooLarge:
-		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
+		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, handleAPIError)
 	default:
-		if refused.Code == 403 { // by the listener of an embedded log
-			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, refused)
+		if handleAPIError.Code == 403 { // by the listener of an embedded log
+			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, handleAPIError)
 		}
-		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, refused)
+		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, handleAPIError)
 	}
 }
 
-// settle reads the commit that follows the expected one, because this commit can only be stored there. If none follows, it returns the error free.
-func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error) {
+// resolve reads the commit that follows the expected one, because this commit can only be stored there. If none follows, it returns the error free.
+func (l *Log) resolve(ctx context.Context, c Commit, free error) (Receipt, error) {
 	next, ok, err := l.get(ctx, getRequest{Seq: c.Expected + 1, NextFor: c.Aggregate.Subject()})
 	switch {
 	case err != nil:
-		return Receipt{}, &unsettledError{err}
+		return Receipt{}, &unresolvedError{err}
 	case ok && next.CommitID == c.ID:
 		return Receipt{Seq: next.Seq, AlreadyStored: true}, nil
 	case ok:
@@ -178,20 +178,20 @@ func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error)
 	case errors.Is(err, ErrGap):
 		return Receipt{}, err
 	case err != nil:
-		return Receipt{}, &unsettledError{err}
+		return Receipt{}, &unresolvedError{err}
 	case ok && last.Seq != c.Expected || !ok && c.Expected != 0:
 		return Receipt{}, fmt.Errorf("%w: expected sequence %d to be its last, but that is %d", ErrConflict, c.Expected, last.Seq)
 	}
 	return Receipt{}, free
 }
 
-// unsettledError is returned if there was no answer, or if the answer does not show whether the commit is stored.
-type unsettledError struct{ error }
+// unresolvedError is returned if there was no answer, or if the answer does not show whether the commit is stored.
+type unresolvedError struct{ error }
 
-func (e *unsettledError) Unwrap() error { return e.error }
+func (e *unresolvedError) Unwrap() error { return e.error }
 
-func unsettled(err error) bool {
-	var u *unsettledError
+func isUnresolved(err error) bool {
+	var u *unresolvedError
 	return errors.As(err, &u)
 }
 

@@ -41,7 +41,7 @@ type Fact[E any] struct {
 func Define[E, T any](name string, version int) Fact[E] {
 	return Fact[E]{name: name, version: version, goType: reflect.TypeFor[T](), decode: func(data json.RawMessage) (E, error) {
 		var v T
-		if err := strict(data, &v); err != nil {
+		if err := decodeStrict(data, &v); err != nil {
 			var none E
 			return none, err
 		}
@@ -53,9 +53,9 @@ func Define[E, T any](name string, version int) Fact[E] {
 	}}
 }
 
-// strict decodes data that has no other fields than v. An unknown field was written by a newer program, which uses it. If strict ignored the field,
+// decodeStrict decodes data that has no other fields than v. An unknown field was written by a newer program, which uses it. If strict ignored the field,
 // this program would act on a different fact than the recorded one.
-func strict(data json.RawMessage, v any) error {
+func decodeStrict(data json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	unknown := d.Decode(v)
@@ -75,7 +75,7 @@ func strict(data json.RawMessage, v any) error {
 func Upcast[E, Old, New any](name string, from int, f func(Old) New) Fact[E] {
 	return Fact[E]{name: name, version: from, upcast: func(data json.RawMessage) (json.RawMessage, error) {
 		var old Old
-		if err := strict(data, &old); err != nil {
+		if err := decodeStrict(data, &old); err != nil {
 			return nil, err
 		}
 		return json.Marshal(f(old))

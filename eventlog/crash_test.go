@@ -18,13 +18,13 @@ import (
 // crashWriters is the number of goroutines of the child that append concurrently, each to its own aggregate.
 const crashWriters = 4
 
-// playAppender appends to the log in os.Args[1] until it is killed. It prints these lines:
+// runAppender appends to the log in os.Args[1] until it is killed. It prints these lines:
 //
 //	try AGGREGATE ID EXPECTED    before an append
 //	ack AGGREGATE ID SEQ         after it
 //
 // It first appends the commits in the remaining arguments, which its predecessor tried without an acknowledgement.
-func playAppender() {
+func runAppender() {
 	ctx := context.Background()
 	l, err := embedded.Open(ctx, embedded.Options{Dir: os.Args[1]})
 	if err != nil {
@@ -56,7 +56,7 @@ func playAppender() {
 		go func() {
 			a := moveOf(fmt.Sprintf("w%d", w))
 			var records []eventlog.Record
-			if err := persist(ctx, func() (err error) { records, err = l.Read(ctx, a, 0); return err }); err != nil {
+			if err := retryUnavailable(ctx, func() (err error) { records, err = l.Read(ctx, a, 0); return err }); err != nil {
 				say("fail %v", err)
 				os.Exit(1)
 			}
@@ -101,22 +101,22 @@ func TestKillLosesNothing(t *testing.T) {
 		}
 		tried := map[string]string{}
 		for _, p := range pending {
-			tried[idOf(p)] = p
+			tried[aggregateAndID(p)] = p
 		}
 		acks := 0
 		for c.lines.Scan() {
 			verb, rest, _ := strings.Cut(c.lines.Text(), " ")
 			switch verb {
 			case "try":
-				tried[idOf(rest)] = rest
+				tried[aggregateAndID(rest)] = rest
 			case "ack":
 				f := strings.Fields(rest)
 				seq, _ := strconv.ParseUint(f[2], 10, 64)
-				if have, ok := acked[idOf(rest)]; ok && have != seq {
-					t.Fatalf("kill %d: %s was acknowledged at %d and at %d", kill, idOf(rest), have, seq)
+				if have, ok := acked[aggregateAndID(rest)]; ok && have != seq {
+					t.Fatalf("kill %d: %s was acknowledged at %d and at %d", kill, aggregateAndID(rest), have, seq)
 				}
-				acked[idOf(rest)] = seq
-				delete(tried, idOf(rest))
+				acked[aggregateAndID(rest)] = seq
+				delete(tried, aggregateAndID(rest))
 				acks++
 			default:
 				t.Fatalf("kill %d: unexpected line %q from the child", kill, c.lines.Text())
@@ -139,8 +139,8 @@ func TestKillLosesNothing(t *testing.T) {
 	t.Logf("%d kills, %d commits acknowledged, none missing or duplicated; %d commits without acknowledgement", done, len(acked), settled)
 }
 
-// idOf returns "aggregate id" of "aggregate id number".
-func idOf(s string) string { return s[:strings.LastIndexByte(s, ' ')] }
+// aggregateAndID returns "aggregate id" of "aggregate id number".
+func aggregateAndID(s string) string { return s[:strings.LastIndexByte(s, ' ')] }
 
 // verifyCrash checks that each acknowledged commit is in the log, once.
 func verifyCrash(t *testing.T, dir string, acked map[string]uint64) {

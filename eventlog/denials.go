@@ -15,13 +15,13 @@ import (
 // names the subject and not the request. So denials ends all requests on this subject that have no answer yet.
 type denials struct {
 	mu      sync.Mutex
-	waiting map[*asked]struct{}
+	pending map[*pendingRequest]struct{}
 }
 
-// asked is a request without an answer yet.
-type asked struct {
+// pendingRequest is a request without an answer yet.
+type pendingRequest struct {
 	subject string
-	end     context.CancelCauseFunc
+	cancel  context.CancelCauseFunc
 }
 
 // deniedError is the error of a denied request. It matches ErrUnavailable for every kind of request.
@@ -33,23 +33,23 @@ func (e *deniedError) Error() string {
 
 func (e *deniedError) Unwrap() []error { return []error{ErrPermission, ErrUnavailable} }
 
-// denied matches the server's error for a request that the user may not make.
-var denied = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
+// denialPattern matches the server's error for a request that the user may not make.
+var denialPattern = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
 
-// during runs a request on a subject, or on a subject that begins with it and a dot. It fails with ErrPermission if the server denies the request.
-func (d *denials) during(ctx context.Context, subject string, request func(context.Context) error) error {
+// run runs a request on a subject, or on a subject that begins with it and a dot. It fails with ErrPermission if the server denies the request.
+func (d *denials) run(ctx context.Context, subject string, request func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	a := &asked{subject: subject, end: end}
+	a := &pendingRequest{subject: subject, cancel: end}
 	d.mu.Lock()
-	if d.waiting == nil {
-		d.waiting = make(map[*asked]struct{})
+	if d.pending == nil {
+		d.pending = make(map[*pendingRequest]struct{})
 	}
-	d.waiting[a] = struct{}{}
+	d.pending[a] = struct{}{}
 	d.mu.Unlock()
 	err := request(ctx)
 	d.mu.Lock()
-	delete(d.waiting, a)
+	delete(d.pending, a)
 	d.mu.Unlock()
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrPermission) {
 		return cause
@@ -61,24 +61,24 @@ func (d *denials) during(ctx context.Context, subject string, request func(conte
 func (d *denials) listen(nc *nats.Conn) {
 	told := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
-		if !d.heard(err) && told != nil {
+		if !d.cancelMatching(err) && told != nil {
 			told(nc, sub, err)
 		}
 	})
 }
 
-// heard ends the requests that match a denial, and reports whether there are any.
-func (d *denials) heard(err error) (about bool) {
-	match := denied.FindStringSubmatch(err.Error())
+// cancelMatching ends the requests that match a denial, and reports whether there are any.
+func (d *denials) cancelMatching(err error) (about bool) {
+	match := denialPattern.FindStringSubmatch(err.Error())
 	if match == nil || !errors.Is(err, nats.ErrPermissionViolation) {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for a := range d.waiting {
+	for a := range d.pending {
 		if match[1] == a.subject || strings.HasPrefix(match[1], a.subject+".") {
 			about = true
-			a.end(&deniedError{subject: match[1]})
+			a.cancel(&deniedError{subject: match[1]})
 		}
 	}
 	return about

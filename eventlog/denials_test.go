@@ -38,7 +38,7 @@ func TestDeniedRequest(t *testing.T) {
 	daemon := connectTest(t, as("daemon"))
 	mustAppend(t, daemon, commit(moveOf("a"), "1", 0, 1))
 
-	warnings := make(lines, 100)
+	warnings := make(lineWriter, 100)
 	other := as("other")
 	other.Logger = slog.New(slog.NewTextHandler(warnings, nil))
 	l := connectTest(t, other)

@@ -13,7 +13,7 @@ const (
 	IdentityKey    = identityKey
 	PublishTimeout = publishTimeout
 	PullBytes      = pullBytes
-	Reserved       = reserved
+	ReservedShare  = reservedShare
 )
 
 // StreamConfig returns the configuration of a stream that a writer creates.
@@ -33,7 +33,7 @@ func (l *Log) Of(stream jetstream.Stream) *Log {
 
 // DeliverFrom delivers once, without retries.
 func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
-	r := &reading{cursor: *cursor, until: until, fn: fn}
+	r := &pass{cursor: *cursor, until: until, fn: fn}
 	err := l.deliverFrom(ctx, r)
 	*cursor = r.cursor
 	return err

@@ -32,8 +32,8 @@ type ExternalOptions struct {
 	MaxBytes int64
 	// Create allows creating and resizing the log, for the writer. A reader only opens it.
 	Create bool
-	// Examine opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
-	Examine bool
+	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
+	AllowDamaged bool
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
 }
@@ -56,20 +56,20 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	l, err := open(ctx, nc, o.spec(), discardIfNil(o.Logger))
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("%w (at %s)", err, Shown(o.URL))
+		return nil, fmt.Errorf("%w (at %s)", err, RedactURL(o.URL))
 	}
 	return l, nil
 }
 
-// user matches the user, password or token in an address. The address may be a list, and may have no scheme.
-var user = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
+// userinfoPattern matches the user, password or token in an address. The address may be a list, and may have no scheme.
+var userinfoPattern = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
 
-// Shown returns the address of NATS servers without credentials.
-func Shown(url string) string { return user.ReplaceAllString(url, "$1") }
+// RedactURL returns the address of NATS servers without credentials.
+func RedactURL(url string) string { return userinfoPattern.ReplaceAllString(url, "$1") }
 
 // spec returns the stream for the options.
 func (o ExternalOptions) spec() streamSpec {
-	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
+	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, allowDamaged: o.AllowDamaged}
 }
 
 func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
@@ -95,9 +95,9 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	nc, err := nats.Connect(o.URL, opts...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w: %w", Shown(o.URL), ErrUnavailable, ErrDenied, err)
+		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w: %w", RedactURL(o.URL), ErrUnavailable, ErrDenied, err)
 	case err != nil:
-		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", Shown(o.URL), ErrUnavailable, err)
+		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", RedactURL(o.URL), ErrUnavailable, err)
 	}
 	return nc, nil
 }

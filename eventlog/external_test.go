@@ -68,7 +68,7 @@ func TestShown(t *testing.T) {
 		"nats://user:secret@a:4222,tls://secret@b:1": "nats://a:4222,tls://b:1",
 		"secret@nats:4222,b":                         "nats:4222,b",
 	} {
-		if got := eventlog.Shown(url); got != want {
+		if got := eventlog.RedactURL(url); got != want {
 			t.Errorf("Shown(%s) = %s, want %s", url, got, want)
 		}
 	}
@@ -82,11 +82,11 @@ func TestShown(t *testing.T) {
 // stops.
 func TestReplicated(t *testing.T) {
 	servers, urls := logtest.Cluster(t)
-	ctx := within(t, 2*time.Minute)
+	ctx := withTimeout(t, 2*time.Minute)
 	o := eventlog.ExternalOptions{URL: urls, Replicas: 3, Create: true}
 	l := connectEventually(t, o)
 	logs := []*eventlog.Log{l, connectTest(t, o), connectTest(t, eventlog.ExternalOptions{URL: o.URL})}
-	oneHistory(t, logs, 25)
+	checkOneHistory(t, logs, 25)
 
 	a := moveOf("after the leader went")
 	last := mustAppend(t, l, commit(a, "before", 0, 1))
@@ -114,7 +114,7 @@ func TestReplicated(t *testing.T) {
 // connectEventually connects once a new cluster has elected its leaders.
 func connectEventually(t *testing.T, o eventlog.ExternalOptions) *eventlog.Log {
 	t.Helper()
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	for {
 		l, err := eventlog.Connect(ctx, o)
 		if err == nil {

@@ -80,7 +80,7 @@ func TestServerKilledAndBack(t *testing.T) {
 	dir := t.TempDir()
 	c, url := serveChild(t, dir, "127.0.0.1:0")
 	l := connectTest(t, eventlog.ExternalOptions{URL: url})
-	ctx, cancel := context.WithCancel(within(t, time.Minute))
+	ctx, cancel := context.WithCancel(withTimeout(t, time.Minute))
 	var followed []uint64
 	arrived, done := make(chan uint64, 100), make(chan error)
 	go func() {
@@ -136,7 +136,7 @@ func TestServerStandsStill(t *testing.T) {
 	}
 	stuck, quickest := commit(a, "stuck", 1, 1), time.Hour
 	for tries := 0; tries < 10 && quickest >= eventlog.PublishTimeout; tries++ { // a busy machine exceeds the deadline sometimes, not ten times
-		ctx, start := within(t, 300*time.Millisecond), time.Now()
+		ctx, start := withTimeout(t, 300*time.Millisecond), time.Now()
 		_, err := l.Append(ctx, stuck)
 		wantErr(t, err, eventlog.ErrUnavailable, "append the same commit again")
 		quickest = min(quickest, time.Since(start))
@@ -174,7 +174,7 @@ func TestStreamDeletedUnderUs(t *testing.T) {
 	l := openTest(t, embedded.Options{Dir: dir})
 	a := moveOf("a")
 	mustAppend(t, l, commit(a, "1", 0, 1))
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	arrived, done := make(chan struct{}), make(chan error)
 	go func() {
 		done <- l.Follow(ctx, 0, func(eventlog.Record) error { arrived <- struct{}{}; return nil })
@@ -214,7 +214,7 @@ func TestCommitLostInTheMiddle(t *testing.T) {
 	}
 	// A user can change the configuration and then delete messages. The server does not allow DenyDelete to be removed,
 	// so a stream without it simulates one that lost a message.
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	config := eventlog.StreamConfig("OTHER")
 	config.Subjects, config.DenyDelete = []string{"other.*.*"}, false
 	stream, err := l.JetStream().CreateStream(ctx, config)
@@ -250,8 +250,8 @@ func TestDamagedTail(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, block string){
 		"truncated by one byte":    func(t *testing.T, block string) { truncate(t, block, 1) },
 		"truncated by one commit":  func(t *testing.T, block string) { truncate(t, block, 500) },
-		"a bit flipped at the end": func(t *testing.T, block string) { flip(t, block, -20) },
-		"a bit flipped midway":     func(t *testing.T, block string) { flip(t, block, 3000) },
+		"a bit flipped at the end": func(t *testing.T, block string) { flipByte(t, block, -20) },
+		"a bit flipped midway":     func(t *testing.T, block string) { flipByte(t, block, 3000) },
 		"removed": func(t *testing.T, block string) {
 			if err := os.Remove(block); err != nil {
 				t.Fatal(err)
@@ -281,7 +281,7 @@ func TestDamagedTail(t *testing.T) {
 					if _, rerr := l.Read(t.Context(), moveOf("a"), 0); !errors.Is(rerr, eventlog.ErrGap) {
 						t.Errorf("Read = %v, want ErrGap", rerr)
 					}
-					_, err = l.Replay(within(t, time.Minute), 0, func(eventlog.Record) error { return nil })
+					_, err = l.Replay(withTimeout(t, time.Minute), 0, func(eventlog.Record) error { return nil })
 				}
 				t.Log(err)
 				if !errors.Is(err, eventlog.ErrGap) && !errors.Is(err, eventlog.ErrMissing) {
@@ -325,8 +325,8 @@ func truncate(t *testing.T, path string, by int64) {
 	}
 }
 
-// flip changes one byte; a negative at counts from the end.
-func flip(t *testing.T, path string, at int) {
+// flipByte changes one byte; a negative at counts from the end.
+func flipByte(t *testing.T, path string, at int) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

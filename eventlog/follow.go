@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// replayPatience bounds how long a replay waits without progress.
-	replayPatience = 30 * time.Second
+	// replayTimeout bounds how long a replay waits without progress.
+	replayTimeout = 30 * time.Second
 	// heartbeat is how often an idle server sends a heartbeat; two missed heartbeats end a delivery.
 	heartbeat = time.Second
-	// inactive is when the server deletes a consumer whose reader has vanished.
-	inactive = time.Minute
+	// inactiveThreshold is when the server deletes a consumer whose reader has vanished.
+	inactiveThreshold = time.Minute
 	// pullBytes is how many bytes a reader requests at once; it bounds a reader's memory. It must hold two messages.
 	pullBytes = 8 << 20
-	// headPatience is how long the end of a replicated log may be before a sequence that was already read, because a server that has just become
+	// headTimeout is how long the end of a replicated log may be before a sequence that was already read, because a server that has just become
 	// the leader may still be applying commits.
-	headPatience = 10 * time.Second
+	headTimeout = 10 * time.Second
 )
 
 // Replay calls fn with every commit after a sequence up to the current head of the log, and returns the last sequence. If fn returns an error,
@@ -34,8 +34,8 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (
 	if err != nil {
 		return after, fmt.Errorf("replaying the log after %d: %w", after, err)
 	}
-	r := &reading{cursor: after, until: head, fn: fn}
-	if err := l.read(ctx, r, replayPatience); err != nil {
+	r := &pass{cursor: after, until: head, fn: fn}
+	if err := l.read(ctx, r, replayTimeout); err != nil {
 		return r.cursor, fmt.Errorf("replaying the log after %d: at %d: %w", after, r.cursor, err)
 	}
 	return r.cursor, nil
@@ -44,20 +44,20 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (
 // Follow calls fn with every commit after a sequence, and continues with new commits until ctx ends, fn fails, the log is closed, or the log was
 // damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating a commit. Its error is never nil.
 func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
-	r := &reading{cursor: after, until: math.MaxUint64, fn: fn}
+	r := &pass{cursor: after, until: math.MaxUint64, fn: fn}
 	err := l.read(ctx, r, 0)
 	return fmt.Errorf("following the log: at %d: %w", r.cursor, err)
 }
 
-// reading is the progress of one pass through the log.
-type reading struct {
+// pass is the progress of one pass through the log.
+type pass struct {
 	// cursor is the last sequence that was read, and until is the sequence at which the pass ends.
 	cursor, until uint64
 	fn            func(Record) error
 }
 
 // read delivers the commits after the cursor, and resumes at the cursor when a delivery breaks.
-func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) error {
+func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
 		before := r.cursor
@@ -76,8 +76,8 @@ func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) erro
 
 // deliver reads with one consumer until it breaks. It checks that every message has the next sequence, so the guarantee does not depend on the
 // bookkeeping of the server or the client.
-func (l *Log) deliver(ctx context.Context, r *reading) error {
-	state, err := reaches(ctx, l.state, r.cursor, l.patience())
+func (l *Log) deliver(ctx context.Context, r *pass) error {
+	state, err := waitForHead(ctx, l.state, r.cursor, l.headWait())
 	if err != nil {
 		return err
 	}
@@ -93,17 +93,17 @@ func (l *Log) deliver(ctx context.Context, r *reading) error {
 	return l.deliverFrom(ctx, r)
 }
 
-// patience returns how long to retry a log that ends too early.
-func (l *Log) patience() time.Duration {
+// headWait returns how long to retry a log that ends too early.
+func (l *Log) headWait() time.Duration {
 	if l.stream.CachedInfo().Config.Replicas > 1 {
-		return headPatience
+		return headTimeout
 	}
 	return 0
 }
 
-// reaches reads the state of a log until the log ends at seq or later. A log that still ends before seq when the patience has passed has lost
+// waitForHead reads the state of a log until the log ends at seq or later. A log that still ends before seq when the patience has passed has lost
 // commits.
-func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
+func waitForHead(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
 	deadline := time.Now().Add(patience)
 	for b := newBackOff(0); ; {
 		state, err := ask(ctx)
@@ -122,12 +122,12 @@ func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamSta
 }
 
 // deliverFrom delivers the messages of one consumer.
-func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
+func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 	var (
 		mu    sync.Mutex // held while fn runs, so that fn does not run after this function has returned
 		ended bool
 		done  = make(chan error, 1)
-		at    = stepper{reading: r, start: r.cursor}
+		at    = messageHandler{pass: r, start: r.cursor}
 	)
 	end := func(err error) {
 		select {
@@ -141,11 +141,11 @@ func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
 		if ended {
 			return
 		}
-		err := at.step(m)
+		err := at.handle(m)
 		if ended = err != nil || r.cursor >= r.until; ended {
 			end(err)
 		}
-	}, func(err error) { end(explain(l.spec.name, err)) })
+	}, func(err error) { end(translateError(l.spec.name, err)) })
 	if err != nil {
 		return err
 	}
@@ -161,19 +161,19 @@ func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
 	return err
 }
 
-// stepper handles the messages of one delivery.
-type stepper struct {
-	*reading
+// messageHandler handles the messages of one delivery.
+type messageHandler struct {
+	*pass
 	start uint64
 }
 
-// step handles one message, which must be the next one.
-func (s *stepper) step(m jetstream.Msg) error {
+// handle handles one message, which must be the next one.
+func (s *messageHandler) handle(m jetstream.Msg) error {
 	r, err := fromDelivery(m)
 	if err != nil {
 		return backoff.Permanent(err)
 	}
-	if err := s.follows(r); err != nil {
+	if err := s.checkSequence(r); err != nil {
 		return err
 	}
 	if err := s.fn(r); err != nil {
@@ -183,8 +183,8 @@ func (s *stepper) step(m jetstream.Msg) error {
 	return nil
 }
 
-// follows checks that a commit has the sequence after the cursor.
-func (s *stepper) follows(r Record) error {
+// checkSequence checks that a commit has the sequence after the cursor.
+func (s *messageHandler) checkSequence(r Record) error {
 	switch {
 	case r.Seq == s.cursor+1:
 		return nil
@@ -202,19 +202,19 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 	defer cancel()
 	// The stream is always read without a filter, because a filter is slow on a stream of many subjects.
 	var consumer jetstream.Consumer
-	err = l.denials.during(cctx, "$JS.API.CONSUMER.CREATE."+l.spec.name, func(ctx context.Context) error {
+	err = l.denials.run(cctx, "$JS.API.CONSUMER.CREATE."+l.spec.name, func(ctx context.Context) error {
 		consumer, err = l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 			OptStartSeq:       start,
 			AckPolicy:         jetstream.AckNonePolicy,
 			MemoryStorage:     true,
 			Replicas:          1,
-			InactiveThreshold: inactive,
+			InactiveThreshold: inactiveThreshold,
 		})
 		return err
 	})
 	if err != nil {
-		return nil, explain(l.spec.name, err)
+		return nil, translateError(l.spec.name, err)
 	}
 	forget := func() {
 		// Only the server of this process is asked to delete the consumer. Every server deletes it after a while, and an external one would require
@@ -233,7 +233,7 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 	)
 	if err != nil {
 		forget()
-		return nil, explain(l.spec.name, err)
+		return nil, translateError(l.spec.name, err)
 	}
 	return func() { consuming.Stop(); forget() }, nil
 }

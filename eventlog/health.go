@@ -15,10 +15,10 @@ const minPayload = 1 << 20
 //	ErrConfig                   the server or the stream is no longer configured as the log requires
 //	ErrUnavailable, ErrMissing, ErrGap
 func (l *Log) Health(ctx context.Context) error {
-	if err := l.frozen(); err != nil {
+	if err := l.checkFrozen(); err != nil {
 		return err
 	}
-	if err := l.intact(); err != nil {
+	if err := l.checkIntact(); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
 	if _, err := l.state(ctx); err != nil {

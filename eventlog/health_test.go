@@ -62,14 +62,14 @@ func TestFrozenStore(t *testing.T) {
 		}
 	}
 	wantErr(t, err, eventlog.ErrFrozen, "write error", dir, "open the log again")
-	if err := l.Thawed(); err == nil {
+	if err := l.CheckWritable(); err == nil {
 		t.Error("Thawed = nil while the disk is full")
 	}
 	limit(before)
 	if err := l.Health(t.Context()); !errors.Is(err, eventlog.ErrFrozen) {
 		t.Errorf("Health = %v after the disk has space again, want ErrFrozen until the log is opened again", err)
 	}
-	if err := l.Thawed(); err != nil {
+	if err := l.CheckWritable(); err != nil {
 		t.Error(err)
 	}
 	if err := l.Close(); err != nil {
@@ -98,7 +98,7 @@ func TestReserve(t *testing.T) {
 	}
 	wantErr(t, err, eventlog.ErrFull, "anything new", "raise its limit")
 	stats, err := l.Stats(t.Context())
-	if err != nil || stats.AcceptsNew() || limit-stats.Bytes < limit/eventlog.Reserved/2 {
+	if err != nil || stats.AcceptsNew() || limit-stats.Bytes < limit/eventlog.ReservedShare/2 {
 		t.Errorf("Stats = %+v, AcceptsNew %t, error %v", stats, stats.AcceptsNew(), err)
 	}
 	if r, err := l.Append(t.Context(), first); err != nil || !r.AlreadyStored {

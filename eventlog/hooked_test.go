@@ -7,34 +7,34 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hooked is a JetStream client that calls before ahead of each request.
-type hooked struct {
+// hookedJetStream is a JetStream client that calls before ahead of each request.
+type hookedJetStream struct {
 	jetstream.JetStream
 	before func(what string)
 }
 
-func (h hooked) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+func (h hookedJetStream) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	h.before("stream " + name)
 	return h.JetStream.Stream(ctx, name)
 }
 
-func (h hooked) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+func (h hookedJetStream) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	h.before("create " + c.Name)
 	return h.JetStream.CreateStream(ctx, c)
 }
 
-func (h hooked) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+func (h hookedJetStream) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	h.before("update " + c.Name)
 	return h.JetStream.UpdateStream(ctx, c)
 }
 
-func (h hooked) DeleteStream(ctx context.Context, name string) error {
+func (h hookedJetStream) DeleteStream(ctx context.Context, name string) error {
 	h.before("delete " + name)
 	return h.JetStream.DeleteStream(ctx, name)
 }
 
 // RestoreHooked restores as RestoreExternal does, and calls before ahead of each request.
-func RestoreHooked(ctx context.Context, o ExternalOptions, r Restored, before func(what string)) error {
+func RestoreHooked(ctx context.Context, o ExternalOptions, r RestoreSource, before func(what string)) error {
 	nc, err := nats.Connect(o.URL)
 	if err != nil {
 		return err
@@ -44,5 +44,5 @@ func RestoreHooked(ctx context.Context, o ExternalOptions, r Restored, before fu
 	if err != nil {
 		return err
 	}
-	return restoreAt(ctx, nc, hooked{js, before}, o.spec(), r)
+	return restoreAt(ctx, nc, hookedJetStream{js, before}, o.spec(), r)
 }

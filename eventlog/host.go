@@ -16,14 +16,14 @@ type Host interface {
 	nats.InProcessConnProvider
 	// URL returns the address for other processes, or "" without a listener.
 	URL() string
-	// Acknowledged records the sequence of an acknowledged commit.
-	Acknowledged(seq uint64)
-	// Frozen returns ErrFrozen if the server refuses all commits because a write failed.
-	Frozen() error
-	// Thawed returns nil if the disk accepts writes.
-	Thawed() error
-	// Intact returns ErrMissing if the files of the log were removed or replaced.
-	Intact() error
+	// Acknowledge records the sequence of an acknowledged commit.
+	Acknowledge(seq uint64)
+	// CheckFrozen returns ErrFrozen if the server refuses all commits because a write failed.
+	CheckFrozen() error
+	// CheckWritable returns nil if the disk accepts writes.
+	CheckWritable() error
+	// CheckIntact returns ErrMissing if the files of the log were removed or replaced.
+	CheckIntact() error
 	// Close stops the server and releases the folder.
 	Close() error
 }
@@ -36,8 +36,8 @@ type HostedOptions struct {
 	Token string
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
-	// Examine opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
-	Examine bool
+	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
+	AllowDamaged bool
 	// Acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does not exist, the stream was lost.
 	Acknowledged uint64
 	// Logger receives changes of the connection, never the content of an event; nil is none.
@@ -61,7 +61,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	spec := streamSpec{
-		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, acknowledged: o.Acknowledged,
+		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.AllowDamaged, allowDamaged: o.AllowDamaged, acknowledged: o.Acknowledged,
 	}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
@@ -80,33 +80,33 @@ func (l *Log) URL() string {
 	return l.host.URL()
 }
 
-// Thawed returns nil if the disk of a frozen embedded log accepts writes, so that opening the log again helps. It writes a file and removes it.
-func (l *Log) Thawed() error {
+// CheckWritable returns nil if the disk of a frozen embedded log accepts writes, so that opening the log again helps. It writes a file and removes it.
+func (l *Log) CheckWritable() error {
 	if l.host == nil {
 		return errors.New("the log is not embedded: whether its disk takes writes cannot be seen from here")
 	}
-	return l.host.Thawed()
+	return l.host.CheckWritable()
 }
 
-// frozen returns ErrFrozen if the embedded server refuses all writes because one failed.
-func (l *Log) frozen() error {
+// checkFrozen returns ErrFrozen if the embedded server refuses all writes because one failed.
+func (l *Log) checkFrozen() error {
 	if l.host == nil {
 		return nil
 	}
-	return l.host.Frozen()
+	return l.host.CheckFrozen()
 }
 
-// intact returns ErrMissing if the files of an embedded log were removed or replaced since it was opened.
-func (l *Log) intact() error {
+// checkIntact returns ErrMissing if the files of an embedded log were removed or replaced since it was opened.
+func (l *Log) checkIntact() error {
 	if l.host == nil {
 		return nil
 	}
-	return l.host.Intact()
+	return l.host.CheckIntact()
 }
 
-// acknowledged records the sequence at the host of an embedded log.
-func (l *Log) acknowledged(seq uint64) {
+// acknowledge records the sequence at the host of an embedded log.
+func (l *Log) acknowledge(seq uint64) {
 	if l.host != nil {
-		l.host.Acknowledged(seq)
+		l.host.Acknowledge(seq)
 	}
 }

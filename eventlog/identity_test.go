@@ -31,7 +31,7 @@ func TestLogHasAnIdentity(t *testing.T) {
 
 // TestOlderLogGetsAnIdentity checks that a reader derives the ID that the first writer stores.
 func TestOlderLogGetsAnIdentity(t *testing.T) {
-	host := emptyHost(t)
+	host := openWithoutStream(t)
 	config := eventlog.StreamConfig(eventlog.DefaultStream)
 	config.Metadata = map[string]string{"team": "a"}
 	if _, err := host.JetStream().CreateStream(t.Context(), config); err != nil {

@@ -22,14 +22,14 @@ func TestLateHead(t *testing.T) {
 			}
 			return jetstream.StreamState{LastSeq: 7}, nil
 		}
-		if state, err := reaches(t.Context(), ask, 7, headPatience); err != nil || state.LastSeq != 7 {
+		if state, err := waitForHead(t.Context(), ask, 7, headTimeout); err != nil || state.LastSeq != 7 {
 			t.Errorf("reaches = %+v, error %v, want sequence 7", state, err)
 		}
-		_, err := reaches(t.Context(), ask, 8, headPatience)
+		_, err := waitForHead(t.Context(), ask, 8, headTimeout)
 		if !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "ends at 7, but 8") {
 			t.Error(err)
 		}
-		if took := time.Since(start); took < headPatience {
+		if took := time.Since(start); took < headTimeout {
 			t.Errorf("reaches failed after %s, want at least headPatience", took)
 		}
 	})

@@ -7,9 +7,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// led returns ErrUnavailable if the stream has no leader. Without a leader a server answers with its own state, which changes and may lack
+// checkLeader returns ErrUnavailable if the stream has no leader. Without a leader a server answers with its own state, which changes and may lack
 // acknowledged commits.
-func led(info *jetstream.StreamInfo) error {
+func checkLeader(info *jetstream.StreamInfo) error {
 	if info.Cluster == nil || info.Cluster.Leader != "" {
 		return nil
 	}
@@ -25,17 +25,17 @@ func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstr
 	if err != nil {
 		return nil, err
 	}
-	return stream, led(stream.CachedInfo())
+	return stream, checkLeader(stream.CachedInfo())
 }
 
 // info requests the stream's configuration and state from its leader.
 func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	info, err := l.stream.Info(ctx, opts...)
 	if err == nil {
-		err = led(info)
+		err = checkLeader(info)
 	}
 	if err != nil {
-		return nil, explain(l.spec.name, err)
+		return nil, translateError(l.spec.name, err)
 	}
 	return info, nil
 }

@@ -16,7 +16,7 @@ import (
 func TestWithoutALeader(t *testing.T) {
 	t.Parallel()
 	servers, urls := logtest.Cluster(t)
-	ctx := within(t, 5*time.Minute)
+	ctx := withTimeout(t, 5*time.Minute)
 	l := connectEventually(t, eventlog.ExternalOptions{URL: urls, Replicas: 3, Create: true})
 	last := mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	servers[1].Stop()
@@ -39,7 +39,7 @@ func TestWithoutALeader(t *testing.T) {
 	}
 	servers[1].Restart(t)
 	var ends uint64
-	if err := persist(ctx, func() error {
+	if err := retryUnavailable(ctx, func() error {
 		at, err := l.Head(ctx)
 		ends = at
 		return errors.Join(err, l.Health(ctx))

@@ -22,8 +22,8 @@ const (
 	operatorToken = "a token of operators, long enough"
 )
 
-// guarded opens an embedded log that listens for clients with a token.
-func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
+// openWithAccess opens an embedded log that listens for clients with a token.
+func openWithAccess(t *testing.T) (*eventlog.Log, *embedded.Access) {
 	t.Helper()
 	access := &embedded.Access{}
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Access: access})
@@ -39,7 +39,7 @@ func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
 // TestListener checks that a token has the permissions of its role, and no others, and that clients without a valid
 // token are denied.
 func TestListener(t *testing.T) {
-	log, _ := guarded(t)
+	log, _ := openWithAccess(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
 	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken})
 	mustAppend(t, operator, commit(moveOf("a"), "2", 1, 1))
@@ -56,9 +56,9 @@ func TestListener(t *testing.T) {
 			t.Errorf("%s: Stats = %+v, error %v, want 2 commits", name, stats, err)
 		}
 	}
-	more := append(slices.Clone(nobodys), "$JS.ACK.SCUTE.siem.1.1.1.1.0", "_SCUTE.other")
-	refused(t, "reader", append(more, writersOnly...), log.URL(), nats.Token(readerToken))
-	refused(t, "operator", append(more, writersOnly[1:]...), log.URL(), nats.Token(operatorToken))
+	more := append(slices.Clone(forbiddenRequests), "$JS.ACK.SCUTE.siem.1.1.1.1.0", "_SCUTE.other")
+	checkRefused(t, "reader", append(more, writerOnlySubjects...), log.URL(), nats.Token(readerToken))
+	checkRefused(t, "operator", append(more, writerOnlySubjects[1:]...), log.URL(), nats.Token(operatorToken))
 	for _, token := range []string{"", "another token of nobody at all"} {
 		_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: token})
 		wantErr(t, err, eventlog.ErrDenied)
@@ -71,7 +71,7 @@ func TestListener(t *testing.T) {
 
 // TestReaderListens checks that a reader can subscribe only to the responses to its own requests.
 func TestReaderListens(t *testing.T) {
-	log, _ := guarded(t)
+	log, _ := openWithAccess(t)
 	for _, subject := range []string{">", "scute.log.>", "$JS.>", "$JS.EVENT.ADVISORY.>", "_SCUTE.>"} {
 		violations := make(chan error, 1)
 		nc, err := nats.Connect(log.URL(), nats.Token(readerToken), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { violations <- err }))
@@ -88,8 +88,8 @@ func TestReaderListens(t *testing.T) {
 	}
 }
 
-// raw returns a connection with a token, for requests that scute itself does not make.
-func raw(t *testing.T, log *eventlog.Log, token string) *nats.Conn {
+// connectRaw returns a connection with a token, for requests that scute itself does not make.
+func connectRaw(t *testing.T, log *eventlog.Log, token string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(log.URL(), nats.Token(token))
 	if err != nil {
@@ -102,21 +102,21 @@ func raw(t *testing.T, log *eventlog.Log, token string) *nats.Conn {
 // TestAnswersOfTheServer checks that a reader cannot append or delete, and an operator cannot delete, by naming a reply
 // subject: the server publishes its replies with its own permissions.
 func TestAnswersOfTheServer(t *testing.T) {
-	log, _ := guarded(t)
+	log, _ := openWithAccess(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
 	for i, token := range []string{readerToken, operatorToken} {
-		nc := raw(t, log, token)
-		misdirect(t, nc, pulled(t, nc, "SCUTE"))
+		nc := connectRaw(t, log, token)
+		sendRepliesToLog(t, nc, createPullConsumer(t, nc, "SCUTE"))
 		mustAppend(t, log, commit(moveOf("a"), token, uint64(i+1), 1)) //nolint:gosec // 0 or 1
 	}
-	if n := len(replayed(t, log, 0)); n != 3 {
+	if n := len(replayAll(t, log, 0)); n != 3 {
 		t.Errorf("the log has %d commits, want 3", n)
 	}
 }
 
-// misdirect requests replies into the log, and to subjects of the server's API. A reply with a status and no data would
+// sendRepliesToLog requests replies into the log, and to subjects of the server's API. A reply with a status and no data would
 // be a request to delete the stream.
-func misdirect(t *testing.T, nc *nats.Conn, consumer string) {
+func sendRepliesToLog(t *testing.T, nc *nats.Conn, consumer string) {
 	t.Helper()
 	for _, answer := range []string{"scute.log.move.b", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.DELETE.SCUTE"} {
 		for request, body := range map[string]string{
@@ -134,8 +134,8 @@ func misdirect(t *testing.T, nc *nats.Conn, consumer string) {
 	}
 }
 
-// pulled creates a consumer as scute does, and returns its name.
-func pulled(t *testing.T, nc *nats.Conn, stream string) string {
+// createPullConsumer creates a consumer as scute does, and returns its name.
+func createPullConsumer(t *testing.T, nc *nats.Conn, stream string) string {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -156,10 +156,10 @@ func pulled(t *testing.T, nc *nats.Conn, stream string) string {
 // delivers into the log or is durable, nor change the consumer of another client, and the number of consumers is
 // limited.
 func TestConsumersOfRoles(t *testing.T) {
-	log, _ := guarded(t)
+	log, _ := openWithAccess(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
-	nc := raw(t, log, readerToken)
-	name := pulled(t, nc, "SCUTE")
+	nc := connectRaw(t, log, readerToken)
+	name := createPullConsumer(t, nc, "SCUTE")
 	ask := func(name, config string) string {
 		t.Helper()
 		request := fmt.Sprintf(`{"stream_name":"SCUTE","action":"","config":{"name":%q,"ack_policy":"none","mem_storage":true%s}}`, name, config)
@@ -190,14 +190,14 @@ func TestConsumersOfRoles(t *testing.T) {
 	if made > 900 || !strings.Contains(answer, "nobody gets another one") {
 		t.Errorf("after %d consumers: %s, want an error about the limit", made, answer)
 	}
-	if n := len(replayed(t, log, 0)); n != 1 {
+	if n := len(replayAll(t, log, 0)); n != 1 {
 		t.Errorf("the log has %d commits, want 1", n)
 	}
 }
 
 // TestRotation checks that no commit is missed, rejected or duplicated while tokens change.
 func TestRotation(t *testing.T) {
-	log, access := guarded(t)
+	log, access := openWithAccess(t)
 	var reading, operating atomic.Pointer[string]
 	set := func(role embedded.Role, is *atomic.Pointer[string], token string) {
 		access.Set(role, token)
@@ -251,7 +251,7 @@ func TestRotation(t *testing.T) {
 
 // TestRotationClosesOnlyItsOwn checks that changing a token closes only the connections with that token.
 func TestRotationClosesOnlyItsOwn(t *testing.T) {
-	log, access := guarded(t)
+	log, access := openWithAccess(t)
 	closed := make(chan string, 4)
 	for name, token := range map[string]string{"reader": readerToken, "operator": operatorToken} {
 		nc, err := nats.Connect(log.URL(), nats.Token(token), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { closed <- name }))

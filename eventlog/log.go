@@ -95,7 +95,7 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 // start opens the stream, or creates it.
 func (l *Log) start(ctx context.Context) error {
 	l.denials.listen(l.nc)
-	err := l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
+	err := l.denials.run(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
 		l.stream, err = l.spec.ensure(ctx, l.js)
 		return err
 	})
@@ -111,7 +111,7 @@ func (l *Log) start(ctx context.Context) error {
 func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = l.denials.during(ctx, "$JS.API.STREAM.INFO."+l.spec.name, func(ctx context.Context) error {
+	err = l.denials.run(ctx, "$JS.API.STREAM.INFO."+l.spec.name, func(ctx context.Context) error {
 		info, err := l.info(ctx)
 		if err != nil {
 			return err
@@ -121,16 +121,16 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 				ErrMissing, l.spec.name, info.Created.Format(time.RFC3339))
 		}
 		state = info.State
-		if l.spec.examine {
+		if l.spec.allowDamaged {
 			return nil
 		}
-		return whole(l.spec.name, state)
+		return checkComplete(l.spec.name, state)
 	})
 	return state, err
 }
 
-// whole checks that no sequence of the stream is missing. The log deletes nothing, so a missing commit was lost.
-func whole(name string, s jetstream.StreamState) error {
+// checkComplete checks that no sequence of the stream is missing. The log deletes nothing, so a missing commit was lost.
+func checkComplete(name string, s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
 			ErrGap, name, len(s.Lost.Msgs), s.Lost.Msgs[0])
@@ -142,8 +142,8 @@ func whole(name string, s jetstream.StreamState) error {
 	return nil
 }
 
-// explain converts an error of the client about a stream into an error of this package.
-func explain(stream string, err error) error {
+// translateError converts an error of the client about a stream into an error of this package.
+func translateError(stream string, err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, stream)
 	}

@@ -139,7 +139,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 func TestListenAddressIsTaken(t *testing.T) {
 	first := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
 	dir := t.TempDir()
-	_, err := embedded.Open(within(t, time.Minute), embedded.Options{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
+	_, err := embedded.Open(withTimeout(t, time.Minute), embedded.Options{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
 	wantErr(t, err, eventlog.ErrUnavailable, "address already in use", dir)
 	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "nowhere"})
 	if err == nil || !strings.Contains(err.Error(), `listen address "nowhere"`) {
@@ -153,7 +153,7 @@ func TestCloseEndsFollowers(t *testing.T) {
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	arrived, done := make(chan struct{}), make(chan error)
 	go func() {
-		done <- l.Follow(within(t, time.Minute), 0, func(eventlog.Record) error { close(arrived); return nil })
+		done <- l.Follow(withTimeout(t, time.Minute), 0, func(eventlog.Record) error { close(arrived); return nil })
 	}()
 	<-arrived
 	if err := l.Close(); err != nil {
@@ -168,7 +168,7 @@ func TestFollowerErrorEndsIt(t *testing.T) {
 	l := openTest(t, embedded.Options{})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	enough := errors.New("enough")
-	if err := l.Follow(within(t, time.Minute), 0, func(eventlog.Record) error { return enough }); !errors.Is(err, enough) {
+	if err := l.Follow(withTimeout(t, time.Minute), 0, func(eventlog.Record) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 	if at, err := l.Replay(t.Context(), 0, func(eventlog.Record) error { return enough }); !errors.Is(err, enough) || at != 0 {

@@ -26,11 +26,11 @@ const childEnv = "SCUTE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch part := os.Getenv(childEnv); part {
 	case "":
-		goleak.VerifyTestMain(m, logtest.Leaves()...)
+		goleak.VerifyTestMain(m, logtest.KnownLeaks()...)
 	case "append":
-		playAppender()
+		runAppender()
 	case "serve":
-		playServer()
+		runServer()
 	default:
 		panic("unknown part " + part)
 	}
@@ -71,8 +71,8 @@ func (c *child) kill() {
 	_ = c.cmd.Wait()
 }
 
-// playServer serves an embedded log in folder os.Args[1] on address os.Args[2] and prints its URL.
-func playServer() {
+// runServer serves an embedded log in folder os.Args[1] on address os.Args[2] and prints its URL.
+func runServer() {
 	l, err := embedded.Open(context.Background(), embedded.Options{Dir: os.Args[1], Listen: os.Args[2]})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "serving child:", err)
@@ -83,7 +83,7 @@ func playServer() {
 	os.Exit(0)
 }
 
-// serveChild starts playServer and returns its URL.
+// serveChild starts runServer and returns its URL.
 func serveChild(t *testing.T, dir, address string) (*child, string) {
 	t.Helper()
 	c := startChild(t, "serve", dir, address)
@@ -116,16 +116,16 @@ func wantErr(t *testing.T, err, kind error, says ...string) {
 	}
 }
 
-// within returns a context that ends a test that hangs.
-func within(t *testing.T, d time.Duration) context.Context {
+// withTimeout returns a context that ends a test that hangs.
+func withTimeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// persist retries while the log is unavailable, which happens on a busy machine.
-func persist(ctx context.Context, try func() error) error {
+// retryUnavailable retries while the log is unavailable, which happens on a busy machine.
+func retryUnavailable(ctx context.Context, try func() error) error {
 	for {
 		if err := try(); !errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
 			return err
@@ -133,8 +133,8 @@ func persist(ctx context.Context, try func() error) error {
 	}
 }
 
-// replayed replays the log after a sequence, checks that no sequence is missing, and returns a line for each commit.
-func replayed(t *testing.T, l *eventlog.Log, after uint64) (out []string) {
+// replayAll replays the log after a sequence, checks that no sequence is missing, and returns a line for each commit.
+func replayAll(t *testing.T, l *eventlog.Log, after uint64) (out []string) {
 	t.Helper()
 	if _, err := l.Replay(t.Context(), after, func(r eventlog.Record) error {
 		if want := after + uint64(len(out)) + 1; r.Seq != want {

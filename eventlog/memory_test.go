@@ -29,13 +29,13 @@ func TestReadersMemoryIsBounded(t *testing.T) {
 		c.Events[0].Data = fmt.Appendf(nil, "%q", strings.Repeat("a", size))
 		mustAppend(t, l, c)
 	}
-	before, peak, seen := held(), uint64(0), 0
+	before, peak, seen := heapBytes(), uint64(0), 0
 	if _, err := l.Replay(t.Context(), 0, func(eventlog.Record) error {
 		if seen++; seen%20 != 1 {
 			return nil
 		}
-		err := sentWhatWasAskedFor(within(t, time.Minute), l)
-		peak = max(peak, held())
+		err := waitForPendingReads(withTimeout(t, time.Minute), l)
+		peak = max(peak, heapBytes())
 		return err
 	}); err != nil || seen != n {
 		t.Fatalf("replayed %d of %d commits, error %v", seen, n, err)
@@ -53,9 +53,9 @@ func TestReadersMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// held returns the size of the live objects of this process in bytes. The second collection frees objects that became
+// heapBytes returns the size of the live objects of this process in bytes. The second collection frees objects that became
 // unreachable during the first.
-func held() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -63,9 +63,9 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-// sentWhatWasAskedFor waits until the server has sent all that the readers of the log have requested, or all that it
+// waitForPendingReads waits until the server has sent all that the readers of the log have requested, or all that it
 // has.
-func sentWhatWasAskedFor(ctx context.Context, l *eventlog.Log) error {
+func waitForPendingReads(ctx context.Context, l *eventlog.Log) error {
 	for open := true; open; {
 		open = false
 		consumers := l.Stream().ListConsumers(ctx)

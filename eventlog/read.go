@@ -40,12 +40,12 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 	}
 	var reply *nats.Msg
 	subject := "$JS.API.STREAM.MSG.GET." + l.spec.name
-	err = l.denials.during(ctx, subject, func(ctx context.Context) error {
+	err = l.denials.run(ctx, subject, func(ctx context.Context) error {
 		reply, err = l.nc.RequestWithContext(ctx, subject, body)
 		return err
 	})
 	if err != nil {
-		return Record{}, false, explain(l.spec.name, err)
+		return Record{}, false, translateError(l.spec.name, err)
 	}
 	var resp getResponse
 	if err := json.Unmarshal(reply.Data, &resp); err != nil {
@@ -55,11 +55,11 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
 		return Record{}, false, nil
 	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
-		return Record{}, false, explain(l.spec.name, jetstream.ErrStreamNotFound)
+		return Record{}, false, translateError(l.spec.name, jetstream.ErrStreamNotFound)
 	case resp.Error != nil:
-		return Record{}, false, explain(l.spec.name, resp.Error)
+		return Record{}, false, translateError(l.spec.name, resp.Error)
 	case resp.Message == nil:
-		return Record{}, false, explain(l.spec.name, errors.New("the server's answer is empty"))
+		return Record{}, false, translateError(l.spec.name, errors.New("the server's answer is empty"))
 	}
 	m := resp.Message
 	var h nats.Header
@@ -100,7 +100,7 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 		if !found {
 			return nil, fmt.Errorf("%w: nothing can be read between %d and the last commit %d", ErrGap, after, last.Seq)
 		}
-		if f, ok := next.follows(); ok && (f > after || len(out) > 0 && f != after) {
+		if f, ok := next.previous(); ok && (f > after || len(out) > 0 && f != after) {
 			return nil, fmt.Errorf("%w: commit %d follows %d, which cannot be read; restore the log from a backup or a mirror", ErrGap, next.Seq, f)
 		}
 		out = append(out, next)

@@ -36,10 +36,10 @@ func (r Record) Fingerprint() string {
 
 // Types returns the types of the commit's events in order, from the headers alone. It is empty for a message that Append did not write.
 func (r Record) Types() []string {
-	if t := first(r.header, "ce-type"); t != "" {
+	if t := headerValue(r.header, "ce-type"); t != "" {
 		return []string{percentDecode(t)}
 	}
-	if t := first(r.header, headerTypes); t != "" {
+	if t := headerValue(r.header, headerTypes); t != "" {
 		return unpackTypes(t)
 	}
 	return nil
@@ -77,15 +77,15 @@ func (r Record) Header() map[string][]string { return r.header }
 // Data returns the stored payload of the message. It must not be altered.
 func (r Record) Data() []byte { return r.data }
 
-// follows returns the sequence of the aggregate's previous commit, which the writer expected and the server checked.
-func (r Record) follows() (uint64, bool) {
-	n, err := strconv.ParseUint(first(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
+// previous returns the sequence of the aggregate's previous commit, which the writer expected and the server checked.
+func (r Record) previous() (uint64, bool) {
+	n, err := strconv.ParseUint(headerValue(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
 	return n, err == nil
 }
 
-// Begins reports whether the commit is the first one of its aggregate, or its header does not name a previous one.
-func (r Record) Begins() bool {
-	n, ok := r.follows()
+// IsFirst reports whether the commit is the first one of its aggregate, or its header does not name a previous one.
+func (r Record) IsFirst() bool {
+	n, ok := r.previous()
 	return !ok || n == 0
 }
 

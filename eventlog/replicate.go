@@ -25,7 +25,7 @@ const (
 func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
-		return explain(name, err)
+		return translateError(name, err)
 	}
 	info := stream.CachedInfo()
 	config := info.Config
@@ -44,11 +44,11 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 	lacking := errors.New("no server has answered")
 	online := time.Now()
 	err = backoff.Retry(func() error {
-		var now replicated
-		if err := ask(ctx, nc, requestTimeout, "$JS.API.STREAM.INFO."+name, nil, &now); err != nil {
+		var now replicaStatus
+		if err := sendRequest(ctx, nc, requestTimeout, "$JS.API.STREAM.INFO."+name, nil, &now); err != nil {
 			return err
 		}
-		lacking = now.lacks(replicas)
+		lacking = now.check(replicas)
 		if lacking != nil {
 			waiting(fmt.Sprintf("%s: %v", what, lacking))
 		}
@@ -68,8 +68,8 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 // errOffline is the reason if a server cannot copy at present.
 var errOffline = errors.New("offline")
 
-// replicated is a server's answer about the replicas of a stream. Desired is set until each added server has the whole stream.
-type replicated struct {
+// replicaStatus is a server's answer about the replicas of a stream. Desired is set until each added server has the whole stream.
+type replicaStatus struct {
 	Cluster struct {
 		Leader   string               `json:"leader"`
 		Desired  json.RawMessage      `json:"desired"`
@@ -77,8 +77,8 @@ type replicated struct {
 	} `json:"cluster"`
 }
 
-// lacks returns why a server does not have the whole stream, or nil.
-func (r replicated) lacks(replicas int) error {
+// check returns why a server does not have the whole stream, or nil.
+func (r replicaStatus) check(replicas int) error {
 	for _, p := range r.Cluster.Replicas {
 		switch {
 		case p.Offline:

@@ -17,8 +17,8 @@ import (
 // restore. A stream with it is not a log yet: no process opens it, and the next restore replaces it.
 const restoringKey = "scute.dev/restoring"
 
-// Restored is the source of a restore.
-type Restored struct {
+// RestoreSource is the source of a restore.
+type RestoreSource struct {
 	// LogID is the ID of the log.
 	LogID string
 	// Last is the sequence of its last commit.
@@ -27,26 +27,26 @@ type Restored struct {
 	Archive func(ctx context.Context, w io.Writer) error
 	// Check reads the restored log before other processes can. If it fails, the restore fails.
 	Check func(ctx context.Context, l *Log) error
-	// Waiting is called with what the restore waits for after the upload; may be nil.
-	Waiting func(what string)
+	// OnWait is called with what the restore waits for after the upload; may be nil.
+	OnWait func(what string)
 }
 
 // RestoreExternal creates the log on an external NATS from a backup. It fails with ErrExists if the stream exists and had a commit. If the restore
 // fails or dies, the next call replaces the incomplete stream.
-func RestoreExternal(ctx context.Context, o ExternalOptions, r Restored) error {
+func RestoreExternal(ctx context.Context, o ExternalOptions, r RestoreSource) error {
 	nc, err := dial(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
 	if err := restore(ctx, nc, o.spec(), r); err != nil {
-		return fmt.Errorf("restoring the event log at %s: %w", Shown(o.URL), err)
+		return fmt.Errorf("restoring the event log at %s: %w", RedactURL(o.URL), err)
 	}
 	return nil
 }
 
 // RestoreHosted creates the log on a server inside this process from a backup. Programs call embedded.Restore.
-func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOptions, r Restored) error {
+func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOptions, r RestoreSource) error {
 	nc, err := nats.Connect("", nats.InProcessServer(h), nats.Timeout(HostTimeout))
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOp
 }
 
 // restore creates the stream, checks it, and then opens it to other processes.
-func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) error {
+func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r RestoreSource) error {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
 		return err
@@ -65,20 +65,20 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 }
 
 // restoreAt does the same as restore, with a JetStream client.
-func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec streamSpec, r Restored) error {
+func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec streamSpec, r RestoreSource) error {
 	if err := checkPayload(nc.MaxPayload()); err != nil {
 		return err
 	}
 	var d denials
 	d.listen(nc)
 	attempt := newID()
-	err := d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
-		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, attempt, r) })
+	err := d.run(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
+		return d.run(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, attempt, r) })
 	})
 	if err != nil {
 		return err
 	}
-	l, err := open(ctx, nc, streamSpec{name: spec.name, examine: true}, discardIfNil(nil))
+	l, err := open(ctx, nc, streamSpec{name: spec.name, allowDamaged: true}, discardIfNil(nil))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	}
 	stream, err := getStream(ctx, js, spec.name)
 	if err != nil {
-		return explain(spec.name, err)
+		return translateError(spec.name, err)
 	}
 	config := stream.CachedInfo().Config
 	if config.Metadata[restoringKey] != attempt {
@@ -110,7 +110,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)
 	var ended jetstream.Stream
-	err = d.during(ctx, "$JS.API.STREAM.UPDATE."+spec.name, func(ctx context.Context) (err error) {
+	err = d.run(ctx, "$JS.API.STREAM.UPDATE."+spec.name, func(ctx context.Context) (err error) {
 		ended, err = js.UpdateStream(ctx, config)
 		return err
 	})
@@ -132,7 +132,7 @@ const attempts = 3
 const restoreFailed jetstream.ErrorCode = 10062
 
 // replace creates the stream for an attempt, and deletes an incomplete or empty one first.
-func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, attempt string, r Restored) error {
+func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, attempt string, r RestoreSource) error {
 	config := s.config()
 	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: attempt}
 	for n := 1; ; n++ {
@@ -140,9 +140,9 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 			return err
 		}
 		all := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
-		err := upload{config: config, state: all, archive: r.Archive, waiting: r.Waiting}.make(ctx, nc, js)
+		err := upload{config: config, state: all, archive: r.Archive, onWait: r.OnWait}.create(ctx, nc, js)
 		if !hasCode(err, restoreFailed) || n == attempts || ctx.Err() != nil {
-			return s.unplaced(err)
+			return s.addRemedy(err)
 		}
 	}
 }
@@ -170,8 +170,8 @@ func (s streamSpec) delete(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// inUse returns an error if a stream has a commit.
-func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
+// checkUnused returns an error if a stream has a commit.
+func (s streamSpec) checkUnused(info *jetstream.StreamInfo) error {
 	if info.State.LastSeq == 0 {
 		return nil
 	}
@@ -179,24 +179,24 @@ func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
 		ErrExists, s.name, identity(info), info.State.LastSeq)
 }
 
-// shutSubject is the subject of a stream that accepts no commits because it will be deleted.
-const shutSubject = "scute.replaced"
+// closedSubject is the subject of a stream that accepts no commits because it will be deleted.
+const closedSubject = "scute.replaced"
 
 // replaceEmpty deletes a stream that never had a commit. A process may have opened it as its log, so replaceEmpty first makes it refuse commits. If
 // the stream has a commit by then, or cannot be deleted, it accepts commits again.
 func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
 	before, shut := info.Config, info.Config
-	shut.Subjects = []string{shutSubject}
+	shut.Subjects = []string{closedSubject}
 	wasShut := slices.Equal(before.Subjects, shut.Subjects) // by a restore that died
 	if wasShut {
 		before.Subjects = subjects()
 	}
-	err := s.inUse(info)
+	err := s.checkUnused(info)
 	if err != nil && !wasShut {
 		return err
 	}
 	if err == nil {
-		err = s.removeShut(ctx, js, shut)
+		err = s.deleteClosed(ctx, js, shut)
 	}
 	if err == nil {
 		return nil
@@ -209,15 +209,15 @@ func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, in
 	return err
 }
 
-func (s streamSpec) removeShut(ctx context.Context, js jetstream.JetStream, shut jetstream.StreamConfig) error {
+func (s streamSpec) deleteClosed(ctx context.Context, js jetstream.JetStream, shut jetstream.StreamConfig) error {
 	if _, err := js.UpdateStream(ctx, shut); err != nil {
 		return fmt.Errorf("shutting the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
 	}
 	stream, err := getStream(ctx, js, s.name)
 	if err != nil {
-		return explain(s.name, err)
+		return translateError(s.name, err)
 	}
-	if err := s.inUse(stream.CachedInfo()); err != nil {
+	if err := s.checkUnused(stream.CachedInfo()); err != nil {
 		return err
 	}
 	return s.delete(ctx, js)

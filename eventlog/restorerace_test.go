@@ -18,8 +18,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// backedUp backs up a log of the given number of commits, and returns what restores the backup.
-func backedUp(t *testing.T, commits int) (r func(check func(context.Context, *eventlog.Log) error) eventlog.Restored) {
+// backupOf backs up a log of the given number of commits, and returns what restores the backup.
+func backupOf(t *testing.T, commits int) (r func(check func(context.Context, *eventlog.Log) error) eventlog.RestoreSource) {
 	t.Helper()
 	folder := t.TempDir()
 	from := connectTest(t, eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true})
@@ -30,8 +30,8 @@ func backedUp(t *testing.T, commits int) (r func(check func(context.Context, *ev
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(check func(context.Context, *eventlog.Log) error) eventlog.Restored {
-		r := backup.Restored(folder, m, nil, nil)
+	return func(check func(context.Context, *eventlog.Log) error) eventlog.RestoreSource {
+		r := backup.Source(folder, m, nil, nil)
 		if check != nil {
 			r.Check = check
 		}
@@ -45,7 +45,7 @@ func TestRestoreLeavesALogInUse(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	used := connectTest(t, o)
 	a := moveOf("acknowledged")
-	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
+	err := eventlog.RestoreHooked(t.Context(), o, backupOf(t, 1)(nil), func(what string) {
 		if what == "update SCUTE" {
 			if head, err := used.Head(t.Context()); err != nil || head > 0 {
 				return // the log accepts appends again
@@ -72,7 +72,7 @@ func TestRestoreThatMayNotDelete(t *testing.T) {
 		return eventlog.ExternalOptions{URL: strings.Replace(url, "nats://", "nats://"+user+":x@", 1), Create: true}
 	}
 	used := connectTest(t, as("all"))
-	wantErr(t, eventlog.RestoreExternal(t.Context(), as("restorer"), backedUp(t, 1)(nil)), eventlog.ErrPermission, "DELETE")
+	wantErr(t, eventlog.RestoreExternal(t.Context(), as("restorer"), backupOf(t, 1)(nil)), eventlog.ErrPermission, "DELETE")
 	mustAppend(t, used, commit(moveOf("a"), "1", 0, 1))
 }
 
@@ -84,7 +84,7 @@ func TestRestoreThatEndsInTheMiddle(t *testing.T) {
 		used := connectTest(t, o)
 		ctx, cancel := context.WithCancel(t.Context())
 		updates := 0
-		r := backedUp(t, 1)
+		r := backupOf(t, 1)
 		var err error
 		var restore sync.WaitGroup
 		restore.Go(func() {
@@ -115,7 +115,7 @@ func TestRestoreThatEndsInTheMiddle(t *testing.T) {
 func TestRestoreShutsWhatItReplaces(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	used := connectTest(t, o)
-	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
+	err := eventlog.RestoreHooked(t.Context(), o, backupOf(t, 1)(nil), func(what string) {
 		if what == "delete SCUTE" {
 			_, err := used.JetStream().Publish(t.Context(), "scute.log.move.late", nil)
 			if err == nil {
@@ -132,8 +132,8 @@ func TestRestoreShutsWhatItReplaces(t *testing.T) {
 // copy into a log.
 func TestTwoRestores(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL()}
-	shorter, refused := backedUp(t, 1), errors.New("it is not whole")
-	r := backedUp(t, 2)(func(ctx context.Context, _ *eventlog.Log) error {
+	shorter, refused := backupOf(t, 1), errors.New("it is not whole")
+	r := backupOf(t, 2)(func(ctx context.Context, _ *eventlog.Log) error {
 		other := eventlog.RestoreExternal(ctx, o, shorter(func(context.Context, *eventlog.Log) error { return refused }))
 		if !errors.Is(other, refused) {
 			t.Errorf("the other restore = %v", other)
@@ -149,8 +149,8 @@ func TestTwoRestores(t *testing.T) {
 // the restore. Nothing can prevent this request, but the restore must fail.
 func TestRestoreThatIsReplacedAtItsEnd(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL()}
-	shorter, refused := backedUp(t, 1), errors.New("it is not whole")
-	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 2)(nil), func(what string) {
+	shorter, refused := backupOf(t, 1), errors.New("it is not whole")
+	err := eventlog.RestoreHooked(t.Context(), o, backupOf(t, 2)(nil), func(what string) {
 		if what == "update SCUTE" {
 			other := eventlog.RestoreExternal(t.Context(), o, shorter(func(context.Context, *eventlog.Log) error { return refused }))
 			if !errors.Is(other, refused) {
@@ -170,7 +170,7 @@ func TestRestoreThatADaemonReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	err = eventlog.RestoreHooked(t.Context(), o, backedUp(t, 2)(nil), func(what string) {
+	err = eventlog.RestoreHooked(t.Context(), o, backupOf(t, 2)(nil), func(what string) {
 		if what == "update SCUTE" {
 			if _, err := nc.Request("$JS.API.STREAM.DELETE.SCUTE", nil, time.Minute); err != nil {
 				t.Error(err)

@@ -14,10 +14,10 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	if err != nil {
 		return fmt.Errorf("scanning the log: %w", err)
 	}
-	r := &reading{cursor: max(state.FirstSeq, 1) - 1, fn: fn}
+	r := &pass{cursor: max(state.FirstSeq, 1) - 1, fn: fn}
 	r.until, err = l.lastReadable(ctx, r.cursor, state.LastSeq)
 	for err == nil && r.cursor < r.until {
-		err = l.read(ctx, r, replayPatience)
+		err = l.read(ctx, r, replayTimeout)
 		if errors.Is(err, ErrGap) {
 			// The server does not deliver the next commit, so each is requested by its sequence until one can be read.
 			err = l.skip(ctx, r)
@@ -40,7 +40,7 @@ func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, err
 }
 
 // skip calls fn with the next readable commit, if there is one.
-func (l *Log) skip(ctx context.Context, r *reading) error {
+func (l *Log) skip(ctx context.Context, r *pass) error {
 	for r.cursor < r.until {
 		next, ok, err := l.get(ctx, getRequest{Seq: r.cursor + 1})
 		if err != nil {

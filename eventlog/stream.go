@@ -19,17 +19,17 @@ const subjectsOverlap jetstream.ErrorCode = 10065
 // defaultMaxBytes is the default size at which a log refuses new commits: about a million commits.
 const defaultMaxBytes = 1 << 30
 
-// duplicates is the server's window for comparing message ids. The log does not rely on it. A large window slows a restart down, because the server
+// duplicateWindow is the server's window for comparing message ids. The log does not rely on it. A large window slows a restart down, because the server
 // loads every message inside it.
-const duplicates = time.Second
+const duplicateWindow = time.Second
 
 // streamSpec is the configuration that the log requires of its stream.
 type streamSpec struct {
-	name     string
-	replicas int
-	maxBytes int64 // 0 keeps the limit of an existing stream
-	writer   bool  // a reader never creates or alters the stream
-	examine  bool  // the stream is read even if it is damaged: see Scan
+	name         string
+	replicas     int
+	maxBytes     int64 // 0 keeps the limit of an existing stream
+	writer       bool  // a reader never creates or alters the stream
+	allowDamaged bool  // the stream is read even if it is damaged: see Scan
 	// acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does not exist, the stream was lost.
 	acknowledged uint64
 }
@@ -49,7 +49,7 @@ func (s streamSpec) config() jetstream.StreamConfig {
 		MaxBytes:    cmp.Or(s.maxBytes, defaultMaxBytes),
 		MaxMsgs:     -1,
 		Discard:     jetstream.DiscardNew,
-		Duplicates:  duplicates,
+		Duplicates:  duplicateWindow,
 		DenyDelete:  true,
 		AllowDirect: true,
 		Metadata:    map[string]string{identityKey: newID()},
@@ -75,30 +75,30 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		}
 	}
 	if err != nil {
-		return nil, s.unplaced(fmt.Errorf("%w: %w", ErrUnavailable, err))
+		return nil, s.addRemedy(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	}
 	info := stream.CachedInfo()
-	if s.examine {
+	if s.allowDamaged {
 		return stream, nil
 	}
 	if diff := s.differences(info.Config); len(diff) > 0 {
 		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
 	}
-	if err := whole(s.name, info.State); err != nil {
+	if err := checkComplete(s.name, info.State); err != nil {
 		return nil, err
 	}
 	return s.update(ctx, js, stream)
 }
 
-// unplaced adds the remedy to the error of a server that cannot hold the stream.
-func (s streamSpec) unplaced(err error) error {
+// addRemedy adds the remedy to the error of a server that cannot hold the stream.
+func (s streamSpec) addRemedy(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):
 		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account or server, or delete that stream first if nobody needs it", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
-	case lacksRoom(err):
-		return fmt.Errorf("%w: MaxBytes is %d; %s", err, config.MaxBytes, makeRoom)
+	case lacksSpace(err):
+		return fmt.Errorf("%w: MaxBytes is %d; %s", err, config.MaxBytes, storageRemedy)
 	default:
 		return err
 	}
@@ -152,7 +152,7 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.MaxMsgsPerSubject <= 0, "MaxMsgsPerSubject", have.MaxMsgsPerSubject, "unlimited")
 	check(have.MaxMsgSize <= 0, "MaxMsgSize", have.MaxMsgSize, "unlimited")
 	check(have.MaxAge == 0, "MaxAge", have.MaxAge, "unlimited")
-	check(have.Duplicates <= duplicates, "Duplicates", have.Duplicates, duplicates.String()+" or less")
+	check(have.Duplicates <= duplicateWindow, "Duplicates", have.Duplicates, duplicateWindow.String()+" or less")
 	check(have.FirstSeq <= 1, "FirstSeq", have.FirstSeq, "1")
 	check(have.DenyDelete, "DenyDelete", have.DenyDelete, "true")
 	check(have.AllowDirect, "AllowDirect", have.AllowDirect, "true")
@@ -174,12 +174,12 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	return out
 }
 
-// lacksRoom reports whether a server has no space for a stream of this size; makeRoom is the remedy.
-func lacksRoom(err error) bool {
+// lacksSpace reports whether a server has no space for a stream of this size; storageRemedy is the remedy.
+func lacksSpace(err error) bool {
 	return hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes)
 }
 
-const makeRoom = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
+const storageRemedy = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
 
 // hasCode reports whether a server answered with one of the codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {

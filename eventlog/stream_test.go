@@ -15,8 +15,8 @@ import (
 
 // TestWrongConfigurationIsNamed creates streams with one wrong field each, on a real server.
 func TestWrongConfigurationIsNamed(t *testing.T) {
-	host := emptyHost(t)
-	ctx := within(t, time.Minute)
+	host := openWithoutStream(t)
+	ctx := withTimeout(t, time.Minute)
 	for field, spoil := range map[string]func(*jetstream.StreamConfig){
 		"Subjects":             func(c *jetstream.StreamConfig) { c.Subjects = []string{"scute.log.move.*"} },
 		"Storage":              func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
@@ -104,12 +104,12 @@ func TestNoPlaceForTheStream(t *testing.T) {
 	large := eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true, MaxBytes: 2 << 40}
 	_, err = eventlog.Connect(t.Context(), large)
 	wantErr(t, err, eventlog.ErrUnavailable, "MaxBytes is 2199023255552", "max_file", "lower the limit")
-	err = eventlog.RestoreExternal(t.Context(), large, eventlog.Restored{LogID: "a"})
+	err = eventlog.RestoreExternal(t.Context(), large, eventlog.RestoreSource{LogID: "a"})
 	wantErr(t, err, eventlog.ErrUnavailable, "MaxBytes is 2199023255552", "max_file", "lower the limit")
 }
 
-// emptyHost returns a log on a server without a stream for the log's subjects.
-func emptyHost(t *testing.T) *eventlog.Log {
+// openWithoutStream returns a log on a server without a stream for the log's subjects.
+func openWithoutStream(t *testing.T) *eventlog.Log {
 	t.Helper()
 	host := openTest(t, embedded.Options{Stream: "HOST", Listen: "127.0.0.1:0"})
 	// The server removes its folder of streams with the last stream, and a stream created at that moment fails. KEEP
@@ -138,7 +138,7 @@ func TestTwoLogsInOneAccount(t *testing.T) {
 
 // TestReaderChangesNothing checks that only a writer creates and resizes the stream.
 func TestReaderChangesNothing(t *testing.T) {
-	host := emptyHost(t)
+	host := openWithoutStream(t)
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: host.URL()})
 	wantErr(t, err, eventlog.ErrMissing, host.URL(), "creates it")
 	connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 1 << 20})

@@ -64,15 +64,15 @@ func validKind(s string) bool {
 	return s != ""
 }
 
-// plain reports whether a byte of an id is kept unescaped.
-func plain(c byte) bool {
+// isUnescaped reports whether a byte of an id is kept unescaped.
+func isUnescaped(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-'
 }
 
 func escapeID(id string) string {
 	special := 0
 	for i := range len(id) {
-		if !plain(id[i]) {
+		if !isUnescaped(id[i]) {
 			special++
 		}
 	}
@@ -82,7 +82,7 @@ func escapeID(id string) string {
 	var b strings.Builder
 	b.Grow(len(id) + 2*special)
 	for i := range len(id) {
-		if c := id[i]; plain(c) {
+		if c := id[i]; isUnescaped(c) {
 			b.WriteByte(c)
 		} else {
 			b.WriteByte('_')
@@ -99,7 +99,7 @@ func unescapeID(s string) (string, error) {
 	}
 	if !strings.Contains(s, "_") {
 		for i := range len(s) {
-			if !plain(s[i]) {
+			if !isUnescaped(s[i]) {
 				return "", fmt.Errorf("%q is not allowed in an escaped id", s[i])
 			}
 		}
@@ -108,11 +108,11 @@ func unescapeID(s string) (string, error) {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case plain(c):
+		case isUnescaped(c):
 			out = append(out, c)
 		case c == '_' && i+2 < len(s):
 			hi, lo := strings.IndexByte(lowerHex, s[i+1]), strings.IndexByte(lowerHex, s[i+2])
-			if hi < 0 || lo < 0 || plain(byte(hi<<4|lo)) {
+			if hi < 0 || lo < 0 || isUnescaped(byte(hi<<4|lo)) {
 				return "", fmt.Errorf("%q is not an escape", s[i:i+3])
 			}
 			out = append(out, byte(hi<<4|lo))

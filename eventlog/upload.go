@@ -33,13 +33,13 @@ type upload struct {
 	config  jetstream.StreamConfig
 	state   jetstream.StreamState
 	archive func(ctx context.Context, w io.Writer) error
-	// waiting is called with what the upload waits for after the last chunk; may be nil.
-	waiting func(what string)
+	// onWait is called with what the upload waits for after the last chunk; may be nil.
+	onWait func(what string)
 }
 
-// make creates the stream with the server's restore call, because no other call keeps the sequences and the times. It returns when all replicas
+// create creates the stream with the server's restore call, because no other call keeps the sequences and the times. It returns when all replicas
 // have the stream.
-func (u upload) make(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
 	}
@@ -55,21 +55,21 @@ func (u upload) make(ctx context.Context, nc *nats.Conn, js jetstream.JetStream)
 	var begun struct {
 		Subject string `json:"deliver_subject"`
 	}
-	if err := ask(ctx, nc, requestTimeout, "$JS.API.STREAM.RESTORE."+config.Name, request, &begun); err != nil {
+	if err := sendRequest(ctx, nc, requestTimeout, "$JS.API.STREAM.RESTORE."+config.Name, request, &begun); err != nil {
 		return fmt.Errorf("beginning the restore of stream %s: %w", config.Name, err)
 	}
-	chunks := &chunks{ctx: ctx, nc: nc, subject: begun.Subject}
+	chunks := &chunkWriter{ctx: ctx, nc: nc, subject: begun.Subject}
 	if err := u.archive(ctx, chunks); err != nil {
 		return err
 	}
 	if err := chunks.flush(); err != nil {
 		return err
 	}
-	if err := ask(ctx, nc, uploadEnd, begun.Subject, nil, nil); err != nil {
+	if err := sendRequest(ctx, nc, uploadEnd, begun.Subject, nil, nil); err != nil {
 		return fmt.Errorf("ending the upload to stream %s: %w", config.Name, err)
 	}
 	if replicas > 1 {
-		return replicate(ctx, nc, js, config.Name, replicas, u.waiting)
+		return replicate(ctx, nc, js, config.Name, replicas, u.onWait)
 	}
 	return nil
 }
@@ -86,15 +86,15 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// chunks is a writer that sends data to the server, and waits until the server has stored it.
-type chunks struct {
+// chunkWriter is a writer that sends data to the server, and waits until the server has stored it.
+type chunkWriter struct {
 	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to be bounded
 	nc      *nats.Conn
 	subject string
 	buf     []byte
 }
 
-func (c *chunks) Write(p []byte) (n int, err error) {
+func (c *chunkWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		take := min(uploadChunk-len(c.buf), len(p)-n)
 		c.buf, n = append(c.buf, p[n:n+take]...), n+take
@@ -107,11 +107,11 @@ func (c *chunks) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-func (c *chunks) flush() error {
+func (c *chunkWriter) flush() error {
 	if len(c.buf) == 0 {
 		return nil
 	}
-	err := ask(c.ctx, c.nc, uploadTimeout, c.subject, c.buf, nil)
+	err := sendRequest(c.ctx, c.nc, uploadTimeout, c.subject, c.buf, nil)
 	c.buf = c.buf[:0]
 	if err != nil {
 		return fmt.Errorf("sending a part of the log: %w", err)
@@ -119,8 +119,8 @@ func (c *chunks) flush() error {
 	return nil
 }
 
-// ask sends one request to the server, and decodes the answer or its error.
-func ask(ctx context.Context, nc *nats.Conn, patience time.Duration, subject string, request []byte, answer any) error {
+// sendRequest sends one request to the server, and decodes the answer or its error.
+func sendRequest(ctx context.Context, nc *nats.Conn, patience time.Duration, subject string, request []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reply, err := nc.RequestWithContext(ctx, subject, request)

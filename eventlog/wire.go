@@ -125,7 +125,7 @@ func messageID(subject, commit string) string {
 
 // commitID parses a result of messageID. It returns "" for a message that Append did not write.
 func commitID(h nats.Header) string {
-	_, id, _ := strings.Cut(first(h, jetstream.MsgIDHeader), "/")
+	_, id, _ := strings.Cut(headerValue(h, jetstream.MsgIDHeader), "/")
 	return percentDecode(id)
 }
 
@@ -142,13 +142,13 @@ func DecodeEvents(header map[string][]string, data []byte) ([]Event, error) {
 
 // decode parses a result of encode.
 func decode(h nats.Header, data []byte) ([]Event, error) {
-	if first(h, headerContent) == contentBatch {
+	if headerValue(h, headerContent) == contentBatch {
 		return decodeBatch(data)
 	}
-	if first(h, "ce-specversion") != ceSpecVersion {
+	if headerValue(h, "ce-specversion") != ceSpecVersion {
 		return nil, errors.New("the message is neither a CloudEvent 1.0 nor a batch of them")
 	}
-	get := func(name string) string { return percentDecode(first(h, name)) }
+	get := func(name string) string { return percentDecode(headerValue(h, name)) }
 	e := Event{
 		ID: get("ce-id"), Type: get("ce-type"), Actor: get("ce-actor"), Causation: get("ce-causation"),
 		Correlation: get("ce-correlation"), Data: data,
@@ -254,8 +254,8 @@ func percentDecode(s string) string {
 	return s
 }
 
-// first returns a header by its exact name, without the canonicalisation of Get.
-func first(h nats.Header, name string) string {
+// headerValue returns a header by its exact name, without the canonicalisation of Get.
+func headerValue(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[0]
 	}

@@ -26,12 +26,12 @@ func TestWritersMakeOneHistory(t *testing.T) {
 	for range 2 {
 		logs = append(logs, connectTest(t, eventlog.ExternalOptions{URL: host.URL()}))
 	}
-	oneHistory(t, logs, 50)
+	checkOneHistory(t, logs, 50)
 }
 
-// oneHistory appends with concurrent writers to a few aggregates through several handles of one log; checks is the
+// checkOneHistory appends with concurrent writers to a few aggregates through several handles of one log; checks is the
 // number of repetitions.
-func oneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
+func checkOneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
 	before := flag.Lookup("rapid.checks").Value.String()
 	defer func() { _ = flag.Set("rapid.checks", before) }()
 	if err := flag.Set("rapid.checks", strconv.Itoa(checks)); err != nil {
@@ -52,7 +52,7 @@ func oneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
 		for w := range writers {
 			g.Go(func() error {
 				for n := range commits {
-					if err := writeOne(ctx, logs[w%len(logs)], aggregates[n%spread], fmt.Sprintf("w%d-%d", w, n)); err != nil {
+					if err := appendWithRetry(ctx, logs[w%len(logs)], aggregates[n%spread], fmt.Sprintf("w%d-%d", w, n)); err != nil {
 						return err
 					}
 				}
@@ -72,8 +72,8 @@ func oneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
 	})
 }
 
-// writeOne decides and appends again until it has no conflict.
-func writeOne(ctx context.Context, l *eventlog.Log, a eventlog.Aggregate, id string) error {
+// appendWithRetry decides and appends again until it has no conflict.
+func appendWithRetry(ctx context.Context, l *eventlog.Log, a eventlog.Aggregate, id string) error {
 	for {
 		records, err := l.Read(ctx, a, 0)
 		if err != nil {

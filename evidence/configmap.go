@@ -20,10 +20,10 @@ type ConfigMap struct {
 	Object string
 }
 
-// Name implements Place.
+// Name implements Destination.
 func (c *ConfigMap) Name() string { return "ConfigMap " + c.Object }
 
-// Last implements Place.
+// Last implements Destination.
 func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 	found, err := c.Client.Get(ctx, c.Object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -35,7 +35,7 @@ func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 	return []byte(found.Data[CheckpointField]), nil
 }
 
-// Publish implements Place. It fails if another process has written the ConfigMap since it was read.
+// Publish implements Destination. It fails if another process has written the ConfigMap since it was read.
 func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	data := map[string]string{
 		CheckpointField: string(p.Signed), KeyField: string(p.Key), logField: p.LogID,
@@ -51,7 +51,7 @@ func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	if err != nil {
 		return err
 	}
-	if _, err := permitted(p, []byte(found.Data[CheckpointField])); err != nil {
+	if _, err := checkPublication(p, []byte(found.Data[CheckpointField])); err != nil {
 		return err
 	}
 	found.Data = data

@@ -17,10 +17,10 @@ const checkpointsFile = "checkpoints"
 // Folder is a place on a volume other than the log's. It contains every checkpoint, and the hashes for locating a change.
 type Folder struct{ Path string }
 
-// Name implements Place.
+// Name implements Destination.
 func (f *Folder) Name() string { return "folder " + f.Path }
 
-// Last implements Place.
+// Last implements Destination.
 func (f *Folder) Last(context.Context) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(f.Path, checkpointsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func (f *Folder) Last(context.Context) ([]byte, error) {
 	return notes[len(notes)-1], nil
 }
 
-// Publish implements Place.
+// Publish implements Destination.
 func (f *Folder) Publish(_ context.Context, p Publication) error {
 	if err := os.MkdirAll(f.Path, 0o750); err != nil {
 		return err

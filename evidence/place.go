@@ -19,8 +19,8 @@ type Publication struct {
 	Tree   *seal.Tree
 }
 
-// Place stores checkpoints where a writer of the log cannot change them.
-type Place interface {
+// Destination stores checkpoints where a writer of the log cannot change them.
+type Destination interface {
 	// Name returns the name of the place, for messages.
 	Name() string
 	// Last returns the newest checkpoint of the place as a signed note. It returns nil if there is none, or if the place does not return checkpoints.
@@ -32,8 +32,8 @@ type Place interface {
 // errInconsistent is returned if a checkpoint does not continue the last checkpoint of a place, so that it is not published there.
 var errInconsistent = errors.New("the log is not consistent with the checkpoint that was published")
 
-// permitted reports whether a checkpoint is the same as the last one of a place. It returns an error if the checkpoint must not be published there.
-func permitted(p Publication, last []byte) (same bool, err error) {
+// checkPublication reports whether a checkpoint is the same as the last one of a place. It returns an error if the checkpoint must not be published there.
+func checkPublication(p Publication, last []byte) (same bool, err error) {
 	if len(last) == 0 {
 		return false, nil
 	}

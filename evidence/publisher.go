@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// publishPatience is the timeout for publishing a checkpoint to a place, retries included. The next checkpoint covers the same commits, too.
-	publishPatience = 20 * time.Second
-	// mostSeals bounds how often the log is sealed again because a place has a newer checkpoint.
-	mostSeals = 3
-	// recheckEvery is the interval between complete checks of the sealed log.
-	recheckEvery = 24 * time.Hour
+	// publishTimeout is the timeout for publishing a checkpoint to a place, retries included. The next checkpoint covers the same commits, too.
+	publishTimeout = 20 * time.Second
+	// maxSeals bounds how often the log is sealed again because a place has a newer checkpoint.
+	maxSeals = 3
+	// recheckInterval is the interval between complete checks of the sealed log.
+	recheckInterval = 24 * time.Hour
 )
 
-// next states what an operator must do about a violation.
-const next = "keep a copy of the log's volume and of the checkpoints, find out what differs with `scutectl audit verify`, and restore the log; see docs/audit.md"
+// violationRemedy states what an operator must do about a violation.
+const violationRemedy = "keep a copy of the log's volume and of the checkpoints, find out what differs with `scutectl audit verify`, and restore the log; see docs/audit.md"
 
 // Log is the log that is sealed.
 type Log = seal.Log
@@ -34,8 +34,8 @@ type Publisher struct {
 	Sealer *seal.Sealer
 	Key    seal.PublicKey
 	// Dir is the folder of the sealer.
-	Dir    string
-	Places []Place
+	Dir          string
+	Destinations []Destination
 	// Alarm is called for a violation, and for an error of publishing, once until the error changes. violated is true for a violation.
 	Alarm func(violated bool, err error)
 
@@ -57,8 +57,8 @@ type State struct {
 
 // Names of the states of the sealing and of the log.
 const (
-	Seal      = "seal"
-	logItself = "log"
+	SealState = "seal"
+	logState  = "log"
 )
 
 // Run seals and publishes at once, and then at each interval, until ctx ends.
@@ -66,7 +66,7 @@ func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	p.Publish(ctx)
 	var checking sync.WaitGroup
 	defer checking.Wait()
-	checking.Go(func() { p.recheckEvery(ctx) })
+	checking.Go(func() { p.recheckPeriodically(ctx) })
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -79,15 +79,15 @@ func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// recheckEvery checks the whole sealed log at once, and then every day.
-func (p *Publisher) recheckEvery(ctx context.Context) {
+// recheckPeriodically checks the whole sealed log at once, and then every day.
+func (p *Publisher) recheckPeriodically(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.recheck(ctx); ctx.Err() == nil {
-			p.note(logItself, State{Violated: errors.Is(err, errInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
+			p.recordState(logState, State{Violated: errors.Is(err, errInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(recheckEvery):
+		case <-time.After(recheckInterval):
 		}
 	}
 }
@@ -98,9 +98,9 @@ func (p *Publisher) Publish(ctx context.Context) {
 	if !ok {
 		return
 	}
-	for _, place := range p.Places {
+	for _, place := range p.Destinations {
 		err := publish(ctx, place, publication)
-		for tries := 0; tries < mostSeals && errors.Is(err, errInconsistent); tries++ {
+		for tries := 0; tries < maxSeals && errors.Is(err, errInconsistent); tries++ {
 			// A new leader may have published later commits than this process has sealed. Then the log contains them, too.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
@@ -111,9 +111,9 @@ func (p *Publisher) Publish(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
-			p.note(place.Name(), State{Size: publication.Size, At: publication.At})
+			p.recordState(place.Name(), State{Size: publication.Size, At: publication.At})
 		case ctx.Err() == nil:
-			p.note(place.Name(), State{Violated: errors.Is(err, errInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
+			p.recordState(place.Name(), State{Violated: errors.Is(err, errInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
 		}
 	}
 }
@@ -123,11 +123,11 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 	c, signed, err := p.Sealer.Seal(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.note(Seal, State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
+			p.recordState(SealState, State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
 		}
 		return publication, false
 	}
-	p.note(Seal, State{Size: c.Size, At: time.Now()})
+	p.recordState(SealState, State{Size: c.Size, At: time.Now()})
 	p.mu.Lock()
 	p.sealed = c
 	p.mu.Unlock()
@@ -135,16 +135,16 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 }
 
 // publish publishes a checkpoint to one place, unless the place has the same checkpoint, or one that is not consistent with it.
-func publish(ctx context.Context, place Place, p Publication) error {
-	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+func publish(ctx context.Context, place Destination, p Publication) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(publishPatience))
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(publishTimeout))
 	return backoff.Retry(func() error {
 		last, err := place.Last(ctx)
 		if err != nil {
 			return err
 		}
-		same, err := permitted(p, last)
+		same, err := checkPublication(p, last)
 		if err != nil {
 			return backoff.Permanent(err)
 		}
@@ -182,8 +182,8 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	return fmt.Errorf("%w: %s, of %d findings", errInconsistent, report.Findings[0], len(report.Findings))
 }
 
-// note stores a state, and calls Alarm for a new error.
-func (p *Publisher) note(name string, s State) {
+// recordState stores a state, and calls Alarm for a new error.
+func (p *Publisher) recordState(name string, s State) {
 	p.mu.Lock()
 	if p.state == nil {
 		p.state = make(map[string]State)
@@ -198,7 +198,7 @@ func (p *Publisher) note(name string, s State) {
 		return
 	}
 	if s.Violated {
-		s.Err = fmt.Errorf("%w; %s", s.Err, next)
+		s.Err = fmt.Errorf("%w; %s", s.Err, violationRemedy)
 	}
 	p.Alarm(s.Violated, s.Err)
 }

@@ -36,17 +36,17 @@ func appendOne(t *testing.T, l *eventlog.Log, id string) {
 
 // alarms are the alarms of a publisher.
 type alarms struct {
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	recorded []string
 }
 
-func (a *alarms) tell(violated bool, err error) {
+func (a *alarms) record(violated bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.told = append(a.told, fmt.Sprintf("%t %v", violated, err))
+	a.recorded = append(a.recorded, fmt.Sprintf("%t %v", violated, err))
 }
 
-func publisher(t *testing.T, dir string, l *eventlog.Log, k seal.Key, places ...Place) (*Publisher, *alarms) {
+func publisher(t *testing.T, dir string, l *eventlog.Log, k seal.Key, places ...Destination) (*Publisher, *alarms) {
 	t.Helper()
 	s, err := seal.OpenSealer(dir, l, k)
 	if err != nil {
@@ -58,7 +58,7 @@ func publisher(t *testing.T, dir string, l *eventlog.Log, k seal.Key, places ...
 		t.Fatal(err)
 	}
 	a := &alarms{}
-	return &Publisher{Log: l, Sealer: s, Key: public, Dir: dir, Places: places, Alarm: a.tell}, a
+	return &Publisher{Log: l, Sealer: s, Key: public, Dir: dir, Destinations: places, Alarm: a.record}, a
 }
 
 // witness checks each checkpoint as specified by C2SP tlog-witness, with only its library.
@@ -122,8 +122,8 @@ func TestPublish(t *testing.T) {
 	server := httptest.NewServer(w)
 	defer server.Close()
 	clients := fake.NewClientset()
-	places := func() []Place {
-		return []Place{
+	places := func() []Destination {
+		return []Destination{
 			&ConfigMap{Client: clients.CoreV1().ConfigMaps("s"), Object: "audit"}, &Folder{Path: filepath.Join(dir, "kept")},
 			&Witness{URL: server.URL + "/w", Client: server.Client()},
 		}
@@ -156,8 +156,8 @@ func TestPublish(t *testing.T) {
 		if w.last != c {
 			t.Errorf("checkpoint of the witness = %v, want %v", w.last, c)
 		}
-		if len(told.told) > 0 {
-			t.Errorf("unexpected alarms %q", told.told)
+		if len(told.recorded) > 0 {
+			t.Errorf("unexpected alarms %q", told.recorded)
 		}
 		if err := p.Sealer.Close(); err != nil {
 			t.Error(err)
@@ -183,8 +183,8 @@ func TestNeverOverAnother(t *testing.T) {
 		p.Publish(t.Context())
 		return p, told
 	}
-	if _, told := published("a", 3); len(told.told) > 0 {
-		t.Fatal(told.told)
+	if _, told := published("a", 3); len(told.recorded) > 0 {
+		t.Fatal(told.recorded)
 	}
 	before, err := clients.CoreV1().ConfigMaps("s").Get(t.Context(), "audit", metav1.GetOptions{})
 	if err != nil {
@@ -192,8 +192,8 @@ func TestNeverOverAnother(t *testing.T) {
 	}
 	for _, n := range []int{2, 5} {
 		p, told := published("b", n)
-		if len(told.told) != 2 || !strings.HasPrefix(told.told[0], "true") || !strings.Contains(told.told[0], "another log") || !strings.Contains(told.told[0], "scutectl audit verify") {
-			t.Errorf("alarms = %q", told.told)
+		if len(told.recorded) != 2 || !strings.HasPrefix(told.recorded[0], "true") || !strings.Contains(told.recorded[0], "another log") || !strings.Contains(told.recorded[0], "scutectl audit verify") {
+			t.Errorf("alarms = %q", told.recorded)
 		}
 		if s := p.States()["ConfigMap audit"]; !s.Violated || !errors.Is(s.Err, errInconsistent) {
 			t.Errorf("state = %v, want Violated", s)
@@ -205,18 +205,18 @@ func TestNeverOverAnother(t *testing.T) {
 	}
 }
 
-// overtaken is a place to which another process publishes before its first read.
-type overtaken struct {
-	Place
-	by func()
+// racedDestination is a place to which another process publishes before its first read.
+type racedDestination struct {
+	Destination
+	publish func()
 }
 
-func (o *overtaken) Last(ctx context.Context) ([]byte, error) {
-	if by := o.by; by != nil {
-		o.by = nil
+func (o *racedDestination) Last(ctx context.Context) ([]byte, error) {
+	if by := o.publish; by != nil {
+		o.publish = nil
 		by()
 	}
-	return o.Place.Last(ctx)
+	return o.Destination.Last(ctx)
 }
 
 // TestOvertaken checks that no alarm is raised if a process that took over has published later checkpoints: no commits
@@ -235,8 +235,8 @@ func TestOvertaken(t *testing.T) {
 	server := httptest.NewServer(w)
 	defer server.Close()
 	clients := fake.NewClientset().CoreV1().ConfigMaps("s")
-	places := func() []Place {
-		return []Place{&ConfigMap{Client: clients, Object: "audit"}, &Witness{URL: server.URL + "/w", Client: server.Client()}}
+	places := func() []Destination {
+		return []Destination{&ConfigMap{Client: clients, Object: "audit"}, &Witness{URL: server.URL + "/w", Client: server.Client()}}
 	}
 	next, nexts := publisher(t, t.TempDir(), l, k, places()...)
 	more := func(id string) func() {
@@ -246,11 +246,11 @@ func TestOvertaken(t *testing.T) {
 		}
 	}
 	own := places()
-	before, told := publisher(t, t.TempDir(), l, k, &overtaken{own[0], more("b")}, &overtaken{own[1], more("c")})
+	before, told := publisher(t, t.TempDir(), l, k, &racedDestination{own[0], more("b")}, &racedDestination{own[1], more("c")})
 	appendOne(t, l, "a")
 	before.Publish(t.Context())
-	if len(told.told)+len(nexts.told) > 0 {
-		t.Errorf("alarms = %q, and of the other process %q", told.told, nexts.told)
+	if len(told.recorded)+len(nexts.recorded) > 0 {
+		t.Errorf("alarms = %q, and of the other process %q", told.recorded, nexts.recorded)
 	}
 	for name, s := range before.States() {
 		if s.Violated || s.Err != nil || name != "ConfigMap audit" && s.Size != 3 {
@@ -308,7 +308,7 @@ func TestPermitted(t *testing.T) {
 		{"changed", of("a", "b", "c"), of("a", "x", "c", "d"), "were changed"},
 		{"changed, of one size", of("a", "b", "c"), of("a", "x", "c"), "were changed"},
 	} {
-		same, err := permitted(c.now, c.before.Signed)
+		same, err := checkPublication(c.now, c.before.Signed)
 		switch {
 		case c.want == "same" && same && err == nil, c.want == "" && !same && err == nil:
 		case c.want != "" && errors.Is(err, errInconsistent) && strings.Contains(err.Error(), c.want):

@@ -21,44 +21,44 @@ type Witness struct {
 	// URL is the submission prefix.
 	URL    string
 	Client *http.Client
-	// known is the size of the newest checkpoint that the witness has reported.
-	known uint64
+	// knownSize is the size of the newest checkpoint that the witness has reported.
+	knownSize uint64
 }
 
-// Name implements Place.
+// Name implements Destination.
 func (w *Witness) Name() string { return "witness " + w.URL }
 
-// Last implements Place. A witness does not return checkpoints, because it checks consistency itself.
+// Last implements Destination. A witness does not return checkpoints, because it checks consistency itself.
 func (w *Witness) Last(context.Context) ([]byte, error) { return nil, nil }
 
 // sizeType is the content type of a response with the size of the witness's checkpoint, if it differs from the size in the request.
 const sizeType = "text/x.tlog.size"
 
-// Publish implements Place.
+// Publish implements Destination.
 func (w *Witness) Publish(ctx context.Context, p Publication) error {
-	w.known = min(w.known, p.Size)
-	has, err := w.add(ctx, p)
+	w.knownSize = min(w.knownSize, p.Size)
+	has, err := w.addCheckpoint(ctx, p)
 	if err != nil || has == nil {
 		return err
 	}
 	if *has > p.Size {
 		return backoff.Permanent(fmt.Errorf("%w: the witness has one of %d commits, the log holds %d: commits were lost", errInconsistent, *has, p.Size))
 	}
-	w.known = *has
-	if has, err = w.add(ctx, p); err == nil && has != nil {
+	w.knownSize = *has
+	if has, err = w.addCheckpoint(ctx, p); err == nil && has != nil {
 		err = backoff.Permanent(fmt.Errorf("%w: the witness has another one of %d commits", errInconsistent, *has))
 	}
 	return err
 }
 
-// add sends a checkpoint. It returns the size of the witness's checkpoint if it differs from the size in the request.
-func (w *Witness) add(ctx context.Context, p Publication) (*uint64, error) {
-	proof, err := seal.ProveConsistency(p.Tree, w.known, p.Size)
+// addCheckpoint sends a checkpoint. It returns the size of the witness's checkpoint if it differs from the size in the request.
+func (w *Witness) addCheckpoint(ctx context.Context, p Publication) (*uint64, error) {
+	proof, err := seal.ProveConsistency(p.Tree, w.knownSize, p.Size)
 	if err != nil {
 		return nil, err
 	}
 	var body bytes.Buffer
-	fmt.Fprintf(&body, "old %d\n", w.known)
+	fmt.Fprintf(&body, "old %d\n", w.knownSize)
 	for _, h := range proof {
 		fmt.Fprintf(&body, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
 	}
@@ -78,7 +78,7 @@ func (w *Witness) add(ctx context.Context, p Publication) (*uint64, error) {
 	}
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
-		w.known = p.Size
+		w.knownSize = p.Size
 		return nil, nil
 	case code == http.StatusConflict && answer.Header.Get("Content-Type") == sizeType:
 		size, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 62)

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// May reports whether the API server permits scute's credentials a verb on a kind. subresource may be empty.
-func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, namespace string) (allowed bool, err error) {
+// IsAllowed reports whether the API server permits scute's credentials a verb on a kind. subresource may be empty.
+func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresource, namespace string) (allowed bool, err error) {
 	if !t.Namespaced {
 		namespace = ""
 	}
@@ -71,9 +71,9 @@ func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err
 	return rules, err
 }
 
-// Grant reports whether the rules grant a verb on every object of a kind in a namespace. If it returns false, the verb may still be allowed, and the
+// Grants reports whether the rules grant a verb on every object of a kind in a namespace. If it returns false, the verb may still be allowed, and the
 // caller calls May. It always returns false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
-func (r Rules) Grant(verb string, t Type, namespace string) bool {
+func (r Rules) Grants(verb string, t Type, namespace string) bool {
 	if !t.Namespaced || namespace != r.namespace {
 		return false
 	}
@@ -89,9 +89,9 @@ func (r Rules) Grant(verb string, t Type, namespace string) bool {
 // may use the same code and reason with another text.
 var unauthorized = regexp.MustCompile(`User \\?"[^"]*" cannot [a-z]+ (resource|path) \\?"`)
 
-// Unpermitted reports whether an authorizer of the API server denied a request, and not its quota, a webhook or an admission policy. An API server
+// IsAuthorizationDenied reports whether an authorizer of the API server denied a request, and not its quota, a webhook or an admission policy. An API server
 // also denies requests after a start until it has read its roles.
-func Unpermitted(err error) bool {
+func IsAuthorizationDenied(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && unauthorized.MatchString(status.Status().Message)
 }

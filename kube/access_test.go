@@ -36,7 +36,7 @@ func TestRulesGrantOnlyWhatTheySay(t *testing.T) {
 		"nothing is known of no name": {Rules{}, "list", machines, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.rules.Grant(c.verb, c.of, c.namespace); got != c.want {
+			if got := c.rules.Grants(c.verb, c.of, c.namespace); got != c.want {
 				t.Errorf("Grant = %v, want %v", got, c.want)
 			}
 		})

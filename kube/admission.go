@@ -23,7 +23,7 @@ type Admission struct {
 // Admission reads the webhooks and policies of an API server. It returns nil if reading them is forbidden, or if the API server serves a kind of them
 // that is unknown here.
 func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
-	served, err := c.served(ctx)
+	served, err := c.servedTypes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 			continue
 		}
 		read := map[string]func(*unstructured.Unstructured) error{
-			"ValidatingWebhookConfiguration": a.webhooks, "MutatingWebhookConfiguration": a.webhooks,
-			"ValidatingAdmissionPolicy": a.policy, "MutatingAdmissionPolicy": a.policy,
+			"ValidatingWebhookConfiguration": a.addWebhooks, "MutatingWebhookConfiguration": a.addWebhooks,
+			"ValidatingAdmissionPolicy": a.addPolicy, "MutatingAdmissionPolicy": a.addPolicy,
 		}[t.Kind]
 		if read == nil {
 			return nil, nil
@@ -65,7 +65,7 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 	return a, nil
 }
 
-func (a *Admission) webhooks(u *unstructured.Unstructured) error {
+func (a *Admission) addWebhooks(u *unstructured.Unstructured) error {
 	var config struct {
 		Webhooks []struct {
 			Rules []admissionv1.RuleWithOperations `json:"rules"`
@@ -80,7 +80,7 @@ func (a *Admission) webhooks(u *unstructured.Unstructured) error {
 	return nil
 }
 
-func (a *Admission) policy(u *unstructured.Unstructured) error {
+func (a *Admission) addPolicy(u *unstructured.Unstructured) error {
 	var policy struct {
 		Spec struct {
 			MatchConstraints struct {
@@ -106,8 +106,8 @@ func decode(u *unstructured.Unstructured, into any) error {
 	return nil
 }
 
-// Concerns reports whether a webhook or a policy may reject an operation on a kind, in any version.
-func (a *Admission) Concerns(operation admissionv1.OperationType, t Type) bool {
+// Matches reports whether a webhook or a policy may reject an operation on a kind, in any version.
+func (a *Admission) Matches(operation admissionv1.OperationType, t Type) bool {
 	if a == nil {
 		return true
 	}

@@ -79,7 +79,7 @@ func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*u
 
 // ListLabelled calls fn for each object that a label selector matches, as List does.
 func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector string, fn func(*unstructured.Unstructured) error) error {
-	return c.pages(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return c.eachPage(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		o.LabelSelector = selector
 		list, err := c.Resource(t, namespace).List(ctx, o)
 		if err != nil {
@@ -87,7 +87,7 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 		}
 		for i := range list.Items {
 			if err := fn(&list.Items[i]); err != nil {
-				return "", &stopped{err}
+				return "", &callbackError{err}
 			}
 		}
 		return list.GetContinue(), nil
@@ -101,7 +101,7 @@ func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn
 	if t.Namespaced && namespace != "" {
 		r = c.metadata.Resource(t.Resource()).Namespace(namespace)
 	}
-	return c.pages(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return c.eachPage(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := r.List(ctx, o)
 		if err != nil {
 			return "", err
@@ -111,7 +111,7 @@ func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn
 			u.SetGroupVersionKind(t.GVK())
 			setMetadata(u, &list.Items[i].ObjectMeta)
 			if err := fn(u); err != nil {
-				return "", &stopped{err}
+				return "", &callbackError{err}
 			}
 		}
 		return list.GetContinue(), nil
@@ -144,7 +144,7 @@ func (c *Cluster) Get(ctx context.Context, t Type, namespace, name string) (u *u
 
 // NamespaceUID returns the UID of a namespace. The UID of kube-system identifies a cluster.
 func (c *Cluster) NamespaceUID(ctx context.Context, name string) (uid string, err error) {
-	u, err := c.Get(ctx, Namespaces(), "", name)
+	u, err := c.Get(ctx, NamespaceType(), "", name)
 	if err != nil {
 		return "", err
 	}
@@ -154,12 +154,12 @@ func (c *Cluster) NamespaceUID(ctx context.Context, name string) (uid string, er
 // callTimeout is the timeout of one request.
 const callTimeout = 30 * time.Second
 
-// Namespaces returns the kind Namespace.
-func Namespaces() Type {
+// NamespaceType returns the kind Namespace.
+func NamespaceType() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
-// Quotas returns the kind ResourceQuota.
-func Quotas() Type {
+// ResourceQuotaType returns the kind ResourceQuota.
+func ResourceQuotaType() Type {
 	return Type{Kind: "ResourceQuota", Plural: "resourcequotas", Versions: []string{"v1"}, Namespaced: true}
 }

@@ -16,7 +16,7 @@ func Field(o map[string]any, path string) (string, error) {
 	text := "{" + path + "}"
 	parsed, err := jsonpath.Parse("field", text)
 	if err == nil {
-		err = plain(parsed.Root)
+		err = checkPath(parsed.Root)
 	}
 	p := jsonpath.New("field").AllowMissingKeys(true)
 	if err == nil {
@@ -32,26 +32,26 @@ func Field(o map[string]any, path string) (string, error) {
 	return found.String(), nil
 }
 
-// plain returns an error if a path may find more than an object contains.
-func plain(root *jsonpath.ListNode) error {
+// checkPath returns an error if a path may find more than an object contains.
+func checkPath(root *jsonpath.ListNode) error {
 	if len(root.Nodes) == 1 {
 		if path, is := root.Nodes[0].(*jsonpath.ListNode); is {
-			return steps(path.Nodes, false)
+			return checkSteps(path.Nodes, false)
 		}
 	}
 	return errors.New("it is more than one path: name one field")
 }
 
-// steps checks the steps of a path, or of one side of a comparison, which may be a value.
-func steps(nodes []jsonpath.Node, comparison bool) error {
+// checkSteps checks the steps of a path, or of one side of a comparison, which may be a value.
+func checkSteps(nodes []jsonpath.Node, comparison bool) error {
 	for _, node := range nodes {
 		var err error
 		switch node := node.(type) {
 		case *jsonpath.FieldNode, *jsonpath.ArrayNode, *jsonpath.WildcardNode:
 		case *jsonpath.FilterNode:
-			err = errors.Join(steps(node.Left.Nodes, true), steps(node.Right.Nodes, true))
+			err = errors.Join(checkSteps(node.Left.Nodes, true), checkSteps(node.Right.Nodes, true))
 		case *jsonpath.ListNode:
-			err = steps(node.Nodes, comparison)
+			err = checkSteps(node.Nodes, comparison)
 		case *jsonpath.TextNode, *jsonpath.IntNode, *jsonpath.FloatNode, *jsonpath.BoolNode:
 			if !comparison {
 				err = fmt.Errorf("%s is a value: name a field", node)

@@ -83,14 +83,14 @@ func TestAffordable(t *testing.T) {
 		"certificate of a million":  {certificate(t, &rsa.PublicKey{N: number(1 << 20), E: 65537}), "more than 64 KiB"},
 		"levels without an end":     {encode("X", []byte(strings.Repeat("\x30\x80", 1000)), nil), ""},
 	} {
-		if err := kube.Affordable(c.data); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if err := kube.CheckKeySizes(c.data); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: Affordable = %v, want %q", name, err, c.says)
 		}
 	}
 	inKubeconfig := base64.StdEncoding.EncodeToString
 	for of, text := range map[string]string{
-		`cluster "k"`: strings.Replace(plain, "Q0E=", inKubeconfig(certificate(t, &rsa.PublicKey{N: number(65536), E: 65537})), 1),
-		`user "u"`:    strings.Replace(plain, "{token: s3cr3t-t0ken}", "{client-certificate-data: "+inKubeconfig(usual)+", client-key-data: "+inKubeconfig(large)+"}", 1),
+		`cluster "k"`: strings.Replace(checkPath, "Q0E=", inKubeconfig(certificate(t, &rsa.PublicKey{N: number(65536), E: 65537})), 1),
+		`user "u"`:    strings.Replace(checkPath, "{token: s3cr3t-t0ken}", "{client-certificate-data: "+inKubeconfig(usual)+", client-key-data: "+inKubeconfig(large)+"}", 1),
 	} {
 		if _, err := kube.ParseKubeconfig([]byte(text)); !errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), of+": a key has 65536 bits") {
 			t.Errorf("%s: ParseKubeconfig = %v, want ErrKubeconfig about the key", of, err)

@@ -13,17 +13,17 @@ import (
 // ErrKubeconfig is wrapped by the error for a kubeconfig that scute does not use.
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
-// kubeconfigSize is the largest kubeconfig, in bytes, because a Secret is not larger.
-const kubeconfigSize = 1 << 20
+// maxKubeconfigSize is the largest kubeconfig, in bytes, because a Secret is not larger.
+const maxKubeconfigSize = 1 << 20
 
 // ParseKubeconfig parses an untrusted kubeconfig, for example from a Secret. The author must not be able to make scute run a command, read a local
 // file, connect through another server, compute for days or run out of memory. Therefore it refuses exec plugins, auth providers, paths, proxies,
 // very large keys, more than 1 MiB, and documents that package document refuses.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
-	if len(data) > kubeconfigSize {
-		return nil, fmt.Errorf("%w: it has more than %d MiB: leave only one context in it (kubectl config view --minify --flatten)", ErrKubeconfig, kubeconfigSize>>20)
+	if len(data) > maxKubeconfigSize {
+		return nil, fmt.Errorf("%w: it has more than %d MiB: leave only one context in it (kubectl config view --minify --flatten)", ErrKubeconfig, maxKubeconfigSize>>20)
 	}
-	if err := document.Bounded(data); err != nil {
+	if err := document.CheckBounds(data); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
 	}
 	config, err := clientcmd.Load(data)
@@ -37,7 +37,7 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 		case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "":
 			return nil, fmt.Errorf("%w: user %q names a file: embed its content (kubectl config view --flatten)", ErrKubeconfig, name)
 		}
-		if err := errors.Join(Affordable(user.ClientCertificateData), Affordable(user.ClientKeyData)); err != nil {
+		if err := errors.Join(CheckKeySizes(user.ClientCertificateData), CheckKeySizes(user.ClientKeyData)); err != nil {
 			return nil, fmt.Errorf("%w: the client certificate of user %q: %w", ErrKubeconfig, name, err)
 		}
 	}
@@ -45,7 +45,7 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 		if cluster.CertificateAuthority != "" {
 			return nil, fmt.Errorf("%w: cluster %q names a file: embed its content (kubectl config view --flatten)", ErrKubeconfig, name)
 		}
-		if err := Affordable(cluster.CertificateAuthorityData); err != nil {
+		if err := CheckKeySizes(cluster.CertificateAuthorityData); err != nil {
 			return nil, fmt.Errorf("%w: the certificate authority of cluster %q: %w", ErrKubeconfig, name, err)
 		}
 		if cluster.ProxyURL != "" {
@@ -60,9 +60,9 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	return rest, nil
 }
 
-// Protected returns an error if an attacker between scute and the API server could read or change the traffic, for example the keys of clusters. The
+// CheckTransportSecurity returns an error if an attacker between scute and the API server could read or change the traffic, for example the keys of clusters. The
 // error names the setting at fault.
-func Protected(config *rest.Config) error {
+func CheckTransportSecurity(config *rest.Config) error {
 	u, _, err := rest.DefaultServerUrlFor(config)
 	switch {
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"scute.dev/kube"
 )
 
-const plain = `
+const checkPath = `
 apiVersion: v1
 kind: Config
 current-context: c
@@ -19,7 +19,7 @@ users: [{name: u, user: {token: s3cr3t-t0ken}}]
 `
 
 func TestParseKubeconfig(t *testing.T) {
-	config, err := kube.ParseKubeconfig([]byte(plain))
+	config, err := kube.ParseKubeconfig([]byte(checkPath))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,10 +32,10 @@ func TestParseKubeconfig(t *testing.T) {
 // cannot be used, with an error that does not quote it.
 func TestParseKubeconfigRefuses(t *testing.T) {
 	with := func(old, by string) string {
-		if !strings.Contains(plain, old) {
+		if !strings.Contains(checkPath, old) {
 			t.Fatalf("%q is not in the kubeconfig", old)
 		}
-		return strings.Replace(plain, old, by, 1)
+		return strings.Replace(checkPath, old, by, 1)
 	}
 	key := base64.StdEncoding.EncodeToString([]byte("s3cr3t-t0ken"))
 	for name, c := range map[string]struct{ text, says string }{
@@ -51,9 +51,9 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 		"not yaml":              {"\x00s3cr3t: [", "cannot be parsed"},
 		"bad base64":            {with("certificate-authority-data: Q0E=", "certificate-authority-data: s3cr3t!"), "cannot be parsed"},
 		"empty":                 {"", ""},
-		"large":                 {plain + "# " + strings.Repeat("s3cr3t", 1<<18), "more than 1 MiB"},
-		"aliases":               {plain + "x: &a " + strings.Repeat("z", 100<<10) + "\ny: [" + strings.Repeat("*a,", 3000) + "]\n", "aliases"},
-		"many values":           {plain + "x: [" + strings.Repeat("0,", 200_000) + "]\n", "values"},
+		"large":                 {checkPath + "# " + strings.Repeat("s3cr3t", 1<<18), "more than 1 MiB"},
+		"aliases":               {checkPath + "x: &a " + strings.Repeat("z", 100<<10) + "\ny: [" + strings.Repeat("*a,", 3000) + "]\n", "aliases"},
+		"many values":           {checkPath + "x: [" + strings.Repeat("0,", 200_000) + "]\n", "values"},
 		"no such context":       {with("current-context: c", "current-context: d"), ""},
 		"no such cluster":       {with("cluster: k,", "cluster: other,"), ""},
 		"no server":             {with(`server: "https://target.example:6443", `, ""), ""},
@@ -86,12 +86,12 @@ func TestProtected(t *testing.T) {
 		`server: "x:6443"`: "reached by http",
 		`server: "https://x", insecure-skip-tls-verify: true`: "insecure-skip-tls-verify",
 	} {
-		text := strings.Replace(plain, `server: "https://target.example:6443", certificate-authority-data: Q0E=`, server, 1)
+		text := strings.Replace(checkPath, `server: "https://target.example:6443", certificate-authority-data: Q0E=`, server, 1)
 		config, err := kube.ParseKubeconfig([]byte(text))
 		if err != nil {
 			t.Fatalf("ParseKubeconfig with %s = %v", server, err)
 		}
-		if err := kube.Protected(config); (err == nil) != (says == "") || err != nil && (!errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), says)) {
+		if err := kube.CheckTransportSecurity(config); (err == nil) != (says == "") || err != nil && (!errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("Protected with %s = %v, want %q", server, err, says)
 		}
 	}

@@ -90,7 +90,7 @@ func TestEndlessPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = cluster.List(t.Context(), kube.Namespaces(), "", func(*unstructured.Unstructured) error { return nil })
+	err = cluster.List(t.Context(), kube.NamespaceType(), "", func(*unstructured.Unstructured) error { return nil })
 	if !errors.Is(err, guard.ErrTooLarge) || !strings.HasPrefix(err.Error(), "target: list namespaces: ") || asked != 2000 {
 		t.Errorf("after %d pages: %v, want ErrTooLarge", asked, err)
 	}
@@ -99,11 +99,11 @@ func TestEndlessPages(t *testing.T) {
 // TestPagesWithoutRoom checks that a page without room is requested with fewer objects, down to one.
 func TestPagesWithoutRoom(t *testing.T) {
 	var limits []int64
-	err := kube.Pages("list", func(o metav1.ListOptions) (string, error) {
+	err := kube.EachPage("list", func(o metav1.ListOptions) (string, error) {
 		limits = append(limits, o.Limit)
-		return "", fmt.Errorf("reading: %w", guard.ErrNoRoom)
+		return "", fmt.Errorf("reading: %w", guard.ErrBusy)
 	})
-	if !errors.Is(err, guard.ErrNoRoom) || !slices.Equal(limits, []int64{500, 50, 5, 1}) {
+	if !errors.Is(err, guard.ErrBusy) || !slices.Equal(limits, []int64{500, 50, 5, 1}) {
 		t.Errorf("Pages = %v with limits %v", err, limits)
 	}
 }

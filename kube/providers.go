@@ -10,14 +10,14 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
-// Inventory returns the kind in which clusterctl records the providers that it installs. Its CRD does not have clusterctl's label.
-func Inventory() Type {
+// InventoryType returns the kind in which clusterctl records the providers that it installs. Its CRD does not have clusterctl's label.
+func InventoryType() Type {
 	v := clusterctlv1.GroupVersion
 	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}
 }
 
-// OperatorKind returns the kind that Cluster API's operator uses for providers of a type. The operator does not write clusterctl's inventory.
-func OperatorKind(t clusterctlv1.ProviderType) Type {
+// OperatorType returns the kind that Cluster API's operator uses for providers of a type. The operator does not write clusterctl's inventory.
+func OperatorType(t clusterctlv1.ProviderType) Type {
 	return Type{
 		Group: "operator.cluster.x-k8s.io", Kind: string(t), Plural: strings.ToLower(string(t)) + "s", Versions: []string{"v1alpha2"}, Namespaced: true,
 	}
@@ -52,15 +52,15 @@ func ProviderOf(u *unstructured.Unstructured) Provider {
 // Providers lists the providers that clusterctl's inventory or Cluster API's operator records. The list is empty if Cluster API was installed by
 // other means.
 func (c *Cluster) Providers(ctx context.Context) (list []Provider, err error) {
-	kinds := []Type{Inventory()}
+	kinds := []Type{InventoryType()}
 	err = c.Do(ctx, "discover the kinds of Cluster API's operator", func(context.Context) error {
-		_, err := c.discovery.ServerResourcesForGroupVersion(OperatorKind(clusterctlv1.CoreProviderType).GVK().GroupVersion().String())
+		_, err := c.discovery.ServerResourcesForGroupVersion(OperatorType(clusterctlv1.CoreProviderType).GVK().GroupVersion().String())
 		return err
 	})
 	switch {
 	case err == nil:
 		for _, t := range providerTypes() {
-			kinds = append(kinds, OperatorKind(t))
+			kinds = append(kinds, OperatorType(t))
 		}
 	case !apierrors.IsNotFound(err):
 		return nil, err

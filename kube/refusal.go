@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// causesNamed bounds how many fields of a refused object a message names.
-const causesNamed = 10
+// maxNamedCauses bounds how many fields of a refused object a message names.
+const maxNamedCauses = 10
 
 // withoutValues removes the values of fields from an API server's rejection of an object (422), and names every field. The server quotes each value,
 // which may be a password, and webhooks quote it again in their messages.
@@ -31,8 +31,8 @@ func withoutValues(err error) error {
 		}
 		fields = append(fields, strings.TrimPrefix(c.Field+": "+c.Message, ": "))
 	}
-	if more := len(fields) - causesNamed; more > 0 {
-		fields = append(fields[:causesNamed], fmt.Sprintf("and %d more", more))
+	if more := len(fields) - maxNamedCauses; more > 0 {
+		fields = append(fields[:maxNamedCauses], fmt.Sprintf("and %d more", more))
 	}
 	clean.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", details.Kind, details.Name, strings.Join(fields, "; "))
 	return clean

@@ -26,7 +26,7 @@ const (
 // after 15 s; a caller that must succeed calls it again later. Rejections (403, 404, 409, 422) are returned at once.
 func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context) error) error {
 	err := Retry(ctx, callTimeout, call)
-	var stop *stopped
+	var stop *callbackError
 	switch {
 	case errors.As(err, &stop):
 		return stop.err
@@ -44,21 +44,21 @@ func Retry(ctx context.Context, each time.Duration, call func(context.Context) e
 		ctx, cancel := context.WithTimeout(ctx, each)
 		defer cancel()
 		err := call(ctx)
-		if err != nil && !Passing(err) {
+		if err != nil && !IsTransient(err) {
 			return backoff.Permanent(err)
 		}
 		return err
 	}, backoff.WithContext(b, ctx))
 }
 
-// stopped wraps an error of the caller's callback, so that it is not retried.
-type stopped struct{ err error }
+// callbackError wraps an error of the caller's callback, so that it is not retried.
+type callbackError struct{ err error }
 
-func (s *stopped) Error() string { return s.err.Error() }
+func (s *callbackError) Error() string { return s.err.Error() }
 
-// Passing reports whether an error may be temporary, so that a retry can succeed.
-func Passing(err error) bool {
-	var stop *stopped
+// IsTransient reports whether an error may be temporary, so that a retry can succeed.
+func IsTransient(err error) bool {
+	var stop *callbackError
 	switch {
 	case err == nil, errors.As(err, &stop), errors.Is(err, context.Canceled):
 		return false
@@ -73,14 +73,14 @@ func Passing(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
-		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented && !Mistyped(err)
+		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented && !IsSchemaMismatch(err)
 	}
 	return true // not a response of the server but a network error
 }
 
-// Mistyped reports whether the API server rejected a server-side apply because the object's types do not match its schema. The API server answers 500
+// IsSchemaMismatch reports whether the API server rejected a server-side apply because the object's types do not match its schema. The API server answers 500
 // in this case (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
-func Mistyped(err error) bool {
+func IsSchemaMismatch(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "failed to create typed patch object")
 }

@@ -15,7 +15,7 @@ func (c *Cluster) Definition(ctx context.Context, t Type) (*apiextensionsv1.Cust
 	name := t.Plural + "." + t.Group
 	var list apiextensionsv1.CustomResourceDefinitionList
 	err := c.Do(ctx, "read the definition of "+name, func(ctx context.Context) error {
-		d := definitions()
+		d := crdType()
 		raw, err := c.discovery.RESTClient().Get().AbsPath(path.Join("/apis", d.Group, d.Versions[0], d.Plural)).
 			Param("fieldSelector", "metadata.name="+name).Do(ctx).Raw()
 		if err != nil {
@@ -40,6 +40,6 @@ func (c *Cluster) Definition(ctx context.Context, t Type) (*apiextensionsv1.Cust
 	return nil, nil
 }
 
-func definitions() Type {
+func crdType() Type {
 	return Type{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions", Versions: []string{"v1"}}
 }

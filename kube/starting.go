@@ -24,14 +24,14 @@ func ConfirmDenials(c *rest.Config) error {
 		return fmt.Errorf("reading the address %s: %w", c.Host, err)
 	}
 	base.Path = path.Join("/", base.Path, "readyz")
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &sure{next: next, readyz: base} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &denialConfirmer{next: next, readyz: base} })
 	return nil
 }
 
-// sure checks whether the API server is ready after its authorizer denied a request. An API server that has just started denies the check, too, until
+// denialConfirmer checks whether the API server is ready after its authorizer denied a request. An API server that has just started denies the check, too, until
 // it has read its roles. So does an API server whose operator removed the public access to /readyz. Therefore sure accepts the denial after a
 // timeout.
-type sure struct {
+type denialConfirmer struct {
 	next   http.RoundTripper
 	readyz *url.URL
 }
@@ -45,9 +45,9 @@ const (
 )
 
 // RoundTrip sends a request. It repeats a denied request if the API server is ready, because the server may have become ready since.
-func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *denialConfirmer) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(r)
-	if err != nil || response.StatusCode != http.StatusForbidden || !denied(response) {
+	if err != nil || response.StatusCode != http.StatusForbidden || !isDenial(response) {
 		return response, err
 	}
 	again := r.Clone(r.Context())
@@ -59,7 +59,7 @@ func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, nil //nolint:nilerr // the denial is the response
 		}
 	}
-	switch code, err := s.awaitRoles(r); {
+	switch code, err := s.waitForRoles(r); {
 	case err != nil:
 		_ = response.Body.Close()
 		return nil, err
@@ -74,8 +74,8 @@ func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// awaitRoles returns the status of /readyz, after a denial only when rolesTimeout has passed.
-func (s *sure) awaitRoles(denied *http.Request) (code int, err error) {
+// waitForRoles returns the status of /readyz, after a denial only when rolesTimeout has passed.
+func (s *denialConfirmer) waitForRoles(denied *http.Request) (code int, err error) {
 	for until := time.Now().Add(rolesTimeout); ; {
 		code, err = s.ready(denied)
 		if err != nil || code != http.StatusForbidden || time.Now().After(until) {
@@ -89,8 +89,8 @@ func (s *sure) awaitRoles(denied *http.Request) (code int, err error) {
 	}
 }
 
-// denied reports whether a response has the text of an authorizer's denial. The body can still be read from its beginning.
-func denied(response *http.Response) bool {
+// isDenial reports whether a response has the text of an authorizer's denial. The body can still be read from its beginning.
+func isDenial(response *http.Response) bool {
 	words, _ := io.ReadAll(io.LimitReader(response.Body, denialSize)) // a later read of the body returns the error again
 	response.Body = struct {
 		io.Reader
@@ -100,7 +100,7 @@ func denied(response *http.Response) bool {
 }
 
 // ready returns the status of /readyz.
-func (s *sure) ready(denied *http.Request) (int, error) {
+func (s *denialConfirmer) ready(denied *http.Request) (int, error) {
 	ctx, cancel := context.WithTimeout(denied.Context(), readyTimeout)
 	defer cancel()
 	r := denied.Clone(ctx) // with the same credentials
@@ -113,8 +113,8 @@ func (s *sure) ready(denied *http.Request) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// ready waits while the API server reports that it is not ready. It does not wait for any other response, or without one.
-func (c *Cluster) ready(ctx context.Context) error {
+// waitReady waits while the API server reports that it is not ready. It does not wait for any other response, or without one.
+func (c *Cluster) waitReady(ctx context.Context) error {
 	return c.Do(ctx, "ask whether it is ready", func(ctx context.Context) error {
 		var code int
 		c.discovery.RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&code)

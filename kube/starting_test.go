@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	byAuthorizer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"namespaces \"a\" is forbidden: User \"u\" cannot get resource \"namespaces\" in API group \"\""}`
-	byWebhook    = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook denied the request: not today"}`
-	found        = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`
+	authorizerDenial = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"namespaces \"a\" is forbidden: User \"u\" cannot get resource \"namespaces\" in API group \"\""}`
+	webhookDenial    = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook denied the request: not today"}`
+	okResponse        = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`
 )
 
 // TestDeniedByAStartingServer checks that a denial is final only once the API server is ready.
@@ -32,12 +32,12 @@ func TestDeniedByAStartingServer(t *testing.T) {
 		fails  bool
 		asked  []string
 	}{
-		"it starts":               {byAuthorizer, []int{500, 500, 200}, 2, false, []string{"get", "readyz", "get", "readyz", "get"}},
-		"it has become ready":     {byAuthorizer, []int{200}, 1, false, []string{"get", "readyz", "get"}},
-		"it is ready":             {byAuthorizer, []int{200}, -1, true, []string{"get", "readyz", "get"}},
-		"it reads its roles":      {byAuthorizer, []int{403, 403, 200}, 1, false, []string{"get", "readyz", "readyz", "readyz", "get"}},
-		"it does not tell":        {byAuthorizer, []int{404}, -1, true, []string{"get", "readyz"}},
-		"no denial of authorizer": {byWebhook, []int{500}, -1, true, []string{"get"}},
+		"it starts":               {authorizerDenial, []int{500, 500, 200}, 2, false, []string{"get", "readyz", "get", "readyz", "get"}},
+		"it has become ready":     {authorizerDenial, []int{200}, 1, false, []string{"get", "readyz", "get"}},
+		"it is ready":             {authorizerDenial, []int{200}, -1, true, []string{"get", "readyz", "get"}},
+		"it reads its roles":      {authorizerDenial, []int{403, 403, 200}, 1, false, []string{"get", "readyz", "readyz", "readyz", "get"}},
+		"it does not tell":        {authorizerDenial, []int{404}, -1, true, []string{"get", "readyz"}},
+		"no denial of authorizer": {webhookDenial, []int{500}, -1, true, []string{"get"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
@@ -57,7 +57,7 @@ func TestDeniedByAStartingServer(t *testing.T) {
 					asked = append(asked, "readyz")
 				case denials == c.grants:
 					asked = append(asked, "get")
-					answer(w, http.StatusOK, found)
+					answer(w, http.StatusOK, okResponse)
 				default:
 					denials++
 					asked = append(asked, "get")
@@ -69,7 +69,7 @@ func TestDeniedByAStartingServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = cluster.Get(t.Context(), kube.Namespaces(), "", "a")
+			_, err = cluster.Get(t.Context(), kube.NamespaceType(), "", "a")
 			if c.fails != (err != nil) || c.fails && !apierrors.IsForbidden(err) {
 				t.Errorf("Get = %v", err)
 			}
@@ -89,14 +89,14 @@ func TestDenialOfAServerThatDoesNotTell(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, byAuthorizer)
+		fmt.Fprint(w, authorizerDenial)
 	}))
 	defer srv.Close()
 	cluster, err := kube.Connect("target", &rest.Config{Host: srv.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = cluster.Get(t.Context(), kube.Namespaces(), "", "a"); !kube.Unpermitted(err) || gets != 1 {
+	if _, err = cluster.Get(t.Context(), kube.NamespaceType(), "", "a"); !kube.IsAuthorizationDenied(err) || gets != 1 {
 		t.Errorf("%d requests, error %v, want one denied request", gets, err)
 	}
 }
@@ -125,11 +125,11 @@ func TestDeniedWriteIsSentWhole(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if len(bodies) == 1 {
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, byAuthorizer)
+			fmt.Fprint(w, authorizerDenial)
 			return
 		}
 		w.WriteHeader(http.StatusCreated)
-		fmt.Fprint(w, found)
+		fmt.Fprint(w, okResponse)
 	}))
 	defer srv.Close()
 	cluster, err := kube.Connect("target", &rest.Config{Host: srv.URL})
@@ -137,7 +137,7 @@ func TestDeniedWriteIsSentWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "a"}}}
-	if _, err := cluster.Resource(kube.Namespaces(), "").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+	if _, err := cluster.Resource(kube.NamespaceType(), "").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(bodies) != 2 || len(bodies[0]) == 0 || !bytes.Equal(bodies[0], bodies[1]) {
@@ -174,7 +174,7 @@ func TestKindsOfAStartingServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	movable, unserved, err := cluster.Movable(t.Context())
+	movable, unserved, err := cluster.MovableTypes(t.Context())
 	if err != nil || len(unserved) > 0 || !slices.ContainsFunc(movable, func(t kube.Type) bool { return t.Kind == "Cluster" }) {
 		t.Errorf("movable %v, unserved %v, error %v", movable, unserved, err)
 	}

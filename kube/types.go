@@ -55,16 +55,16 @@ func (t Type) At(version string) Type {
 // GroupKind returns "Kind.group".
 func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kind}.GroupKind() }
 
-// Plain reports whether objects of the kind have no status conditions and may contain secrets. Only their metadata are listed.
-func (t Type) Plain() bool { return t.Group == "" }
+// IsCore reports whether objects of the kind have no status conditions and may contain secrets. Only their metadata are listed.
+func (t Type) IsCore() bool { return t.Group == "" }
 
-// Movable returns the kinds that a move reads: the kinds of Cluster API providers, Secrets and ConfigMaps. unserved are the names of
+// MovableTypes returns the kinds that a move reads: the kinds of Cluster API providers, Secrets and ConfigMaps. unserved are the names of
 // CustomResourceDefinitions with the same labels that the API server does not serve.
-func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []string, err error) {
+func (c *Cluster) MovableTypes(ctx context.Context) (movable []Type, unserved []string, err error) {
 	var served []Type
 	var undiscovered error
 	var asked sync.WaitGroup
-	asked.Go(func() { served, undiscovered = c.served(ctx) })
+	asked.Go(func() { served, undiscovered = c.servedTypes(ctx) })
 	labelled, err := c.Definitions(ctx)
 	asked.Wait()
 	if err := cmp.Or(err, undiscovered); err != nil {
@@ -73,10 +73,10 @@ func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []strin
 	if movable, unserved = movableOf(served, labelled); len(unserved) == 0 {
 		return movable, nil, nil
 	}
-	if err := c.ready(ctx); err != nil { // an API server that has just started serves them soon
+	if err := c.waitReady(ctx); err != nil { // an API server that has just started serves them soon
 		return nil, nil, err
 	}
-	if served, err = c.served(ctx); err != nil {
+	if served, err = c.servedTypes(ctx); err != nil {
 		return nil, nil, err
 	}
 	movable, unserved = movableOf(served, labelled)
@@ -86,7 +86,7 @@ func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []strin
 // Definitions returns the metadata of the CustomResourceDefinitions that have clusterctl's label, by "plural.group".
 func (c *Cluster) Definitions(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	labelled := make(map[string]*unstructured.Unstructured)
-	return labelled, c.ListMetadata(ctx, definitions(), "", func(u *unstructured.Unstructured) error {
+	return labelled, c.ListMetadata(ctx, crdType(), "", func(u *unstructured.Unstructured) error {
 		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
 			labelled[u.GetName()] = u
 		}
@@ -94,8 +94,8 @@ func (c *Cluster) Definitions(ctx context.Context) (map[string]*unstructured.Uns
 	})
 }
 
-// Annotated returns the kind with the annotations of its definition, which may be nil.
-func (t Type) Annotated(definition *unstructured.Unstructured) Type {
+// WithAnnotations returns the kind with the annotations of its definition, which may be nil.
+func (t Type) WithAnnotations(definition *unstructured.Unstructured) Type {
 	var annotations map[string]string
 	if definition != nil {
 		annotations = definition.GetAnnotations()
@@ -105,17 +105,17 @@ func (t Type) Annotated(definition *unstructured.Unstructured) Type {
 	return t
 }
 
-// Definition returns the name of its CustomResourceDefinition.
-func (t Type) Definition() string { return t.Plural + "." + t.Group }
+// DefinitionName returns the name of its CustomResourceDefinition.
+func (t Type) DefinitionName() string { return t.Plural + "." + t.Group }
 
-// Acknowledge returns the timeout for acknowledging a pause that the kind's definition states, or 0 if it states none.
-func (t Type) Acknowledge() (time.Duration, error) {
+// ParseAcknowledgeTimeout returns the timeout for acknowledging a pause that the kind's definition states, or 0 if it states none.
+func (t Type) ParseAcknowledgeTimeout() (time.Duration, error) {
 	if t.AcknowledgeTimeout == "" {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(t.AcknowledgeTimeout)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("annotation %s of CustomResourceDefinition %s is %q: write a time above zero, such as 15m", object.AcknowledgeTimeoutAnnotation, t.Definition(), t.AcknowledgeTimeout)
+		return 0, fmt.Errorf("annotation %s of CustomResourceDefinition %s is %q: write a time above zero, such as 15m", object.AcknowledgeTimeoutAnnotation, t.DefinitionName(), t.AcknowledgeTimeout)
 	}
 	return d, nil
 }
@@ -128,12 +128,12 @@ func movableOf(served []Type, labelled map[string]*unstructured.Unstructured) (m
 		{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true},
 	}
 	for _, t := range served {
-		definition, ok := rest[t.Definition()]
+		definition, ok := rest[t.DefinitionName()]
 		if !ok {
 			continue
 		}
-		delete(rest, t.Definition())
-		t = t.Annotated(definition)
+		delete(rest, t.DefinitionName())
+		t = t.WithAnnotations(definition)
 		l := definition.GetLabels()
 		_, t.Movable = l[object.MoveLabel]
 		_, t.Hierarchy = l[object.MoveHierarchyLabel]
@@ -148,14 +148,14 @@ func movableOf(served []Type, labelled map[string]*unstructured.Unstructured) (m
 	return types, slices.Sorted(maps.Keys(rest))
 }
 
-// Namespaced returns the kinds of objects that have a namespace and can be listed.
-func (c *Cluster) Namespaced(ctx context.Context) ([]Type, error) {
-	types, err := c.served(ctx)
+// NamespacedTypes returns the kinds of objects that have a namespace and can be listed.
+func (c *Cluster) NamespacedTypes(ctx context.Context) ([]Type, error) {
+	types, err := c.servedTypes(ctx)
 	return slices.DeleteFunc(types, func(t Type) bool { return !t.Namespaced || !t.Listable }), err
 }
 
-// served discovers all kinds that the API server serves, in one or two requests with aggregated discovery.
-func (c *Cluster) served(ctx context.Context) ([]Type, error) {
+// servedTypes discovers all kinds that the API server serves, in one or two requests with aggregated discovery.
+func (c *Cluster) servedTypes(ctx context.Context) ([]Type, error) {
 	var lists []*metav1.APIResourceList
 	var groups []*metav1.APIGroup
 	err := c.Do(ctx, "discover kinds", func(context.Context) (err error) {

@@ -28,7 +28,7 @@ func (c *Cluster) Create(ctx context.Context, t Type, u *unstructured.Unstructur
 			request = request.Param("dryRun", value)
 		}
 		created = &unstructured.Unstructured{}
-		return answered(ctx, request, body, &created.Object)
+		return sendAndDecode(ctx, request, body, &created.Object)
 	})
 	if err != nil {
 		return nil, err
@@ -61,15 +61,15 @@ func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, ui
 		Kind string `json:"kind"`
 	}
 	err = c.Do(ctx, "delete "+t.Kind+" "+name, func(ctx context.Context) error {
-		return answered(ctx, c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)), body, &answer)
+		return sendAndDecode(ctx, c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)), body, &answer)
 	})
 	// The response is a Status if the server removed the object, and the object if finalizers hold it.
 	return err == nil && answer.Kind == "Status", err
 }
 
-// answered sends a request and decodes the response, which contains only the metadata of an object.
-func answered(ctx context.Context, request *rest.Request, body []byte, into any) error {
-	result := request.SetHeader("Accept", partialAnswer).SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
+// sendAndDecode sends a request and decodes the response, which contains only the metadata of an object.
+func sendAndDecode(ctx context.Context, request *rest.Request, body []byte, into any) error {
+	result := request.SetHeader("Accept", acceptPartial).SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
 	if err := result.Error(); err != nil { // Raw's error does not contain the server's message
 		return err
 	}
@@ -80,5 +80,5 @@ func answered(ctx context.Context, request *rest.Request, body []byte, into any)
 	return utiljson.Unmarshal(raw, into) // decodes whole numbers as int64, as objects do
 }
 
-// partialAnswer has no effect on an answer that is a Status.
-const partialAnswer = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+// acceptPartial has no effect on an answer that is a Status.
+const acceptPartial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"

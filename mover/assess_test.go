@@ -10,7 +10,7 @@ import (
 
 func TestAssess(t *testing.T) {
 	whole := func(name string) mover.Original { return mover.Original{Ref: ref(t, name), UID: uid(ref(t, name))} }
-	paused := func(name string) mover.Original { o := whole(name); o.Marked = true; return o }
+	paused := func(name string) mover.Original { o := whole(name); o.Annotated = true; return o }
 	released := func(name string) mover.Original { o := whole(name); o.Released = true; return o }
 	emptying := func(name string) mover.Original { o := paused(name); o.Emptying = true; return o }
 	replaced := func(name string) mover.Original { o := whole(name); o.UID = "another"; return o }
@@ -32,29 +32,29 @@ func TestAssess(t *testing.T) {
 		{"some copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a")}, mover.CanRollBack, ""},
 		{"all copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.CanRollBack, ""},
 		{"unpaused before its copies were removed", src{whole("Cluster/a")}, dst{copied("Cluster/a")}, mover.CanRollBack, ""},
-		{"one deleted", src{paused("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a-1"},
-		{"one released", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a-1"},
-		{"all deleted", nil, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a"},
+		{"one deleted", src{paused("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, "a-1"},
+		{"one released", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, "a-1"},
+		{"all deleted", nil, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, "a"},
 		{"shared and retained", src{paused("Cluster/a")}, dst{copied("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
-		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "no copy"},
-		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a")}, mover.AskHuman, "a-1"},
-		{"begun to be emptied", src{emptying("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, ""},
-		{"begun to be emptied, without copies", src{emptying("Cluster/a")}, nil, mover.AskHuman, "no copy"},
-		{"made again", src{replaced("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "another object"},
-		{"nothing anywhere", nil, nil, mover.AskHuman, ""},
+		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.NeedsOperator, "no copy"},
+		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a")}, mover.NeedsOperator, "a-1"},
+		{"begun to be emptied", src{emptying("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, ""},
+		{"begun to be emptied, without copies", src{emptying("Cluster/a")}, nil, mover.NeedsOperator, "no copy"},
+		{"made again", src{replaced("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.NeedsOperator, "another object"},
+		{"nothing anywhere", nil, nil, mover.NeedsOperator, ""},
 	} {
 		got := mover.Assess(c.source, c.target)
 		message, next := got.Explain(mover.Spec{Namespace: "fleet", Name: "go"})
-		if got.Verdict != c.want || !strings.Contains(message+because(got.Because), c.names) || next == "" {
+		if got.Verdict != c.want || !strings.Contains(message+evidenceText(got.Evidence), c.names) || next == "" {
 			t.Errorf("%s: verdict %s (message %q, next %q), want %s", c.name, got.Verdict, message, next, c.want)
 		}
 	}
 }
 
-func because(list []mover.Wait) string {
+func evidenceText(list []mover.ObjectReason) string {
 	var s strings.Builder
 	for _, w := range list {
-		s.WriteString(" " + w.Ref.String() + " " + w.Why)
+		s.WriteString(" " + w.Ref.String() + " " + w.Reason)
 	}
 	return s.String()
 }
@@ -65,7 +65,7 @@ func TestStatusNamesTheLogOfTheMarks(t *testing.T) {
 	var s mover.State
 	s.Apply(mover.Requested{Home: mover.Home{Log: "second"}}, time.Time{})
 	s.Apply(mover.LogLost{Log: "first"}, time.Time{})
-	s.Apply(mover.Resolved{Way: mover.Back}, time.Time{})
+	s.Apply(mover.Resolved{Direction: mover.Back}, time.Time{})
 	if got := mover.Status(&s).LogID; got != "first" {
 		t.Errorf("status.logID = %q, want \"first\", which the annotations name", got)
 	}

@@ -13,8 +13,8 @@ import (
 	"scute.dev/pause"
 )
 
-// labelledWorld draws Clusters a and b, and objects of any kind, label and owners.
-func labelledWorld(t *rapid.T) []object.Observed {
+// labelledObjects draws Clusters a and b, and objects of any kind, label and owners.
+func labelledObjects(t *rapid.T) []object.Observed {
 	kinds := []string{"Machine", "MachineSet", "DevMachine", "DevMachineTemplate", "BareMetalHost", "Secret", "ConfigMap", "ClusterClass", "ClusterResourceSet", "Identity"}
 	var world []object.Observed
 	for _, name := range []string{"a", "b"} {
@@ -53,7 +53,7 @@ func labelledWorld(t *rapid.T) []object.Observed {
 func TestWhatBelongsMoves(t *testing.T) {
 	moved, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		world := labelledWorld(t)
+		world := labelledObjects(t)
 		sel := mover.Selection{Namespace: "fleet", All: rapid.Bool().Draw(t, "all"), Clusters: []string{"a"}}
 		m := mover.Select(world, sel)
 		for _, o := range world {
@@ -68,16 +68,16 @@ func TestWhatBelongsMoves(t *testing.T) {
 			case at < 0:
 				refused++
 			case o.Ref.Kind == "Machine" || o.Ref.Kind == "DevMachine" || o.Ref.Kind == "BareMetalHost":
-				if moved++; m.Objects[at].Keep != "" {
-					t.Fatalf("%s would be on both sides: %s", o.Ref, m.Objects[at].Keep)
+				if moved++; m.Objects[at].KeepReason != "" {
+					t.Fatalf("%s would be on both sides: %s", o.Ref, m.Objects[at].KeepReason)
 				}
 			}
-			if wrong >= 0 && o.Movable && !slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref == o.Ref && w.Why == inCircle }) {
+			if wrong >= 0 && o.Movable && !slices.ContainsFunc(m.Excluded, func(w mover.ObjectReason) bool { return w.Ref == o.Ref && w.Reason == cycleReason }) {
 				t.Fatalf("%s has the label to move but is refused: %+v", o.Ref, m.Findings[wrong])
 			}
 		}
 		for _, f := range m.Findings {
-			if slices.ContainsFunc(m.Stays, func(s mover.Finding) bool { return s.Field == f.Field }) {
+			if slices.ContainsFunc(m.ExclusionWarnings, func(s mover.Finding) bool { return s.Field == f.Field }) {
 				t.Fatalf("%s has both an error and a warning that it stays", f.Field)
 			}
 		}
@@ -87,7 +87,7 @@ func TestWhatBelongsMoves(t *testing.T) {
 	}
 }
 
-const inCircle = "it is in or below a circle of objects that own each other"
+const cycleReason = "it is in or below a circle of objects that own each other"
 
 // TestTimeToAcknowledge checks that a kind's definition sets its timeout for acknowledgements, and that the timeout in
 // the Move's spec takes precedence.
@@ -119,13 +119,13 @@ func TestTimeToAcknowledge(t *testing.T) {
 			s.Apply(mover.Requested{Spec: mover.Spec{Clusters: []string{"a"}, Acknowledge: minute, AckKinds: c.spec}}, now)
 			s.Apply(mover.Claimed{Holder: "one"}, now)
 			decide(mover.PreflightDone{Clusters: []string{"a"}})
-			decide(mover.BaselineSeen{
+			decide(mover.BaselineRead{
 				AckKinds: map[string]mover.Duration{"Slow.example.com": 3 * minute}, Objects: map[object.Ref]pause.Baseline{slow: {UID: "u"}},
 				Roots: []pause.Root{{Ref: ref(t, "Cluster/a"), UID: "a"}},
 			})
 			decide(mover.Paused{})
 			began := now
-			pending := mover.AcksSeen{Pending: []mover.Wait{{Ref: slow, Why: "it is slow"}}}
+			pending := mover.AcksRead{Pending: []mover.ObjectReason{{Ref: slow, Reason: "it is slow"}}}
 			now = began.Add(time.Duration(c.limit*minute) - time.Second)
 			if decide(pending); s.Phase != mover.PhaseAwaitingAcks {
 				t.Errorf("phase a second before the timeout = %s, want AwaitingAcks", s.Phase)

@@ -24,7 +24,7 @@ func TestManyRoots(t *testing.T) {
 	catalog := mover.NewCatalog()
 	s := &mover.State{Phase: mover.PhasePausing}
 	for _, cut := range []int{1, 3, 0} { // number of events stored before a crash; 0 is all
-		events, err := mover.Decide(s, mover.BaselineSeen{Roots: roots}, time.Unix(1, 0))
+		events, err := mover.Decide(s, mover.BaselineRead{Roots: roots}, time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestManyRoots(t *testing.T) {
 			}
 			s.Apply(e, time.Unix(1, 0))
 		}
-		if want := map[bool]mover.Step{true: mover.TakeBaseline, false: mover.SetPause}[cut > 0]; mover.Next(s) != want {
+		if want := map[bool]mover.Step{true: mover.RecordBaseline, false: mover.PauseSource}[cut > 0]; mover.Next(s) != want {
 			t.Errorf("after %d events the next step is %q, want %q", cut, mover.Next(s), want)
 		}
 	}
@@ -65,9 +65,9 @@ func TestTooManyNames(t *testing.T) {
 
 // TestFinishedMovesAreSmall checks that a finished move keeps only those of its left objects that the status shows.
 func TestFinishedMovesAreSmall(t *testing.T) {
-	left := make([]mover.Wait, 500)
+	left := make([]mover.ObjectReason, 500)
 	s := &mover.State{}
-	for _, e := range []mover.Event{mover.Requested{}, mover.PlanDrafted{First: true}, mover.Planned{Left: left}, mover.Succeeded{}} {
+	for _, e := range []mover.Event{mover.Requested{}, mover.PlanDrafted{First: true}, mover.Planned{Excluded: left}, mover.Succeeded{}} {
 		s.Apply(e, time.Unix(1, 0))
 	}
 	if len(s.Left) != 50 || cap(s.Left) > 64 || len(mover.Status(s).NotMoved) != 50 {
@@ -87,7 +87,7 @@ func TestClustersOfASelectionOfAll(t *testing.T) {
 		for _, e := range []mover.Event{mover.Requested{Spec: mover.Spec{All: all}}, mover.PreflightPassed{Clusters: names}, mover.Succeeded{}} {
 			s.Apply(e, time.Unix(1, 0))
 		}
-		if got := mover.SelectedByAll(s); len(got) != want || want > 0 && got[want-1] != names[want-1] {
+		if got := mover.SelectedClusters(s); len(got) != want || want > 0 && got[want-1] != names[want-1] {
 			t.Errorf("SelectedByAll with all=%t returned %d names", all, len(got))
 		}
 	}
@@ -102,7 +102,7 @@ func TestOwnersVersion(t *testing.T) {
 		Owners: []object.Owner{{Ref: cluster.Ref, UID: "a", Version: "v1alpha4"}},
 	}
 	m := mover.Select([]object.Observed{cluster, machine}, mover.Selection{Namespace: "fleet", All: true})
-	if got := m.Objects[1].Within[0].Version; got != "v1beta2" {
+	if got := m.Objects[1].MemberOwners[0].Version; got != "v1beta2" {
 		t.Errorf("owner version = %s, want v1beta2", got)
 	}
 }

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// quietTime is how long a step before Verified may fail with transient errors.
-	quietTime = 5 * time.Minute
-	// permissionTime is how long a permission that was granted at the preflight may be denied before Verified, because an API server that has just
+	// transientTimeout is how long a step before Verified may fail with transient errors.
+	transientTimeout = 5 * time.Minute
+	// permissionTimeout is how long a permission that was granted at the preflight may be denied before Verified, because an API server that has just
 	// started denies everything until it has read its roles.
-	permissionTime = 2 * time.Minute
+	permissionTimeout = 2 * time.Minute
 )
 
 func later(a, b time.Time) time.Time {
@@ -21,7 +21,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func (s *State) ackLimit(r object.Ref) time.Duration {
+func (s *State) ackTimeout(r object.Ref) time.Duration {
 	if d, ok := s.Spec.AckKinds[r.GroupKind()]; ok {
 		return time.Duration(d)
 	}
@@ -31,7 +31,7 @@ func (s *State) ackLimit(r object.Ref) time.Duration {
 	return time.Duration(s.Spec.Acknowledge)
 }
 
-func (s *State) longestAck() time.Duration {
+func (s *State) maxAckTimeout() time.Duration {
 	limit := time.Duration(s.Spec.Acknowledge)
 	for _, kinds := range []map[string]Duration{s.Spec.AckKinds, s.AckKinds} {
 		for _, d := range kinds {
@@ -41,40 +41,40 @@ func (s *State) longestAck() time.Duration {
 	return limit
 }
 
-// acksUntil returns when the wait for acknowledgements ends: at the earliest limit of a missing object, or, if none is missing and the set of objects
+// ackDeadline returns when the wait for acknowledgements ends: at the earliest limit of a missing object, or, if none is missing and the set of objects
 // still changes, at the longest limit. That limit restarts with the claim of a new holder, which has not read the objects before.
-func (s *State) acksUntil() time.Time {
+func (s *State) ackDeadline() time.Time {
 	if len(s.Waiting) == 0 {
-		return later(s.PausedAt, s.ClaimedAt).Add(s.longestAck())
+		return later(s.PausedAt, s.ClaimedAt).Add(s.maxAckTimeout())
 	}
-	first := s.longestAck()
+	first := s.maxAckTimeout()
 	for _, w := range s.Waiting {
-		first = min(first, s.ackLimit(w.Ref))
+		first = min(first, s.ackTimeout(w.Ref))
 	}
 	return s.PausedAt.Add(first)
 }
 
-// seenUntil returns when the wait ends for the target's controllers to acknowledge the copies. It restarts with the claim of a new holder.
-func (s *State) seenUntil() time.Time {
+// copyAckDeadline returns when the wait ends for the target's controllers to acknowledge the copies. It restarts with the claim of a new holder.
+func (s *State) copyAckDeadline() time.Time {
 	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
 }
 
-// awakeUntil returns when the wait ends for the objects that were resumed on the target.
-func (s *State) awakeUntil() time.Time {
+// awakeDeadline returns when the wait ends for the objects that were resumed on the target.
+func (s *State) awakeDeadline() time.Time {
 	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Awake))
 }
 
-// triedUntil returns until when a step that fails now is retried. It returns zero if there is no limit: from Verified on, and in a rollback, a move
+// retryDeadline returns until when a step that fails now is retried. It returns zero if there is no limit: from Verified on, and in a rollback, a move
 // retries forever.
-func (s *State) triedUntil(now time.Time) time.Time {
+func (s *State) retryDeadline(now time.Time) time.Time {
 	switch {
 	case s.Verified(), s.Phase == PhaseRollingBack, s.Lost != nil, s.Way != "", s.Abandon:
 		return time.Time{}
 	case s.Phase == PhaseCreating:
 		return s.PhaseSince.Add(time.Duration(s.Spec.Create))
 	case s.TransientFailure != "":
-		return s.TransientFailureSince.Add(quietTime)
+		return s.TransientFailureSince.Add(transientTimeout)
 	default:
-		return now.Add(quietTime)
+		return now.Add(transientTimeout)
 	}
 }

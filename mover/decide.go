@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// waitingEvery is the minimum time between two Waiting events.
-	waitingEvery = 5 * time.Second
-	// waitingNamed is the maximum number of objects in a Waiting event.
-	waitingNamed = 20
+	// waitingInterval is the minimum time between two Waiting events.
+	waitingInterval = 5 * time.Second
+	// maxWaiting is the maximum number of objects in a Waiting event.
+	maxWaiting = 20
 )
 
 // Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing
@@ -30,30 +30,30 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return s.tick(), nil
 	case PreflightDone:
 		return decidePreflight(o), nil
-	case OwnMarkSeen:
+	case OwnAnnotationFound:
 		return []Event{LogLost{Log: s.MarkLog}}, nil
-	case WorldRead:
+	case RebuildDone:
 		return s.decideRebuilt(o)
-	case NothingLeft:
-		return []Event{Abandoned{Why: nothingLeft, Next: lookThere}}, nil
+	case NoObjectsFound:
+		return []Event{Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice}}, nil
 	case SourceKept:
-		return []Event{Abandoned{Why: redact.Message(o.Why)}}, nil
-	case CreateStarts:
+		return []Event{Abandoned{Reason: redact.Message(o.Reason)}}, nil
+	case CreateStarting:
 		if s.Posted {
 			return nil, nil
 		}
 		return []Event{CreateStarted{}}, nil
-	case BaselineSeen:
+	case BaselineRead:
 		return decideBaseline(o), nil
-	case AcksSeen:
+	case AcksRead:
 		return s.decideAcks(o, now), nil
 	case Drafted:
 		return s.decideDraft(o)
-	case CopiesUnseen:
-		return s.decideUnseen(o, now), nil
+	case CopiesUnacknowledged:
+		return s.decideUnacknowledged(o, now), nil
 	case VerifyDone:
 		return s.decideVerified(o), nil
-	case AwakeSeen:
+	case AwakeRead:
 		return s.decideAwake(o, now), nil
 	case StepFailed:
 		return s.decideFailure(o, now), nil
@@ -70,7 +70,7 @@ func (s *State) tick() []Event {
 	case s.Abandon || s.Way != "":
 		return nil // the operator's latest command applies
 	case s.Lost != nil && s.Abort:
-		return []Event{Resolved{Way: Back, Reason: s.AbortReason}}
+		return []Event{Resolved{Direction: Back, Reason: s.AbortReason}}
 	case s.Lost != nil:
 		return nil
 	case s.Phase == PhaseRollingBack && len(s.Roots) == 0:
@@ -80,14 +80,14 @@ func (s *State) tick() []Event {
 	case !s.Abort || s.Finished() || s.Phase == PhaseRollingBack:
 		return nil
 	case s.Verified():
-		return []Event{AbortRefused{Why: "the move is verified and the source is being emptied: from here it only goes forward"}}
+		return []Event{AbortRefused{Reason: "the move is verified and the source is being emptied: from here it only goes forward"}}
 	default:
-		return []Event{RollbackStarted{Reason: s.whyAborted()}}
+		return []Event{RollbackStarted{Reason: s.abortReason()}}
 	}
 }
 
-// whyAborted returns the reason of a rollback that an operator requested.
-func (s *State) whyAborted() string {
+// abortReason returns the reason of a rollback that an operator requested.
+func (s *State) abortReason() string {
 	if s.AbortReason == "" {
 		return "an operator asked for it"
 	}
@@ -95,99 +95,99 @@ func (s *State) whyAborted() string {
 }
 
 func decidePreflight(o PreflightDone) []Event {
-	if size := len(strings.Join(o.Clusters, `","`)); size > clusterNames {
+	if size := len(strings.Join(o.Clusters, `","`)); size > maxClusterNameBytes {
 		o.Findings = slices.Clone(o.Findings)
-		o.Findings.Fail("spec.selection", fmt.Sprintf("%d Clusters with names of %d bytes in all are more than one move can hold", len(o.Clusters), size),
+		o.Findings.AddError("spec.selection", fmt.Sprintf("%d Clusters with names of %d bytes in all are more than one move can hold", len(o.Clusters), size),
 			"move them in several parts, by name")
 	}
-	if o.Findings.Refuse() {
-		return []Event{Refused{Findings: boundFindings(o.Findings)}}
+	if o.Findings.HasErrors() {
+		return []Event{Refused{Findings: truncateFindings(o.Findings)}}
 	}
-	return []Event{PreflightPassed{Clusters: o.Clusters, Target: o.Target, Warnings: boundFindings(o.Findings)}}
+	return []Event{PreflightPassed{Clusters: o.Clusters, Target: o.Target, Warnings: truncateFindings(o.Findings)}}
 }
 
-func decideBaseline(o BaselineSeen) []Event {
+func decideBaseline(o BaselineRead) []Event {
 	var events []Event
-	for part := range parts(o.Objects) {
+	for part := range chunks(o.Objects) {
 		taken := BaselineTaken{Objects: part}
 		if len(events) == 0 {
 			taken.AckKinds = o.AckKinds
 		}
 		events = append(events, taken)
 	}
-	return append(events, pauseIntended(o.Roots)...)
+	return append(events, pauseIntendedEvents(o.Roots)...)
 }
 
-func pauseIntended(roots []pause.Root) []Event {
+func pauseIntendedEvents(roots []pause.Root) []Event {
 	var events []Event
 	count := 0
-	for part := range slices.Chunk(roots, perEvent) {
+	for part := range slices.Chunk(roots, maxPerEvent) {
 		count += len(part)
-		events = append(events, PauseIntended{Roots: part, Part: (count - 1) / perEvent, More: count < len(roots)})
+		events = append(events, PauseIntended{Roots: part, Part: (count - 1) / maxPerEvent, More: count < len(roots)})
 	}
 	return events
 }
 
-func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
+func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 	var events []Event
-	for part := range parts(o.New) {
+	for part := range chunks(o.New) {
 		events = append(events, Acknowledged{Objects: part})
 	}
 	if len(o.Pending) == 0 {
 		return append(events, s.decideStable(o.Stable, now)...)
 	}
 	for _, w := range o.Pending {
-		if limit := s.ackLimit(w.Ref); now.After(s.PausedAt.Add(limit)) {
-			return append(events, s.failed(
+		if limit := s.ackTimeout(w.Ref); now.After(s.PausedAt.Add(limit)) {
+			return append(events, s.failureEvents(
 				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", timespan.Text(limit), Summary(o.Pending)),
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
-	return s.waiting(events, o.Pending, now)
+	return s.appendWaiting(events, o.Pending, now)
 }
 
 // decideStable ends the wait when two consecutive reads return the same objects, because only then no further objects are expected. The time of a new
 // holder begins with its claim, because it has not read the objects before.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
-	limit := s.longestAck()
+	limit := s.maxAckTimeout()
 	switch {
 	case stable:
 		return []Event{AllAcknowledged{}}
 	case now.After(later(s.PausedAt, s.ClaimedAt).Add(limit)):
-		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", timespan.Text(limit)),
+		return s.failureEvents(fmt.Sprintf("objects of the selection still come and go %s after the pause", timespan.Text(limit)),
 			"find out what makes and deletes objects there while their clusters are paused, then create another Move")
 	default:
 		return nil
 	}
 }
 
-// waiting adds a Waiting event if the missing objects have changed, at most once per waitingEvery. It also adds one after a transient failure, which
+// appendWaiting adds a Waiting event if the missing objects have changed, at most once per waitingInterval. It also adds one after a transient failure, which
 // that event ends.
-func (s *State) waiting(events []Event, pending []Wait, now time.Time) []Event {
-	w := waitingFor(pending)
-	if s.TransientFailure == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingEvery) {
+func (s *State) appendWaiting(events []Event, pending []ObjectReason, now time.Time) []Event {
+	w := newWaiting(pending)
+	if s.TransientFailure == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
 		return events
 	}
 	return append(events, w)
 }
 
-func waitingFor(pending []Wait) Waiting {
-	return Waiting{For: cleanWaits(pending[:min(len(pending), waitingNamed)]), Total: len(pending)}
+func newWaiting(pending []ObjectReason) Waiting {
+	return Waiting{For: redactWaits(pending[:min(len(pending), maxWaiting)]), Total: len(pending)}
 }
 
 func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	if changed := s.changedRoots(o.Items); len(changed) > 0 && !s.Spec.DryRun {
-		return s.failed("what moves is not what was paused: "+Summary(changed), "make another Move"), nil
+		return s.failureEvents("what moves is not what was paused: "+Summary(changed), "make another Move"), nil
 	}
 	hash, err := PlanHash(o.Items)
 	if err != nil {
 		return nil, err
 	}
 	var events []Event
-	for part := range slices.Chunk(o.Items, perEvent) {
+	for part := range slices.Chunk(o.Items, maxPerEvent) {
 		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
 	}
-	events = append(events, Planned{Hash: hash, Left: cleanWaits(o.Left[:min(len(o.Left), leftNamed)]), Announced: true})
+	events = append(events, Planned{Hash: hash, Excluded: redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)]), Announced: true})
 	if s.Spec.DryRun {
 		events = append(events, Succeeded{})
 	}
@@ -196,36 +196,36 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 
 // changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that is not paused were copied, both clusters would
 // act on the same machines. A root that is paused and stays would never be resumed.
-func (s *State) changedRoots(plan []Item) []Wait {
+func (s *State) changedRoots(plan []Item) []ObjectReason {
 	paused := make(map[object.Ref]types.UID, len(s.Roots))
 	for _, r := range s.Roots {
 		paused[r.Ref] = r.UID
 	}
-	var changed []Wait
+	var changed []ObjectReason
 	for _, item := range plan {
 		uid, held := paused[item.Ref]
 		switch {
 		case !pause.IsRoot(item.Ref):
-		case item.Keep == "" && (!held || uid != item.UID):
-			changed = append(changed, Wait{Ref: item.Ref, Why: "it came after the pause was set, and is not paused"})
-		case item.Keep != "" && held:
-			changed = append(changed, Wait{Ref: item.Ref, Why: "it was paused to move, and is to stay now: " + item.Keep})
+		case item.KeepReason == "" && (!held || uid != item.UID):
+			changed = append(changed, ObjectReason{Ref: item.Ref, Reason: "it came after the pause was set, and is not paused"})
+		case item.KeepReason != "" && held:
+			changed = append(changed, ObjectReason{Ref: item.Ref, Reason: "it was paused to move, and is to stay now: " + item.KeepReason})
 		}
 	}
 	return changed
 }
 
-// decideUnseen waits for the controllers of the target. Nothing is deleted before they have acknowledged every copy, because an active controller
+// decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have acknowledged every copy, because an active controller
 // whose cache lacks a Machine would create another one.
-func (s *State) decideUnseen(o CopiesUnseen, now time.Time) []Event {
+func (s *State) decideUnacknowledged(o CopiesUnacknowledged, now time.Time) []Event {
 	switch {
 	case s.Abort:
 		return s.tick()
-	case now.After(s.seenUntil()):
-		return s.failed("the controllers of the target have not acknowledged that every copy is paused: "+Summary(o.Pending),
+	case now.After(s.copyAckDeadline()):
+		return s.failureEvents("the controllers of the target have not acknowledged that every copy is paused: "+Summary(o.Pending),
 			"look at the controllers of these objects on the target: do they run? Then create another Move")
 	default:
-		return s.waiting(nil, o.Pending, now)
+		return s.appendWaiting(nil, o.Pending, now)
 	}
 }
 
@@ -236,13 +236,13 @@ func (s *State) decideVerified(o VerifyDone) []Event {
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}
 	}
-	return s.failed("the target does not hold what was planned, or the source changed: "+Summary(o.Differences),
+	return s.failureEvents("the target does not hold what was planned, or the source changed: "+Summary(o.Differences),
 		"find out what wrote to these objects while they were paused, then create another Move")
 }
 
-func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
+func (s *State) decideAwake(o AwakeRead, now time.Time) []Event {
 	var events []Event
-	for refs := range slices.Chunk(o.New, perEvent) {
+	for refs := range slices.Chunk(o.New, maxPerEvent) {
 		events = append(events, Awoke{Objects: refs})
 	}
 	if len(o.Pending) == 0 {
@@ -250,11 +250,11 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 	}
 	// The move ends although objects are missing, because a controller of the target may never acknowledge them. The time of a new holder begins with
 	// its claim.
-	if now.After(s.awakeUntil()) {
-		named := waitingFor(o.Pending)
+	if now.After(s.awakeDeadline()) {
+		named := newWaiting(o.Pending)
 		return append(events, Succeeded{Asleep: named.For, Total: named.Total})
 	}
-	return s.waiting(events, o.Pending, now)
+	return s.appendWaiting(events, o.Pending, now)
 }
 
 // decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and in a rollback, it retries forever, except in the
@@ -267,15 +267,15 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
 	}
-	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.awakeUntil()) {
-		return []Event{s.unasked(o.Message)}
+	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.awakeDeadline()) {
+		return []Event{s.unconfirmedSuccess(o.Message)}
 	}
-	until := s.triedUntil(now)
+	until := s.retryDeadline(now)
 	if until.IsZero() {
 		return again()
 	}
-	if o.Unpermitted && s.granted() {
-		if events, waits := s.awaitPermission(o, now, until.Add(permissionTime)); waits {
+	if o.Unpermitted && s.permissionsChecked() {
+		if events, waits := s.awaitPermission(o, now, until.Add(permissionTimeout)); waits {
 			return events
 		}
 	}
@@ -285,26 +285,26 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	if s.Phase == PhasePreflight || s.Spec.DryRun {
 		return []Event{Refused{Findings: []Finding{{Error, "spec", o.Message, o.Next}}}}
 	}
-	return s.failed(o.Message, o.Next)
+	return s.failureEvents(o.Message, o.Next)
 }
 
-// unasked returns the end of a move whose target cannot be reached in the last wait, because no other work remains.
-func (s *State) unasked(why string) Succeeded {
+// unconfirmedSuccess returns the end of a move whose target cannot be reached in the last wait, because no other work remains.
+func (s *State) unconfirmedSuccess(why string) Succeeded {
 	asleep := slices.Clone(s.Waiting)
 	for i := range asleep {
-		asleep[i].Why = "the target could not be asked: " + why
+		asleep[i].Reason = "the target could not be asked: " + why
 	}
 	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
 }
 
-// granted reports whether the preflight has checked, or used, every permission that the move needs.
-func (s *State) granted() bool { return s.Phase != PhasePreflight && s.Phase != PhasePending }
+// permissionsChecked reports whether the preflight has checked, or used, every permission that the move needs.
+func (s *State) permissionsChecked() bool { return s.Phase != PhasePreflight && s.Phase != PhasePending }
 
-// awaitPermission waits for a permission that was granted before, until permissionTime after it was first denied, but not beyond latest.
+// awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
 	until := s.TransientFailureUntil
 	if until.IsZero() {
-		until = now.Add(permissionTime)
+		until = now.Add(permissionTimeout)
 	}
 	switch {
 	case now.After(until) || now.After(latest):
@@ -316,7 +316,7 @@ func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []E
 	}
 }
 
-func (s *State) failed(message, next string) []Event {
+func (s *State) failureEvents(message, next string) []Event {
 	events := []Event{Failed{Message: message, Next: next}}
 	if s.Spec.KeepFailed {
 		return events
@@ -325,22 +325,22 @@ func (s *State) failed(message, next string) []Event {
 }
 
 // Summary returns the first objects of a list with their reasons, and the number of the others.
-func Summary(list []Wait) string {
+func Summary(list []ObjectReason) string {
 	const named = 5
 	var said []string
 	for _, w := range list[:min(len(list), named)] {
-		said = append(said, w.Ref.String()+" ("+redact.Message(w.Why)+")")
+		said = append(said, w.Ref.String()+" ("+redact.Message(w.Reason)+")")
 	}
 	return strings.Join(plural.More(said, len(list)), "; ")
 }
 
-// abandonedNext is the advice after a target was abandoned that has objects the source no longer has.
-const abandonedNext = "the source stays paused: what it still has is not all there was. If the target comes back, resume the clusters there; " +
+// abandonedAdvice is the advice after a target was abandoned that has objects the source no longer has.
+const abandonedAdvice = "the source stays paused: what it still has is not all there was. If the target comes back, resume the clusters there; " +
 	"else restore them from a backup. Then remove the annotations scute.dev/* from what is left at the source"
 
 // decideRebuilt returns the events of a move that follow from the objects of both clusters. Only the last event takes effect: if the process dies
 // before it, the clusters are read again.
-func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
+func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	hash, err := PlanHash(o.Items)
 	if err != nil {
 		return nil, err
@@ -352,20 +352,20 @@ func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
 	if len(o.Roots) == 0 {
 		events = append(events, PauseIntended{})
 	}
-	events = append(events, pauseIntended(o.Roots)...)
+	events = append(events, pauseIntendedEvents(o.Roots)...)
 	first := true
-	for part := range slices.Chunk(o.Items, perEvent) {
+	for part := range slices.Chunk(o.Items, maxPerEvent) {
 		events = append(events, PlanDrafted{First: first, Items: part})
 		first = false
 	}
 	events = append(events, Planned{Hash: hash})
-	for part := range parts(o.Created) {
+	for part := range chunks(o.Created) {
 		events = append(events, Created{Objects: part})
 	}
-	return append(events, Rebuilt{Way: s.Way}), nil
+	return append(events, Rebuilt{Direction: s.Way}), nil
 }
 
-// Outlived returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
-func Outlived(how string) Abandoned {
-	return Abandoned{Why: "the event log went back to before the end of the move, which was " + how, Next: lookThere}
+// MissingEnd returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
+func MissingEnd(how string) Abandoned {
+	return Abandoned{Reason: "the event log went back to before the end of the move, which was " + how, Next: checkTargetAdvice}
 }

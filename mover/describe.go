@@ -23,13 +23,13 @@ func Describe(e Event) view.Line {
 	case TraceMissing:
 		return view.Line{Name: "no trace found", Detail: "neither cluster shows a trace of the move: it begins again"}
 	case Resolved:
-		return view.Line{Detail: view.Join(string(e.Way), e.Reason)}
+		return view.Line{Detail: view.Join(string(e.Direction), e.Reason)}
 	case Rebuilt:
-		return view.Line{Detail: "read from both clusters, to go " + string(e.Way)}
+		return view.Line{Detail: "read from both clusters, to go " + string(e.Direction)}
 	case TargetAbandoned:
 		return view.Line{Detail: e.Reason}
 	case Abandoned:
-		return view.Line{Detail: e.Why}
+		return view.Line{Detail: e.Reason}
 	case CreateStarted:
 		return view.Line{Name: "creation started", Detail: "objects are sent to the target from here on"}
 	case Claimed:
@@ -53,7 +53,7 @@ func Describe(e Event) view.Line {
 	case PlanDrafted:
 		return view.Line{Detail: plural.Of(len(e.Items), "object")}
 	case Planned:
-		return view.Line{Detail: view.Join("plan "+view.Hash(e.Hash), left(e.Left))}
+		return view.Line{Detail: view.Join("plan "+view.Hash(e.Hash), left(e.Excluded))}
 	case Created:
 		return view.Line{Name: "objects created", Detail: adopted(e.Adopted), Objects: slices.Collect(maps.Keys(e.Objects)), Place: "on the target"}
 	case AllCreated:
@@ -74,7 +74,7 @@ func Describe(e Event) view.Line {
 	case AbortRequested:
 		return view.Line{Detail: e.Reason}
 	case AbortRefused:
-		return view.Line{Detail: e.Why}
+		return view.Line{Detail: e.Reason}
 	case TransientFailure:
 		if e.Stranded {
 			return view.Line{Name: "stranded", Detail: view.Join(e.Message, e.Next)}
@@ -131,7 +131,7 @@ func findings(list []Finding) string {
 	return fmt.Sprintf("%s: %s, and %d more", plural.Of(len(list), "finding"), first, len(list)-1)
 }
 
-func left(list []Wait) string {
+func left(list []ObjectReason) string {
 	if len(list) == 0 {
 		return ""
 	}

@@ -55,28 +55,28 @@ type Finding struct {
 // Findings are the findings of some checks.
 type Findings []Finding
 
-// Fail adds an error.
-func (f *Findings) Fail(field, message, remedy string) {
+// AddError adds an error.
+func (f *Findings) AddError(field, message, remedy string) {
 	*f = append(*f, Finding{Error, field, message, remedy})
 }
 
-// Warn adds a warning.
-func (f *Findings) Warn(field, message, remedy string) {
+// AddWarning adds a warning.
+func (f *Findings) AddWarning(field, message, remedy string) {
 	*f = append(*f, Finding{Warning, field, message, remedy})
 }
 
-// Refuse reports whether any of the findings is an error.
-func (f Findings) Refuse() bool {
+// HasErrors reports whether any of the findings is an error.
+func (f Findings) HasErrors() bool {
 	return slices.ContainsFunc(f, func(one Finding) bool { return one.Severity == Error })
 }
 
-// Way is the direction in which an operator resolves a stranded move.
-type Way string
+// Direction is the direction in which an operator resolves a stranded move.
+type Direction string
 
 // The ways.
 const (
-	Forward Way = "forward"
-	Back    Way = "back"
+	Forward Direction = "forward"
+	Back    Direction = "back"
 )
 
 // Severity is the severity of a finding. An Error refuses the move before anything is changed.
@@ -88,8 +88,8 @@ const (
 	Warning Severity = "Warning"
 )
 
-// Wait is an object, and why the move waits for it or why it stays.
-type Wait = pause.Wait
+// ObjectReason is an object, and why the move waits for it or why it stays.
+type ObjectReason = pause.PendingObject
 
 // The events of a move, in the order of a move without failures.
 type (
@@ -111,12 +111,12 @@ type (
 	TraceMissing struct{}
 	// Resolved is an operator's decision about a stranded move.
 	Resolved struct {
-		Way    Way    `json:"way"`
+		Direction    Direction    `json:"way"`
 		Reason string `json:"reason,omitempty"`
 	}
 	// Rebuilt records that the state which the chosen way requires was read from both clusters.
 	Rebuilt struct {
-		Way Way `json:"way"`
+		Direction Direction `json:"way"`
 	}
 	// TargetAbandoned is an operator's decision to end the move without the target.
 	TargetAbandoned struct {
@@ -125,7 +125,7 @@ type (
 	// Abandoned ends a move whose target was abandoned while objects of the source were being deleted; the source stays paused. With Next, it ends a
 	// move of which neither cluster has an object.
 	Abandoned struct {
-		Why  string `json:"why"`
+		Reason  string `json:"why"`
 		Next string `json:"next,omitempty"`
 	}
 	// Claimed makes the next append of every earlier holder fail.
@@ -164,7 +164,7 @@ type (
 	}
 	// Waiting lists the first of Total objects that the move waits for.
 	Waiting struct {
-		For   []Wait `json:"for"`
+		For   []ObjectReason `json:"for"`
 		Total int    `json:"total"`
 	}
 	// AllAcknowledged records that every object of the graph has acknowledged the pause, and that the graph no longer changes.
@@ -177,7 +177,7 @@ type (
 	// Planned records that the draft is the plan.
 	Planned struct {
 		Hash string `json:"hash"`
-		Left []Wait `json:"left,omitempty"`
+		Excluded []ObjectReason `json:"left,omitempty"`
 		// Announced means that CreateStarted is recorded before the first object is sent to the target.
 		Announced bool `json:"announced,omitempty"`
 	}
@@ -207,7 +207,7 @@ type (
 	}
 	// Succeeded ends the move. Asleep are the first of Total objects that did not report in time that they resumed.
 	Succeeded struct {
-		Asleep []Wait `json:"asleep,omitempty"`
+		Asleep []ObjectReason `json:"asleep,omitempty"`
 		Total  int    `json:"total,omitempty"`
 	}
 
@@ -217,7 +217,7 @@ type (
 	}
 	// AbortRefused records that an abort was too late.
 	AbortRefused struct {
-		Why string `json:"why"`
+		Reason string `json:"why"`
 	}
 	// TransientFailure records that a step failed with a transient error and is retried.
 	TransientFailure struct {
@@ -293,9 +293,9 @@ type Home struct {
 	Log string `json:"log,omitempty"`
 }
 
-// Foreign returns why this process must not run a move, and what to do; empty if it may. A move that an older version started has no home, and runs
+// Mismatch returns why this process must not run a move, and what to do; empty if it may. A move that an older version started has no home, and runs
 // anywhere.
-func (h Home) Foreign(s *State) (message, next string) {
+func (h Home) Mismatch(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:
 		return fmt.Sprintf("stranded: another management cluster began it: namespace kube-system has UID %s there and %s here", s.Home.Cluster, h.Cluster),

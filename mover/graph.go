@@ -18,8 +18,8 @@ type Selection struct {
 	All       bool
 }
 
-// Chooses returns a function that reports whether the selection contains the Cluster with a name.
-func (s Selection) Chooses() func(cluster string) bool {
+// ClusterFilter returns a function that reports whether the selection contains the Cluster with a name.
+func (s Selection) ClusterFilter() func(cluster string) bool {
 	if s.All {
 		return func(string) bool { return true }
 	}
@@ -35,37 +35,37 @@ type Member struct {
 	object.Observed
 	// Level is its depth below members without owners among the members.
 	Level int
-	// Within are its owners among the members.
-	Within []object.Owner
-	// ClusterOf is the name of its Cluster.
-	ClusterOf string
-	// Keep is why it is only copied; empty if it leaves the source.
-	Keep string
-	// Named means that it moves only because a namespaced object names it. Users who can write that object chose it.
-	Named bool
+	// MemberOwners are its owners among the members.
+	MemberOwners []object.Owner
+	// OwningCluster is the name of its Cluster.
+	OwningCluster string
+	// KeepReason is why it is only copied; empty if it leaves the source.
+	KeepReason string
+	// ByReference means that it moves only because a namespaced object names it. Users who can write that object chose it.
+	ByReference bool
 }
 
 // Members is the result of applying a selection to the observed objects.
 type Members struct {
 	Objects []Member // by level, then by reference
-	// Left are objects near the selection that stay, and why.
-	Left []Wait
-	// Dropped are owner references that cannot be copied, by their object, and why.
-	Dropped []Wait
+	// Excluded are objects near the selection that stay, and why.
+	Excluded []ObjectReason
+	// DroppedOwners are owner references that cannot be copied, by their object, and why.
+	DroppedOwners []ObjectReason
 	// Missing are objects that the target must have, each with a member that names it. The source lacks them, or has them in another namespace, where
 	// a copy would be active.
-	Missing []Wait
+	Missing []ObjectReason
 	// Hosted are control planes that run as workloads of the management cluster, and why scute concludes so. A copy of such an object runs nothing.
-	Hosted []Wait
+	Hosted []ObjectReason
 	// Findings are the reasons not to move the selection: a member would lose an object that it needs, or an object of a Cluster that moves would
 	// stay.
 	Findings Findings
-	// Stays are warnings about the other objects in Left.
-	Stays Findings
-	// Addresses prevent a move because an address would leave its pool. They do not prevent a backup, which removes no address.
-	Addresses Findings
-	// Taken prevent a move because a Cluster that stays would lose an object that it uses. They do not prevent a backup, which removes nothing.
-	Taken Findings
+	// ExclusionWarnings are warnings about the other objects in Left.
+	ExclusionWarnings Findings
+	// AddressFindings prevent a move because an address would leave its pool. They do not prevent a backup, which removes no address.
+	AddressFindings Findings
+	// InUseFindings prevent a move because a Cluster that stays would lose an object that it uses. They do not prevent a backup, which removes nothing.
+	InUseFindings Findings
 }
 
 // clusterSecretSuffixes returns the suffixes of the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
@@ -76,7 +76,7 @@ func clusterSecretSuffixes() []string {
 // graph computes the members of a selection.
 type graph struct {
 	sel      Selection
-	chooses  func(cluster string) bool
+	clusterFilter  func(cluster string) bool
 	byUID    map[types.UID]*node
 	byRef    map[object.Ref]*node
 	byName   map[types.NamespacedName][]*node
@@ -89,16 +89,16 @@ type graph struct {
 type node struct {
 	o      object.Observed
 	owners []*node            // by ownerReference, if observed
-	soft   []*node            // owners by convention, for order and membership
-	down   []*node            // the inverse of owners and soft
-	names  []naming           // the objects that its fields name
-	nameBy []*node            // the nodes that name it
-	open   []object.Reference // references to objects that were not observed
-	in     bool
-	needed bool // by an object that moves
-	named  bool // moves only because a field of a namespaced object names it
-	part   bool // of a selected Cluster, below it
-	keep   string
+	softOwners   []*node            // owners by convention, for order and membership
+	dependents   []*node            // the inverse of owners and soft
+	references  []reference           // the objects that its fields name
+	referencedBy []*node            // the nodes that name it
+	unresolved   []object.Reference // references to objects that were not observed
+	included     bool
+	referenced bool // by an object that moves
+	byReference  bool // moves only because a field of a namespaced object names it
+	inCluster   bool // of a selected Cluster, below it
+	keepReason   string
 	level  int
 }
 
@@ -110,15 +110,15 @@ func Select(world []object.Observed, sel Selection) Members {
 	g.connect()
 	g.resolve()
 	g.include()
-	g.includeNamed()
+	g.includeReferenced()
 	g.keepShared()
-	cyclic := g.layer()
+	cyclic := g.assignLevels()
 	return g.members(cyclic)
 }
 
 func newGraph(world []object.Observed, sel Selection) *graph {
 	g := &graph{
-		sel: sel, chooses: sel.Chooses(), shared: make(map[*node]*node),
+		sel: sel, clusterFilter: sel.ClusterFilter(), shared: make(map[*node]*node),
 		byUID: make(map[types.UID]*node, len(world)), byRef: make(map[object.Ref]*node, len(world)),
 		byName: make(map[types.NamespacedName][]*node, len(world)),
 	}
@@ -137,7 +137,7 @@ func newGraph(world []object.Observed, sel Selection) *graph {
 		}
 	}
 	for _, c := range g.clusters {
-		if class := g.class(c); class != nil && g.shared[class] == nil && !g.selected(c) {
+		if class := g.class(c); class != nil && g.shared[class] == nil && !g.isSelected(c) {
 			g.shared[class] = c
 		}
 	}
@@ -149,19 +149,19 @@ func (g *graph) connect() {
 		for _, owner := range n.o.Owners {
 			if p := g.byUID[owner.UID]; p != nil && p != n {
 				n.owners = append(n.owners, p)
-				p.down = append(p.down, n)
+				p.dependents = append(p.dependents, n)
 			}
 		}
 	}
 	for _, n := range g.nodes {
 		if p := g.softOwner(n); p != nil && !slices.Contains(n.owners, p) {
-			n.soft = append(n.soft, p)
-			p.down = append(p.down, n)
+			n.softOwners = append(n.softOwners, p)
+			p.dependents = append(p.dependents, n)
 		}
 		if n.o.Ref.Group == object.AddonsGroup && n.o.Ref.Kind == "HelmReleaseProxy" {
 			// Order only: without its Cluster, the add-on provider for Helm deletes the object, even if paused, and uninstalls the chart.
-			if c := g.cluster(n.o.Ref.Namespace, n.o.Binds); c != nil && !slices.Contains(n.owners, c) {
-				n.soft = append(n.soft, c)
+			if c := g.cluster(n.o.Ref.Namespace, n.o.BoundCluster); c != nil && !slices.Contains(n.owners, c) {
+				n.softOwners = append(n.softOwners, c)
 			}
 		}
 	}
@@ -173,49 +173,49 @@ func (g *graph) connect() {
 func (g *graph) softOwner(n *node) *node {
 	r := n.o.Ref
 	if r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding" {
-		return g.cluster(r.Namespace, n.o.Binds)
+		return g.cluster(r.Namespace, n.o.BoundCluster)
 	}
-	if n.o.Consumer != nil && g.byRef[*n.o.Consumer] != nil && !n.owns(g.byRef[*n.o.Consumer], 0) {
+	if n.o.Consumer != nil && g.byRef[*n.o.Consumer] != nil && !n.isAncestorOf(g.byRef[*n.o.Consumer], 0) {
 		return g.byRef[*n.o.Consumer]
 	}
-	if n.owned() && !n.o.Movable && !n.o.Hierarchy {
+	if n.hasOwner() && !n.o.Movable && !n.o.Hierarchy {
 		return nil
 	}
-	if c := g.secretOf(r); c != nil {
+	if c := g.secretCluster(r); c != nil {
 		return c
 	}
-	if c := g.labelled(n); c != nil && r.Namespace != "" && !pause.IsRoot(r) && !n.owns(c, 0) {
+	if c := g.labelledCluster(n); c != nil && r.Namespace != "" && !pause.IsRoot(r) && !n.isAncestorOf(c, 0) {
 		return c
 	}
 	return nil
 }
 
-// labelled returns the Cluster that the label of an object names, in the selection's namespace if the object is cluster-scoped.
-func (g *graph) labelled(n *node) *node {
+// labelledCluster returns the Cluster that the label of an object names, in the selection's namespace if the object is cluster-scoped.
+func (g *graph) labelledCluster(n *node) *node {
 	if n.o.ClusterName == "" || pause.IsCluster(n.o.Ref) || n.o.Ref.Group == object.OwnGroup {
 		return nil
 	}
 	return g.cluster(cmp.Or(n.o.Ref.Namespace, g.sel.Namespace), n.o.ClusterName)
 }
 
-// belongs reports whether an object has the label of a Cluster that moves.
-func (g *graph) belongs(n *node) bool {
-	c := g.labelled(n)
-	return c != nil && g.selected(c)
+// inSelectedCluster reports whether an object has the label of a Cluster that moves.
+func (g *graph) inSelectedCluster(n *node) bool {
+	c := g.labelledCluster(n)
+	return c != nil && g.isSelected(c)
 }
 
-// owned reports whether an object has an owner other than itself.
-func (n *node) owned() bool {
+// hasOwner reports whether an object has an owner other than itself.
+func (n *node) hasOwner() bool {
 	return slices.ContainsFunc(n.o.Owners, func(o object.Owner) bool { return o.UID != n.o.UID })
 }
 
-// owns reports whether p is below n. The depth is limited because owners may form a cycle.
-func (n *node) owns(p *node, depth int) bool {
-	return depth < deepest && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.owns(q, depth+1) })
+// isAncestorOf reports whether p is below n. The depth is limited because owners may form a cycle.
+func (n *node) isAncestorOf(p *node, depth int) bool {
+	return depth < maxDepth && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.isAncestorOf(q, depth+1) })
 }
 
-// secretOf returns the Cluster for which Cluster API keeps a Secret with this name.
-func (g *graph) secretOf(r object.Ref) *node {
+// secretCluster returns the Cluster for which Cluster API keeps a Secret with this name.
+func (g *graph) secretCluster(r object.Ref) *node {
 	if r.Group != "" || r.Kind != "Secret" {
 		return nil
 	}
@@ -229,10 +229,10 @@ func (g *graph) secretOf(r object.Ref) *node {
 	return nil
 }
 
-// needed reports whether an object is a Secret that Cluster API keeps for a selected Cluster.
-func (g *graph) needed(n *node) bool {
-	c := g.secretOf(n.o.Ref)
-	return c != nil && g.selected(c)
+// isClusterSecret reports whether an object is a Secret that Cluster API keeps for a selected Cluster.
+func (g *graph) isClusterSecret(n *node) bool {
+	c := g.secretCluster(n.o.Ref)
+	return c != nil && g.isSelected(c)
 }
 
 func (g *graph) cluster(namespace, name string) *node {
@@ -247,53 +247,53 @@ func (g *graph) class(c *node) *node {
 	return g.byRef[object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: f.ClassNamespace, Name: f.ClassName}]
 }
 
-// ofWholeCluster is why a cluster-scoped object is copied and stays: other Clusters may use it.
-const ofWholeCluster = "it belongs to the whole management cluster"
+// clusterScopedReason is why a cluster-scoped object is copied and stays: other Clusters may use it.
+const clusterScopedReason = "it belongs to the whole management cluster"
 
 // include marks the roots that the selection names, and all objects below them.
 func (g *graph) include() {
 	for _, c := range g.clusters {
-		if !g.selected(c) {
+		if !g.isSelected(c) {
 			continue
 		}
 		if class := g.class(c); class != nil {
-			c.soft = append(c.soft, class) // order only: descending from the class must not reach other Clusters
-			g.descend(class, false)
+			c.softOwners = append(c.softOwners, class) // order only: descending from the class must not reach other Clusters
+			g.includeBelow(class, false)
 		}
-		g.descend(c, true)
+		g.includeBelow(c, true)
 	}
 	for _, n := range g.nodes {
 		r := n.o.Ref
 		switch {
 		case r.Namespace == "" && n.o.Hierarchy:
-			n.keep = ofWholeCluster
-			g.descend(n, false)
-		case r.Namespace == "" && (n.o.Movable || g.belongs(n)):
-			n.in, n.keep = true, ofWholeCluster
+			n.keepReason = clusterScopedReason
+			g.includeBelow(n, false)
+		case r.Namespace == "" && (n.o.Movable || g.inSelectedCluster(n)):
+			n.included, n.keepReason = true, clusterScopedReason
 		case r.Namespace != g.sel.Namespace || pause.IsCluster(r):
-		case g.belongs(n) && (n.o.Movable || n.o.Hierarchy || !n.owned()), g.sel.All && (pause.IsRoot(r) || n.o.Hierarchy):
-			g.descend(n, false)
-		case n.o.Movable && (g.sel.All || g.needed(n)):
-			n.in = true
+		case g.inSelectedCluster(n) && (n.o.Movable || n.o.Hierarchy || !n.hasOwner()), g.sel.All && (pause.IsRoot(r) || n.o.Hierarchy):
+			g.includeBelow(n, false)
+		case n.o.Movable && (g.sel.All || g.isClusterSecret(n)):
+			n.included = true
 		}
 	}
 }
 
-func (g *graph) selected(c *node) bool {
-	return c.o.Ref.Namespace == g.sel.Namespace && g.chooses(c.o.Ref.Name)
+func (g *graph) isSelected(c *node) bool {
+	return c.o.Ref.Namespace == g.sel.Namespace && g.clusterFilter(c.o.Ref.Name)
 }
 
-// foreign reports whether an object belongs to a Cluster that is not selected, and is reached only because both Clusters use the same identity.
-func (g *graph) foreign(n *node) bool {
-	name := cmp.Or(n.o.ClusterName, n.o.Binds)
-	if name == "" && !shareable(n.o.Ref) {
+// isForeign reports whether an object belongs to a Cluster that is not selected, and is reached only because both Clusters use the same identity.
+func (g *graph) isForeign(n *node) bool {
+	name := cmp.Or(n.o.ClusterName, n.o.BoundCluster)
+	if name == "" && !isShareable(n.o.Ref) {
 		name = g.clusterOf(n)
 	}
 	c := g.cluster(n.o.Ref.Namespace, name)
-	return c != nil && !g.selected(c)
+	return c != nil && !g.isSelected(c)
 }
 
-func (g *graph) classStays(class *node) string {
+func (g *graph) classKeepReason(class *node) string {
 	if class.o.Ref.Namespace != g.sel.Namespace {
 		return "it lives in another namespace"
 	}
@@ -303,30 +303,30 @@ func (g *graph) classStays(class *node) string {
 	return ""
 }
 
-func (g *graph) descend(n *node, part bool) {
-	part = part || g.belongs(n) && !pause.IsRoot(n.o.Ref)
-	if n.in && (n.part || !part) {
+func (g *graph) includeBelow(n *node, part bool) {
+	part = part || g.inSelectedCluster(n) && !pause.IsRoot(n.o.Ref)
+	if n.included && (n.inCluster || !part) {
 		return
 	}
-	n.in, n.part = true, n.part || part
-	for _, child := range n.down {
-		if pause.IsCluster(child.o.Ref) && !g.selected(child) || !part && g.foreign(child) {
+	n.included, n.inCluster = true, n.inCluster || part
+	for _, child := range n.dependents {
+		if pause.IsCluster(child.o.Ref) && !g.isSelected(child) || !part && g.isForeign(child) {
 			continue
 		}
-		g.descend(child, part)
+		g.includeBelow(child, part)
 	}
 }
 
-// layer sets the level of each member. It returns the members in or below a cycle of owners, because these have no order.
-func (g *graph) layer() map[*node]bool {
+// assignLevels sets the level of each member. It returns the members in or below a cycle of owners, because these have no order.
+func (g *graph) assignLevels() map[*node]bool {
 	waiting := make(map[*node]int)
 	var ready []*node
 	for _, n := range g.nodes {
-		if !n.in {
+		if !n.included {
 			continue
 		}
-		for _, p := range n.above() {
-			if p.in {
+		for _, p := range n.allOwners() {
+			if p.included {
 				waiting[n]++
 			}
 		}
@@ -334,7 +334,7 @@ func (g *graph) layer() map[*node]bool {
 			ready = append(ready, n)
 		}
 	}
-	below := g.below()
+	below := g.dependents()
 	for len(ready) > 0 {
 		n := ready[0]
 		ready = ready[1:]
@@ -354,16 +354,16 @@ func (g *graph) layer() map[*node]bool {
 	return cyclic
 }
 
-func (n *node) above() []*node { return slices.Concat(n.owners, n.soft) }
+func (n *node) allOwners() []*node { return slices.Concat(n.owners, n.softOwners) }
 
-func (g *graph) below() map[*node][]*node {
+func (g *graph) dependents() map[*node][]*node {
 	below := make(map[*node][]*node)
 	for _, n := range g.nodes {
-		if !n.in {
+		if !n.included {
 			continue
 		}
-		for _, p := range n.above() {
-			if p.in {
+		for _, p := range n.allOwners() {
+			if p.included {
 				below[p] = append(below[p], n)
 			}
 		}

@@ -43,18 +43,18 @@ func TestSelect(t *testing.T) {
 					d.ScanArgs(t, "clusters", &sel.Clusters)
 				}
 				if d.Cmd == "select" {
-					return answer(mover.Select(world, sel))
+					return membersText(mover.Select(world, sel))
 				}
 				moves := slices.DeleteFunc(slices.Clone(world), func(o object.Observed) bool {
 					return slices.Contains([]string{"StatefulSet", "Deployment", "Pod", "Service"}, o.Ref.Kind)
 				})
-				return collected(mover.Collected(mover.Select(moves, sel).Objects, world))
+				return lostText(mover.GarbageCollected(mover.Select(moves, sel).Objects, world))
 			case "remedies":
 				sel := mover.Selection{Namespace: "fleet", All: d.HasArg("all")}
 				if !sel.All {
 					d.ScanArgs(t, "clusters", &sel.Clusters)
 				}
-				return remedies(mover.Select(world, sel))
+				return remediesText(mover.Select(world, sel))
 			default:
 				d.Fatalf(t, "no such command: %s", d.Cmd)
 				return ""
@@ -68,7 +68,7 @@ func observed(t testing.TB, f []string) object.Observed {
 	r := ref(t, f[0])
 	o := object.Observed{Ref: r, Version: "v1", UID: types.UID(r.String())}
 	if i := slices.IndexFunc(f, func(w string) bool { return strings.HasPrefix(w, "{") }); i >= 0 {
-		whole := whole(t, r, strings.Join(f[i:], " "))
+		whole := observedContent(t, r, strings.Join(f[i:], " "))
 		o.References, o.Local, o.Consumer = whole.References, whole.Local, whole.Consumer
 		f = f[:i]
 	}
@@ -85,10 +85,10 @@ func observed(t testing.TB, f []string) object.Observed {
 	}
 	o.ClusterName, _ = option(f, "cluster")
 	if r.Kind == "ClusterResourceSetBinding" {
-		o.Binds = r.Name
+		o.BoundCluster = r.Name
 	}
 	if name, ok := option(f, "binds"); ok {
-		o.Binds = name
+		o.BoundCluster = name
 	}
 	_, o.Movable = option(f, "move")
 	_, o.Hierarchy = option(f, "hierarchy")
@@ -126,10 +126,10 @@ func observed(t testing.TB, f []string) object.Observed {
 	return o
 }
 
-// named returns the references of an object with the given content.
-func named(t failer, r object.Ref, content string) []object.Reference {
+// referencesOf returns the references of an object with the given content.
+func referencesOf(t failer, r object.Ref, content string) []object.Reference {
 	t.Helper()
-	return whole(t, r, content).References
+	return observedContent(t, r, content).References
 }
 
 type failer interface {
@@ -137,8 +137,8 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// whole returns an object with the given YAML content.
-func whole(t failer, r object.Ref, content string) object.Observed {
+// observedContent returns an object with the given YAML content.
+func observedContent(t failer, r object.Ref, content string) object.Observed {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(content), &u.Object); err != nil {
@@ -150,19 +150,19 @@ func whole(t failer, r object.Ref, content string) object.Observed {
 	return object.Observe(u)
 }
 
-func collected(lost []mover.Lost) string {
+func lostText(lost []mover.LostObject) string {
 	var b strings.Builder
 	for _, l := range lost {
-		line := word(l.Ref) + " of " + word(l.Owner)
-		if len(l.Below) > 0 {
-			line += ", and " + words(l.Below)
+		line := refText(l.Ref) + " of " + refText(l.Owner)
+		if len(l.Dependents) > 0 {
+			line += ", and " + refTexts(l.Dependents)
 		}
 		bullet(&b, "%s", line)
 	}
 	return b.String()
 }
 
-// TestCollectedIsWhatTheGarbageCollectorRemoves compares Collected with a simulated garbage collector, which removes
+// TestCollectedIsWhatTheGarbageCollectorRemoves compares GarbageCollected with a simulated garbage collector, which removes
 // each object with owners if none of them exists.
 func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
 	collect := func(there map[types.UID]object.Observed) {
@@ -201,19 +201,19 @@ func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
 				members = append(members, mover.Member{Observed: o})
 				delete(there, o.UID)
 			case 1:
-				members = append(members, mover.Member{Observed: o, Keep: "it is shared"})
+				members = append(members, mover.Member{Observed: o, KeepReason: "it is shared"})
 			}
 		}
 		collect(there)
 		want := len(seen) - len(there)
 		for _, m := range members {
-			if m.Keep == "" {
+			if m.KeepReason == "" {
 				want--
 			}
 		}
 		got := 0
-		for _, l := range mover.Collected(members, seen) {
-			for _, r := range append(l.Below, l.Ref) {
+		for _, l := range mover.GarbageCollected(members, seen) {
+			for _, r := range append(l.Dependents, l.Ref) {
 				if _, ok := there[types.UID(r.Name)]; ok {
 					t.Fatalf("%s is reported as collected but stays", r)
 				}
@@ -226,48 +226,48 @@ func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
 	})
 }
 
-func answer(m mover.Members) string {
+func membersText(m mover.Members) string {
 	var b strings.Builder
 	for _, o := range m.Objects {
-		line := strings.Repeat("  ", o.Level) + word(o.Ref)
-		if o.ClusterOf != "" && o.Ref.Kind != "Cluster" {
-			line += " of " + o.ClusterOf
+		line := strings.Repeat("  ", o.Level) + refText(o.Ref)
+		if o.OwningCluster != "" && o.Ref.Kind != "Cluster" {
+			line += " of " + o.OwningCluster
 		}
-		if len(o.Within) > 0 {
+		if len(o.MemberOwners) > 0 {
 			var owners []object.Ref
-			for _, w := range o.Within {
+			for _, w := range o.MemberOwners {
 				owners = append(owners, w.Ref)
 			}
-			line += " owned by " + words(owners)
+			line += " owned by " + refTexts(owners)
 		}
-		if o.Keep != "" {
-			line += "; stays too: " + o.Keep
+		if o.KeepReason != "" {
+			line += "; stays too: " + o.KeepReason
 		}
 		bullet(&b, "%s", line)
 	}
-	for _, w := range m.Left {
-		bullet(&b, "left: %s: %s", word(w.Ref), w.Why)
+	for _, w := range m.Excluded {
+		bullet(&b, "left: %s: %s", refText(w.Ref), w.Reason)
 	}
 	for _, w := range m.Missing {
-		bullet(&b, "missing: %s: %s", word(w.Ref), w.Why)
+		bullet(&b, "missing: %s: %s", refText(w.Ref), w.Reason)
 	}
 	for _, w := range m.Hosted {
-		bullet(&b, "hosted: %s: %s", word(w.Ref), w.Why)
+		bullet(&b, "hosted: %s: %s", refText(w.Ref), w.Reason)
 	}
-	for _, w := range m.Dropped {
-		bullet(&b, "dropped: %s: %s", word(w.Ref), w.Why)
+	for _, w := range m.DroppedOwners {
+		bullet(&b, "dropped: %s: %s", refText(w.Ref), w.Reason)
 	}
-	for _, f := range slices.Concat(m.Findings, m.Addresses, m.Taken) {
+	for _, f := range slices.Concat(m.Findings, m.AddressFindings, m.InUseFindings) {
 		bullet(&b, "%s: %s: %s", f.Severity, f.Field, f.Message)
 	}
 	return b.String()
 }
 
-// remedies lists the remedies for objects that are left, by object.
-func remedies(m mover.Members) string {
+// remediesText lists the remedies for objects that are left, by object.
+func remediesText(m mover.Members) string {
 	var b strings.Builder
-	for _, f := range slices.Concat(m.Findings, m.Stays) {
-		left := slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref.String() == f.Field })
+	for _, f := range slices.Concat(m.Findings, m.ExclusionWarnings) {
+		left := slices.ContainsFunc(m.Excluded, func(w mover.ObjectReason) bool { return w.Ref.String() == f.Field })
 		if left || strings.Contains(f.Message, ", which would stay: ") {
 			bullet(&b, "%s: %s -> %s", f.Severity, f.Field, f.Remedy)
 		}
@@ -317,7 +317,7 @@ func TestSelectProperties(t *testing.T) {
 		}
 		m := mover.Select(world, sel)
 		again := mover.Select(rapid.Permutation(world).Draw(t, "order"), sel)
-		if a, b := answer(m), answer(again); a != b {
+		if a, b := membersText(m), membersText(again); a != b {
 			t.Fatalf("Select depends on the order of its input:\n%s\n%s", a, b)
 		}
 		level := make(map[object.Ref]int)
@@ -325,9 +325,9 @@ func TestSelectProperties(t *testing.T) {
 			level[o.Ref] = o.Level
 		}
 		left := make(map[object.Ref]bool)
-		for _, w := range m.Left {
+		for _, w := range m.Excluded {
 			left[w.Ref] = true
-			if w.Why == "" {
+			if w.Reason == "" {
 				t.Fatalf("%s is left without a reason", w.Ref)
 			}
 		}
@@ -335,7 +335,7 @@ func TestSelectProperties(t *testing.T) {
 			if left[o.Ref] {
 				t.Fatalf("%s both moves and is left", o.Ref)
 			}
-			for _, owner := range o.Within {
+			for _, owner := range o.MemberOwners {
 				at, ok := level[owner.Ref]
 				if !ok {
 					t.Fatalf("%s moves with an owner that does not move: %s", o.Ref, owner.Ref)
@@ -344,8 +344,8 @@ func TestSelectProperties(t *testing.T) {
 					t.Fatalf("%s (level %d) is not after its owner %s (level %d)", o.Ref, o.Level, owner.Ref, at)
 				}
 			}
-			if o.Ref.Kind == "Cluster" && (o.Keep != "" || o.Ref.Namespace != "fleet" || !sel.All && o.Ref.Name != "a" && o.Ref.Name != "c") {
-				t.Fatalf("unexpected move of %s, kept because %q", o.Ref, o.Keep)
+			if o.Ref.Kind == "Cluster" && (o.KeepReason != "" || o.Ref.Namespace != "fleet" || !sel.All && o.Ref.Name != "a" && o.Ref.Name != "c") {
+				t.Fatalf("unexpected move of %s, kept because %q", o.Ref, o.KeepReason)
 			}
 		}
 		for i, o := range mover.Levels(items(m)) {

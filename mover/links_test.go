@@ -13,14 +13,14 @@ type chain struct {
 	n      int
 }
 
-// take adds an event that was decided on the state s. It returns an error text unless the event has a cause or is a
+// check adds an event that was decided on the state s. It returns an error text unless the event has a cause or is a
 // root.
-func (c *chain) take(s *mover.State, e mover.Event) (wrong string) {
+func (c *chain) check(s *mover.State, e mover.Event) (wrong string) {
 	links := mover.Links(s, e)
-	switch of := c.causes.Of(links); {
-	case of == "" && !root(s, e):
+	switch of := c.causes.Find(links); {
+	case of == "" && !isRoot(s, e):
 		wrong = fmt.Sprintf("%T%+v follows from nothing", e, e)
-	case of != "" && root(s, e):
+	case of != "" && isRoot(s, e):
 		wrong = fmt.Sprintf("%T%+v follows from event %s, and a person asked for it", e, e, of)
 	}
 	c.causes.Add(links, fmt.Sprint(c.n))
@@ -28,8 +28,8 @@ func (c *chain) take(s *mover.State, e mover.Event) (wrong string) {
 	return wrong
 }
 
-// root reports whether an event has no cause: a user requested it, another process took over, or another log was found.
-func root(s *mover.State, e mover.Event) bool {
+// isRoot reports whether an event has no cause: a user requested it, another process took over, or another log was found.
+func isRoot(s *mover.State, e mover.Event) bool {
 	switch e.(type) {
 	case mover.Requested, mover.LogLost, mover.TargetAbandoned, mover.AbortRequested:
 		return true

@@ -27,13 +27,13 @@ import (
 	"scute.dev/pause"
 )
 
-// oneOfEach returns one event of each type, with all fields set.
-func oneOfEach() []mover.Event {
+// allEvents returns one event of each type, with all fields set.
+func allEvents() []mover.Event {
 	r := object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: "a-1"}
 	wide := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "Identity", Name: "global"}
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "a-ca"}
 	yes := true
-	waits := []mover.Wait{{Ref: r, Why: "w"}, {Ref: wide, Why: "v"}}
+	waits := []mover.ObjectReason{{Ref: r, Reason: "w"}, {Ref: wide, Reason: "v"}}
 	return []mover.Event{
 		mover.Requested{Spec: mover.Spec{
 			Namespace: "fleet", Name: "go", Clusters: []string{"a"}, All: true, Target: mover.Target{SecretName: "s", SecretKey: "k"}, DryRun: true,
@@ -42,25 +42,25 @@ func oneOfEach() []mover.Event {
 		}, Home: mover.Home{Cluster: "c", Log: "l"}},
 		mover.LogLost{Log: "l", Phase: mover.PhaseDeleting, Sequence: 7},
 		mover.TraceMissing{},
-		mover.Resolved{Way: mover.Forward, Reason: "r"},
-		mover.Rebuilt{Way: mover.Back},
+		mover.Resolved{Direction: mover.Forward, Reason: "r"},
+		mover.Rebuilt{Direction: mover.Back},
 		mover.TargetAbandoned{Reason: "r"},
-		mover.Abandoned{Why: "w"},
+		mover.Abandoned{Reason: "w"},
 		mover.CreateStarted{},
 		mover.Claimed{Holder: "h"},
 		mover.PreflightPassed{Clusters: []string{"a"}, Warnings: []mover.Finding{{Severity: mover.Warning, Field: "f", Message: "m", Remedy: "r"}}},
 		mover.Refused{Findings: []mover.Finding{{Severity: mover.Error, Field: "f", Message: "m", Remedy: "r"}}},
-		mover.BaselineTaken{Objects: map[object.Ref]pause.Baseline{r: {UID: "u", Paused: object.False, Held: true}, wide: {}}},
+		mover.BaselineTaken{Objects: map[object.Ref]pause.Baseline{r: {UID: "u", Paused: object.False, AlreadyPaused: true}, wide: {}}},
 		mover.PauseIntended{Roots: []pause.Root{{Ref: r, UID: "u", Found: true}}},
 		mover.Paused{},
 		mover.Acknowledged{Objects: map[object.Ref]pause.Signal{r: pause.ByCondition, secret: pause.Assumed}},
 		mover.Waiting{For: waits, Total: 7},
 		mover.AllAcknowledged{},
 		mover.PlanDrafted{First: true, Items: []mover.Item{{
-			Ref: r, Version: "v1beta2", UID: "u", ResourceVersion: "1", Hash: "h", Level: 2, Cluster: "a", Held: true, Keep: "k",
+			Ref: r, Version: "v1beta2", UID: "u", ResourceVersion: "1", Hash: "h", Level: 2, Cluster: "a", PausedByUser: true, KeepReason: "k",
 			Owners: []object.Owner{{Ref: wide, Version: "v1", UID: "o", Controller: &yes, BlockOwnerDeletion: &yes}},
 		}}},
-		mover.Planned{Hash: "h", Left: waits, Announced: true},
+		mover.Planned{Hash: "h", Excluded: waits, Announced: true},
 		mover.Created{Objects: map[object.Ref]types.UID{r: "t"}, Adopted: []object.Ref{r}},
 		mover.AllCreated{},
 		mover.Verified{},
@@ -70,7 +70,7 @@ func oneOfEach() []mover.Event {
 		mover.Awoke{Objects: []object.Ref{r}},
 		mover.Succeeded{Asleep: waits, Total: 7},
 		mover.AbortRequested{Reason: "r"},
-		mover.AbortRefused{Why: "w"},
+		mover.AbortRefused{Reason: "w"},
 		mover.TransientFailure{Message: "m", Next: "n", Stranded: true, Until: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
 		mover.Failed{Message: "m", Next: "n"},
 		mover.RollbackStarted{Reason: "r"},
@@ -83,7 +83,7 @@ func oneOfEach() []mover.Event {
 func TestCatalog(t *testing.T) {
 	catalog := mover.NewCatalog()
 	seen := make(map[string]bool)
-	for _, e := range oneOfEach() {
+	for _, e := range allEvents() {
 		ev, err := catalog.Encode(e)
 		if err != nil {
 			t.Fatal(err)
@@ -108,8 +108,8 @@ func TestCatalog(t *testing.T) {
 // TestApplyIsTotal checks that Apply and the functions of a state accept any event in any state: events of the log have
 // already happened.
 func TestApplyIsTotal(t *testing.T) {
-	for _, first := range oneOfEach() {
-		for _, second := range oneOfEach() {
+	for _, first := range allEvents() {
+		for _, second := range allEvents() {
 			var s mover.State
 			s.Apply(first, time.Unix(1, 0))
 			s.Apply(second, time.Unix(2, 0))
@@ -166,8 +166,8 @@ func TestNoSecretInTheLog(t *testing.T) {
 		t.Fatalf("%d of %d objects selected", len(members.Objects), len(objects))
 	}
 	var plan []mover.Item
-	base := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline), Roots: []pause.Root{{Ref: world[0].Ref, UID: world[0].UID}}}
-	acks := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: true}
+	base := mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline), Roots: []pause.Root{{Ref: world[0].Ref, UID: world[0].UID}}}
+	acks := mover.AcksRead{New: make(map[object.Ref]pause.Signal), Stable: true}
 	created := mover.Created{Objects: make(map[object.Ref]types.UID)}
 	var gone mover.Deleted
 	for _, m := range members.Objects {
@@ -178,7 +178,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 		gone.Objects = append(gone.Objects, m.Ref)
 	}
 	quoting := fmt.Sprintf("KubeadmConfig \"a-1\" is invalid: spec.files[0].content: Invalid value: %q; %s; token %s; kubeconfig %s", key, jwt, token, b64(kubeconfig))
-	some := mover.Wait{Ref: plan[0].Ref, Why: quoting}
+	some := mover.ObjectReason{Ref: plan[0].Ref, Reason: quoting}
 
 	state := &mover.State{}
 	var events []mover.Event
@@ -194,18 +194,18 @@ func TestNoSecretInTheLog(t *testing.T) {
 		mover.PreflightDone{Findings: []mover.Finding{{Severity: mover.Warning, Field: "f", Message: quoting}}},
 		base,
 		mover.Paused{},
-		mover.AcksSeen{Pending: []mover.Wait{some}},
+		mover.AcksRead{Pending: []mover.ObjectReason{some}},
 		acks,
-		mover.Drafted{Items: plan, Left: []mover.Wait{some}},
+		mover.Drafted{Items: plan, Excluded: []mover.ObjectReason{some}},
 		created,
 		mover.AllCreated{},
-		mover.CopiesUnseen{Pending: []mover.Wait{some}},
+		mover.CopiesUnacknowledged{Pending: []mover.ObjectReason{some}},
 		mover.VerifyDone{},
 		mover.StepFailed{Message: quoting},
 		gone,
 		mover.SourceEmptied{},
 		mover.PausesRestored{},
-		mover.AwakeSeen{Pending: []mover.Wait{some}},
+		mover.AwakeRead{Pending: []mover.ObjectReason{some}},
 	} {
 		list, err := mover.Decide(state, o, time.Unix(100, 0))
 		if err != nil {
@@ -213,7 +213,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 		}
 		store(list...)
 	}
-	for _, failure := range []mover.Outcome{mover.StepFailed{Message: quoting, Final: true}, mover.VerifyDone{Differences: []mover.Wait{some}}} {
+	for _, failure := range []mover.Outcome{mover.StepFailed{Message: quoting, Final: true}, mover.VerifyDone{Differences: []mover.ObjectReason{some}}} {
 		list, err := mover.Decide(&mover.State{Phase: mover.PhaseCreating}, failure, time.Unix(100, 0))
 		if err != nil {
 			t.Fatal(err)
@@ -287,10 +287,10 @@ func TestEventsAreBounded(t *testing.T) {
 		return object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachineTemplate", Namespace: strings.Repeat("n", 63), Name: fmt.Sprintf("%s-%d", long, i)}
 	}
 	var (
-		base    = mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
-		acks    = mover.AcksSeen{New: make(map[object.Ref]pause.Signal)}
+		base    = mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline)}
+		acks    = mover.AcksRead{New: make(map[object.Ref]pause.Signal)}
 		draft   mover.Drafted
-		awake   mover.AwakeSeen
+		awake   mover.AwakeRead
 		pre     mover.PreflightDone
 		differs mover.VerifyDone
 	)
@@ -299,10 +299,10 @@ func TestEventsAreBounded(t *testing.T) {
 		base.Objects[r], acks.New[r] = pause.Baseline{UID: "00000000-0000-0000-0000-000000000000"}, pause.ByCondition
 		owner := object.Owner{Ref: ref(i + 1), Version: "v1beta2"}
 		draft.Items = append(draft.Items, mover.Item{Ref: r, UID: "00000000-0000-0000-0000-000000000000", Hash: strings.Repeat("0", 64), Owners: []object.Owner{owner, owner, owner}})
-		why := mover.Wait{Ref: r, Why: strings.Repeat("because ", 1000)}
-		draft.Left, awake.Pending, differs.Differences = append(draft.Left, why), append(awake.Pending, why), append(differs.Differences, why)
+		why := mover.ObjectReason{Ref: r, Reason: strings.Repeat("because ", 1000)}
+		draft.Excluded, awake.Pending, differs.Differences = append(draft.Excluded, why), append(awake.Pending, why), append(differs.Differences, why)
 		awake.New = append(awake.New, r)
-		pre.Findings = append(pre.Findings, mover.Finding{Severity: mover.Warning, Field: r.String(), Message: why.Why, Remedy: "fix it"})
+		pre.Findings = append(pre.Findings, mover.Finding{Severity: mover.Warning, Field: r.String(), Message: why.Reason, Remedy: "fix it"})
 	}
 	pre.Findings = append(pre.Findings, mover.Finding{Severity: mover.Error, Field: "the last one", Message: "matters most"})
 	acks.Pending = awake.Pending

@@ -8,23 +8,23 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Lost represents an object that the garbage collector removes from the source after a move, because its owners were deleted there.
-type Lost struct {
+// LostObject represents an object that the garbage collector removes from the source after a move, because its owners were deleted there.
+type LostObject struct {
 	Ref object.Ref
 	// Owner is the moving object that owns it.
 	Owner object.Ref
-	// Below are its direct and indirect dependants, which are removed with it.
-	Below []object.Ref
+	// Dependents are its direct and indirect dependants, which are removed with it.
+	Dependents []object.Ref
 }
 
-// Collected returns the objects that the garbage collector removes once all members that leave the source are deleted there. seen holds all
-// known objects. Each object that a leaving member owns has an entry, and its dependants are in Below. Like the garbage collector, Collected
+// GarbageCollected returns the objects that the garbage collector removes once all members that leave the source are deleted there. seen holds all
+// known objects. Each object that a leaving member owns has an entry, and its dependants are in Below. Like the garbage collector, GarbageCollected
 // omits an object if one of its owners stays. An owner that is not in seen counts as deleted.
-func Collected(members []Member, seen []object.Observed) []Lost {
+func GarbageCollected(members []Member, seen []object.Observed) []LostObject {
 	leaving := make(map[types.UID]object.Ref, len(members))
 	var queue []types.UID
 	for _, m := range members {
-		if m.Keep == "" {
+		if m.KeepReason == "" {
 			leaving[m.UID] = m.Ref
 			queue = append(queue, m.UID)
 		}
@@ -40,7 +40,7 @@ func Collected(members []Member, seen []object.Observed) []Lost {
 			owned[owner.UID] = append(owned[owner.UID], &seen[i])
 		}
 	}
-	var lost []Lost
+	var lost []LostObject
 	top := make(map[types.UID]int) // the index in lost, by the UID of a removed object
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, o := range owned[queue[0]] {
@@ -52,13 +52,13 @@ func Collected(members []Member, seen []object.Observed) []Lost {
 			i := slices.IndexFunc(o.Owners, func(owner object.Owner) bool { return leaving[owner.UID] != object.Ref{} })
 			if i >= 0 {
 				top[o.UID] = len(lost)
-				lost = append(lost, Lost{Ref: o.Ref, Owner: leaving[o.Owners[i].UID]})
+				lost = append(lost, LostObject{Ref: o.Ref, Owner: leaving[o.Owners[i].UID]})
 				continue
 			}
 			top[o.UID] = top[queue[0]]
-			lost[top[o.UID]].Below = append(lost[top[o.UID]].Below, o.Ref)
+			lost[top[o.UID]].Dependents = append(lost[top[o.UID]].Dependents, o.Ref)
 		}
 	}
-	slices.SortFunc(lost, func(a, b Lost) int { return object.Compare(a.Ref, b.Ref) })
+	slices.SortFunc(lost, func(a, b LostObject) int { return object.Compare(a.Ref, b.Ref) })
 	return lost
 }

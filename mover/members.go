@@ -12,27 +12,27 @@ import (
 // members returns the result of the computed graph.
 func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
-	var open unjudged
+	var open unresolvedReferences
 	for _, n := range g.nodes {
 		switch {
 		case cyclic[n]:
-			g.leave(n, inCircle, "take off the owner reference that closes the circle", &m)
-		case n.in:
-			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep, Named: n.named}
-			member.Within, m.Dropped = g.within(n, m.Dropped)
+			g.exclude(n, cycleReason, "take off the owner reference that closes the circle", &m)
+		case n.included:
+			member := Member{Observed: n.o, Level: n.level, OwningCluster: g.clusterOf(n), KeepReason: n.keepReason, ByReference: n.byReference}
+			member.MemberOwners, m.DroppedOwners = g.memberOwners(n, m.DroppedOwners)
 			m.Objects = append(m.Objects, member)
-			g.needs(n, cyclic, &m)
-			g.missing(n, &open, &m)
-			g.pool(n, &m.Addresses)
-			g.taken(n, &m.Taken)
-			if why := g.hosted(n); why != "" {
-				m.Hosted = append(m.Hosted, Wait{Ref: n.o.Ref, Why: why})
+			g.checkReferences(n, cyclic, &m)
+			g.checkMissing(n, &open, &m)
+			g.checkPool(n, &m.AddressFindings)
+			g.checkInUse(n, &m.InUseFindings)
+			if why := g.hostedReason(n); why != "" {
+				m.Hosted = append(m.Hosted, ObjectReason{Ref: n.o.Ref, Reason: why})
 			}
-		case g.near(n):
-			g.leave(n, g.whyLeft(n), g.howToMove(n), &m)
+		case g.isNear(n):
+			g.exclude(n, g.exclusionReason(n), g.moveAdvice(n), &m)
 		}
-		if g.lostSecret(n) {
-			m.Findings.Fail(n.o.Ref.String(), "Cluster "+g.secretOf(n.o.Ref).o.Ref.Name+" needs it, and it would stay: "+g.whyLeft(n),
+		if g.isExcludedSecret(n) {
+			m.Findings.AddError(n.o.Ref.String(), "Cluster "+g.secretCluster(n.o.Ref).o.Ref.Name+" needs it, and it would stay: "+g.exclusionReason(n),
 				"label it "+object.MoveLabel+" to have it copied, and make what owns it on the target too; or remove the owner reference")
 		}
 	}
@@ -44,35 +44,35 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 }
 
 const (
-	inCircle    = "it is in or below a circle of objects that own each other"
-	ownersAlone = "its owners move by themselves, not with what they own"
+	cycleReason    = "it is in or below a circle of objects that own each other"
+	ownersAloneReason = "its owners move by themselves, not with what they own"
 )
 
-// leave records that an object near the selection stays. This is an error if the object belongs to a Cluster that moves, because the target would
+// exclude records that an object near the selection stays. This is an error if the object belongs to a Cluster that moves, because the target would
 // lack it or create it again.
-func (g *graph) leave(n *node, why, remedy string, m *Members) {
-	m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: why})
+func (g *graph) exclude(n *node, why, remedy string, m *Members) {
+	m.Excluded = append(m.Excluded, ObjectReason{Ref: n.o.Ref, Reason: why})
 	switch {
-	case g.lostSecret(n): // has a separate finding
-	case g.belongs(n), n.part, g.chooses(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":
-		m.Findings.Fail(n.o.Ref.String(), "it belongs to Cluster "+g.clusterOf(n)+" and would be left behind: "+why, remedy)
+	case g.isExcludedSecret(n): // has a separate finding
+	case g.inSelectedCluster(n), n.inCluster, g.clusterFilter(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":
+		m.Findings.AddError(n.o.Ref.String(), "it belongs to Cluster "+g.clusterOf(n)+" and would be left behind: "+why, remedy)
 	default:
-		m.Stays.Warn(n.o.Ref.String(), "it is not moved: "+why, remedy)
+		m.ExclusionWarnings.AddWarning(n.o.Ref.String(), "it is not moved: "+why, remedy)
 	}
 }
 
-// within returns the owner references to members, and adds the other ones to dropped, with the reason.
-func (g *graph) within(n *node, dropped []Wait) ([]object.Owner, []Wait) {
+// memberOwners returns the owner references to members, and adds the other ones to dropped, with the reason.
+func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, []ObjectReason) {
 	var owners []object.Owner
 	for _, owner := range n.o.Owners {
 		p := g.byUID[owner.UID]
 		switch {
 		case p == n:
-			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "it owns itself: the reference does not travel"})
+			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "it owns itself: the reference does not travel"})
 		case p == nil:
-			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + owner.Ref.Short() + " is not there or cannot move: the reference does not travel"})
-		case !p.in:
-			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + p.o.Ref.String() + " stays: the reference does not travel"})
+			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + owner.Ref.Short() + " is not there or cannot move: the reference does not travel"})
+		case !p.included:
+			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + p.o.Ref.String() + " stays: the reference does not travel"})
 		default:
 			// The version is that of the copied owner, because the reference may name a version that is no longer served.
 			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
@@ -89,7 +89,7 @@ func (g *graph) clusterOf(n *node) string {
 	if n.o.ClusterName != "" {
 		return n.o.ClusterName
 	}
-	for _, p := range n.above() {
+	for _, p := range n.allOwners() {
 		if name := g.clusterAbove(p, 0); name != "" {
 			return name
 		}
@@ -97,8 +97,8 @@ func (g *graph) clusterOf(n *node) string {
 	return ""
 }
 
-// deepest is the maximum depth of a walk along owners.
-const deepest = 16
+// maxDepth is the maximum depth of a walk along owners.
+const maxDepth = 16
 
 // clusterAbove returns the Cluster above a node. The depth is limited because owners may form a cycle.
 func (g *graph) clusterAbove(n *node, depth int) string {
@@ -107,10 +107,10 @@ func (g *graph) clusterAbove(n *node, depth int) string {
 		return n.o.Ref.Name
 	case n.o.ClusterName != "":
 		return n.o.ClusterName
-	case depth == deepest:
+	case depth == maxDepth:
 		return ""
 	}
-	for _, p := range n.above() {
+	for _, p := range n.allOwners() {
 		if name := g.clusterAbove(p, depth+1); name != "" {
 			return name
 		}
@@ -118,25 +118,25 @@ func (g *graph) clusterAbove(n *node, depth int) string {
 	return ""
 }
 
-// near reports whether a user may expect that an object belongs to the selection.
-func (g *graph) near(n *node) bool {
+// isNear reports whether a user may expect that an object belongs to the selection.
+func (g *graph) isNear(n *node) bool {
 	if n.o.Ref.Namespace != g.sel.Namespace || pause.IsCluster(n.o.Ref) && !g.sel.All {
 		return false
 	}
 	if g.sel.All {
 		return n.o.Ref.Group != "" || n.o.ClusterName != ""
 	}
-	return g.chooses(n.o.ClusterName) || n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy)
+	return g.clusterFilter(n.o.ClusterName) || n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy)
 }
 
-func (g *graph) whyLeft(n *node) string {
+func (g *graph) exclusionReason(n *node) string {
 	if n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy) {
 		return "it is labelled to move, and not with the Cluster that it belongs to"
 	}
-	if g.orphan(n) {
+	if g.isOrphan(n) {
 		return "it has the label of Cluster " + n.o.ClusterName + ", which does not exist"
 	}
-	if !n.owned() {
+	if !n.hasOwner() {
 		return "nothing that moves owns it, and it has no label " + object.MoveLabel
 	}
 	for _, owner := range n.o.Owners {
@@ -145,36 +145,36 @@ func (g *graph) whyLeft(n *node) string {
 		}
 	}
 	for _, p := range n.owners {
-		if !p.in {
+		if !p.included {
 			return "its owner " + p.o.Ref.String() + " does not move"
 		}
 	}
-	return ownersAlone
+	return ownersAloneReason
 }
 
-// orphan reports whether the label of an object names a Cluster that does not exist.
-func (g *graph) orphan(n *node) bool {
-	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelled(n) == nil
+// isOrphan reports whether the label of an object names a Cluster that does not exist.
+func (g *graph) isOrphan(n *node) bool {
+	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelledCluster(n) == nil
 }
 
-// howToMove returns what the user must do so that an object moves. whyLeft returns why it does not move.
-func (g *graph) howToMove(n *node) string {
+// moveAdvice returns what the user must do so that an object moves. exclusionReason returns why it does not move.
+func (g *graph) moveAdvice(n *node) string {
 	const byName = "label it " + object.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
 	switch {
-	case g.orphan(n):
+	case g.isOrphan(n):
 		return "delete it, or correct the label"
 	case n.o.Movable || n.o.Hierarchy:
 		return byName
-	case !g.belongs(n) || g.whyLeft(n) == ownersAlone:
+	case !g.inSelectedCluster(n) || g.exclusionReason(n) == ownersAloneReason:
 		return "label it " + object.MoveLabel + " if it is to move"
 	}
 	for _, p := range n.owners {
 		switch {
-		case p.in, shareable(n.o.Ref):
+		case p.included, isShareable(n.o.Ref):
 			continue
-		case g.belongs(p):
+		case g.inSelectedCluster(p):
 			return "see to the finding of " + p.o.Ref.String()
-		case g.labelled(p) != nil:
+		case g.labelledCluster(p) != nil:
 			return "take that owner reference off, or move Cluster " + p.o.ClusterName + " too"
 		default:
 			return "label " + p.o.Ref.String() + " " + object.ClusterNameLabel + "=" + n.o.ClusterName + " so that it moves too, or take that owner reference off"
@@ -196,18 +196,18 @@ func hostedKinds() []string {
 	}
 }
 
-// hosted returns why a control plane or a machine runs as a workload of the management cluster, or "" if it does not. A control plane of
+// hostedReason returns why a control plane or a machine runs as a workload of the management cluster, or "" if it does not. A control plane of
 // another kind counts if it is available and has replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
-func (g *graph) hosted(n *node) string {
+func (g *graph) hostedReason(n *node) string {
 	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
 		return "it is a hosted control plane"
 	}
 	if n.o.Local && !slices.ContainsFunc(g.nodes, func(c *node) bool {
-		return c.o.Ref.Kind == "KubevirtCluster" && c.o.Names(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
+		return c.o.Ref.Kind == "KubevirtCluster" && c.o.HasReference(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
 	}) {
 		return "its virtual machine is in this management cluster, because no " + object.InfraClusterField + " names another one"
 	}
-	if n.o.Replicas == 0 || slices.ContainsFunc(n.down, func(child *node) bool { return child.o.Machine != nil }) {
+	if n.o.Replicas == 0 || slices.ContainsFunc(n.dependents, func(child *node) bool { return child.o.Machine != nil }) {
 		return ""
 	}
 	available := slices.ContainsFunc(g.clusters, func(c *node) bool {

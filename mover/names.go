@@ -12,10 +12,10 @@ import (
 	"scute.dev/pause"
 )
 
-// naming represents a field that names another object.
-type naming struct {
+// reference represents a field that names another object.
+type reference struct {
 	field string
-	of    *node
+	target    *node
 }
 
 // resolve finds the objects that the fields of each object name, and records references without an object in open.
@@ -24,26 +24,26 @@ func (g *graph) resolve() {
 		for _, r := range n.o.References {
 			p := g.find(n, r)
 			if p == nil {
-				n.open = append(n.open, r)
+				n.unresolved = append(n.unresolved, r)
 				continue
 			}
-			n.name(r, p)
+			n.addReference(r, p)
 			// The identity may belong to another provider, and a field without a kind may mean a Secret or a ConfigMap: each of that name counts.
 			for _, kind := range []string{"Secret", "ConfigMap"} {
 				s := g.byRef[object.Ref{Kind: kind, Namespace: r.Ref.Namespace, Name: r.Ref.Name}]
-				if s != nil && s != p && r.Ref.Kind == "" && (r.Credential() || p.o.Ref.Group == "") {
-					n.name(r, s)
+				if s != nil && s != p && r.Ref.Kind == "" && (r.IsCredential() || p.o.Ref.Group == "") {
+					n.addReference(r, s)
 				}
 			}
 		}
 	}
 }
 
-// name records that a field of n names p.
-func (n *node) name(r object.Reference, p *node) {
+// addReference records that a field of n names p.
+func (n *node) addReference(r object.Reference, p *node) {
 	if p != n && !pause.IsCluster(p.o.Ref) {
-		n.names = append(n.names, naming{r.Field, p})
-		p.nameBy = append(p.nameBy, n)
+		n.references = append(n.references, reference{r.Field, p})
+		p.referencedBy = append(p.referencedBy, n)
 	}
 }
 
@@ -58,8 +58,8 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 		fits = slices.Concat(fits, g.byName[types.NamespacedName{Name: r.Ref.Name}])
 	}
 	for _, p := range fits {
-		fit := r.Fits(p.o.Ref.Group, p.o.Ref.Kind)
-		if r.Weak && p.o.Ref.GroupKind() == n.o.Ref.GroupKind() {
+		fit := r.MatchScore(p.o.Ref.Group, p.o.Ref.Kind)
+		if r.Uncertain && p.o.Ref.GroupKind() == n.o.Ref.GroupKind() {
 			continue
 		}
 		if fit > score || fit == score && fit > 0 && best.o.Ref.Group != n.o.Ref.Group && p.o.Ref.Group == n.o.Ref.Group {
@@ -67,26 +67,26 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 		}
 	}
 	if best == nil && r.Ref.Namespace == "" {
-		return g.inProvider(r)
+		return g.findUnqualified(r)
 	}
 	return best
 }
 
-// inProvider returns the Secret or ConfigMap that a cluster-scoped object names without a namespace. It returns nil if several objects match.
-func (g *graph) inProvider(r object.Reference) *node {
-	if found := g.namesakes(r); len(found) == 1 {
+// findUnqualified returns the Secret or ConfigMap that a cluster-scoped object names without a namespace. It returns nil if several objects match.
+func (g *graph) findUnqualified(r object.Reference) *node {
+	if found := g.unqualifiedCandidates(r); len(found) == 1 {
 		return found[0]
 	}
 	return nil
 }
 
-// namesakes returns the Secrets and ConfigMaps that a cluster-scoped object may name without a namespace. Providers look for them in their own
+// unqualifiedCandidates returns the Secrets and ConfigMaps that a cluster-scoped object may name without a namespace. Providers look for them in their own
 // namespace, so those outside the selected namespace are preferred.
-func (g *graph) namesakes(r object.Reference) []*node {
+func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	var found, own []*node
 	for _, p := range g.nodes {
 		switch {
-		case p.o.Ref.Name != r.Ref.Name || p.o.Ref.Group != "" || r.Fits("", p.o.Ref.Kind) == 0:
+		case p.o.Ref.Name != r.Ref.Name || p.o.Ref.Group != "" || r.MatchScore("", p.o.Ref.Kind) == 0:
 		case p.o.Ref.Namespace == g.sel.Namespace:
 			own = append(own, p)
 		default:
@@ -99,15 +99,15 @@ func (g *graph) namesakes(r object.Reference) []*node {
 	return found
 }
 
-// includeNamed includes the objects that members name, if a copy on both sides does no harm. A cluster-scoped member that no other member
+// includeReferenced includes the objects that members name, if a copy on both sides does no harm. A cluster-scoped member that no other member
 // names includes only objects in the selected namespace.
-func (g *graph) includeNamed() {
+func (g *graph) includeReferenced() {
 	var needed, others []*node
 	for _, n := range g.nodes {
-		switch n.needed = n.in && n.keep != ofWholeCluster; {
-		case n.needed:
+		switch n.referenced = n.included && n.keepReason != clusterScopedReason; {
+		case n.referenced:
 			needed = append(needed, n)
-		case n.in:
+		case n.included:
 			others = append(others, n)
 		}
 	}
@@ -119,83 +119,83 @@ func (g *graph) includeNamed() {
 func (g *graph) follow(queue []*node) {
 	for i := 0; i < len(queue); i++ {
 		n := queue[i]
-		for _, name := range n.names {
-			p := name.of
+		for _, name := range n.references {
+			p := name.target
 			switch {
-			case g.ofClass(n, p.o.Ref), !n.needed && p.o.Ref.Namespace != g.sel.Namespace:
-			case p.in && (p.needed || !n.needed):
-			case p.in:
-				p.needed = true
+			case g.isClassTemplateReference(n, p.o.Ref), !n.referenced && p.o.Ref.Namespace != g.sel.Namespace:
+			case p.included && (p.referenced || !n.referenced):
+			case p.included:
+				p.referenced = true
 				queue = append(queue, p)
-			case shareable(p.o.Ref) || p.o.Ref.Namespace == "" && !isPool(p.o.Ref):
-				p.in, p.needed, p.named = true, n.needed, n.o.Ref.Namespace != ""
-				p.keep = "it is named by " + n.o.Ref.String() + " (" + name.field + ")"
+			case isShareable(p.o.Ref) || p.o.Ref.Namespace == "" && !isPool(p.o.Ref):
+				p.included, p.referenced, p.byReference = true, n.referenced, n.o.Ref.Namespace != ""
+				p.keepReason = "it is named by " + n.o.Ref.String() + " (" + name.field + ")"
 				queue = append(queue, p)
 			}
 		}
 	}
 }
 
-// ofClass reports whether n is a template of a ClusterClass in another namespace that names an object there. Such a name does not count: Cluster
+// isClassTemplateReference reports whether n is a template of a ClusterClass in another namespace that names an object there. Such a name does not count: Cluster
 // API copies the template to the namespace of the Cluster, and the name applies there.
-func (g *graph) ofClass(n *node, named object.Ref) bool {
+func (g *graph) isClassTemplateReference(n *node, named object.Ref) bool {
 	r := n.o.Ref
-	return !n.named && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
+	return !n.byReference && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
 }
 
-// stayer returns an object that names or owns n and belongs to a Cluster that stays, or nil. Objects that name n come first.
-func (g *graph) stayer(n *node) *node {
-	for _, q := range slices.Concat(n.nameBy, n.owners) {
+// remainingUser returns an object that names or owns n and belongs to a Cluster that stays, or nil. Objects that name n come first.
+func (g *graph) remainingUser(n *node) *node {
+	for _, q := range slices.Concat(n.referencedBy, n.owners) {
 		c := g.cluster(q.o.Ref.Namespace, g.clusterOf(q))
-		if c != nil && !g.selected(c) {
+		if c != nil && !g.isSelected(c) {
 			return q
 		}
 	}
 	return nil
 }
 
-// taken adds a finding if the move would remove member n from a Cluster that stays. If n has the label of a Cluster that moves, an owner that stays
+// checkInUse adds a finding if the move would remove member n from a Cluster that stays. If n has the label of a Cluster that moves, an owner that stays
 // does not prevent the move, but an object that names n does.
-func (g *graph) taken(n *node, found *Findings) {
-	if n.keep != "" || shareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
+func (g *graph) checkInUse(n *node, found *Findings) {
+	if n.keepReason != "" || isShareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
 		return
 	}
-	if q := g.stayer(n); q != nil && (slices.Contains(n.nameBy, q) || !g.chooses(n.o.ClusterName)) {
-		found.Fail(n.o.Ref.String(), "it moves, and "+q.o.Ref.String()+", which stays, uses it too: it cannot be on both sides",
+	if q := g.remainingUser(n); q != nil && (slices.Contains(n.referencedBy, q) || !g.clusterFilter(n.o.ClusterName)) {
+		found.AddError(n.o.Ref.String(), "it moves, and "+q.o.Ref.String()+", which stays, uses it too: it cannot be on both sides",
 			"move all Clusters that use it together; or give one of them its own")
 	}
 }
 
-// unjudged collects references to objects that were not found, by kind and field, for one warning.
-type unjudged struct {
+// unresolvedReferences collects references to objects that were not found, by kind and field, for one warning.
+type unresolvedReferences struct {
 	index  *regexp.Regexp // matches the index of a list entry
 	fields []string
-	names  map[string]string // the first name, by field
-	more   map[string]int    // the number of further names, by field
+	firstName  map[string]string // the first name, by field
+	furtherNames   map[string]int    // the number of further names, by field
 }
 
-func (u *unjudged) add(n *node, r object.Reference) {
-	if u.names == nil {
-		u.index, u.names, u.more = regexp.MustCompile(`\[\d+\]`), make(map[string]string), make(map[string]int)
+func (u *unresolvedReferences) add(n *node, r object.Reference) {
+	if u.firstName == nil {
+		u.index, u.firstName, u.furtherNames = regexp.MustCompile(`\[\d+\]`), make(map[string]string), make(map[string]int)
 	}
 	field := n.o.Ref.GroupKind() + " " + u.index.ReplaceAllString(r.Field, "[]")
-	if _, known := u.names[field]; known {
-		u.more[field]++
+	if _, known := u.firstName[field]; known {
+		u.furtherNames[field]++
 		return
 	}
 	u.fields = append(u.fields, field)
-	u.names[field] = r.Ref.Name
+	u.firstName[field] = r.Ref.Name
 }
 
-func (u *unjudged) warn(found *Findings) {
+func (u *unresolvedReferences) warn(found *Findings) {
 	if len(u.fields) == 0 {
 		return
 	}
 	const most = 30
 	var list []string
 	for _, field := range u.fields[:min(most, len(u.fields))] {
-		text := field + ": " + u.names[field]
-		if more := u.more[field]; more > 0 {
+		text := field + ": " + u.firstName[field]
+		if more := u.furtherNames[field]; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		list = append(list, text)
@@ -203,7 +203,7 @@ func (u *unjudged) warn(found *Findings) {
 	if more := len(u.fields) - most; more > 0 {
 		list = append(list, fmt.Sprintf("and %d more fields", more))
 	}
-	found.Warn("references",
+	found.AddWarning("references",
 		"these fields name objects that were not found among the kinds that move, and the target was not checked for them: "+strings.Join(list, "; "),
 		"make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io")
 }

@@ -13,12 +13,12 @@ import (
 	"scute.dev/mover"
 )
 
-// namedBy is a reference from one object to another.
-type namedBy struct{ by, what object.Ref }
+// referencedObject is a reference from one object to another.
+type referencedObject struct{ owner, target object.Ref }
 
-// sharingWorld draws two Clusters in one namespace and one in another, whose objects own and reference shared objects
+// sharingObjects draws two Clusters in one namespace and one in another, whose objects own and reference shared objects
 // as those of providers do.
-func sharingWorld(t *rapid.T) (world []object.Observed, names []namedBy) {
+func sharingObjects(t *rapid.T) (world []object.Observed, names []referencedObject) {
 	contents := make(map[object.Ref][]string)
 	add := func(kind, namespace, name, cluster string, owners ...object.Ref) object.Ref {
 		r := object.Ref{Group: groupOf(kind), Kind: kind, Namespace: namespace, Name: name}
@@ -69,7 +69,7 @@ func sharingWorld(t *rapid.T) (world []object.Observed, names []namedBy) {
 			if what == by || by.Namespace == "third" && what.Namespace == "fleet" {
 				continue
 			}
-			form := rapid.SampledFrom(formsOf(what)).Draw(t, "form")
+			form := rapid.SampledFrom(referenceForms(what)).Draw(t, "form")
 			inside := ""
 			if what.Namespace != by.Namespace && what.Namespace != "" {
 				if !strings.Contains(form, "NS") {
@@ -81,16 +81,16 @@ func sharingWorld(t *rapid.T) (world []object.Observed, names []namedBy) {
 			}
 			text := strings.NewReplacer("NAME", what.Name, "KIND", what.Kind, "GROUP", what.Group, "NS", `"`+inside+`"`).Replace(form)
 			contents[by] = append(contents[by], fmt.Sprintf("f%d: {%s}", i, text))
-			names = append(names, namedBy{by, what})
+			names = append(names, referencedObject{by, what})
 		}
 	}
 	for i, o := range world {
-		world[i].References = named(t, o.Ref, "{spec: {"+strings.Join(contents[o.Ref], ", ")+"}}")
+		world[i].References = referencesOf(t, o.Ref, "{spec: {"+strings.Join(contents[o.Ref], ", ")+"}}")
 	}
 	return world, names
 }
 
-func formsOf(r object.Ref) []string {
+func referenceForms(r object.Ref) []string {
 	exact := []string{"anyRef: {apiVersion: GROUP/v1, kind: KIND, name: NAME, namespace: NS}", "whatever: {kind: KIND, name: NAME, namespace: NS}"}
 	switch r.Kind {
 	case "Secret":
@@ -113,7 +113,7 @@ func formsOf(r object.Ref) []string {
 func TestWhatIsSharedIsKept(t *testing.T) {
 	outcomes := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
-		world, names := sharingWorld(t)
+		world, names := sharingObjects(t)
 		sel := mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}
 		if rapid.IntRange(0, 3).Draw(t, "all") == 0 {
 			sel = mover.Selection{Namespace: "fleet", All: true}
@@ -121,39 +121,39 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 		m := mover.Select(world, sel)
 		copied, leaves, whole := make(map[object.Ref]bool), make(map[object.Ref]bool), make(map[object.Ref]bool)
 		for _, o := range m.Objects {
-			copied[o.Ref], leaves[o.Ref] = true, o.Keep == ""
-			whole[o.Ref] = o.Keep == "it belongs to the whole management cluster"
+			copied[o.Ref], leaves[o.Ref] = true, o.KeepReason == ""
+			whole[o.Ref] = o.KeepReason == "it belongs to the whole management cluster"
 		}
 		// An object that only such an object references is copied, without its own references to other namespaces.
 		for range m.Objects {
 			for _, o := range m.Objects {
 				for by := range whole {
-					whole[o.Ref] = whole[o.Ref] || whole[by] && strings.HasPrefix(o.Keep, "it is named by "+by.String()+" ")
+					whole[o.Ref] = whole[o.Ref] || whole[by] && strings.HasPrefix(o.KeepReason, "it is named by "+by.String()+" ")
 				}
 			}
 		}
 		said := func(r object.Ref) bool {
-			return slices.ContainsFunc(slices.Concat(m.Findings, m.Taken), func(f mover.Finding) bool {
+			return slices.ContainsFunc(slices.Concat(m.Findings, m.InUseFindings), func(f mover.Finding) bool {
 				return f.Severity == mover.Error && strings.Contains(f.Field+f.Message, r.String()) || f.Field == "references" && strings.Contains(f.Message, r.Name)
-			}) || slices.ContainsFunc(m.Missing, func(w mover.Wait) bool { return w.Ref == r })
+			}) || slices.ContainsFunc(m.Missing, func(w mover.ObjectReason) bool { return w.Ref == r })
 		}
 		ofStaying := func(r object.Ref) bool {
 			return strings.HasSuffix(r.Name, "-z") || !sel.All && strings.HasSuffix(r.Name, "-b")
 		}
 		shared := func(r object.Ref) bool { return r.Kind != "DevVPC" && !strings.HasPrefix(r.Name, "infra-") }
 		for _, n := range names {
-			if !leaves[n.by] && leaves[n.what] && (shared(n.what) || ofStaying(n.by)) && !said(n.what) {
-				t.Fatalf("%s stays and references %s, which leaves:\n%s", n.by, n.what, answer(m))
+			if !leaves[n.owner] && leaves[n.target] && (shared(n.target) || ofStaying(n.owner)) && !said(n.target) {
+				t.Fatalf("%s stays and references %s, which leaves:\n%s", n.owner, n.target, membersText(m))
 			}
-			if copied[n.by] && !whole[n.by] && !copied[n.what] && !said(n.what) {
-				t.Fatalf("%s moves and references %s, which does not:\n%s", n.by, n.what, answer(m))
+			if copied[n.owner] && !whole[n.owner] && !copied[n.target] && !said(n.target) {
+				t.Fatalf("%s moves and references %s, which does not:\n%s", n.owner, n.target, membersText(m))
 			}
-			outcomes[fmt.Sprintf("named by what %s: %s, %v", where(copied[n.by], leaves[n.by]), where(copied[n.what], leaves[n.what]), said(n.what))]++
+			outcomes[fmt.Sprintf("named by what %s: %s, %v", outcomeText(copied[n.owner], leaves[n.owner]), outcomeText(copied[n.target], leaves[n.target]), said(n.target))]++
 		}
 		for _, o := range world {
 			for _, owner := range o.Owners {
 				if leaves[o.Ref] && ofStaying(owner.Ref) && shared(o.Ref) {
-					t.Fatalf("%s leaves, and its owner %s stays:\n%s", o.Ref, owner.Ref, answer(m))
+					t.Fatalf("%s leaves, and its owner %s stays:\n%s", o.Ref, owner.Ref, membersText(m))
 				}
 			}
 		}
@@ -161,7 +161,7 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 	t.Log(outcomes)
 }
 
-func where(copied, leaves bool) string {
+func outcomeText(copied, leaves bool) string {
 	switch {
 	case leaves:
 		return "moves"

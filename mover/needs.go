@@ -10,66 +10,66 @@ import (
 	"scute.dev/pause"
 )
 
-// needs records findings about the objects that member n names and that would stay.
-func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
-	for _, name := range n.names {
-		p := name.of
+// checkReferences records findings about the objects that member n names and that would stay.
+func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
+	for _, name := range n.references {
+		p := name.target
 		switch {
-		case p.o.Reserved && !p.in:
+		case p.o.Reserved && !p.included:
 			if field := p.o.Ref.String(); !slices.ContainsFunc(m.Findings, func(f Finding) bool { return f.Field == field && f.Severity == Warning }) {
-				m.Findings.Warn(field, "it stays, as annotated "+object.ReservedAnnotation+": machines that are made on the target get no address before the target has a pool of that name",
+				m.Findings.AddWarning(field, "it stays, as annotated "+object.AddressesReservedAnnotation+": machines that are made on the target get no address before the target has a pool of that name",
 					"make the pool on the target, with addresses that the source does not hand out")
 			}
-		case p.in && !cyclic[p], p.o.Reserved, g.ofClass(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
-		case !n.needed:
+		case p.included && !cyclic[p], p.o.Reserved, g.isClassTemplateReference(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
+		case !n.referenced:
 		case p.o.Ref.Namespace == "" && isPool(p.o.Ref):
-			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and two copies of a pool would hand out the same addresses")
+			m.addMissing(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and two copies of a pool would hand out the same addresses")
 		case p.o.Ref.Namespace != g.sel.Namespace:
-			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and what is in another namespace does not move with it")
+			m.addMissing(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and what is in another namespace does not move with it")
 		default:
 			remedy := "correct the owner references of " + p.o.Ref.Short() + ", or label it " + object.MoveLabel + " and with the name of the Cluster"
-			if g.stayer(p) != nil || g.foreign(p) {
+			if g.remainingUser(p) != nil || g.isForeign(p) {
 				remedy = "move all Clusters that use " + p.o.Ref.Short() + " together; or give each its own"
 			}
-			m.Findings.Fail(n.o.Ref.String()+": "+name.field, "it refers to "+p.o.Ref.String()+", which would stay: "+g.whyLeft(p), remedy)
+			m.Findings.AddError(n.o.Ref.String()+": "+name.field, "it refers to "+p.o.Ref.String()+", which would stay: "+g.exclusionReason(p), remedy)
 		}
 	}
 }
 
-// missing records findings about the objects that member n names and that were not found at the source.
-func (g *graph) missing(n *node, open *unjudged, m *Members) {
-	add := m.Findings.Fail
+// checkMissing records findings about the objects that member n names and that were not found at the source.
+func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
+	add := m.Findings.AddError
 	if n.o.Ref.Kind == "MachineSet" {
-		add = m.Findings.Warn // a MachineSet that is retained for its revision may outlive its templates
+		add = m.Findings.AddWarning // a MachineSet that is retained for its revision may outlive its templates
 	}
-	for _, r := range n.open {
+	for _, r := range n.unresolved {
 		field := n.o.Ref.String() + ": " + r.Field
 		if n.o.Ref.Namespace == "" && r.Ref.Namespace == "" {
-			if found := g.namesakes(r); len(found) > 1 {
-				m.Findings.Warn(field, ambiguous(found), "make sure that the target has it in the namespace of that provider")
+			if found := g.unqualifiedCandidates(r); len(found) > 1 {
+				m.Findings.AddWarning(field, ambiguousMessage(found), "make sure that the target has it in the namespace of that provider")
 				continue
 			}
 		}
 		switch {
-		case r.Weak, g.ofClass(n, r.Ref) && r.Ref.Group == "":
+		case r.Uncertain, g.isClassTemplateReference(n, r.Ref) && r.Ref.Group == "":
 		case r.Ref.Group == object.OwnGroup:
-			m.Findings.Warn(field, "it refers to "+r.Ref.String()+", which stays: a RepairPolicy makes it",
+			m.Findings.AddWarning(field, "it refers to "+r.Ref.String()+", which stays: a RepairPolicy makes it",
 				"make the same RepairPolicy on the target: it makes the template there, and takes the health check over")
-		case ofContract(n.o.Ref) && (strings.HasSuffix(r.Ref.Group, object.CoreGroup) || strings.HasSuffix(r.Field, ".dataSecretName")):
+		case requiresReferences(n.o.Ref) && (strings.HasSuffix(r.Ref.Group, object.CoreGroup) || strings.HasSuffix(r.Field, ".dataSecretName")):
 			add(field, "it refers to "+r.Ref.String()+", which does not exist or is of a kind that does not move",
 				"correct the reference, or label the kind's CustomResourceDefinition clusterctl.cluster.x-k8s.io")
-		case r.Credential() && r.Ref.Namespace != "" && n.needed:
+		case r.IsCredential() && r.Ref.Namespace != "" && n.referenced:
 			ref := r.Ref
 			ref.Kind = "Secret"
-			m.miss(ref, n.o.Ref.String()+" names it ("+r.Field+"), and it was not found at the source")
+			m.addMissing(ref, n.o.Ref.String()+" names it ("+r.Field+"), and it was not found at the source")
 		default:
 			open.add(n, r)
 		}
 	}
 }
 
-// ambiguous returns the message about a field that may name several objects. None of them is copied for it, because they may belong to other users.
-func ambiguous(found []*node) string {
+// ambiguousMessage returns the message about a field that may name several objects. None of them is copied for it, because they may belong to other users.
+func ambiguousMessage(found []*node) string {
 	const most = 10
 	var names []string
 	for _, p := range found[:min(most, len(found))] {
@@ -81,33 +81,33 @@ func ambiguous(found []*node) string {
 	return "it names an object of the namespace of its provider, and several have that name, none of which is copied for it: " + strings.Join(names, ", ")
 }
 
-// ofContract reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.
-func ofContract(r object.Ref) bool {
+// requiresReferences reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.
+func requiresReferences(r object.Ref) bool {
 	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
 }
 
-// miss records an object that the target must have, unless it is recorded already.
-func (m *Members) miss(ref object.Ref, why string) {
-	if !slices.ContainsFunc(m.Missing, func(w Wait) bool { return w.Ref == ref }) {
-		m.Missing = append(m.Missing, Wait{Ref: ref, Why: why})
+// addMissing records an object that the target must have, unless it is recorded already.
+func (m *Members) addMissing(ref object.Ref, why string) {
+	if !slices.ContainsFunc(m.Missing, func(w ObjectReason) bool { return w.Ref == ref }) {
+		m.Missing = append(m.Missing, ObjectReason{Ref: ref, Reason: why})
 	}
 }
 
-// pool adds a finding if address n moves without its pool, which could assign the address again.
-func (g *graph) pool(n *node, found *Findings) {
-	if n.o.Ref.Kind != "IPAddress" || n.keep != "" || n.o.Reserved {
+// checkPool adds a finding if address n moves without its pool, which could assign the address again.
+func (g *graph) checkPool(n *node, found *Findings) {
+	if n.o.Ref.Kind != "IPAddress" || n.keepReason != "" || n.o.Reserved {
 		return
 	}
-	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.ReservedAnnotation
+	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.AddressesReservedAnnotation
 	for _, of := range poolsOf(n.o) {
 		p := g.poolAt(of)
 		switch {
 		case p == nil:
-			found.Fail(n.o.Ref.String(), "it moves, but its pool "+of.String()+" does not exist or is of a kind that does not move, and may hand the address out again",
-				"annotate the address "+object.ReservedAnnotation+" once nothing can hand it out again; or label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at")
+			found.AddError(n.o.Ref.String(), "it moves, but its pool "+of.String()+" does not exist or is of a kind that does not move, and may hand the address out again",
+				"annotate the address "+object.AddressesReservedAnnotation+" once nothing can hand it out again; or label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at")
 			return
-		case !p.o.Reserved && (!p.in || p.keep != ""):
-			found.Fail(n.o.Ref.String(), "it moves, but "+p.o.Ref.String()+" stays at the source too and may hand the address out again", together)
+		case !p.o.Reserved && (!p.included || p.keepReason != ""):
+			found.AddError(n.o.Ref.String(), "it moves, but "+p.o.Ref.String()+" stays at the source too and may hand the address out again", together)
 			return
 		}
 	}
@@ -139,52 +139,52 @@ func (g *graph) poolAt(ref object.Ref) *node {
 	return g.byRef[ref]
 }
 
-// lostSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
-func (g *graph) lostSecret(n *node) bool { return !n.in && g.needed(n) }
+// isExcludedSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
+func (g *graph) isExcludedSecret(n *node) bool { return !n.included && g.isClusterSecret(n) }
 
 // keepShared marks members that an object which stays still needs: they are copied and stay at the source. Objects that represent machines of a
 // moving Cluster never stay, even if another object owns them, because both clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {
-		if n.in && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
-			n.keep = cmp.Or(n.keep, g.classStays(n))
+		if n.included && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
+			n.keepReason = cmp.Or(n.keepReason, g.classKeepReason(n))
 		}
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, n := range g.nodes {
-			if !n.in || n.keep != "" || n.part && !shareable(n.o.Ref) {
+			if !n.included || n.keepReason != "" || n.inCluster && !isShareable(n.o.Ref) {
 				continue
 			}
-			if c := g.secretOf(n.o.Ref); c != nil && !g.selected(c) {
-				n.keep = c.o.Ref.String() + ", which stays, needs it"
+			if c := g.secretCluster(n.o.Ref); c != nil && !g.isSelected(c) {
+				n.keepReason = c.o.Ref.String() + ", which stays, needs it"
 			}
 			for _, p := range n.owners {
 				switch {
-				case !p.in && !shareable(n.o.Ref) && n.o.Ref.Namespace != "":
+				case !p.included && !isShareable(n.o.Ref) && n.o.Ref.Namespace != "":
 					continue // both clusters would reconcile it
-				case !p.in:
-					n.keep = "it is also owned by " + p.o.Ref.String() + ", which stays"
-				case p.keep != "":
-					n.keep = "its owner " + p.o.Ref.String() + " stays: " + p.keep
+				case !p.included:
+					n.keepReason = "it is also owned by " + p.o.Ref.String() + ", which stays"
+				case p.keepReason != "":
+					n.keepReason = "its owner " + p.o.Ref.String() + " stays: " + p.keepReason
 				default:
 					continue
 				}
 				break
 			}
-			for _, q := range n.nameBy {
-				if n.keep == "" && shareable(n.o.Ref) && (!q.in || q.keep != "") {
-					n.keep = "it is also named by " + q.o.Ref.String() + ", which stays"
+			for _, q := range n.referencedBy {
+				if n.keepReason == "" && isShareable(n.o.Ref) && (!q.included || q.keepReason != "") {
+					n.keepReason = "it is also named by " + q.o.Ref.String() + ", which stays"
 				}
 			}
-			changed = changed || n.keep != ""
+			changed = changed || n.keepReason != ""
 		}
 	}
 }
 
-// shareable reports whether objects of a kind only describe something, so that a copy on both sides does no harm. The kind UserAssignedIdentity of
+// isShareable reports whether objects of a kind only describe something, so that a copy on both sides does no harm. The kind UserAssignedIdentity of
 // Azure Service Operator does not: it represents a resource in Azure.
-func shareable(r object.Ref) bool {
+func isShareable(r object.Ref) bool {
 	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") ||
 		strings.HasSuffix(r.Kind, "Identity") && strings.HasSuffix(r.Group, object.CoreGroup)
 }

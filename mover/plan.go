@@ -25,10 +25,10 @@ type Item struct {
 	Owners []object.Owner `json:"owners,omitempty"`
 	// Cluster is the name of its Cluster, if any.
 	Cluster string `json:"cluster,omitempty"`
-	// Held means that the object itself has a user's paused annotation.
-	Held bool `json:"held,omitempty"`
-	// Keep is why the object is copied and also stays at the source; empty if it is deleted there.
-	Keep string `json:"keep,omitempty"`
+	// PausedByUser means that the object itself has a user's paused annotation.
+	PausedByUser bool `json:"held,omitempty"`
+	// KeepReason is why the object is copied and also stays at the source; empty if it is deleted there.
+	KeepReason string `json:"keep,omitempty"`
 }
 
 // Levels returns the plan's items by level, owners first.
@@ -59,6 +59,6 @@ func PlanHash(plan []Item) (string, error) {
 func ItemOf(m Member, hash string) Item {
 	return Item{
 		Ref: m.Ref, Version: m.Version, UID: m.UID, ResourceVersion: m.ResourceVersion, Hash: hash,
-		Level: m.Level, Owners: m.Within, Cluster: m.ClusterOf, Held: m.PausedByUser, Keep: m.Keep,
+		Level: m.Level, Owners: m.MemberOwners, Cluster: m.OwningCluster, PausedByUser: m.PausedByUser, KeepReason: m.KeepReason,
 	}
 }

@@ -28,7 +28,7 @@ func TestAnyStory(t *testing.T) {
 		p.apply(mover.Claimed{Holder: "one"})
 		p.objects = rapid.IntRange(1, 6).Draw(t, "objects")
 		for range rapid.IntRange(5, 60).Draw(t, "turns") {
-			p.turn()
+			p.step()
 		}
 		ends[p.state.Phase]++
 
@@ -59,7 +59,7 @@ type player struct {
 
 func (p *player) apply(e mover.Event) {
 	before := p.state
-	if wrong := p.links.take(&p.state, e); wrong != "" {
+	if wrong := p.links.check(&p.state, e); wrong != "" {
 		p.t.Fatal(wrong)
 	}
 	p.log = append(p.log, recorded{e, p.now})
@@ -68,18 +68,18 @@ func (p *player) apply(e mover.Event) {
 		p.verified = true
 	}
 	if before.Finished() && p.state.Phase != before.Phase {
-		p.t.Fatalf("%s after the end %s", telling(e), before.Phase)
+		p.t.Fatalf("%s after the end %s", eventText(e), before.Phase)
 	}
-	p.invariants()
+	p.checkInvariants()
 }
 
-func (p *player) invariants() {
+func (p *player) checkInvariants() {
 	s := &p.state
 	if s.Verified() != p.verified && !(s.Spec.DryRun && s.Finished()) {
 		p.t.Fatalf("Verified() is %t in %s, but the event was recorded: %t", s.Verified(), s.Phase, p.verified)
 	}
 	switch step := mover.Next(s); step {
-	case mover.DeleteSource, mover.RestorePauses, mover.AwaitAwake:
+	case mover.DeleteSource, mover.RestorePauses, mover.AwaitResume:
 		if !p.verified {
 			p.t.Fatalf("%q before Verified", step)
 		}
@@ -104,8 +104,8 @@ func (p *player) invariants() {
 	}
 }
 
-// turn plays one random event.
-func (p *player) turn() {
+// step plays one random event.
+func (p *player) step() {
 	t := p.t
 	p.now = p.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, 20 * time.Second, 6 * time.Minute}).Draw(t, "after"))
 	switch rapid.IntRange(0, 19).Draw(t, "what") {
@@ -147,7 +147,7 @@ func (p *player) decide(o mover.Outcome) int {
 		for _, e := range events {
 			switch e.(type) {
 			case mover.Failed, mover.RollbackStarted, mover.RolledBack, mover.Refused:
-				p.t.Fatalf("%s after Verified", telling(e))
+				p.t.Fatalf("%s after Verified", eventText(e))
 			}
 		}
 	}
@@ -168,15 +168,15 @@ func (p *player) item(i int) mover.Item {
 	if i == 0 {
 		r.Kind, r.Name = "Cluster", "a"
 	}
-	out := mover.Item{Ref: r, UID: uid(r), Cluster: "a", Level: min(i, 1), Held: i == 2}
+	out := mover.Item{Ref: r, UID: uid(r), Cluster: "a", Level: min(i, 1), PausedByUser: i == 2}
 	if i == 3 {
-		out.Ref.Group, out.Ref.Kind, out.Keep = "", "Secret", "somebody needs it"
+		out.Ref.Group, out.Ref.Kind, out.KeepReason = "", "Secret", "somebody needs it"
 	}
 	return out
 }
 
-// some draws at least one of the objects that match; all reports whether it drew all of them.
-func (p *player) some(match func(mover.Item) bool) (part []mover.Item, all bool) {
+// drawObjects draws at least one of the objects that match; all reports whether it drew all of them.
+func (p *player) drawObjects(match func(mover.Item) bool) (part []mover.Item, all bool) {
 	for i := range p.objects {
 		if item := p.item(i); match(item) {
 			part = append(part, item)
@@ -195,73 +195,73 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 			out.Findings = append(out.Findings, mover.Finding{Severity: rapid.SampledFrom([]mover.Severity{mover.Warning, mover.Warning, mover.Error}).Draw(t, "severity")})
 		}
 		return out
-	case mover.TakeBaseline:
-		out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
+	case mover.RecordBaseline:
+		out := mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline)}
 		for i := range p.objects {
 			item := p.item(i)
-			if item.Keep == "" {
+			if item.KeepReason == "" {
 				out.Objects[item.Ref] = pause.Baseline{UID: item.UID}
 			}
 		}
 		out.Roots = []pause.Root{{Ref: p.item(0).Ref, UID: p.item(0).UID, Found: rapid.IntRange(0, 3).Draw(t, "found") == 0}}
 		return out
-	case mover.SetPause:
+	case mover.PauseSource:
 		return mover.Paused{}
 	case mover.AwaitAcks:
-		waiting := func(item mover.Item) bool { return item.Keep == "" && s.Acks[item.Ref] == "" }
-		part, all := p.some(waiting)
-		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: all && rapid.Bool().Draw(t, "stable")}
+		waiting := func(item mover.Item) bool { return item.KeepReason == "" && s.Acks[item.Ref] == "" }
+		part, all := p.drawObjects(waiting)
+		out := mover.AcksRead{New: make(map[object.Ref]pause.Signal), Stable: all && rapid.Bool().Draw(t, "stable")}
 		for _, item := range part {
-			out.New[item.Ref] = rapid.SampledFrom([]pause.Signal{pause.ByCondition, pause.ByCondition, pause.AlreadyHeld, pause.Assumed}).Draw(t, "signal")
+			out.New[item.Ref] = rapid.SampledFrom([]pause.Signal{pause.ByCondition, pause.ByCondition, pause.AlreadyPaused, pause.Assumed}).Draw(t, "signal")
 		}
 		if !all {
-			out.Pending = []mover.Wait{{Ref: p.item(p.objects - 1).Ref, Why: "condition Paused is False"}}
+			out.Pending = []mover.ObjectReason{{Ref: p.item(p.objects - 1).Ref, Reason: "condition Paused is False"}}
 		}
 		return out
 	case mover.DraftPlan:
-		items, _ := p.some(func(mover.Item) bool { return true })
+		items, _ := p.drawObjects(func(mover.Item) bool { return true })
 		for i := len(items); i < p.objects; i++ {
 			items = append(items, p.item(i))
 		}
 		return mover.Drafted{Items: items}
 	case mover.CreateCopies:
-		part, _ := p.some(func(item mover.Item) bool { return s.Created[item.Ref] == "" })
+		part, _ := p.drawObjects(func(item mover.Item) bool { return s.Created[item.Ref] == "" })
 		if len(part) == 0 {
 			return mover.AllCreated{}
 		}
 		out := mover.Created{Objects: make(map[object.Ref]types.UID)}
 		for _, item := range part {
 			out.Objects[item.Ref] = "there-" + item.UID
-			if item.Keep != "" && rapid.Bool().Draw(t, "adopted") {
+			if item.KeepReason != "" && rapid.Bool().Draw(t, "adopted") {
 				out.Adopted = append(out.Adopted, item.Ref)
 			}
 		}
 		return out
 	case mover.VerifyCopies:
 		if rapid.IntRange(0, 4).Draw(t, "unseen") == 0 {
-			return mover.CopiesUnseen{Pending: []mover.Wait{{Ref: p.item(0).Ref, Why: "it is not acknowledged"}}}
+			return mover.CopiesUnacknowledged{Pending: []mover.ObjectReason{{Ref: p.item(0).Ref, Reason: "it is not acknowledged"}}}
 		}
 		if rapid.IntRange(0, 4).Draw(t, "differs") == 0 {
-			return mover.VerifyDone{Differences: []mover.Wait{{Ref: p.item(0).Ref, Why: "it differs"}}}
+			return mover.VerifyDone{Differences: []mover.ObjectReason{{Ref: p.item(0).Ref, Reason: "it differs"}}}
 		}
 		return mover.VerifyDone{}
 	case mover.DeleteSource:
-		part, _ := p.some(func(item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] })
+		part, _ := p.drawObjects(func(item mover.Item) bool { return item.KeepReason == "" && !s.Deleted[item.Ref] })
 		if len(part) == 0 {
 			return mover.SourceEmptied{}
 		}
 		return mover.Deleted{Objects: refs(part)}
 	case mover.RestorePauses:
 		return mover.PausesRestored{}
-	case mover.AwaitAwake:
-		part, all := p.some(func(item mover.Item) bool { return s.MustAwake(item) && !s.Awake[item.Ref] })
-		out := mover.AwakeSeen{New: refs(part)}
+	case mover.AwaitResume:
+		part, all := p.drawObjects(func(item mover.Item) bool { return s.MustResume(item) && !s.Awake[item.Ref] })
+		out := mover.AwakeRead{New: refs(part)}
 		if !all {
-			out.Pending = []mover.Wait{{Ref: p.item(p.objects - 1).Ref, Why: "condition Paused is True"}}
+			out.Pending = []mover.ObjectReason{{Ref: p.item(p.objects - 1).Ref, Reason: "condition Paused is True"}}
 		}
 		return out
 	case mover.ClearTarget:
-		part, _ := p.some(func(item mover.Item) bool { return s.Created[item.Ref] != "" && !s.Removed[item.Ref] })
+		part, _ := p.drawObjects(func(item mover.Item) bool { return s.Created[item.Ref] != "" && !s.Removed[item.Ref] })
 		if len(part) == 0 {
 			return mover.TargetCleared{}
 		}

@@ -17,10 +17,10 @@ func IsRecord(ref object.Ref) bool {
 
 // MergedRecord returns the parts of have, and those parts of want whose sets have lacks. missing reports whether there are any.
 func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing bool) {
-	parts = partsOf(have)
-	known := setsOf(have)
-	for _, part := range partsOf(want) {
-		if !slices.Contains(known, setOf(part)) {
+	parts = bindingsOf(have)
+	known := setNamesOf(have)
+	for _, part := range bindingsOf(want) {
+		if !slices.Contains(known, setNameOf(part)) {
 			parts, missing = append(parts, part), true
 		}
 	}
@@ -29,7 +29,7 @@ func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing b
 
 // sameRecord reports whether have is of the same Cluster as want and lists all of its sets. Otherwise it returns the field that differs.
 func sameRecord(want, have *unstructured.Unstructured) (field string, ok bool) {
-	if object.Observe(want).Binds != object.Observe(have).Binds {
+	if object.Observe(want).BoundCluster != object.Observe(have).BoundCluster {
 		return ".spec.clusterName", false
 	}
 	_, missing := MergedRecord(want, have)
@@ -38,24 +38,24 @@ func sameRecord(want, have *unstructured.Unstructured) (field string, ok bool) {
 
 // recordSpec returns the fields that identify the spec of a record.
 func recordSpec(u *unstructured.Unstructured) map[string]any {
-	return map[string]any{"clusterName": object.Observe(u).Binds, "bindings": setsOf(u)}
+	return map[string]any{"clusterName": object.Observe(u).BoundCluster, "bindings": setNamesOf(u)}
 }
 
-func partsOf(u *unstructured.Unstructured) []any {
+func bindingsOf(u *unstructured.Unstructured) []any {
 	parts, _, _ := unstructured.NestedSlice(u.Object, "spec", "bindings")
 	return parts
 }
 
-func setsOf(u *unstructured.Unstructured) []string {
+func setNamesOf(u *unstructured.Unstructured) []string {
 	var names []string
-	for _, part := range partsOf(u) {
-		names = append(names, setOf(part))
+	for _, part := range bindingsOf(u) {
+		names = append(names, setNameOf(part))
 	}
 	slices.Sort(names)
 	return names
 }
 
-func setOf(part any) string {
+func setNameOf(part any) string {
 	fields, _ := part.(map[string]any)
 	name, _ := fields["clusterResourceSetName"].(string)
 	return name

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	aRecord = "apiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSetBinding\nmetadata: {name: a, namespace: fleet%s}\nspec: {clusterName: a, bindings: [%s]}"
+	recordManifest = "apiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSetBinding\nmetadata: {name: a, namespace: fleet%s}\nspec: {clusterName: a, bindings: [%s]}"
 	cni     = "{clusterResourceSetName: cni, resources: [{kind: ConfigMap, name: cni, applied: true, hash: x}]}"
 	cniHere = "{clusterResourceSetName: cni, resources: [{kind: ConfigMap, name: cni, applied: false}]}"
 	csi     = "{clusterResourceSetName: csi}"
@@ -19,7 +19,7 @@ const (
 
 func record(t *testing.T, meta, parts string) *unstructured.Unstructured {
 	t.Helper()
-	return parse(t, fmt.Sprintf(aRecord, meta, parts))
+	return parse(t, fmt.Sprintf(recordManifest, meta, parts))
 }
 
 // TestARecordIsComparedByItsSets checks that a ClusterResourceSetBinding is compared by its sets. The controllers of

@@ -111,13 +111,13 @@ func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 		w.SetOwnerReferences(nil)
 		delete(w.Object, "spec")
 	}
-	if field, ok := within(w.Object, have.Object, ""); !ok {
+	if field, ok := containsValue(w.Object, have.Object, ""); !ok {
 		return field, false
 	}
 	return "", true
 }
 
-func within(want, have any, path string) (string, bool) {
+func containsValue(want, have any, path string) (string, bool) {
 	switch want := want.(type) {
 	case nil:
 		return "", true
@@ -125,10 +125,10 @@ func within(want, have any, path string) (string, bool) {
 		h, _ := have.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(want)) {
 			value := want[key]
-			if empty(value) && h[key] == nil {
+			if isEmpty(value) && h[key] == nil {
 				continue
 			}
-			if field, ok := within(value, h[key], path+"."+key); !ok {
+			if field, ok := containsValue(value, h[key], path+"."+key); !ok {
 				return field, false
 			}
 		}
@@ -139,18 +139,18 @@ func within(want, have any, path string) (string, bool) {
 			return path, false
 		}
 		for i := range want {
-			if field, ok := within(want[i], h[i], fmt.Sprintf("%s[%d]", path, i)); !ok {
+			if field, ok := containsValue(want[i], h[i], fmt.Sprintf("%s[%d]", path, i)); !ok {
 				return field, false
 			}
 		}
 		return "", true
 	default:
-		return path, reflect.DeepEqual(number(want), number(have)) || strings.HasPrefix(path, ".spec") && sameAmount(want, have)
+		return path, reflect.DeepEqual(normalizeNumber(want), normalizeNumber(have)) || strings.HasPrefix(path, ".spec") && equalQuantities(want, have)
 	}
 }
 
-// sameAmount reports whether two texts are the same quantity or the same duration.
-func sameAmount(want, have any) bool {
+// equalQuantities reports whether two texts are the same quantity or the same duration.
+func equalQuantities(want, have any) bool {
 	w, isText := want.(string)
 	h, isTextToo := have.(string)
 	if !isText || !isTextToo {
@@ -171,8 +171,8 @@ func sameAmount(want, have any) bool {
 	return err == nil && a.Cmp(b) == 0
 }
 
-// number converts integers to float64, so that the same number is equal however it was decoded.
-func number(v any) any {
+// normalizeNumber converts integers to float64, so that the same number is equal however it was decoded.
+func normalizeNumber(v any) any {
 	switch v := v.(type) {
 	case int64:
 		return float64(v)
@@ -183,7 +183,7 @@ func number(v any) any {
 	}
 }
 
-func empty(v any) bool {
+func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true

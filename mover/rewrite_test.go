@@ -23,7 +23,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-const aMachine = `
+const machineManifest = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Machine
 metadata:
@@ -51,7 +51,7 @@ status: {phase: Running}
 `
 
 func TestRewrite(t *testing.T) {
-	source := parse(t, aMachine)
+	source := parse(t, machineManifest)
 	untouched := source.DeepCopy()
 	owner := object.Observe(source).Owners[0]
 	item := mover.Item{Ref: object.Observe(source).Ref, Owners: []object.Owner{owner}}
@@ -91,7 +91,7 @@ spec: {clusterName: a, version: v1.36.0}
 }
 
 func TestRewriteOwnerOfTheCoreGroup(t *testing.T) {
-	source := parse(t, aMachine)
+	source := parse(t, machineManifest)
 	owner := object.Observe(source).Owners[1]
 	got, err := mover.Rewrite(source, mover.Item{Owners: []object.Owner{owner}}, map[string]string{object.MoveAnnotation: "m"}, map[object.Ref]types.UID{owner.Ref: "there"})
 	if err != nil {
@@ -104,7 +104,7 @@ func TestRewriteOwnerOfTheCoreGroup(t *testing.T) {
 
 // TestContentHash checks that the hash covers what is copied: not what each server adds, nor scute's own annotations.
 func TestContentHash(t *testing.T) {
-	source := parse(t, aMachine)
+	source := parse(t, machineManifest)
 	hash := func(u *unstructured.Unstructured) string {
 		t.Helper()
 		h, err := mover.ContentHash(u)

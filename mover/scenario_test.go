@@ -25,12 +25,12 @@ import (
 // first of several commits.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/move", func(t *testing.T, path string) {
-		story := &story{now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
-		datadriven.RunTest(t, path, story.tell)
+		story := &scenario{now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+		datadriven.RunTest(t, path, story.send)
 	})
 }
 
-type story struct {
+type scenario struct {
 	start, now time.Time
 	state      mover.State
 	log        []recorded
@@ -42,7 +42,7 @@ type recorded struct {
 	at    time.Time
 }
 
-func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
+func (s *scenario) send(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	if d.HasArg("after") {
 		var text string
@@ -73,7 +73,7 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 	return b.String()
 }
 
-func (s *story) next() string {
+func (s *scenario) next() string {
 	if step := mover.Next(&s.state); step != mover.None {
 		return string(step)
 	}
@@ -83,7 +83,7 @@ func (s *story) next() string {
 	return "nothing"
 }
 
-func (s *story) decide(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
+func (s *scenario) decide(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	t.Helper()
 	outcome := outcomeOf(t, d)
 	before := s.state
@@ -106,10 +106,10 @@ func (s *story) decide(t *testing.T, d *datadriven.TestData, b *strings.Builder)
 }
 
 // store applies events, and checks that the state is nothing but the fold of the log.
-func (s *story) store(b *strings.Builder, events ...mover.Event) {
+func (s *scenario) store(b *strings.Builder, events ...mover.Event) {
 	for _, e := range events {
-		bullet(b, "%s", telling(e))
-		if wrong := s.links.take(&s.state, e); wrong != "" {
+		bullet(b, "%s", eventText(e))
+		if wrong := s.links.check(&s.state, e); wrong != "" {
 			bullet(b, "%s", wrong) // this makes the script's output differ
 		}
 		s.log = append(s.log, recorded{e, s.now})
@@ -125,9 +125,9 @@ func (s *story) store(b *strings.Builder, events ...mover.Event) {
 }
 
 // reach plays a new move of one cluster, without output or failures, until its next step is the given one.
-func (s *story) reach(t *testing.T, d *datadriven.TestData) {
+func (s *scenario) reach(t *testing.T, d *datadriven.TestData) {
 	t.Helper()
-	*s = story{start: s.now, now: s.now}
+	*s = scenario{start: s.now, now: s.now}
 	var b strings.Builder
 	s.store(&b, mover.Requested{Spec: spec(t, d)}, mover.Claimed{Holder: "one"})
 	var objects []mover.Item
@@ -141,7 +141,7 @@ func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 	}
 	for _, o := range []mover.Outcome{
 		mover.PreflightDone{Clusters: []string{"a"}},
-		mover.BaselineSeen{
+		mover.BaselineRead{
 			Objects: map[object.Ref]pause.Baseline{
 				cluster: {UID: uid(cluster), Paused: object.False}, machine: {UID: uid(machine), Paused: object.False},
 				config: {UID: uid(config)}, secret: {UID: uid(secret)},
@@ -149,7 +149,7 @@ func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 			Roots: []pause.Root{{Ref: cluster, UID: uid(cluster)}},
 		},
 		mover.Paused{},
-		mover.AcksSeen{New: map[object.Ref]pause.Signal{
+		mover.AcksRead{New: map[object.Ref]pause.Signal{
 			cluster: pause.ByCondition, machine: pause.ByCondition, config: pause.ThroughOwner, secret: pause.Assumed,
 		}, Stable: true},
 		mover.Drafted{Items: objects},
@@ -160,7 +160,7 @@ func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 		mover.SourceEmptied{},
 		mover.PausesRestored{},
 	} {
-		if stepWord(&s.state) == d.CmdArgs[0].Key {
+		if stepName(&s.state) == d.CmdArgs[0].Key {
 			return
 		}
 		events, err := mover.Decide(&s.state, o, s.now)
@@ -169,15 +169,15 @@ func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 		}
 		s.store(&b, events...)
 	}
-	if stepWord(&s.state) != d.CmdArgs[0].Key {
+	if stepName(&s.state) != d.CmdArgs[0].Key {
 		d.Fatalf(t, "no move reaches %q", d.CmdArgs[0].Key)
 	}
 }
 
-// stepWord returns the next step of a state as one word: "take-the-baseline".
-func stepWord(s *mover.State) string { return strings.ReplaceAll(string(mover.Next(s)), " ", "-") }
+// stepName returns the next step of a state as one word: "take-the-baseline".
+func stepName(s *mover.State) string { return strings.ReplaceAll(string(mover.Next(s)), " ", "-") }
 
-func (s *story) status() string {
+func (s *scenario) status() string {
 	var b strings.Builder
 	status := mover.Status(&s.state)
 	bullet(&b, "message: %s", status.Message)
@@ -230,10 +230,10 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return refs
 	}
-	waits := func(skip int, fields [][]string) []mover.Wait {
-		var list []mover.Wait
+	waits := func(skip int, fields [][]string) []mover.ObjectReason {
+		var list []mover.ObjectReason
 		for _, f := range fields {
-			list = append(list, mover.Wait{Ref: ref(t, f[skip]), Why: strings.Join(f[skip+1:], " ")})
+			list = append(list, mover.ObjectReason{Ref: ref(t, f[skip]), Reason: strings.Join(f[skip+1:], " ")})
 		}
 		return list
 	}
@@ -247,16 +247,16 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return out
 	case "baseline": // Kind/name [False|True] [held] [found]
-		out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
+		out := mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline)}
 		for _, f := range in {
 			r := ref(t, f[0])
 			said := pause.Baseline{UID: uid(r)}
-			for _, truth := range []object.Truth{object.True, object.False} {
+			for _, truth := range []object.ConditionStatus{object.True, object.False} {
 				if slices.Contains(f, string(truth)) {
 					said.Paused = truth
 				}
 			}
-			_, said.Held = option(f, "held")
+			_, said.AlreadyPaused = option(f, "held")
 			out.Objects[r] = said
 			if pause.IsRoot(r) {
 				_, found := option(f, "found")
@@ -267,7 +267,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "paused":
 		return mover.Paused{}
 	case "acks": // new Kind/name signal | pending Kind/name why
-		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: d.HasArg("stable")}
+		out := mover.AcksRead{New: make(map[object.Ref]pause.Signal), Stable: d.HasArg("stable")}
 		for _, f := range in {
 			if f[0] == "new" {
 				out.New[ref(t, f[1])] = pause.Signal(f[2])
@@ -280,7 +280,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		var out mover.Drafted
 		for _, f := range in {
 			if f[0] == "left" {
-				out.Left = append(out.Left, waits(1, [][]string{f})...)
+				out.Excluded = append(out.Excluded, waits(1, [][]string{f})...)
 				continue
 			}
 			out.Items = append(out.Items, item(t, f))
@@ -297,11 +297,11 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return out
 	case "create-starts":
-		return mover.CreateStarts{}
+		return mover.CreateStarting{}
 	case "all-created":
 		return mover.AllCreated{}
 	case "unseen":
-		return mover.CopiesUnseen{Pending: waits(0, in)}
+		return mover.CopiesUnacknowledged{Pending: waits(0, in)}
 	case "verified":
 		return mover.VerifyDone{Differences: waits(0, in)}
 	case "deleted":
@@ -311,7 +311,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "pauses-restored":
 		return mover.PausesRestored{}
 	case "awake": // Kind/name | pending Kind/name why
-		var out mover.AwakeSeen
+		var out mover.AwakeRead
 		for _, f := range in {
 			if f[0] == "pending" {
 				out.Pending = append(out.Pending, waits(1, [][]string{f})...)
@@ -346,15 +346,15 @@ func item(t testing.TB, f []string) mover.Item {
 	if v, ok := option(f, "uid"); ok {
 		out.UID = types.UID(v)
 	}
-	_, out.Held = option(f, "held")
+	_, out.PausedByUser = option(f, "held")
 	if _, kept := option(f, "kept"); kept {
-		out.Keep = "another cluster uses it"
+		out.KeepReason = "another cluster uses it"
 	}
 	return out
 }
 
-// telling describes an event in one line.
-func telling(e mover.Event) string {
+// eventText describes an event in one line.
+func eventText(e mover.Event) string {
 	name := strings.TrimPrefix(fmt.Sprintf("%T", e), "mover.")
 	switch e := e.(type) {
 	case mover.Claimed:
@@ -364,41 +364,41 @@ func telling(e mover.Event) string {
 	case mover.Refused:
 		return fmt.Sprintf("%s %d findings, first: %s: %s", name, len(e.Findings), e.Findings[0].Field, e.Findings[0].Message)
 	case mover.BaselineTaken:
-		return name + " " + words(slices.Collect(maps.Keys(e.Objects)))
+		return name + " " + refTexts(slices.Collect(maps.Keys(e.Objects)))
 	case mover.PauseIntended:
 		var said []string
 		for _, r := range e.Roots {
-			said = append(said, fmt.Sprintf("%s found=%t", word(r.Ref), r.Found))
+			said = append(said, fmt.Sprintf("%s found=%t", refText(r.Ref), r.Found))
 		}
 		return name + " " + strings.Join(said, ", ")
 	case mover.Acknowledged:
 		var said []string
 		for _, r := range slices.SortedFunc(maps.Keys(e.Objects), object.Compare) {
-			said = append(said, word(r)+" "+string(e.Objects[r]))
+			said = append(said, refText(r)+" "+string(e.Objects[r]))
 		}
 		return name + " " + strings.Join(said, ", ")
 	case mover.Waiting:
-		return fmt.Sprintf("%s for %d, first: %s: %s", name, e.Total, word(e.For[0].Ref), e.For[0].Why)
+		return fmt.Sprintf("%s for %d, first: %s: %s", name, e.Total, refText(e.For[0].Ref), e.For[0].Reason)
 	case mover.PlanDrafted:
 		return fmt.Sprintf("%s first=%t, %d objects", name, e.First, len(e.Items))
 	case mover.Planned:
-		return fmt.Sprintf("%s, %d left", name, len(e.Left))
+		return fmt.Sprintf("%s, %d left", name, len(e.Excluded))
 	case mover.Created:
-		said := name + " " + words(slices.Collect(maps.Keys(e.Objects)))
+		said := name + " " + refTexts(slices.Collect(maps.Keys(e.Objects)))
 		if len(e.Adopted) > 0 {
-			said += ", adopted " + words(e.Adopted)
+			said += ", adopted " + refTexts(e.Adopted)
 		}
 		return said
 	case mover.Deleted:
-		return name + " " + words(e.Objects)
+		return name + " " + refTexts(e.Objects)
 	case mover.Awoke:
-		return name + " " + words(e.Objects)
+		return name + " " + refTexts(e.Objects)
 	case mover.Removed:
-		return name + " " + words(e.Objects)
+		return name + " " + refTexts(e.Objects)
 	case mover.AbortRequested:
 		return strings.TrimSpace(name + " " + e.Reason)
 	case mover.AbortRefused:
-		return name + ": " + e.Why
+		return name + ": " + e.Reason
 	case mover.TransientFailure:
 		return name + ": " + e.Message
 	case mover.Failed:

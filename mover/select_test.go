@@ -41,7 +41,7 @@ func fleet(clusters, machines int) ([]object.Observed, mover.Selection) {
 // Clusters. A search in a list of names took 11 times as long.
 func TestSelectByNameCostsNoMore(t *testing.T) {
 	world, named := fleet(20_000, 0)
-	costsNoMore(t, world, mover.Selection{Namespace: "fleet", All: true}, world, named)
+	checkCost(t, world, mover.Selection{Namespace: "fleet", All: true}, world, named)
 }
 
 // TestSelectByClassCostsNoMore checks that the search for other users of a ClusterClass does not visit all Clusters for
@@ -54,12 +54,12 @@ func TestSelectByClassCostsNoMore(t *testing.T) {
 			classless[i].Cluster = &object.ClusterFacts{}
 		}
 	}
-	costsNoMore(t, classless, named, world, named)
+	checkCost(t, classless, named, world, named)
 }
 
-// costsNoMore compares the durations of two selections. They are measured in turn, each by its fastest call: other load
+// checkCost compares the durations of two selections. They are measured in turn, each by its fastest call: other load
 // on the machine makes some calls slower, and none faster.
-func costsNoMore(t *testing.T, plainWorld []object.Observed, plain mover.Selection, world []object.Observed, sel mover.Selection) {
+func checkCost(t *testing.T, plainWorld []object.Observed, plain mover.Selection, world []object.Observed, sel mover.Selection) {
 	t.Helper()
 	took := func(world []object.Observed, sel mover.Selection) time.Duration {
 		start := time.Now()

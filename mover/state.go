@@ -58,7 +58,7 @@ type State struct {
 	Draft    []Item
 	Plan     []Item
 	PlanHash string
-	Left     []Wait
+	Left     []ObjectReason
 
 	// Posted means that the target may have objects of the plan.
 	Posted  bool
@@ -70,7 +70,7 @@ type State struct {
 	Removed    map[object.Ref]bool
 	Awake      map[object.Ref]bool
 
-	Waiting      []Wait
+	Waiting      []ObjectReason
 	WaitingTotal int
 	WaitingSince time.Time
 	// TransientFailure is why the last attempt of the step failed; empty if it succeeded.
@@ -84,7 +84,7 @@ type State struct {
 	// Lost is set while the log does not contain the progress of the move.
 	Lost *LogLost
 	// Way is the operator's resolution of a stranded move, until the move is rebuilt.
-	Way Way
+	Way Direction
 	// Abandon means that an operator abandoned the target.
 	Abandon     bool
 	Abort       bool
@@ -151,16 +151,16 @@ func (s *State) Apply(e Event, at time.Time) {
 		}
 		s.enter(PhasePreflight, at)
 	case Resolved:
-		s.Way = e.Way
+		s.Way = e.Direction
 	case Rebuilt:
-		s.rebuilt(e.Way, at)
+		s.applyRebuilt(e.Direction, at)
 	case TargetAbandoned:
 		s.Abandon, s.RollbackCause = true, "the target was abandoned"
 		if e.Reason != "" {
 			s.RollbackCause += ": " + e.Reason
 		}
 	case Abandoned:
-		s.Failure = Failed{Message: e.Why, Next: cmp.Or(e.Next, abandonedNext)}
+		s.Failure = Failed{Message: e.Reason, Next: cmp.Or(e.Next, abandonedAdvice)}
 		s.finish(PhaseFailed, at)
 	case CreateStarted:
 		s.Posted = true
@@ -206,11 +206,11 @@ func (s *State) Apply(e Event, at time.Time) {
 		}
 		s.Draft = append(s.Draft, e.Items...)
 	case Planned:
-		s.planned(e, at)
+		s.applyPlanned(e, at)
 	case Created:
 		s.Posted = true
 		s.Created = merge(s.Created, e.Objects)
-		s.Adopted = mark(s.Adopted, e.Adopted)
+		s.Adopted = addRefs(s.Adopted, e.Adopted)
 		s.Counts.Created = len(s.Created)
 		if len(e.Adopted) > 0 {
 			s.countPlan()
@@ -220,7 +220,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Verified:
 		s.enter(PhaseVerified, at)
 	case Deleted:
-		s.Deleted = mark(s.Deleted, e.Objects)
+		s.Deleted = addRefs(s.Deleted, e.Objects)
 		s.Counts.Deleted = len(s.Deleted)
 		if s.Phase == PhaseVerified {
 			s.enter(PhaseDeleting, at)
@@ -230,7 +230,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case PausesRestored:
 		s.PausesBack, s.ResumedAt = true, at
 	case Awoke:
-		s.Awake = mark(s.Awake, e.Objects)
+		s.Awake = addRefs(s.Awake, e.Objects)
 		s.Counts.Awake = len(s.Awake)
 	case Succeeded:
 		s.finish(PhaseSucceeded, at)
@@ -251,7 +251,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.RollbackCause = e.Reason
 		s.enter(PhaseRollingBack, at)
 	case Removed:
-		s.Removed = mark(s.Removed, e.Objects)
+		s.Removed = addRefs(s.Removed, e.Objects)
 	case TargetCleared:
 		s.TargetCleared = true
 	case RolledBack:
@@ -259,8 +259,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// rebuilt continues the move in the direction that an operator chose. It resets the progress, which the next steps read from the clusters.
-func (s *State) rebuilt(way Way, at time.Time) {
+// applyRebuilt continues the move in the direction that an operator chose. It resets the progress, which the next steps read from the clusters.
+func (s *State) applyRebuilt(way Direction, at time.Time) {
 	s.Lost, s.Way, s.Abort, s.Failure = nil, "", false, Failed{}
 	s.Posted, s.AllCreated, s.TargetCleared, s.PausesBack = true, way == Forward, false, false
 	s.Deleted, s.Removed, s.Counts.Deleted = nil, nil, 0
@@ -272,8 +272,8 @@ func (s *State) rebuilt(way Way, at time.Time) {
 	s.enter(PhaseRollingBack, at)
 }
 
-func (s *State) planned(e Planned, at time.Time) {
-	s.Plan, s.PlanHash, s.Left, s.Draft = s.Draft, e.Hash, e.Left, nil
+func (s *State) applyPlanned(e Planned, at time.Time) {
+	s.Plan, s.PlanHash, s.Left, s.Draft = s.Draft, e.Hash, e.Excluded, nil
 	s.Posted = !e.Announced
 	s.countPlan()
 	if !s.Spec.DryRun {
@@ -285,29 +285,29 @@ func (s *State) planned(e Planned, at time.Time) {
 func (s *State) countPlan() {
 	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToAwake = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
-		if item.Keep == "" {
+		if item.KeepReason == "" {
 			s.Counts.ToDelete++
 		}
-		if s.MustAwake(item) {
+		if s.MustResume(item) {
 			s.Counts.ToAwake++
 		}
 	}
 }
 
-// MustBeSeen reports whether a controller of the target must acknowledge that the copy is paused before anything is deleted at the source. This holds
+// NeedsCopyAck reports whether a controller of the target must acknowledge that the copy is paused before anything is deleted at the source. This holds
 // for objects that acknowledged the pause by a condition at the source.
-func (s *State) MustBeSeen(item Item) bool {
-	return s.MustAwake(item) && s.Acks[item.Ref] == pause.ByCondition
+func (s *State) NeedsCopyAck(item Item) bool {
+	return s.MustResume(item) && s.Acks[item.Ref] == pause.ByCondition
 }
 
-// MustAwake reports whether the move waits until an object reports on the target that it is not paused. This holds for objects that reported at the
+// MustResume reports whether the move waits until an object reports on the target that it is not paused. This holds for objects that reported at the
 // source that the move had paused them. Objects that a user had paused, and all objects of a Cluster that a user had paused, stay paused.
-func (s *State) MustAwake(item Item) bool {
+func (s *State) MustResume(item Item) bool {
 	how := s.Acks[item.Ref]
 	if how != pause.ByCondition && how != pause.Settled {
 		return false
 	}
-	if s.Adopted[item.Ref] || item.Held {
+	if s.Adopted[item.Ref] || item.PausedByUser {
 		return false
 	}
 	for _, root := range s.Roots {
@@ -329,7 +329,7 @@ func (s *State) finish(p Phase, at time.Time) {
 	s.FinishedAt = at
 	s.Baseline, s.Acks, s.Draft, s.Plan, s.Roots = nil, nil, nil, nil, nil
 	s.Created, s.Adopted, s.Deleted, s.Removed, s.Awake = nil, nil, nil, nil, nil
-	s.Left = slices.Clone(s.Left[:min(len(s.Left), statusFindings)]) // the part that the status shows
+	s.Left = slices.Clone(s.Left[:min(len(s.Left), maxStatusFindings)]) // the part that the status shows
 }
 
 func merge[K comparable, V any](into, from map[K]V) map[K]V {
@@ -340,7 +340,7 @@ func merge[K comparable, V any](into, from map[K]V) map[K]V {
 	return into
 }
 
-func mark(into map[object.Ref]bool, refs []object.Ref) map[object.Ref]bool {
+func addRefs(into map[object.Ref]bool, refs []object.Ref) map[object.Ref]bool {
 	if into == nil && len(refs) > 0 {
 		into = make(map[object.Ref]bool, len(refs))
 	}

@@ -16,9 +16,9 @@ import (
 
 // Limits of the lists in a status.
 const (
-	statusWaiting  = 20
-	statusFindings = 50
-	statusClusters = 1000
+	maxStatusWaiting  = 20
+	maxStatusFindings = 50
+	maxStatusClusters = 1000
 )
 
 // Due reports whether a move has work to do: it has not ended, and does not wait for a human alone.
@@ -30,39 +30,39 @@ func Due(s *State) bool {
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
 		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
-		StartedAt: Stamp(s.StartedAt), PhaseSince: Stamp(s.PhaseSince), FinishedAt: Stamp(s.FinishedAt),
+		StartedAt: StatusTime(s.StartedAt), PhaseSince: StatusTime(s.PhaseSince), FinishedAt: StatusTime(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
-	for _, w := range s.Waiting[:min(len(s.Waiting), statusWaiting)] {
-		out.WaitingFor = append(out.WaitingFor, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Why})
+	for _, w := range s.Waiting[:min(len(s.Waiting), maxStatusWaiting)] {
+		out.WaitingFor = append(out.WaitingFor, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Reason})
 	}
-	for _, f := range s.Findings[:min(len(s.Findings), statusFindings)] {
+	for _, f := range s.Findings[:min(len(s.Findings), maxStatusFindings)] {
 		out.Findings = append(out.Findings, v1alpha1.MoveFinding{Severity: string(f.Severity), Field: f.Field, Message: f.Message, Remedy: f.Remedy})
 	}
-	for _, w := range s.Left[:min(len(s.Left), statusFindings)] {
-		out.NotMoved = append(out.NotMoved, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Why})
+	for _, w := range s.Left[:min(len(s.Left), maxStatusFindings)] {
+		out.NotMoved = append(out.NotMoved, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Reason})
 	}
 	return out
 }
 
-// SelectedByAll returns the names of the first thousand Clusters of a move of all Clusters; none if the spec names the Clusters.
-func SelectedByAll(s *State) []string {
+// SelectedClusters returns the names of the first thousand Clusters of a move of all Clusters; none if the spec names the Clusters.
+func SelectedClusters(s *State) []string {
 	if !s.Spec.All {
 		return nil
 	}
-	return slices.Clone(s.Clusters[:min(len(s.Clusters), statusClusters)])
+	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
 }
 
-// Stamp returns a time of a status, nil for the zero time.
-func Stamp(t time.Time) *metav1.Time {
+// StatusTime returns a time of a status, nil for the zero time.
+func StatusTime(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &metav1.Time{Time: t}
 }
 
-// Strand sets a status that reports an event which this program cannot read. The move does nothing then.
-func Strand(out *v1alpha1.MoveStatus, err error) {
+// SetUnreadable sets a status that reports an event which this program cannot read. The move does nothing then.
+func SetUnreadable(out *v1alpha1.MoveStatus, err error) {
 	out.Message = "stranded: " + err.Error()
 	out.Next = "run the version of scute that wrote this event, or a newer one"
 }
@@ -78,16 +78,16 @@ func Explain(s *State) (message, next string) {
 	case PhasePausing:
 		message = "pausing the source"
 	case PhaseAwaitingAcks:
-		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause; until %s", c.Acknowledged, c.Objects, instant(s.acksUntil()))
-		next = s.untilRolledBack("if the objects that it waits for do not answer, look at their controllers, or abort the move")
+		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause; until %s", c.Acknowledged, c.Objects, formatTime(s.ackDeadline()))
+		next = s.rollbackAdvice("if the objects that it waits for do not answer, look at their controllers, or abort the move")
 	case PhasePlanned:
 		message = "writing down the plan"
 	case PhaseCreating:
 		message = fmt.Sprintf("creating on the target: %d of %d", c.Created, c.Objects)
 		switch {
 		case s.AllCreated && s.WaitingTotal > 0:
-			message = fmt.Sprintf("waiting until the controllers of the target acknowledge that every copy is paused: %d to go; until %s", s.WaitingTotal, instant(s.seenUntil()))
-			next = s.untilRolledBack("if they do not answer, look at the controllers of these objects on the target, or abort the move")
+			message = fmt.Sprintf("waiting until the controllers of the target acknowledge that every copy is paused: %d to go; until %s", s.WaitingTotal, formatTime(s.copyAckDeadline()))
+			next = s.rollbackAdvice("if they do not answer, look at the controllers of these objects on the target, or abort the move")
 		case s.AllCreated:
 			message = "verifying the target before anything is deleted"
 		}
@@ -96,18 +96,18 @@ func Explain(s *State) (message, next string) {
 	case PhaseResuming:
 		message = fmt.Sprintf("the source is empty; waking the target: %d of %d awake", c.Awake, c.ToAwake)
 		if s.PausesBack {
-			message += "; until " + instant(s.awakeUntil())
+			message += "; until " + formatTime(s.awakeDeadline())
 			next = "nothing: the move ends then, even if some have not answered; the controllers that it waits for are on the target"
 		}
 	case PhaseSucceeded:
 		if s.Spec.DryRun {
-			return fmt.Sprintf("dry run: %s would move; nothing was changed", cargo(c)), ""
+			return fmt.Sprintf("dry run: %s would move; nothing was changed", countsText(c)), ""
 		}
 		if s.AsleepTotal > 0 {
-			return fmt.Sprintf("%s moved; %d have not said within %s that they resumed on the target", cargo(c), s.AsleepTotal, timespan.Text(time.Duration(s.Spec.Awake))),
+			return fmt.Sprintf("%s moved; %d have not said within %s that they resumed on the target", countsText(c), s.AsleepTotal, timespan.Text(time.Duration(s.Spec.Awake))),
 				"look at the controllers of these objects on the target: do they run, is a feature gate off? The move itself has nothing left to do"
 		}
-		return cargo(c) + " moved", ""
+		return countsText(c) + " moved", ""
 	case PhaseRollingBack:
 		message = "rolling back: " + s.RollbackCause
 	case PhaseRolledBack:
@@ -140,11 +140,11 @@ func Explain(s *State) (message, next string) {
 		return "stranded: " + s.TransientFailure, s.TransientFailureNext
 	}
 	if !s.TransientFailureUntil.IsZero() {
-		return message + "; waiting until " + instant(s.TransientFailureUntil) + " for a permission that was granted at the preflight: " + s.TransientFailure,
+		return message + "; waiting until " + formatTime(s.TransientFailureUntil) + " for a permission that was granted at the preflight: " + s.TransientFailure,
 			"nothing if the API server has just started and has not read its roles yet; else " + s.TransientFailureNext
 	}
 	if s.TransientFailure != "" {
-		message += "; trying again" + s.howLong() + " after: " + s.TransientFailure
+		message += "; trying again" + s.retryLimitText() + " after: " + s.TransientFailure
 		next = "nothing if it passes; else " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
@@ -153,23 +153,23 @@ func Explain(s *State) (message, next string) {
 	return message, next
 }
 
-// untilRolledBack returns the advice for a wait at whose end the move is rolled back.
-func (s *State) untilRolledBack(advice string) string {
+// rollbackAdvice returns the advice for a wait at whose end the move is rolled back.
+func (s *State) rollbackAdvice(advice string) string {
 	if s.Spec.KeepFailed {
 		return "nothing until then, when the move fails and is left as it is, paused; " + advice
 	}
 	return "nothing until then, when the move is rolled back; " + advice
 }
 
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// howLong returns the text of how long a step is retried.
-func (s *State) howLong() string {
-	until := s.triedUntil(time.Time{})
+// retryLimitText returns the text of how long a step is retried.
+func (s *State) retryLimitText() string {
+	until := s.retryDeadline(time.Time{})
 	if until.IsZero() {
 		return ", without a limit,"
 	}
-	return " until " + instant(until)
+	return " until " + formatTime(until)
 }
 
 func (s *State) explainRefusal() (message, next string) {
@@ -189,7 +189,7 @@ func (s *State) explainRefusal() (message, next string) {
 	return message, first.Remedy + ", then create another Move"
 }
 
-func cargo(c v1alpha1.MoveCounts) string {
+func countsText(c v1alpha1.MoveCounts) string {
 	if c.Clusters == 1 {
 		return fmt.Sprintf("%d objects of 1 cluster", c.Objects)
 	}

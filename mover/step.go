@@ -14,20 +14,20 @@ type Step string
 const (
 	None          Step = ""
 	RunPreflight  Step = "preflight"
-	TakeBaseline  Step = "take the baseline"
-	SetPause      Step = "pause the source"
+	RecordBaseline  Step = "take the baseline"
+	PauseSource      Step = "pause the source"
 	AwaitAcks     Step = "await acknowledgements"
 	DraftPlan     Step = "draft the plan"
 	CreateCopies  Step = "create on the target"
 	VerifyCopies  Step = "verify the target"
 	DeleteSource  Step = "delete at the source"
 	RestorePauses Step = "restore the pause states"
-	AwaitAwake    Step = "await that all is awake"
+	AwaitResume    Step = "await that all is awake"
 	ClearTarget   Step = "remove the copies from the target"
 	RestoreSource Step = "restore the source"
-	AssessWorld   Step = "find out how far it came"
+	AssessProgress   Step = "find out how far it came"
 	Rebuild       Step = "read the move from both clusters"
-	LeaveTarget   Step = "end without the target"
+	AbandonTarget   Step = "end without the target"
 )
 
 // Next returns the step that a state requires.
@@ -36,20 +36,20 @@ func Next(s *State) Step {
 	case s.Finished() || s.Phase == PhasePending:
 		return None
 	case s.Abandon:
-		return LeaveTarget
+		return AbandonTarget
 	case s.Way != "":
 		return Rebuild
 	case s.Lost != nil:
-		return AssessWorld
+		return AssessProgress
 	}
 	switch s.Phase {
 	case PhasePreflight:
 		return RunPreflight
 	case PhasePausing:
 		if len(s.Roots) == 0 || s.MoreRoots {
-			return TakeBaseline
+			return RecordBaseline
 		}
-		return SetPause
+		return PauseSource
 	case PhaseAwaitingAcks:
 		return AwaitAcks
 	case PhasePlanned:
@@ -65,7 +65,7 @@ func Next(s *State) Step {
 		if !s.PausesBack {
 			return RestorePauses
 		}
-		return AwaitAwake
+		return AwaitResume
 	case PhaseRollingBack:
 		if !s.TargetCleared {
 			return ClearTarget
@@ -88,51 +88,51 @@ type (
 		Target   string
 		Findings Findings
 	}
-	// OwnMarkSeen is an outcome of RunPreflight and TakeBaseline: this move has paused the source, and the log does not contain that.
-	OwnMarkSeen struct{}
-	// WorldRead is the outcome of Rebuild: the paused roots, the copied objects, and the UIDs of the copies.
-	WorldRead struct {
+	// OwnAnnotationFound is an outcome of RunPreflight and RecordBaseline: this move has paused the source, and the log does not contain that.
+	OwnAnnotationFound struct{}
+	// RebuildDone is the outcome of Rebuild: the paused roots, the copied objects, and the UIDs of the copies.
+	RebuildDone struct {
 		Clusters []string
 		Target   string
 		Roots    []pause.Root
 		Items    []Item
 		Created  map[object.Ref]types.UID
 	}
-	// NothingLeft is an outcome of Rebuild: neither cluster has an object of the move.
-	NothingLeft struct{}
-	// SourceKept is an outcome of LeaveTarget: objects of the source were deleted, so it stays paused.
-	SourceKept struct{ Why string }
-	// CreateStarts is an outcome of CreateCopies: nothing was sent yet.
-	CreateStarts struct{}
-	// BaselineSeen is the outcome of TakeBaseline.
-	BaselineSeen struct {
+	// NoObjectsFound is an outcome of Rebuild: neither cluster has an object of the move.
+	NoObjectsFound struct{}
+	// SourceKept is an outcome of AbandonTarget: objects of the source were deleted, so it stays paused.
+	SourceKept struct{ Reason string }
+	// CreateStarting is an outcome of CreateCopies: nothing was sent yet.
+	CreateStarting struct{}
+	// BaselineRead is the outcome of RecordBaseline.
+	BaselineRead struct {
 		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]Duration
 		Objects  map[object.Ref]pause.Baseline
 		Roots    []pause.Root
 	}
-	// AcksSeen is the outcome of AwaitAcks: one read of all objects.
-	AcksSeen struct {
+	// AcksRead is the outcome of AwaitAcks: one read of all objects.
+	AcksRead struct {
 		New     map[object.Ref]pause.Signal
-		Pending []Wait
+		Pending []ObjectReason
 		// Stable means that this read returned the whole graph, and the same objects as the previous read.
 		Stable bool
 	}
 	// Drafted is the outcome of DraftPlan.
 	Drafted struct {
 		Items []Item
-		Left  []Wait
+		Excluded  []ObjectReason
 	}
-	// CopiesUnseen is an outcome of VerifyCopies: the target's controllers have not acknowledged yet that some copies are paused.
-	CopiesUnseen struct{ Pending []Wait }
+	// CopiesUnacknowledged is an outcome of VerifyCopies: the target's controllers have not acknowledged yet that some copies are paused.
+	CopiesUnacknowledged struct{ Pending []ObjectReason }
 	// VerifyDone is the outcome of VerifyCopies.
 	VerifyDone struct {
-		Differences []Wait
+		Differences []ObjectReason
 	}
-	// AwakeSeen is the outcome of AwaitAwake: one read of all objects.
-	AwakeSeen struct {
+	// AwakeRead is the outcome of AwaitResume: one read of all objects.
+	AwakeRead struct {
 		New     []object.Ref
-		Pending []Wait
+		Pending []ObjectReason
 	}
 	// StepFailed is the outcome of a step that failed. Final means that a retry cannot help. Stranded means that the clusters differ from the log, so
 	// the step changed nothing. Unpermitted means that an API server denied a permission that it had granted at the preflight.
@@ -147,17 +147,17 @@ type (
 
 func (Tick) outcome()           {}
 func (PreflightDone) outcome()  {}
-func (OwnMarkSeen) outcome()    {}
-func (WorldRead) outcome()      {}
-func (NothingLeft) outcome()    {}
+func (OwnAnnotationFound) outcome()    {}
+func (RebuildDone) outcome()      {}
+func (NoObjectsFound) outcome()    {}
 func (SourceKept) outcome()     {}
-func (CreateStarts) outcome()   {}
-func (BaselineSeen) outcome()   {}
-func (AcksSeen) outcome()       {}
+func (CreateStarting) outcome()   {}
+func (BaselineRead) outcome()   {}
+func (AcksRead) outcome()       {}
 func (Drafted) outcome()        {}
-func (CopiesUnseen) outcome()   {}
+func (CopiesUnacknowledged) outcome()   {}
 func (VerifyDone) outcome()     {}
-func (AwakeSeen) outcome()      {}
+func (AwakeRead) outcome()      {}
 func (StepFailed) outcome()     {}
 func (TraceMissing) outcome()   {}
 func (Paused) outcome()         {}

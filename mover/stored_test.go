@@ -20,7 +20,7 @@ func TestHistories(t *testing.T) {
 		var s mover.State
 		var links chain
 		for _, e := range events {
-			if wrong := links.take(&s, e.Event); wrong != "" {
+			if wrong := links.check(&s, e.Event); wrong != "" {
 				t.Error(wrong)
 			}
 			s.Apply(e.Event, e.At)

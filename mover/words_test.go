@@ -54,19 +54,19 @@ func ref(t testing.TB, word string) object.Ref {
 	}
 }
 
-// word is the inverse of ref.
-func word(r object.Ref) string {
+// refText is the inverse of ref.
+func refText(r object.Ref) string {
 	if r.Namespace == "fleet" {
 		return r.Kind + "/" + r.Name
 	}
 	return r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
-func words(refs []object.Ref) string {
+func refTexts(refs []object.Ref) string {
 	refs = slices.SortedFunc(slices.Values(refs), object.Compare)
 	out := make([]string, len(refs))
 	for i, r := range refs {
-		out[i] = word(r)
+		out[i] = refText(r)
 	}
 	return strings.Join(out, " ")
 }

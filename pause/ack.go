@@ -15,8 +15,8 @@ type Signal string
 const (
 	// ByCondition: the object's condition Paused became True after the pause was set.
 	ByCondition Signal = "condition"
-	// AlreadyHeld: the object was paused before, by a user or another holder, and still is.
-	AlreadyHeld Signal = "already-held"
+	// AlreadyPaused: the object was paused before, by a user or another holder, and still is.
+	AlreadyPaused Signal = "already-held"
 	// Settled: the condition was True before the pause without a known cause, and did not change after a write that wakes the controller.
 	Settled Signal = "settled"
 	// ThroughOwner: the controller ignores the object until it has an owner, which it cannot get while its Cluster is paused.
@@ -32,73 +32,73 @@ const SettleTime = 30 * time.Second
 // Baseline is the state of an object just before the pause.
 type Baseline struct {
 	UID    types.UID    `json:"uid"`
-	Paused object.Truth `json:"paused,omitempty"`
-	// Held means that the object was paused by its own annotation or through its Cluster.
-	Held bool `json:"held,omitempty"`
+	Paused object.ConditionStatus `json:"paused,omitempty"`
+	// AlreadyPaused means that the object was paused by its own annotation or through its Cluster.
+	AlreadyPaused bool `json:"held,omitempty"`
 }
 
-// Context is the input of Judge beyond the object.
+// Context is the input of EvaluateObject beyond the object.
 type Context struct {
-	// KindSpeaks means that an object of this kind has a condition Paused, now or in the baseline.
-	KindSpeaks bool
+	// KindReportsPaused means that an object of this kind has a condition Paused, now or in the baseline.
+	KindReportsPaused bool
 	// SincePause is the time since the pause was observed on every root.
 	SincePause time.Duration
 }
 
-// Verdict is the result of Judge for one object.
+// Verdict is the result of EvaluateObject for one object.
 type Verdict struct {
 	Acknowledged bool
 	How          Signal // if acknowledged
-	Why          string // what is missing otherwise
+	Reason          string // what is missing otherwise
 	Touch        bool   // a write to its metadata would wake its controller
 }
 
-// Judge decides whether an object is at rest. before is its baseline, the zero value if the object did not exist. docs/design/mover.md, "How an
+// EvaluateObject decides whether an object is at rest. before is its baseline, the zero value if the object did not exist. docs/design/mover.md, "How an
 // object acknowledges a pause", explains the rules. Their source is cluster-api issue 8473.
-func Judge(before Baseline, now object.Observed, c Context) Verdict {
+func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	if now.KindBlocksMove {
-		return Verdict{Why: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition holds all objects of the kind"}
+		return Verdict{Reason: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition holds all objects of the kind"}
 	}
 	if now.BlockMove {
-		return Verdict{Why: "its provider still holds it with annotation " + object.BlockMoveAnnotation}
+		return Verdict{Reason: "its provider still holds it with annotation " + object.BlockMoveAnnotation}
 	}
 	if before.UID != now.UID {
 		before = Baseline{} // another object with the same name
 	}
 	if now.TopologyPaused != object.True && now.Cluster != nil && now.Cluster.ClassName != "" && now.TopologyPaused != object.Absent {
-		return Verdict{Why: "the topology controller has not said TopologyReconciled=False, reason Paused", Touch: true}
+		return Verdict{Reason: "the topology controller has not said TopologyReconciled=False, reason Paused", Touch: true}
 	}
-	if unnoted(now) {
-		return Verdict{Why: noHostPaused}
+	if isUnpausedHost(now) {
+		return Verdict{Reason: hostNotPaused}
 	}
 	switch {
 	case now.Paused == object.True && before.Paused != object.True:
 		return Verdict{Acknowledged: true, How: ByCondition}
-	case now.Paused == object.True && before.Held:
-		return Verdict{Acknowledged: true, How: AlreadyHeld}
+	case now.Paused == object.True && before.AlreadyPaused:
+		return Verdict{Acknowledged: true, How: AlreadyPaused}
 	case now.Paused == object.True && c.SincePause >= SettleTime:
 		return Verdict{Acknowledged: true, How: Settled}
 	case now.Paused == object.True:
-		return Verdict{Why: "its condition Paused was True before the pause for no known cause: it must keep still for a while", Touch: true}
+		return Verdict{Reason: "its condition Paused was True before the pause for no known cause: it must keep still for a while", Touch: true}
 	case now.Paused != object.Absent:
-		return Verdict{Why: "condition Paused is " + string(now.Paused), Touch: true}
-	case !c.KindSpeaks:
+		return Verdict{Reason: "condition Paused is " + string(now.Paused), Touch: true}
+	case !c.KindReportsPaused:
 		return Verdict{Acknowledged: true, How: Assumed}
-	case inert(now):
+	case lacksOwner(now):
 		return Verdict{Acknowledged: true, How: ThroughOwner}
 	default:
-		return Verdict{Why: "it has no condition Paused yet", Touch: true}
+		return Verdict{Reason: "it has no condition Paused yet", Touch: true}
 	}
 }
 
-// Broken returns why an acknowledgement is no longer valid; "" if it is valid. The condition Paused must be True; it may be absent only if the object
+// InvalidReason returns why an acknowledgement is no longer valid; "" if it is valid. The condition Paused must be True; it may be absent only if the object
 // acknowledged without it.
-func Broken(how Signal, now object.Observed) string {
+func InvalidReason(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:
 		return "its provider holds it again with annotation " + object.BlockMoveAnnotation
-	case unnoted(now):
-		return noHostPaused
+	case isUnpausedHost(now):
+		return hostNotPaused
 	case now.Paused == object.True, now.Paused == object.Absent && (how == ThroughOwner || how == Assumed):
 		return ""
 	case now.Paused == object.Absent:
@@ -108,17 +108,17 @@ func Broken(how Signal, now object.Observed) string {
 	}
 }
 
-const noHostPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
+const hostNotPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
 
-// unnoted reports whether a BareMetalHost that a Metal3Machine uses is not paused yet. It has no condition Paused and no owner. Metal3's provider
+// isUnpausedHost reports whether a BareMetalHost that a Metal3Machine uses is not paused yet. It has no condition Paused and no owner. Metal3's provider
 // sets an annotation instead, and copies the host's status with it. Without this copy the status would be missing on the target.
-func unnoted(o object.Observed) bool {
+func isUnpausedHost(o object.Observed) bool {
 	return o.Consumer != nil && o.Consumer.Kind == "Metal3Machine" && !o.HostPaused
 }
 
-// inert reports whether an object has no owner yet and its controller acts only for an owning Machine or MachinePool. The controllers of its cluster
+// lacksOwner reports whether an object has no owner yet and its controller acts only for an owning Machine or MachinePool. The controllers of its cluster
 // are paused, so it cannot get an owner now.
-func inert(o object.Observed) bool {
+func lacksOwner(o object.Observed) bool {
 	if o.Ref.Group == object.CoreGroup || o.ClusterName == "" {
 		return false
 	}

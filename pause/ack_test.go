@@ -25,10 +25,10 @@ func TestJudge(t *testing.T) {
 		change(&o)
 		return o
 	}
-	says := func(o object.Observed, paused object.Truth) object.Observed {
+	says := func(o object.Observed, paused object.ConditionStatus) object.Observed {
 		return with(o, func(o *object.Observed) { o.Paused = paused })
 	}
-	topology := func(said object.Truth) object.Observed {
+	topology := func(said object.ConditionStatus) object.Observed {
 		return with(says(cluster, object.True), func(o *object.Observed) { o.Cluster.ClassName, o.TopologyPaused = "base", said })
 	}
 	owned := func(group string) object.Observed {
@@ -36,10 +36,10 @@ func TestJudge(t *testing.T) {
 	}
 	user := ref("infrastructure.cluster.x-k8s.io", "Metal3Machine")
 	host := object.Observed{Ref: ref("metal3.io", "BareMetalHost"), UID: "u", Consumer: &user}
-	speaks := pause.Context{KindSpeaks: true}
-	after := func(d time.Duration) pause.Context { return pause.Context{KindSpeaks: true, SincePause: d} }
-	before := func(said object.Truth) pause.Baseline { return pause.Baseline{UID: "u", Paused: said} }
-	held := pause.Baseline{UID: "u", Paused: object.True, Held: true}
+	speaks := pause.Context{KindReportsPaused: true}
+	after := func(d time.Duration) pause.Context { return pause.Context{KindReportsPaused: true, SincePause: d} }
+	before := func(said object.ConditionStatus) pause.Baseline { return pause.Baseline{UID: "u", Paused: said} }
+	held := pause.Baseline{UID: "u", Paused: object.True, AlreadyPaused: true}
 
 	for _, c := range []struct {
 		name   string
@@ -59,9 +59,9 @@ func TestJudge(t *testing.T) {
 		{"True before for no cause", before(object.True), says(machine, object.True), after(29 * time.Second), "", "keep still", true},
 		{"it did not change", before(object.True), says(machine, object.True), after(pause.SettleTime), pause.Settled, "", false},
 		{"it did not keep still", before(object.True), says(machine, object.False), after(time.Hour), "", "False", true},
-		{"True before for the user's cause", held, says(machine, object.True), speaks, pause.AlreadyHeld, "", false},
+		{"True before for the user's cause", held, says(machine, object.True), speaks, pause.AlreadyPaused, "", false},
 		{"the user's cause holds but it says False", held, says(machine, object.False), speaks, "", "False", true},
-		{"held by the user, who speaks only now", pause.Baseline{UID: "u", Held: true}, says(machine, object.True), speaks, pause.ByCondition, "", false},
+		{"held by the user, who speaks only now", pause.Baseline{UID: "u", AlreadyPaused: true}, says(machine, object.True), speaks, pause.ByCondition, "", false},
 
 		{"block-move has precedence", before(object.False), with(says(machine, object.True), func(o *object.Observed) { o.BlockMove = true }), speaks, "", object.BlockMoveAnnotation, false},
 		{"block-move on a silent kind", before(object.Absent), with(infra, func(o *object.Observed) { o.BlockMove = true }), pause.Context{}, "", object.BlockMoveAnnotation, false},
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 		{"topology says so but the Cluster does not", before(object.False), with(topology(object.True), func(o *object.Observed) { o.Paused = object.False }), speaks, "", "False", true},
 
 		{"another object of the name, paused", pause.Baseline{UID: "old", Paused: object.True}, says(machine, object.True), speaks, pause.ByCondition, "", false},
-		{"another object of the name, of a held one", pause.Baseline{UID: "old", Held: true}, says(machine, object.False), speaks, "", "False", true},
+		{"another object of the name, of a held one", pause.Baseline{UID: "old", AlreadyPaused: true}, says(machine, object.False), speaks, "", "False", true},
 		{"it came after the pause", pause.Baseline{}, says(machine, object.True), speaks, pause.ByCondition, "", false},
 		{"it came after the pause and is silent", pause.Baseline{}, machine, speaks, "", "no condition", true},
 
@@ -90,12 +90,12 @@ func TestJudge(t *testing.T) {
 		{"a core object is never inert", before(object.Absent), machine, speaks, "", "no condition", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := pause.Judge(c.before, c.now, c.in)
+			v := pause.EvaluateObject(c.before, c.now, c.in)
 			if v.Acknowledged != (c.how != "") || v.How != c.how || v.Touch != c.touch {
 				t.Errorf("Judge = %+v, want How %q, Touch %t", v, c.how, c.touch)
 			}
-			if (v.Why == "") != v.Acknowledged || !strings.Contains(v.Why, c.why) {
-				t.Errorf("Why = %q, want it to contain %q", v.Why, c.why)
+			if (v.Reason == "") != v.Acknowledged || !strings.Contains(v.Reason, c.why) {
+				t.Errorf("Why = %q, want it to contain %q", v.Reason, c.why)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestRoots(t *testing.T) {
 }
 
 func TestBroken(t *testing.T) {
-	says := func(paused object.Truth) object.Observed { return object.Observed{Paused: paused} }
+	says := func(paused object.ConditionStatus) object.Observed { return object.Observed{Paused: paused} }
 	for _, c := range []struct {
 		how  pause.Signal
 		now  object.Observed
@@ -146,7 +146,7 @@ func TestBroken(t *testing.T) {
 	}{
 		{pause.ByCondition, says(object.True), ""},
 		{pause.ByCondition, says(object.False), "condition Paused is False"},
-		{pause.AlreadyHeld, says(object.Unknown), "condition Paused is Unknown"},
+		{pause.AlreadyPaused, says(object.Unknown), "condition Paused is Unknown"},
 		{pause.Settled, says(object.Absent), "its condition Paused is gone"},
 		{pause.ThroughOwner, says(object.Absent), ""},
 		{pause.ThroughOwner, says(object.True), ""},
@@ -154,7 +154,7 @@ func TestBroken(t *testing.T) {
 		{pause.Assumed, object.Observed{Consumer: &object.Ref{Kind: "Metal3Machine"}}, "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"},
 		{pause.Assumed, object.Observed{BlockMove: true}, "its provider holds it again with annotation " + object.BlockMoveAnnotation},
 	} {
-		if got := pause.Broken(c.how, c.now); got != c.want {
+		if got := pause.InvalidReason(c.how, c.now); got != c.want {
 			t.Errorf("Broken(%s) with condition Paused %q = %q, want %q", c.how, c.now.Paused, got, c.want)
 		}
 	}

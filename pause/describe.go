@@ -44,11 +44,11 @@ func DescribeRoots(list []Root) string {
 }
 
 // DescribeWaits names the first of total objects that a pause waits for, and the reason.
-func DescribeWaits(list []Wait, total int) string {
+func DescribeWaits(list []PendingObject, total int) string {
 	if len(list) == 0 {
 		return "for no object"
 	}
-	out := "for " + list[0].Ref.Short() + ": " + list[0].Why
+	out := "for " + list[0].Ref.Short() + ": " + list[0].Reason
 	if total > 1 {
 		out += fmt.Sprintf("; and %d more", total-1)
 	}

@@ -25,18 +25,18 @@ type Subject struct {
 	object.Observed
 	// Cluster is the name of the object's Cluster, "" for none.
 	Cluster string
-	// Free means that the object's controllers may continue.
-	Free bool
+	// Exempt means that the object's controllers may continue.
+	Exempt bool
 }
 
-// Wait is a pending object, with the reason.
-type Wait struct {
+// PendingObject is a pending object, with the reason.
+type PendingObject struct {
 	Ref object.Ref `json:"ref"`
-	Why string     `json:"why"`
+	Reason string     `json:"why"`
 }
 
-// Lifted returns a root that is no longer paused, or was deleted.
-func (s *State) Lifted(subjects []Subject) (root object.Ref, lifted bool) {
+// FindUnpaused returns a root that is no longer paused, or was deleted.
+func (s *State) FindUnpaused(subjects []Subject) (root object.Ref, lifted bool) {
 	paused := make(map[object.Ref]bool)
 	for _, o := range subjects {
 		paused[o.Ref] = IsRoot(o.Ref) && RootOf(o.Observed).Found
@@ -49,12 +49,12 @@ func (s *State) Lifted(subjects []Subject) (root object.Ref, lifted bool) {
 	return object.Ref{}, false
 }
 
-// Users are the names of Clusters that a user or another holder has paused.
-type Users map[string]bool
+// PausedClusters are the names of Clusters that a user or another holder has paused.
+type PausedClusters map[string]bool
 
-// UsersOf returns the paused Clusters among subjects.
-func UsersOf(subjects []Subject) Users {
-	paused := make(Users)
+// PausedClustersOf returns the paused Clusters among subjects.
+func PausedClustersOf(subjects []Subject) PausedClusters {
+	paused := make(PausedClusters)
 	for _, o := range subjects {
 		if IsCluster(o.Ref) && o.Observed.Cluster.Paused {
 			paused[o.Ref.Name] = true
@@ -63,14 +63,14 @@ func UsersOf(subjects []Subject) Users {
 	return paused
 }
 
-// Hold reports whether an object is paused by its own annotation, or through one of the Clusters.
-func (u Users) Hold(o Subject) bool { return o.PausedByUser || u[o.Cluster] }
+// IsPaused reports whether an object is paused by its own annotation, or through one of the Clusters.
+func (u PausedClusters) IsPaused(o Subject) bool { return o.PausedByUser || u[o.Cluster] }
 
-// Look is the result of one evaluation of all subjects.
-type Look struct {
+// Evaluation is the result of one evaluation of all subjects.
+type Evaluation struct {
 	// New are the objects that have acknowledged the pause since the previous evaluation. Pending are those that have not acknowledged yet.
 	New     map[object.Ref]Signal
-	Pending []Wait
+	Pending []PendingObject
 	// Wake are the pending objects whose controllers need a write to act. It is empty while other objects acknowledge, because each write would slow
 	// down the controllers that are waited for.
 	Wake []object.Ref
@@ -80,8 +80,8 @@ type Look struct {
 
 // Watch evaluates one pause repeatedly. The zero value is ready for use.
 type Watch struct {
-	spoke    map[string]bool
-	graph    string // of the previous evaluation
+	reportingKinds    map[string]bool
+	previousObjects    string // of the previous evaluation
 	patience Patience
 }
 
@@ -90,60 +90,60 @@ type Patience struct {
 	quiet int // consecutive evaluations without news
 }
 
-// Over counts an evaluation and reports whether silent controllers must be woken: two consecutive evaluations had no news, and the wait has lasted
+// Exceeded counts an evaluation and reports whether silent controllers must be woken: two consecutive evaluations had no news, and the wait has lasted
 // half a second.
-func (p *Patience) Over(news int, waited time.Duration) bool {
+func (p *Patience) Exceeded(news int, waited time.Duration) bool {
 	if p.quiet++; news > 0 {
 		p.quiet = 0
 	}
 	return p.quiet >= 2 && waited >= 500*time.Millisecond
 }
 
-// Look evaluates each subject that has not acknowledged yet. subjects must always be complete, because objects that appear after the pause must
+// Evaluate evaluates each subject that has not acknowledged yet. subjects must always be complete, because objects that appear after the pause must
 // acknowledge too. others are objects that show which kinds have a condition Paused.
-func (w *Watch) Look(s *State, subjects []Subject, others []object.Observed, now time.Time) Look {
-	w.hear(s, others)
-	look := Look{New: make(map[object.Ref]Signal)}
+func (w *Watch) Evaluate(s *State, subjects []Subject, others []object.Observed, now time.Time) Evaluation {
+	w.recordKinds(s, others)
+	look := Evaluation{New: make(map[object.Ref]Signal)}
 	for _, o := range subjects {
 		_, acked := s.Acks[o.Ref]
 		if was := s.Baseline[o.Ref].UID; was != "" && was != o.UID {
 			acked = false // another object with the same name
 		}
-		if o.Free || acked && !o.BlockMove {
+		if o.Exempt || acked && !o.BlockMove {
 			continue
 		}
-		v := Judge(s.Baseline[o.Ref], o.Observed, Context{KindSpeaks: w.spoke[o.Ref.GroupKind()], SincePause: now.Sub(s.PausedAt)})
+		v := EvaluateObject(s.Baseline[o.Ref], o.Observed, Context{KindReportsPaused: w.reportingKinds[o.Ref.GroupKind()], SincePause: now.Sub(s.PausedAt)})
 		if v.Acknowledged {
 			look.New[o.Ref] = v.How
 			continue
 		}
-		look.Pending = append(look.Pending, Wait{Ref: o.Ref, Why: v.Why})
+		look.Pending = append(look.Pending, PendingObject{Ref: o.Ref, Reason: v.Reason})
 		if v.Touch {
 			look.Wake = append(look.Wake, o.Ref)
 		}
 	}
-	if !w.patience.Over(len(look.New), now.Sub(s.PausedAt)) {
+	if !w.patience.Exceeded(len(look.New), now.Sub(s.PausedAt)) {
 		look.Wake = nil
 	}
 	graph := fingerprint(subjects)
-	look.Stable = len(look.Pending) == 0 && graph == w.graph
-	w.graph = graph
+	look.Stable = len(look.Pending) == 0 && graph == w.previousObjects
+	w.previousObjects = graph
 	return look
 }
 
-// hear records the kinds with a condition Paused on an object, now or in the baseline.
-func (w *Watch) hear(s *State, others []object.Observed) {
-	if w.spoke == nil {
-		w.spoke = make(map[string]bool)
+// recordKinds records the kinds with a condition Paused on an object, now or in the baseline.
+func (w *Watch) recordKinds(s *State, others []object.Observed) {
+	if w.reportingKinds == nil {
+		w.reportingKinds = make(map[string]bool)
 		for ref, b := range s.Baseline {
 			if b.Paused != object.Absent {
-				w.spoke[ref.GroupKind()] = true
+				w.reportingKinds[ref.GroupKind()] = true
 			}
 		}
 	}
 	for _, o := range others {
 		if o.Paused != object.Absent {
-			w.spoke[o.Ref.GroupKind()] = true
+			w.reportingKinds[o.Ref.GroupKind()] = true
 		}
 	}
 }

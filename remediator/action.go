@@ -11,8 +11,8 @@ type ActionType string
 
 // The types of actions. None of them deletes a Machine, because only its owner may.
 const (
-	// SetMark sets the annotation scute.dev/unhealthy of Machine to Value; "" removes it.
-	SetMark ActionType = "mark"
+	// SetUnhealthy sets the annotation scute.dev/unhealthy of Machine to Value; "" removes it.
+	SetUnhealthy ActionType = "mark"
 	// SetNeeded sets the annotation scute.dev/needed of Machine to Value; "" removes it.
 	SetNeeded ActionType = "guard against deletion"
 	// SetDelete sets cluster.x-k8s.io/delete-machine of Machine to DeleteValue. Value "" removes the annotation if scute set it.
@@ -56,7 +56,7 @@ const (
 )
 
 // DeleteValue is the value that scute writes into cluster.x-k8s.io/delete-machine. It identifies scute's own annotations.
-const DeleteValue = object.OwnDeleteMark
+const DeleteValue = object.OwnDeleteMachineValue
 
 // Action is one write that is due.
 type Action struct {
@@ -68,19 +68,19 @@ type Action struct {
 	Entry            string // in the topology
 	Replicas, Expect int32
 	// For Defragment.
-	To   string
+	NewLeader   string
 	Size int64
 	// Until is the deadline of a Defragment, and identifies the attempt. For is its timeout.
 	Until time.Time
-	For   time.Duration
+	Timeout   time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
 	Object *StepObject
-	// ours means that the action belongs to the remediation that has been started, and not to the housekeeping of a machine.
-	ours bool
+	// forRemediation means that the action belongs to the remediation that has been started, and not to the housekeeping of a machine.
+	forRemediation bool
 }
 
-// Follows reports whether a write must not be made after the other one failed. That is so if both belong to the remediation that has been started, or
+// DependsOn reports whether a write must not be made after the other one failed. That is so if both belong to the remediation that has been started, or
 // are about the same machine.
-func (a Action) Follows(other Action) bool {
-	return a.ours && other.ours || !a.ours && !other.ours && a.Machine.UID == other.Machine.UID
+func (a Action) DependsOn(other Action) bool {
+	return a.forRemediation && other.forRemediation || !a.forRemediation && !other.forRemediation && a.Machine.UID == other.Machine.UID
 }

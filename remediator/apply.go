@@ -23,21 +23,21 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Claimed:
 		s.Holder = e.Holder
 	case MachineMarked:
-		s.marked(e, at)
+		s.applyMarked(e, at)
 	case MachineMarkCleared:
-		s.cleared(e, at)
+		s.applyMarkCleared(e, at)
 	case Decided:
 		u := s.recordOf(e.Machine)
 		u.Decision, u.Evidence, u.DecidedAt = e.Decision, e.Evidence, at
 		s.InMassFailure = s.InMassFailure || e.Decision.Rule == RulePolicyMassFailure
-		s.Mass.waits(e.Decision)
+		s.Mass.recordWait(e.Decision)
 	case HoldSet:
 		u := s.recordOf(e.Machine)
-		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy = true, e.Until, e.Reason, e.Request
+		u.Held, u.HoldUntil, u.HoldReason, u.HeldBy = true, e.Until, e.Reason, e.Request
 	case HoldReleased:
 		u := s.recordOf(e.Machine)
-		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy, u.Aborted, u.AbortedBy = false, time.Time{}, "", "", false, ""
-		u.Attempts, u.Surprised, u.Unplaced, u.Unmade = 0, false, false, false
+		u.Held, u.HoldUntil, u.HoldReason, u.HeldBy, u.Aborted, u.AbortedBy = false, time.Time{}, "", "", false, ""
+		u.Attempts, u.WrongMachineDeleted, u.ReplacementTimedOut, u.RolloutTimedOut = 0, false, false, false
 		delete(s.Chain, e.Machine.UID)
 		if u.Decision.Verdict == CannotRemediate { // to be decided again, even while another machine comes first
 			u.Decision = Decision{}
@@ -47,32 +47,32 @@ func (s *State) Apply(e Event, at time.Time) {
 		u.Aborted, u.AbortedBy = true, e.Request
 	case EscalationStarted:
 		u := s.recordOf(e.Machine)
-		s.start(u, at)
+		s.countStart(u, at)
 		u.EscalationStep, u.EscalationSince, u.LastAttempt = e.Step, at, at
-		u.makes(e)
+		u.recordObject(e)
 	case EscalationEnded:
 		u := s.recordOf(e.Machine)
 		u.EscalationStep, u.EscalationSince = "", time.Time{}
 		u.CompletedSteps = append(u.CompletedSteps, e.Step)
 	case SurgeRequested:
-		s.begin(e, at)
+		s.applySurgeRequested(e, at)
 	case HandedOver:
-		s.begin(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
+		s.applySurgeRequested(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
 	case Continued:
 		s.focus(e.Machine)
 	case Merged:
 		s.merge(e, at)
 	case ClockSetBack:
-		s.setBack(at)
+		s.clampTimes(at)
 	case PolicyMassFailurePassed:
 		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
-		s.Care.take(e, at)
+		s.Maintenance.apply(e, at)
 	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
-		s.Care.take(e, at)
+		s.Maintenance.apply(e, at)
 	case MassFailurePassed:
-		s.Mass.passes(e.Domain, at)
+		s.Mass.recordEnd(e.Domain, at)
 	case TransientFailure:
 		if s.Failure == "" {
 			s.FailingSince = at
@@ -80,7 +80,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Failure = e.Message
 	default:
 		if _, frozen := e.(Frozen); !frozen { // the remediation has advanced, so its writes have succeeded
-			s.succeeds()
+			s.clearFailure()
 		}
 		if s.Active != nil {
 			s.applyActive(e, at)
@@ -88,16 +88,16 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// succeeds clears the record of failed writes.
-func (s *State) succeeds() { s.Failure, s.FailingSince = "", time.Time{} }
+// clearFailure clears the record of failed writes.
+func (s *State) clearFailure() { s.Failure, s.FailingSince = "", time.Time{} }
 
-func (s *State) marked(e MachineMarked, at time.Time) {
+func (s *State) applyMarked(e MachineMarked, at time.Time) {
 	u := s.recordOf(e.Machine)
 	if u.Mark == nil {
-		*u = u.remembered()
+		*u = u.retained()
 		u.MarkedAt = at
-		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > proven {
-			u.Attempts, u.Unplaced, u.Unmade, u.CompletedSteps = 0, false, false, nil
+		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > provenAfter {
+			u.Attempts, u.ReplacementTimedOut, u.RolloutTimedOut, u.CompletedSteps = 0, false, false, nil
 		}
 		u.EarlierSteps = len(u.CompletedSteps)
 	}
@@ -111,21 +111,21 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 	u.Mark = &mark
 }
 
-func (s *State) cleared(e MachineMarkCleared, at time.Time) {
+func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	u := s.recordOf(e.Machine)
 	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
-		s.end(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
+		s.recordEnd(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
 	}
 	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
 	}
-	*u = u.remembered()
+	*u = u.retained()
 	u.ClearedAt = at
-	s.forget()
+	s.prune()
 }
 
-// makes records the object of a step.
-func (u *UnhealthyMachine) makes(e EscalationStarted) {
+// recordObject records the object of a step.
+func (u *UnhealthyMachine) recordObject(e EscalationStarted) {
 	if e.Object == nil {
 		return
 	}
@@ -135,28 +135,28 @@ func (u *UnhealthyMachine) makes(e EscalationStarted) {
 	u.Objects[e.Step] = *e.Object
 }
 
-// remembered returns the part of the record that outlives an illness: holds and aborts, attempts, and step objects. They are kept as long as the
+// retained returns the part of the record that outlives an illness: holds and aborts, attempts, and step objects. They are kept as long as the
 // machine exists. Attempts count until the machine has been healthy for longer than proven.
-func (u *UnhealthyMachine) remembered() UnhealthyMachine {
+func (u *UnhealthyMachine) retained() UnhealthyMachine {
 	return UnhealthyMachine{
-		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
-		Held: u.Held, HoldUntil: u.HoldUntil, HoldWhy: u.HoldWhy, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
+		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, WrongMachineDeleted: u.WrongMachineDeleted, ReplacementTimedOut: u.ReplacementTimedOut, RolloutTimedOut: u.RolloutTimedOut,
+		Held: u.Held, HoldUntil: u.HoldUntil, HoldReason: u.HoldReason, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
 	}
 }
 
-// counted reports whether the next attempt is part of a remediation that is counted already. The escalation steps and the first replacement after
+// alreadyCounted reports whether the next attempt is part of a remediation that is counted already. The escalation steps and the first replacement after
 // them count as one remediation.
-func (u *UnhealthyMachine) counted() bool {
+func (u *UnhealthyMachine) alreadyCounted() bool {
 	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 }
 
-// start counts the start of a remediation.
-func (s *State) start(u *UnhealthyMachine, at time.Time) {
-	if u.counted() {
+// countStart counts the start of a remediation.
+func (s *State) countStart(u *UnhealthyMachine, at time.Time) {
+	if u.alreadyCounted() {
 		return
 	}
 	s.Starts = append(s.Starts, at)
-	if extra := len(s.Starts) - keptStarts; extra > 0 {
+	if extra := len(s.Starts) - startsLimit; extra > 0 {
 		s.Starts = slices.Delete(s.Starts, 0, extra)
 	}
 }
@@ -168,12 +168,12 @@ func (s *State) endedSince(uid types.UID, since time.Time) bool {
 	})
 }
 
-func (s *State) begin(e SurgeRequested, at time.Time) {
+func (s *State) applySurgeRequested(e SurgeRequested, at time.Time) {
 	s.park(&e)
-	s.succeeds()
+	s.clearFailure()
 	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	u := s.recordOf(e.Machine)
-	s.start(u, at)
+	s.countStart(u, at)
 	u.Attempts, u.LastAttempt = e.Attempt, at
 	if u.Mark != nil {
 		s.Active.FailureDomain = u.Mark.FailureDomain
@@ -193,7 +193,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 			a.Step, a.Since = Replacing, at // the replacement that was ready is gone
 		}
 		a.Ready = false
-		a.step(Replacing, at)
+		a.advance(Replacing, at)
 	case SurgeRelaxed:
 		a.Request.Relaxed = true
 		s.recordOf(a.Victim).Decision.Relaxed = true
@@ -202,29 +202,29 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case ScaleRestored:
 		a.Scale = ScaleBack
 	case VictimSpared:
-		a.step(Sparing, at)
+		a.advance(Sparing, at)
 	case ReplacementReady:
-		if a.takingBack() { // it was cancelled, but the new machine is ready after all
+		if a.isCancelling() { // it was cancelled, but the new machine is ready after all
 			a.Resumed++
 		}
-		a.uncancel()
+		a.revertCancellation()
 		a.Replacement, a.Ready = e.Replacement, true
-		a.step(Removing, at)
+		a.advance(Removing, at)
 	case VictimDeleting:
-		a.uncancel()
-		a.step(Deleting, at)
+		a.revertCancellation()
+		a.advance(Deleting, at)
 	case DrainSkipped:
 		a.SkipsDrain = true
 	case VolumeDetachSkipped:
 		a.SkipsDetach = true
 	case VictimGone:
-		a.uncancel()
-		a.step(Settling, at)
+		a.revertCancellation()
+		a.advance(Settling, at)
 	case SurgeConsumed:
 		victim := s.recordOf(a.Victim)
-		s.finish(a, PastRemediation{Outcome: EndCancelled, Note: e.Why}, at)
+		s.finish(a, PastRemediation{Outcome: EndCancelled, Note: e.Reason}, at)
 		victim.LastAttempt = time.Time{} // not caused by the machine: no cooldown
-		victim.Surprised = e.Surprise
+		victim.WrongMachineDeleted = e.WrongMachine
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
 		if a.Step != Settling { // nothing is undone if the machine is gone
@@ -245,19 +245,19 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
-		s.succeed(e, at)
+		s.applySucceeded(e, at)
 	case Cancelled:
 		if a.Step == Settling {
-			s.chain(at) // the replacement exists, but is not healthy
+			s.recordChain(at) // the replacement exists, but is not healthy
 		}
 		victim := s.recordOf(a.Victim)
 		s.finish(a, PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
-		if e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == "" && !victim.Unmade { // the next attempt raises the replicas
-			victim.Unmade, victim.Attempts = true, max(victim.Attempts-1, 0)
+		if e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == "" && !victim.RolloutTimedOut { // the next attempt raises the replicas
+			victim.RolloutTimedOut, victim.Attempts = true, max(victim.Attempts-1, 0)
 		}
-		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
+		victim.ReplacementTimedOut = victim.ReplacementTimedOut || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // nothing was tried: no attempt, and no cooldown
-			victim.untried()
+			victim.revertAttempt()
 		}
 		if e.Cause == Worsened { // it counts as an attempt, because an intermittent failure would otherwise be retried forever; there is no cooldown
 			victim.LastAttempt = time.Time{}
@@ -265,40 +265,40 @@ func (s *State) applyActive(e Event, at time.Time) {
 	}
 }
 
-// untried reverts the count of the attempt that was started, and removes its cooldown.
-func (u *UnhealthyMachine) untried() {
+// revertAttempt reverts the count of the attempt that was started, and removes its cooldown.
+func (u *UnhealthyMachine) revertAttempt() {
 	u.Attempts, u.LastAttempt = max(u.Attempts-1, 0), time.Time{}
 }
 
-// uncancel reverts a cancellation, because the new machine is ready or the owner deletes the old machine after all: the new machines must stay.
-func (a *Active) uncancel() {
-	if a.takingBack() {
+// revertCancellation reverts a cancellation, because the new machine is ready or the owner deletes the old machine after all: the new machines must stay.
+func (a *Active) revertCancellation() {
+	if a.isCancelling() {
 		a.Step, a.Cause = Requesting, ""
 	}
 }
 
-// step advances the remediation to a step. It never returns to an earlier one.
-func (a *Active) step(to Step, at time.Time) {
+// advance advances the remediation to a step. It never returns to an earlier one.
+func (a *Active) advance(to Step, at time.Time) {
 	order := []Step{Requesting, Replacing, Removing, Deleting, Settling, Cancelling, Sparing}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {
 		a.Step, a.Since = to, at
 	}
 }
 
-func (s *State) succeed(e Succeeded, at time.Time) {
+func (s *State) applySucceeded(e Succeeded, at time.Time) {
 	if e.Gone {
 		s.Active.Replacement = Subject{}
 	}
-	s.chain(at)
+	s.recordChain(at)
 	s.finish(s.Active, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 }
 
-// chain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
-func (s *State) chain(at time.Time) {
+// recordChain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
+func (s *State) recordChain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
 		u := s.Unhealthy[uid]
-		return at.Sub(l.At) > proven && (u == nil || u.Mark == nil)
+		return at.Sub(l.At) > provenAfter && (u == nil || u.Mark == nil)
 	})
 	if a.Replacement.UID == "" {
 		return
@@ -306,14 +306,14 @@ func (s *State) chain(at time.Time) {
 	if s.Chain == nil {
 		s.Chain = make(map[types.UID]Link)
 	}
-	s.Chain[a.Replacement.UID] = Link{Length: s.chained(s.recordOf(a.Victim)) + 1, At: at}
+	s.Chain[a.Replacement.UID] = Link{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at}
 	delete(s.Chain, a.Victim.UID)
 }
 
-// chained returns how many replacements in a row failed before this machine.
-func (s *State) chained(u *UnhealthyMachine) int {
+// chainLength returns how many replacements in a row failed before this machine.
+func (s *State) chainLength(u *UnhealthyMachine) int {
 	l := s.Chain[u.UID]
-	if u.MarkedAt.Sub(l.At) > proven {
+	if u.MarkedAt.Sub(l.At) > provenAfter {
 		return 0
 	}
 	return l.Length
@@ -328,31 +328,31 @@ func (s *State) finish(a *Active, end PastRemediation, at time.Time) {
 		end.Reason = u.Mark.Reason
 	}
 	u.LastAttempt = at
-	s.over(a)
-	s.end(end)
+	s.removeActive(a)
+	s.recordEnd(end)
 	if a.Step == Settling || a.Step == Deleting {
 		delete(s.Unhealthy, a.Victim.UID)
 	}
-	s.forget()
+	s.prune()
 }
 
-func (s *State) end(e PastRemediation) {
+func (s *State) recordEnd(e PastRemediation) {
 	s.History = append(s.History, e)
 	if extra := len(s.History) - historyLimit; extra > 0 {
 		s.History = slices.Delete(s.History, 0, extra)
 	}
 }
 
-// forget bounds the size of a state: of the machines that are healthy again, it keeps the last few. It keeps many more machines with an operator's
+// prune bounds the size of a state: of the machines that are healthy again, it keeps the last few. It keeps many more machines with an operator's
 // abort or hold, because an order is valid as long as its machine exists, and the log does not show when a healthy machine is deleted.
-func (s *State) forget() {
+func (s *State) prune() {
 	const kept, orders = 32, 1000
 	var well []*UnhealthyMachine
 	ordered := 0
 	for _, u := range s.Unhealthy {
 		if u.Mark == nil {
 			well = append(well, u)
-			ordered += count(u.ordered())
+			ordered += boolToInt(u.hasOrder())
 		}
 	}
 	remembered := kept + min(ordered, orders)
@@ -360,7 +360,7 @@ func (s *State) forget() {
 		return
 	}
 	slices.SortFunc(well, func(a, b *UnhealthyMachine) int {
-		return cmp.Or(cmp.Compare(count(b.ordered()), count(a.ordered())), b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(boolToInt(b.hasOrder()), boolToInt(a.hasOrder())), b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
 	})
 	for _, u := range well[remembered:] {
 		delete(s.Unhealthy, u.UID)

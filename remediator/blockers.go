@@ -61,11 +61,11 @@ func (s *State) atLimit(f *Facts, limit int, now time.Time, counts func(InFlight
 	if list = append(list, own...); limit <= 0 || len(list) < limit {
 		return nil, time.Time{}
 	}
-	return list, Opens(since, limit-len(own), CountsFor, now)
+	return list, NextStart(since, limit-len(own), CountsFor, now)
 }
 
-// few names at most three remediations, and when each was started.
-func few(list []InFlight) string {
+// describeInFlight names at most three remediations, and when each was started.
+func describeInFlight(list []InFlight) string {
 	const most = 3
 	var told []string
 	for _, p := range list[:min(len(list), most)] {

@@ -15,26 +15,26 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 	case f.Policy.Name == "" || !f.Owner.Found:
 		return nil
 	case s.Active != nil:
-		return append(leave(s, f), beside(s, f, now)...)
+		return append(decideDeleting(s, f), decideOthers(s, f, now)...)
 	}
-	events := leave(s, f)
+	events := decideDeleting(s, f)
 	var first *UnhealthyMachine
 	escalating := s.escalating()
 	for _, u := range byUrgency(s, f) {
 		m := f.machine(u.Subject)
 		d := s.decide(u, m, f, now)
 		if before := cmp.Or(first, escalating); d.acts() && before != nil && before != u {
-			d = turn(before.Subject, f)
+			d = waitForTurn(before.Subject, f)
 		}
 		if d.Verdict == Freeze && f.withinGracePeriod() && u.Decision.Verdict != "" {
 			continue // the last decision is valid during the grace period
 		}
 		begins := d.acts() && !f.Policy.DryRun && u.EscalationStep == ""
-		if begins || !u.Decision.same(d) { // the started action is recorded with the evidence for it
-			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
+		if begins || !u.Decision.sameAs(d) { // the started action is recorded with the evidence for it
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: newEvidence(f)})
 		}
 		if begins {
-			return append(events, begin(u, m, f, d, now)) // the next call decides about the others
+			return append(events, startEvent(u, m, f, d, now)) // the next call decides about the others
 		}
 		if first == nil && d.acts() {
 			first = u
@@ -43,57 +43,57 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// leave records that another client is deleting an unhealthy machine, so no further decision is made about it.
-func leave(s *State, f *Facts) []Event {
+// decideDeleting records that another client is deleting an unhealthy machine, so no further decision is made about it.
+func decideDeleting(s *State, f *Facts) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		m := f.machine(u.Subject)
 		if m == nil || !m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy || s.activeOf(u.UID) != nil {
 			continue
 		}
-		if d := *going(m); !u.Decision.same(d) {
-			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
+		if d := *waitForDeletion(m); !u.Decision.sameAs(d) {
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: newEvidence(f)})
 		}
 	}
 	return events
 }
 
-// beside decides about the other unhealthy machines while a remediation is in progress. Rules about an operator's orders and earlier attempts come
+// decideOthers decides about the other unhealthy machines while a remediation is in progress. Rules about an operator's orders and earlier attempts come
 // first. An earlier decision that needs a human stays, a freeze as long as its cause.
-func beside(s *State, f *Facts, now time.Time) []Event {
+func decideOthers(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	first := s.InProgress()[0]
 	for _, u := range byUrgency(s, f) {
-		if s.activeOf(u.UID) != nil || s.stands(u, f, now) {
+		if s.activeOf(u.UID) != nil || s.stillValid(u, f, now) {
 			continue
 		}
-		d, before := turn(first.Victim, f), first
-		if made := s.partOf(f.machine(u.Subject)); made != nil {
+		d, before := waitForTurn(first.Victim, f), first
+		if made := s.creatorOf(f.machine(u.Subject)); made != nil {
 			before, d.Reason = made, "it was made in the remediation of machine "+made.Victim.Name+", which is not over"
 		}
 		if before.Frozen != "" {
 			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+before.Frozen+")", before.FrozenNext
 		}
-		if s.mayJoin(u, f) {
+		if s.mayStartBeside(u, f) {
 			if other := s.decide(u, f.machine(u.Subject), f, now); !other.acts() || other.Verdict == Surge {
 				d = other
 			}
 		}
-		if other := firstOf(u, f.machine(u.Subject), f, now, foreignState, s.consent, s.patience); other != nil {
+		if other := firstOf(u, f.machine(u.Subject), f, now, checkForeignState, s.checkConsent, s.checkAttempts); other != nil {
 			d = *other
 		}
-		if d.acts() || !u.Decision.same(d) {
-			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
+		if d.acts() || !u.Decision.sameAs(d) {
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: newEvidence(f)})
 		}
 		if d.acts() {
-			return append(events, begin(u, f.machine(u.Subject), f, d, now))
+			return append(events, startEvent(u, f.machine(u.Subject), f, d, now))
 		}
 	}
 	return events
 }
 
-// stands reports whether an earlier decision that needs a human is still valid.
-func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
+// stillValid reports whether an earlier decision that needs a human is still valid.
+func (s *State) stillValid(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	switch u.Decision.Verdict {
 	case CannotRemediate:
 		return true
@@ -105,9 +105,9 @@ func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	}
 }
 
-// turn returns the decision about a machine while another machine comes first. The reason contains the time in which the other machine is replaced,
+// waitForTurn returns the decision about a machine while another machine comes first. The reason contains the time in which the other machine is replaced,
 // or its remediation is cancelled.
-func turn(before Subject, f *Facts) Decision {
+func waitForTurn(before Subject, f *Facts) Decision {
 	t, atATime := f.Policy.Timeouts, "one at a time"
 	if n := f.Policy.Limits.WorkersAtOnce; n > 1 && !f.isControlPlane() && !f.Owner.OnDelete {
 		atATime = fmt.Sprintf("%d at a time", n)
@@ -127,21 +127,21 @@ func (s *State) escalating() *UnhealthyMachine {
 	return nil
 }
 
-// same reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
+// sameAs reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
 // numbers or errors. Next is always compared, because a human may have something else to do.
-func (d Decision) same(other Decision) bool {
+func (d Decision) sameAs(other Decision) bool {
 	switch {
 	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
 		return false
 	case d.Verdict == Escalate: // it names the step
 		return d.Reason == other.Reason
 	default:
-		return !stated(d.Rule) || d.Reason == other.Reason
+		return !comparesReason(d.Rule) || d.Reason == other.Reason
 	}
 }
 
-// stated reports whether the reason of a rule names another object, quotes users, or names a time. Such a reason changes only with these.
-func stated(rule string) bool {
+// comparesReason reports whether the reason of a rule names another object, quotes users, or names a time. Such a reason changes only with these.
+func comparesReason(rule string) bool {
 	switch rule {
 	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
 		ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine:
@@ -178,22 +178,22 @@ func (f *Facts) urgency(u *UnhealthyMachine) int {
 	switch {
 	case !f.isControlPlane():
 		return 0
-	case !f.Owner.ExternalEtcd && !f.answers(m):
+	case !f.Owner.ExternalEtcd && !f.etcdAnswers(m):
 		return 0
-	case len(m.broken(f.Owner.ExternalEtcd)) > 0:
+	case len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
 		return 1
 	default:
 		return 2
 	}
 }
 
-// answers reports whether the machine's own etcd member answered and is healthy.
-func (f *Facts) answers(m *Machine) bool {
+// etcdAnswers reports whether the machine's own etcd member answered and is healthy.
+func (f *Facts) etcdAnswers(m *Machine) bool {
 	return f.Etcd.member(m).answering()
 }
 
-// begin returns the event that starts the decided action.
-func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
+// startEvent returns the event that starts the decided action.
+func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	attempt := u.Attempts + 1
 	switch d.Verdict {
 	case Escalate:
@@ -211,7 +211,7 @@ func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time)
 		if f.Cluster.Topology {
 			e.From, e.Where, e.Entry, e.Cluster = f.Cluster.TopologyReplicas, AtTopology, f.Cluster.Entry, f.Cluster.UID
 		}
-		e.To = e.From + f.extra()
+		e.To = e.From + f.surgeReplicas()
 		return e
 	}
 }
@@ -229,13 +229,13 @@ func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, orig
 	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }
 
-// extra returns how many machines a surge by replicas adds. With stacked etcd these are two, because an even number of replicas is refused. For
+// surgeReplicas returns how many machines a surge by replicas adds. With stacked etcd these are two, because an even number of replicas is refused. For
 // workers it adds the machines that are being deleted, because their owner counts them as existing and deletes them first.
-func (f *Facts) extra() int32 {
+func (f *Facts) surgeReplicas() int32 {
 	if f.isControlPlane() {
-		return 2 - int32(count(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
+		return 2 - int32(boolToInt(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
 	}
-	return 1 + int32(f.leaving()) //nolint:gosec // few
+	return 1 + int32(f.deletingMachines()) //nolint:gosec // few
 }
 
 func (f *Facts) baseline() []Subject {
@@ -246,8 +246,8 @@ func (f *Facts) baseline() []Subject {
 	return list
 }
 
-// see returns the evidence for a decision.
-func see(f *Facts) Evidence {
+// newEvidence returns the evidence for a decision.
+func newEvidence(f *Facts) Evidence {
 	q := Count(f.Etcd)
 	seen := Evidence{
 		Replicas: f.Owner.Replicas, Machines: len(f.Machines), External: f.Owner.ExternalEtcd, Voters: q.Voters, Learners: q.Learners,
@@ -262,8 +262,8 @@ func see(f *Facts) Evidence {
 			if m.Learner {
 				seen.Joining = append(seen.Joining, m.Node)
 			}
-			if m.Way != "" && m.Way != PortForward {
-				seen.Ways = append(seen.Ways, m.Node+" by "+m.Way)
+			if m.Via != "" && m.Via != PortForward {
+				seen.Fallbacks = append(seen.Fallbacks, m.Node+" by "+m.Via)
 			}
 		}
 	}
@@ -271,7 +271,7 @@ func see(f *Facts) Evidence {
 		switch {
 		case m.Deleting:
 			seen.Deleting = append(seen.Deleting, m.Name)
-		case f.isControlPlane() && len(m.broken(f.Owner.ExternalEtcd)) > 0:
+		case f.isControlPlane() && len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
 			seen.Broken = append(seen.Broken, m.Name)
 		}
 		if f.ready(m) {

@@ -25,27 +25,27 @@ func (p *player) churn(m *machine) {
 		}
 		w.ledger = remediator.Ledger{Active: number("active", 0, 0, 1, 3), Watched: 10, Unhealthy: number("unhealthy", 0, 0, 0, 8)}
 	case 3:
-		w.policy.DryRun = p.seldom("dry run")
+		w.policy.DryRun = p.oneInThree("dry run")
 	case 4, 5:
-		p.another()
+		p.switchPolicy()
 	case 6:
 		w.cluster.FailureDomains = rapid.SampledFrom([][]string{nil, {"a"}, {"b", "c"}, {"a", "b", "c"}, {"a", "b", "c", "d"}}).Draw(p.t, "failure domains")
 	case 7:
-		p.remediatesItself(m)
+		p.toggleForeignRemediation(m)
 	case 8:
 		if rapid.IntRange(0, 9).Draw(p.t, "is deleted") == 0 && w.owner.Kind != "OtherControlPlane" && !w.owner.Deleting && !w.cluster.Deleting {
 			w.cluster.Deleting = rapid.Bool().Draw(p.t, "with its cluster")
 			w.owner.Deleting = !w.cluster.Deleting
 		}
 	case 9:
-		if w.owner.Kind == string(remediator.Set) && p.seldom("released") {
+		if w.owner.Kind == string(remediator.Set) && p.oneInThree("released") {
 			w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
 			p.faults++
-			p.tell("%s is released", m.Name)
+			p.logf("%s is released", m.Name)
 		}
 	}
-	p.tell("now: fleet %+v, limits %+v, ledger %+v, dry run %t, policy %s, checks %v, failure domains %v, owner deleting %t, cluster deleting %t; %s unwired %q", w.fleet, w.policy.Limits,
-		w.ledger, w.policy.DryRun, w.policy.Name, w.policy.Checks, w.cluster.FailureDomains, w.owner.Deleting, w.cluster.Deleting, m.Name, m.Unwired)
+	p.logf("now: fleet %+v, limits %+v, ledger %+v, dry run %t, policy %s, checks %v, failure domains %v, owner deleting %t, cluster deleting %t; %s unwired %q", w.fleet, w.policy.Limits,
+		w.ledger, w.policy.DryRun, w.policy.Name, w.policy.Checks, w.cluster.FailureDomains, w.owner.Deleting, w.cluster.Deleting, m.Name, m.OtherHealthCheck)
 }
 
 // anyFleet returns random fleet limits and a random usage of them by other owners.
@@ -58,7 +58,7 @@ func anyFleet(t *rapid.T, w *world) remediator.Fleet {
 		return map[string]int{"": number(label, of...), "a": number(label, of...), "b": number(label, of...)}
 	}
 	f := remediator.Fleet{Machines: count("machines", 4, 10), Unhealthy: count("unhealthy", 0, 0, 0, 3), Active: count("active", 0, 0, 0, 1)}
-	f.Begun = slices.Repeat([]time.Time{w.now}, number("begun", 0, 0, 2))
+	f.Starts = slices.Repeat([]time.Time{w.now}, number("begun", 0, 0, 2))
 	f.Limits = remediator.FleetLimits{
 		Paused: w.fleet.Limits.Paused, AtOnce: number("fleet at once", 0, 1, 3), PerWindow: number("fleet per window", 0, 2, 5), Window: time.Hour, DomainAtOnce: number("domain at once", 0, 1, 2),
 		Mass: mass("mass"), DomainMass: mass("domain mass"),
@@ -69,8 +69,8 @@ func anyFleet(t *rapid.T, w *world) remediator.Fleet {
 	return f
 }
 
-// another changes the policy that selects the owner, its timeouts, and its escalation steps.
-func (p *player) another() {
+// switchPolicy changes the policy that selects the owner, its timeouts, and its escalation steps.
+func (p *player) switchPolicy() {
 	w := p.w
 	w.policy.Name, w.policy.UID, w.policy.Unreadable = "default", "policy", ""
 	if rapid.Bool().Draw(p.t, "another policy") {
@@ -83,55 +83,55 @@ func (p *player) another() {
 	}
 	w.policy.Checks.Node, w.policy.Checks.NodeStartup = checks, 2*minutes
 	w.policy.Escalation = nil
-	if p.seldom("another escalation") {
+	if p.oneInThree("another escalation") {
 		w.policy.Escalation = []remediator.EscalationStep{{Name: rapid.SampledFrom([]string{"reboot", "reset"}).Draw(p.t, "step"), Timeout: minutes, APIVersion: "example.com/v1", Kind: "Another"}}
 	}
 }
 
-// remediatesItself lets a MachineHealthCheck that scute does not manage remediate a failing machine, or removes that
+// toggleForeignRemediation lets a MachineHealthCheck that scute does not manage remediate a failing machine, or removes that
 // MachineHealthCheck.
-func (p *player) remediatesItself(m *machine) {
+func (p *player) toggleForeignRemediation(m *machine) {
 	w := p.w
-	if m.Unwired != "" {
-		p.rewire(m)
+	if m.OtherHealthCheck != "" {
+		p.removeForeignCheck(m)
 		return
 	}
 	if w.healthCheck {
 		return
 	}
-	if m.Unwired = "theirs"; w.fails(m) && !m.Deleting && !m.Skip && !m.Paused {
+	if m.OtherHealthCheck = "theirs"; w.failsCheck(m) && !m.Deleting && !m.Skip && !m.Paused {
 		p.faults++
-		p.theirs = true
+		p.foreignDeletion = true
 		w.set(m, "HealthCheckSucceeded", "False", "UnhealthyNode")
 		w.set(m, "OwnerRemediated", "False", "WaitingForRemediation")
 	}
 }
 
-// rewire removes the foreign MachineHealthCheck, which has set the machine's condition to healthy before.
-func (p *player) rewire(m *machine) {
-	if m.Unwired == "" {
+// removeForeignCheck removes the foreign MachineHealthCheck, which has set the machine's condition to healthy before.
+func (p *player) removeForeignCheck(m *machine) {
+	if m.OtherHealthCheck == "" {
 		return
 	}
-	if m.Unwired = ""; !m.Deleting && p.w.is(m, "HealthCheckSucceeded", "False") && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode" {
-		m.forget("OwnerRemediated")
+	if m.OtherHealthCheck = ""; !m.Deleting && p.w.conditionIs(m, "HealthCheckSucceeded", "False") && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode" {
+		m.removeCondition("OwnerRemediated")
 		p.w.set(m, "HealthCheckSucceeded", "True", "HealthCheckSucceeded")
 	}
 }
 
-// still reverts everything that churn changed, except deletions.
-func (p *player) still() {
+// stopChurn reverts everything that churn changed, except deletions.
+func (p *player) stopChurn() {
 	w := p.w
 	w.fleet, w.ledger, w.policy.DryRun = remediator.Fleet{}, remediator.Ledger{}, false
 	w.policy.Limits.AtOnce, w.policy.Limits.PerWindow = 10, 1000
 	w.policy.Checks.Node, w.policy.Checks.NodeStartup = newWorld(w.now).policy.Checks.Node, newWorld(w.now).policy.Checks.NodeStartup
 	w.cluster.FailureDomains = []string{"a", "b", "c"}
 	for _, m := range w.machines {
-		p.rewire(m)
+		p.removeForeignCheck(m)
 	}
 }
 
-// ends checks that deleting the owner and its machines ends every remediation, and that nothing of scute remains.
-func (p *player) ends() {
+// deleteOwner checks that deleting the owner and its machines ends every remediation, and that nothing of scute remains.
+func (p *player) deleteOwner() {
 	w := p.w
 	for range 100 {
 		p.turn(false)
@@ -146,11 +146,11 @@ func (p *player) ends() {
 		p.fail("%d machines of an owner that is gone are there", len(w.machines))
 	case w.owner.Found:
 		p.fail("the owner is there")
-	case remediator.Due(&p.state):
-		p.fail("the owner is gone, and something is due: %s", p.unsettled())
+	case remediator.HasPending(&p.state):
+		p.fail("the owner is gone, and something is due: %s", p.unsettledReason())
 	case w.cluster.Topology && w.owner.Kind != string(remediator.Set) && w.cluster.Found && // no topology has a MachineSet
-		w.cluster.TopologyReplicas != p.wish && !p.raced:
-		p.fail("the topology asks for %d replicas, and %d are wanted", w.cluster.TopologyReplicas, p.wish)
+		w.cluster.TopologyReplicas != p.desired && !p.raced:
+		p.fail("the topology asks for %d replicas, and %d are wanted", w.cluster.TopologyReplicas, p.desired)
 	}
 }
 
@@ -169,8 +169,8 @@ func (w *world) actDeleted() string {
 	return did
 }
 
-// refuses returns the reason why limits, policies or users forbid starting a remediation, or "".
-func (g *guard) refuses(f *remediator.Facts, victim remediator.Subject) string {
+// refusal returns the reason why limits, policies or users forbid starting a remediation, or "".
+func (g *guard) refusal(f *remediator.Facts, victim remediator.Subject) string {
 	l, fleet, now := f.Policy.Limits, f.Fleet, g.w.now
 	busy := len(g.state.InProgress())
 	m := g.w.machine(victim.Name)
@@ -188,7 +188,7 @@ func (g *guard) refuses(f *remediator.Facts, victim remediator.Subject) string {
 		return "it is a dry run"
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return "the owner is being deleted"
-	case m != nil && m.Unwired != "":
+	case m != nil && m.OtherHealthCheck != "":
 		return "a MachineHealthCheck of somebody else remediates it"
 	case fleet.Limits.Unreadable != "":
 		return "the limits of the fleet are not known"
@@ -200,8 +200,8 @@ func (g *guard) refuses(f *remediator.Facts, victim remediator.Subject) string {
 		return fmt.Sprintf("%d are in progress, and %d elsewhere, of %d of the fleet", busy, elsewhere, fleet.Limits.AtOnce)
 	case !continues && begun >= l.PerWindow:
 		return fmt.Sprintf("%d were begun, of %d of the policy", begun, l.PerWindow)
-	case !continues && fleet.Limits.PerWindow > 0 && begun+len(fleet.Begun) >= fleet.Limits.PerWindow && slices.ContainsFunc(fleet.Begun, func(at time.Time) bool { return !at.After(now) && now.Sub(at) < time.Hour }):
-		return fmt.Sprintf("%d were begun, and %d elsewhere, of %d of the fleet", begun, len(fleet.Begun), fleet.Limits.PerWindow)
+	case !continues && fleet.Limits.PerWindow > 0 && begun+len(fleet.Starts) >= fleet.Limits.PerWindow && slices.ContainsFunc(fleet.Starts, func(at time.Time) bool { return !at.After(now) && now.Sub(at) < time.Hour }):
+		return fmt.Sprintf("%d were begun, and %d elsewhere, of %d of the fleet", begun, len(fleet.Starts), fleet.Limits.PerWindow)
 	case f.Ledger.Unhealthy >= 4 && f.Ledger.Unhealthy*5 >= f.Ledger.Watched:
 		return "the policy has a mass failure"
 	}

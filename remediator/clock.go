@@ -9,19 +9,19 @@ import (
 // Skew is the accepted difference between clocks. A time that is further in the future was recorded before a clock was set back.
 const Skew = time.Minute
 
-// ahead reports whether a time is further in the future than Skew.
-func ahead(at, now time.Time) bool { return at.After(now.Add(Skew)) }
+// isFuture reports whether a time is further in the future than Skew.
+func isFuture(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 
-// clock records that the clock was set back, if the log has times in the future. Otherwise each wait would take longer by the difference.
-func clock(s *State, _ *Facts, now time.Time) []Event {
-	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && !ahead(s.Care.EndedAt, now) {
+// checkClock records that the clock was set back, if the log has times in the future. Otherwise each wait would take longer by the difference.
+func checkClock(s *State, _ *Facts, now time.Time) []Event {
+	if !isFuture(s.Last, now) || !HasPending(s) && s.Maintenance.Active == nil && !isFuture(s.Maintenance.EndedAt, now) {
 		return nil
 	}
 	return []Event{ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()}}
 }
 
-// setBack replaces times in the future by now. So a wait starts again, a limit counts a start as if it happened now, and nothing happens sooner.
-func (s *State) setBack(now time.Time) {
+// clampTimes replaces times in the future by now. So a wait starts again, a limit counts a start as if it happened now, and nothing happens sooner.
+func (s *State) clampTimes(now time.Time) {
 	s.Last = now
 	s.eachTime(func(at *time.Time) {
 		if at.After(now) {
@@ -48,7 +48,7 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		if u.Mark != nil {
 			mark := *u.Mark
 			visit(&mark.Since)
-			mark.Seen = all(mark.Seen)
+			mark.FailingSince = all(mark.FailingSince)
 			u.Mark = &mark
 		}
 	}
@@ -76,13 +76,13 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		visit(&report.At)
 		s.Etcd = &report
 	}
-	if active := s.Care.Active; active != nil {
+	if active := s.Maintenance.Active; active != nil {
 		copied := *active
 		visit(&copied.At)
-		s.Care.Active = &copied
+		s.Maintenance.Active = &copied
 	}
-	s.Mass.Passed, s.Care.Done = all(s.Mass.Passed), all(s.Care.Done)
-	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt} {
+	s.Mass.Ended, s.Maintenance.Done = all(s.Mass.Ended), all(s.Maintenance.Done)
+	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Maintenance.EndedAt, &s.Maintenance.DisarmedAt} {
 		visit(at)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// waits maps the name of a wait to a story that leads to it and the event that ends it.
-var waits = map[string]struct { //nolint:gochecknoglobals // a table
+// waitStories maps the name of a wait to a story that leads to it and the event that ends it.
+var waitStories = map[string]struct { //nolint:gochecknoglobals // a table
 	story, ends string
 }{
 	"a check":                {"machines 3; policy timeout=5m; node m1 bad; turn", "Decided"},
@@ -42,10 +42,10 @@ var waits = map[string]struct { //nolint:gochecknoglobals // a table
 }
 
 // until plays a story, sets the clock back, and returns how long the wait lasts, and whether it ends.
-func until(t *testing.T, story, ends string, back time.Duration) (time.Duration, bool) {
+func timeUntil(t *testing.T, story, ends string, back time.Duration) (time.Duration, bool) {
 	t.Helper()
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := tale(start)
+	s := newStory(start)
 	d, b := &datadriven.TestData{}, &strings.Builder{}
 	for part := range strings.SplitSeq(story, "; ") {
 		switch words := strings.Fields(part); words[0] {
@@ -54,12 +54,12 @@ func until(t *testing.T, story, ends string, back time.Duration) (time.Duration,
 		case "pass":
 			s.world.now = s.world.now.Add(duration(d, t, words[1]))
 		default:
-			s.happen(t, d, b, words)
+			s.apply(t, d, b, words)
 		}
 	}
 	s.world.now = s.world.now.Add(-back)
-	if s.world.asked.Last.After(s.world.now) {
-		s.world.asked.Last = s.world.now // as the runner does
+	if s.world.etcdRequests.Last.After(s.world.now) {
+		s.world.etcdRequests.Last = s.world.now // as the runner does
 	}
 	const step = 5 * time.Second
 	for passed := time.Duration(0); passed < 8*time.Hour; passed += step {
@@ -78,14 +78,14 @@ func until(t *testing.T, story, ends string, back time.Duration) (time.Duration,
 
 // TestClockSetBack checks that no wait takes more than twice as long after the clock is set back by hours.
 func TestClockSetBack(t *testing.T) {
-	for name, w := range waits {
+	for name, w := range waitStories {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, ok := until(t, w.story, w.ends, 0)
+			want, ok := timeUntil(t, w.story, w.ends, 0)
 			if !ok {
 				t.Fatalf("%s does not happen", w.ends)
 			}
-			got, ok := until(t, w.story, w.ends, 5*time.Hour)
+			got, ok := timeUntil(t, w.story, w.ends, 5*time.Hour)
 			if slack := 2*want + time.Minute; !ok || got > slack {
 				t.Errorf("the wait took %s after the clock was set back, want about %s (ended: %t)", got, want, ok)
 			}
@@ -97,13 +97,13 @@ func TestClockSetBack(t *testing.T) {
 // its remediation annotation when a machine was created after the annotation's time, which must not hold for machines
 // created before the clock was set back.
 func TestRelaxedWhenTheClockIsSetBack(t *testing.T) {
-	s := tale(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	s := newStory(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	d, b := &datadriven.TestData{}, &strings.Builder{}
-	s.happen(t, d, b, []string{"machines", "3"})
+	s.apply(t, d, b, []string{"machines", "3"})
 	s.world.now = s.world.now.Add(-5 * time.Hour)
-	s.happen(t, d, b, []string{"kubelet", "m1", "dead"})
+	s.apply(t, d, b, []string{"kubelet", "m1", "dead"})
 	s.turn(t, b)
-	if s.happen(t, d, b, []string{"acts"}); !strings.HasSuffix(b.String(), "the owner makes m4\n") {
+	if s.apply(t, d, b, []string{"acts"}); !strings.HasSuffix(b.String(), "the owner makes m4\n") {
 		t.Error(b.String())
 	}
 }

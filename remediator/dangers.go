@@ -14,128 +14,128 @@ import (
 	"scute.dev/kube/object"
 )
 
-// dangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
-func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
-	if d := s.occupied(); d != nil {
+// checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
+func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+	if d := s.checkDefragmentation(); d != nil {
 		return d
 	}
 	if f.isControlPlane() {
-		if d := blind(f); d != nil {
+		if d := checkBlind(f); d != nil {
 			return d
 		}
 	}
-	if d := u.unread(m); d != nil {
+	if d := u.checkNodeRead(m); d != nil {
 		return d
 	}
-	blocks := f.blocks(m)
-	_, outwaited := s.outwaited(u, m, f, now)
+	blocks := f.blockingRule(m)
+	_, outwaited := s.waitExpired(u, m, f, now)
 	switch {
 	case f.Cluster.UpgradePending:
 		d := wait(ruleRollout, "%s is not at the version of the cluster's topology yet, and neither makes nor remediates a machine before", f.Owner.Name)
 		d.Next = "see what holds the upgrade: its other machines, or an annotation that defers it"
 		return d
-	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)) && !outwaited:
+	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.inCurrentSet(m)) && !outwaited:
 		next := fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
 		if m.Node == "" {
 			next += "; or delete this machine by hand (kubectl delete machine)"
 		}
-		return ask(next, ruleRollout, "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+		return waitForHuman(next, ruleRollout, "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {
-		if d := s.unstable(m, f, blocks != "" || outwaited); d != nil {
+		if d := s.checkStable(m, f, blocks != "" || outwaited); d != nil {
 			return d
 		}
 	}
 	switch {
-	case len(f.Policy.holding(m)) > 0:
-		return ask("see to what put the hook there, or name it in the policy's allowedHooks", ruleHook, "its deletion would be held%s", hooks(f.Policy.holding(m)))
-	case f.Owner.Relaxed != "" && !f.stalls(m):
-		return f.remediating()
+	case len(f.Policy.blockingHooks(m)) > 0:
+		return waitForHuman("see to what put the hook there, or name it in the policy's allowedHooks", ruleHook, "its deletion would be held%s", formatHooks(f.Policy.blockingHooks(m)))
+	case f.Owner.Relaxed != "" && !f.stallsOwner(m):
+		return f.checkOwnerRemediation()
 	default:
 		return nil
 	}
 }
 
-// remediating waits while the owner runs a remediation that scute did not ask for. Its annotation names the machine, and is removed once the
+// checkOwnerRemediation waits while the owner runs a remediation that scute did not ask for. Its annotation names the machine, and is removed once the
 // owner has created the replacement.
-func (f *Facts) remediating() *Decision {
+func (f *Facts) checkOwnerRemediation() *Decision {
 	machine := "a machine"
-	if n, ok := noteOf(f.Owner.Relaxed); ok {
+	if n, ok := parseNote(f.Owner.Relaxed); ok {
 		machine = "machine " + n.Machine
 	}
 	next := fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name)
-	if _, gone := f.orphan(); gone && f.staying() >= int(f.wanted()) {
+	if _, gone := f.orphan(); gone && f.remainingMachines() >= int(f.desiredReplicas()) {
 		// Its replicas were lowered meanwhile, or another machine was created by hand. The owner removes the annotation only when it creates a machine.
 		next = fmt.Sprintf("%s has as many machines as it is asked for, and makes none: take its annotation %s off", f.Owner.Name, controlplanev1.RemediationInProgressAnnotation)
 	}
-	return ask(next, "owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
+	return waitForHuman(next, "owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
 }
 
-// stalls reports whether this machine keeps the owner from finishing its own remediation. The remediated machine is gone, and the owner creates no
+// stallsOwner reports whether this machine keeps the owner from finishing its own remediation. The remediated machine is gone, and the owner creates no
 // other while etcd has a learner (targetEtcdClusterHealthy). It removes a learner without a node only if each of its machines has a Node
 // (reconcileEtcdMembers), and a machine that never joined has none. While its annotation exists, it remediates no other machine.
-func (f *Facts) stalls(m *Machine) bool {
+func (f *Facts) stallsOwner(m *Machine) bool {
 	_, gone := f.orphan()
-	return gone && m.Node == "" && f.strayLearner()
+	return gone && m.Node == "" && f.hasStrayLearner()
 }
 
-// strayLearner reports whether etcd lists a learner that is on no machine's node.
-func (f *Facts) strayLearner() bool {
-	return f.Etcd != nil && slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return member.Learner && f.claimed(member) == nil })
+// hasStrayLearner reports whether etcd lists a learner that is on no machine's node.
+func (f *Facts) hasStrayLearner() bool {
+	return f.Etcd != nil && slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return member.Learner && f.machineOf(member) == nil })
 }
 
-// joining returns the wait for a machine that has not joined. It ends when the machine joins, or is unhealthy itself.
-func (f *Facts) joining(other *Machine) *Decision {
+// waitForJoin returns the wait for a machine that has not joined. It ends when the machine joins, or is unhealthy itself.
+func (f *Facts) waitForJoin(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
-		bound = "; it is unhealthy itself at " + other.startup().Add(startup).UTC().Format(time.RFC3339)
+		bound = "; it is unhealthy itself at " + other.startupFrom().Add(startup).UTC().Format(time.RFC3339)
 	}
-	return ask("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
+	return waitForHuman("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
 }
 
-// going returns the wait for a machine that is being deleted.
-func going(other *Machine) *Decision {
-	return ask("see what holds the deletion of machine "+other.Name+", if it hangs: its hooks, its drain, its volumes, its infrastructure",
-		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, hooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
+// waitForDeletion returns the wait for a machine that is being deleted.
+func waitForDeletion(other *Machine) *Decision {
+	return waitForHuman("see what holds the deletion of machine "+other.Name+", if it hangs: its hooks, its drain, its volumes, its infrastructure",
+		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
 }
 
-// unstable returns a wait while another machine of the control plane is created or deleted, because its owner remediates none meanwhile. stuck means
+// checkStable returns a wait while another machine of the control plane is created or deleted, because its owner remediates none meanwhile. stuck means
 // that the control plane cannot reach its replicas until this machine is replaced.
-func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
+func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 	for other := range f.all() {
 		switch {
 		case other.Deleting:
-			return going(other)
+			return waitForDeletion(other)
 		case other.UID == m.UID || other.Node != "":
 		case !s.stranded(other):
-			return f.joining(other)
-		case m.Node != "" && !f.keepsOut(m):
-			return ask("see what was decided about machine "+other.Name, ruleScaling, "machine %s never joined, and is unhealthy itself: it comes first", other.Name)
+			return f.waitForJoin(other)
+		case m.Node != "" && !f.preventsJoin(m):
+			return waitForHuman("see what was decided about machine "+other.Name, ruleScaling, "machine %s never joined, and is unhealthy itself: it comes first", other.Name)
 		}
 	}
 	if int(f.Owner.Replicas) != len(f.Machines) && !stuck {
-		return ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
+		return waitForHuman(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 			ruleScaling, "%s there, and %d asked for: %s comes to that number first", machinesAre(len(f.Machines)), f.Owner.Replicas, f.Owner.Name)
 	}
 	return nil
 }
 
-// keepsOut reports whether no other machine can join because of this one: its etcd member, or an earlier member of its name, is not connected, or is
+// preventsJoin reports whether no other machine can join because of this one: its etcd member, or an earlier member of its name, is not connected, or is
 // a learner (etcd permits one, max-learners). A machine that is created meanwhile never joins, and neither does the next one.
-func (f *Facts) keepsOut(m *Machine) bool {
+func (f *Facts) preventsJoin(m *Machine) bool {
 	member := f.Etcd.member(m)
-	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || f.namesake(m) || !member.answering() && !f.addsBesideSilent())
+	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || f.hasNamesake(m) || !member.answering() && !f.addsDespiteSilent())
 }
 
-// blocks returns the rule by which a control plane waits for this machine, or "" if it continues by itself:
+// blockingRule returns the rule by which a control plane waits for this machine, or "" if it continues by itself:
 //
 //	never-joined     it has no Node, so its owner creates and deletes no other machine
 //	rollout-blocked  its components are not healthy, or its in-place update does not end, so a rollout does not continue
 //	scaling-blocked  its components are not healthy, so no machine is created or deleted to reach the replicas
 //
 // Its owner remediates before it rolls out or scales, so the machine is handed over if quorum permits it.
-func (f *Facts) blocks(m *Machine) string {
-	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m) || f.namesake(m)
+func (f *Facts) blockingRule(m *Machine) string {
+	unwell := len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.etcdAnswers(m) || f.hasNamesake(m)
 	switch {
 	case !f.isControlPlane():
 		return ""
@@ -155,31 +155,31 @@ func (m *Machine) updating() bool {
 	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
 }
 
-// blindFor is how long the observation of a control plane must fail before it is reported. Otherwise one failed attempt, or a cluster that answers
+// blindGracePeriod is how long the observation of a control plane must fail before it is reported. Otherwise one failed attempt, or a cluster that answers
 // every other one, would be reported each time. Nothing is started meanwhile.
-const blindFor = 10 * time.Second
+const blindGracePeriod = 10 * time.Second
 
 // Blind reports whether the observation of a control plane failed: its cluster did not answer, or its etcd did not list its members.
 func Blind(f *Facts) bool {
-	return f.isControlPlane() && !f.starting() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
+	return f.isControlPlane() && !f.isInitializing() && (f.Cluster.Reachable != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
 }
 
-// withinGracePeriod reports whether the observation has failed for less than blindFor.
-func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
+// withinGracePeriod reports whether the observation has failed for less than blindGracePeriod.
+func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindGracePeriod }
 
-// blind applies rule a: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
-func blind(f *Facts) *Decision {
+// checkBlind applies rule a: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
+func checkBlind(f *Facts) *Decision {
 	freeze := func(rule, next, format string, args ...any) *Decision {
 		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
 	}
-	if f.starting() {
+	if f.isInitializing() {
 		return nil
 	}
-	if d := alarmed(f.Etcd); d != nil {
+	if d := checkAlarms(f.Etcd); d != nil {
 		return d
 	}
 	switch q := Count(f.Etcd); {
-	case f.Cluster.Reach != object.True:
+	case f.Cluster.Reachable != object.True:
 		return freeze("unreachable", "see whether the cluster's API server answers", "the API server of %s cannot be reached: what is not seen is not acted on", f.Owner.Cluster)
 	case f.Owner.ExternalEtcd:
 		return nil
@@ -196,9 +196,9 @@ func blind(f *Facts) *Decision {
 	}
 }
 
-// alarmed returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
+// checkAlarms returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
 // (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine is at fault.
-func alarmed(e *Etcd) *Decision {
+func checkAlarms(e *Etcd) *Decision {
 	if full := e.alarmed("NOSPACE"); len(full) > 0 && !Count(e).Lost() {
 		return &Decision{
 			Verdict: Freeze, Rule: "etcd-alarm",
@@ -216,12 +216,12 @@ func alarmed(e *Etcd) *Decision {
 	return nil
 }
 
-func hooks(names []string) string {
-	return when(len(names) > 0, " by the hook %s", strings.Join(names, ", "))
+func formatHooks(names []string) string {
+	return formatIf(len(names) > 0, " by the hook %s", strings.Join(names, ", "))
 }
 
-// holding returns the deletion hooks that the policy does not allow, because it is unknown when they release the machine.
-func (p Policy) holding(m *Machine) []string {
+// blockingHooks returns the deletion hooks that the policy does not allow, because it is unknown when they release the machine.
+func (p Policy) blockingHooks(m *Machine) []string {
 	return slices.DeleteFunc(slices.Clone(m.Hooks), func(hook string) bool {
 		return slices.ContainsFunc(p.Hooks, func(allowed string) bool {
 			_, name, _ := strings.Cut(hook, "/")
@@ -231,17 +231,17 @@ func (p Policy) holding(m *Machine) []string {
 	})
 }
 
-// ownersPatience returns why a KubeadmControlPlane would refuse to remediate a machine that is handed over, or nil. It follows checkRetryLimits
+// checkOwnerRetries returns why a KubeadmControlPlane would refuse to remediate a machine that is handed over, or nil. It follows checkRetryLimits
 // (remediation.go), which reads the annotation of a machine that was created in the remediation of another one.
-func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision {
-	last, ok := noteOf(m.RemediationFor)
+func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decision {
+	last, ok := parseNote(m.RemediationFor)
 	at, err := time.Parse(time.RFC3339, last.Timestamp)
 	retry := f.Owner.Retry
 	if d.Verdict != OwnerRemediation || !f.isControlPlane() || !ok || err != nil || !now.Before(at.Add(retry.MinHealthy)) {
 		return nil
 	}
 	if !now.After(at.Add(retry.Period)) {
-		return ask(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
+		return waitForHuman(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
 			"its owner is to remediate it (rule %s), but %s remediated machine %s at %s, made this one for it, and remediates it no sooner than %s later (retryPeriodSeconds)",
 			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), timespan.Text(retry.Period))
 	}
@@ -256,12 +256,12 @@ func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision 
 	}
 }
 
-// ownerRetries returns when the owner may remediate a machine that it created in the remediation of another one, or zero if it may at any time.
-func (f *Facts) ownerRetries(m *Machine) time.Time {
+// ownerRetryTime returns when the owner may remediate a machine that it created in the remediation of another one, or zero if it may at any time.
+func (f *Facts) ownerRetryTime(m *Machine) time.Time {
 	if m == nil {
 		return time.Time{}
 	}
-	last, ok := noteOf(m.RemediationFor)
+	last, ok := parseNote(m.RemediationFor)
 	at, err := time.Parse(time.RFC3339, last.Timestamp)
 	return dueIf(ok && err == nil, at.Add(f.Owner.Retry.Period))
 }

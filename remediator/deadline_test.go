@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Untrue returns what is wrong with the outlook of a machine, or "". The outlook is wrong if the step function acts
+// WrongOutlook returns what is wrong with the outlook of a machine, or "". The outlook is wrong if the step function acts
 // before the predicted time, does nothing at that time, or acts when no time is predicted. The facts must leave nothing
 // to decide now.
-func Untrue(s *State, f *Facts, now time.Time) string {
-	if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.writtenLater(now) }) {
+func WrongOutlook(s *State, f *Facts, now time.Time) string {
+	if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.hasFutureTime(now) }) {
 		return "" // the clock was set back, so timestamps in the future count from another time
 	}
 	for _, a := range s.InProgress() {
@@ -22,7 +22,7 @@ func Untrue(s *State, f *Facts, now time.Time) string {
 		if events, _ := step(now); len(events) > 0 {
 			continue // another event comes first
 		}
-		o, ok := Ahead(s, a.Victim.UID, f, now)
+		o, ok := OutlookOf(s, a.Victim.UID, f, now)
 		quiet := []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour, 1000 * time.Hour}
 		if !o.Until.IsZero() {
 			left := o.Until.Sub(now)
@@ -39,16 +39,16 @@ func Untrue(s *State, f *Facts, now time.Time) string {
 			}
 		}
 		for _, d := range quiet {
-			if events, _ := step(now.Add(d)); len(events) > 0 && !a.onlySays(events) {
+			if events, _ := step(now.Add(d)); len(events) > 0 && !a.onlyRephrases(events) {
 				return "after " + d.String() + " something happens to " + a.Victim.Name + ", in step " + string(a.Step) + ": " + reflect.TypeOf(events[0]).Name() + "; the outlook names " + o.Until.String()
 			}
 		}
 	}
-	return s.untrueWaits(f, now)
+	return s.wrongWaits(f, now)
 }
 
-// writtenLater reports whether the machine has a timestamp in the future.
-func (m *Machine) writtenLater(now time.Time) bool {
+// hasFutureTime reports whether the machine has a timestamp in the future.
+func (m *Machine) hasFutureTime(now time.Time) bool {
 	for _, c := range m.Conditions {
 		if c.Since.After(now) {
 			return true
@@ -57,15 +57,15 @@ func (m *Machine) writtenLater(now time.Time) bool {
 	return m.Created.After(now) || m.DeletingSince.After(now) || m.Draining.After(now) || m.Detaching.After(now)
 }
 
-// onlySays reports whether the only event is that the remediation stays frozen by the same rule, with another message.
-func (a *Active) onlySays(events []Event) bool {
+// onlyRephrases reports whether the only event is that the remediation stays frozen by the same rule, with another message.
+func (a *Active) onlyRephrases(events []Event) bool {
 	frozen, ok := events[0].(Frozen)
 	return ok && len(events) == 1 && frozen.Rule == a.Frozen
 }
 
-func (s *State) untrueWaits(f *Facts, now time.Time) string {
+func (s *State) wrongWaits(f *Facts, now time.Time) string {
 	for _, u := range s.unhealthy() {
-		o, ok := Ahead(s, u.UID, f, now)
+		o, ok := OutlookOf(s, u.UID, f, now)
 		m := f.machine(u.Subject)
 		if !ok || o.Until.IsZero() || m == nil || s.activeOf(u.UID) != nil {
 			continue

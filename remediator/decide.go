@@ -15,35 +15,35 @@ import (
 // is so if a machine is unhealthy, a remediation is in progress, or a survey or a defragmentation is due. No request is needed while limits keep all
 // unhealthy machines waiting.
 func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
-	if !f.isControlPlane() || f.starting() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
+	if !f.isControlPlane() || f.isInitializing() || !f.Owner.Found || f.Cluster.Reachable != object.Absent {
 		return false
 	}
 	if in, ok := s.surveyIn(f, now); ok && in == 0 {
 		return true
 	}
-	if in, ok := s.careIn(f, now); ok && in == 0 {
+	if in, ok := s.maintenanceIn(f, now); ok && in == 0 {
 		return true
 	}
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
-		return u.Mark != nil && u.Mark.State == Unhealthy && !s.limited(u, f, now)
+		return u.Mark != nil && u.Mark.State == Unhealthy && !s.onlyLimited(u, f, now)
 	})
 }
 
-// limited reports whether only a limit of the policy or of the fleet decides about a machine. A failing failure domain is such a limit only if every
+// onlyLimited reports whether only a limit of the policy or of the fleet decides about a machine. A failing failure domain is such a limit only if every
 // method would create the replacement in one, because the method may depend on etcd's answer.
-func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
+func (s *State) onlyLimited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	m := f.machine(u.Subject)
 	if m == nil || f.Policy.Name == "" {
 		return false
 	}
-	if firstOf(u, m, f, now, foreignState, s.consent, s.patience) != nil {
+	if firstOf(u, m, f, now, checkForeignState, s.checkConsent, s.checkAttempts) != nil {
 		return false
 	}
-	d := s.limits(u, m, f, now)
+	d := s.checkLimits(u, m, f, now)
 	if d == nil || d.Verdict != Wait {
 		return false
 	}
-	return d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown || s.nowhere(m, f, now)
+	return d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown || s.noDestination(m, f, now)
 }
 
 // Surging reports whether an owner is creating the replacement in a surge, or is about to delete the unhealthy machine. Decisions and writes then do
@@ -56,7 +56,7 @@ func Surging(s *State) bool {
 // Decide returns the events that follow from an observation. The caller applies them and calls it again until it returns none. It depends only on the
 // state and the facts; the order of the machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{clock, marks, report, orders, escalation, policyMassFailure, massFailures, care, advance, choose} {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{checkClock, updateMarks, recordEtcd, recordOrders, endEscalations, endPolicyMassFailure, endMassFailures, maintain, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
 			if s.Owner.UID == "" {
 				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
@@ -79,8 +79,8 @@ func (s *State) unhealthy() []*UnhealthyMachine {
 	return list
 }
 
-// marks records which machines are unhealthy, and which no longer are.
-func marks(s *State, f *Facts, now time.Time) []Event {
+// updateMarks records which machines are unhealthy, and which no longer are.
+func updateMarks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for m := range f.all() {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
@@ -91,12 +91,12 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		switch {
 		case h.State == "" && u != nil && u.Mark != nil:
 			why := "healthy again"
-			if u.noticed() {
+			if u.hasNotice() {
 				why = "no notice says any more that it stops"
 			}
-			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: why})
-		case h.State != "" && !u.says(h):
-			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), Seen: h.Seen, Failing: h.Failing}
+			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Reason: why})
+		case h.State != "" && !u.matches(h):
+			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), FailingSince: h.FailingSince, Failing: h.Failing}
 			if mark.Since.IsZero() {
 				mark.Since = now
 			}
@@ -109,18 +109,18 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		}
 		switch m := f.machine(u.Subject); {
 		case f.Policy.Name == "":
-			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Why: "no RepairPolicy selects it"})
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Reason: "no RepairPolicy selects it"})
 		case m == nil:
-			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Why: "it is gone"})
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Reason: "it is gone"})
 		}
 	}
 	return events
 }
 
-// says reports whether the recorded mark equals the present health. A change of Since alone does not count.
-func (u *UnhealthyMachine) says(h Health) bool {
+// matches reports whether the recorded mark equals the present health. A change of Since alone does not count.
+func (u *UnhealthyMachine) matches(h Health) bool {
 	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
-		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.Seen, h.Seen, time.Time.Equal)
+		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
 
 // mark returns the machine's mark in the log, or nil.
@@ -131,45 +131,45 @@ func (u *UnhealthyMachine) mark() *MachineMarked {
 	return u.Mark
 }
 
-// orders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
+// recordOrders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
 // written on. A request that is created later does not have it yet; it is copied to that request.
-func orders(s *State, f *Facts, _ time.Time) []Event {
+func recordOrders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		if m := f.machine(u.Subject); m != nil && m.Request != nil {
-			events = append(events, u.hears(m.Request)...)
+			events = append(events, u.recordOrders(m.Request)...)
 		}
 	}
 	return events
 }
 
-// hears returns the events for the orders of a request that the log does not have yet. The machine may be healthy again.
-func (u *UnhealthyMachine) hears(r *Request) []Event {
+// recordOrders returns the events for the orders of a request that the log does not have yet. The machine may be healthy again.
+func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 	var events []Event
-	released := u.Held && !r.Hold && !r.after(u.HeldBy) || u.Aborted && !r.Abort && !r.after(u.AbortedBy)
+	released := u.Held && !r.Hold && !r.lacksOrderOf(u.HeldBy) || u.Aborted && !r.Abort && !r.lacksOrderOf(u.AbortedBy)
 	if released {
 		events = append(events, HoldReleased{Machine: u.Subject})
 	}
-	if r.Abort && (released || !u.Aborted || r.after(u.AbortedBy)) {
+	if r.Abort && (released || !u.Aborted || r.lacksOrderOf(u.AbortedBy)) {
 		events = append(events, AbortRequested{Machine: u.Subject, Request: r.UID})
 	}
-	if r.Hold && (released || !u.Held || r.after(u.HeldBy) || !u.HoldUntil.Equal(r.HoldUntil) || u.HoldWhy != r.HoldWhy) {
-		events = append(events, HoldSet{Machine: u.Subject, Until: r.HoldUntil, Reason: r.HoldWhy, Request: r.UID})
+	if r.Hold && (released || !u.Held || r.lacksOrderOf(u.HeldBy) || !u.HoldUntil.Equal(r.HoldUntil) || u.HoldReason != r.HoldReason) {
+		events = append(events, HoldSet{Machine: u.Subject, Until: r.HoldUntil, Reason: r.HoldReason, Request: r.UID})
 	}
 	return events
 }
 
-// after reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
-func (r *Request) after(said types.UID) bool { return said != "" && said != r.UID && !r.Carried }
+// lacksOrderOf reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
+func (r *Request) lacksOrderOf(said types.UID) bool { return said != "" && said != r.UID && !r.OrdersCopied }
 
-// missed reports whether this request lacks an order of an earlier request. An order is valid as long as the machine exists, so it is copied to the
+// lacksOrder reports whether this request lacks an order of an earlier request. An order is valid as long as the machine exists, so it is copied to the
 // request, where an operator can remove it.
-func (u *UnhealthyMachine) missed(r *Request, now time.Time) bool {
-	return u.Aborted && !r.Abort && r.after(u.AbortedBy) || u.held(now) && !r.Hold && r.after(u.HeldBy)
+func (u *UnhealthyMachine) lacksOrder(r *Request, now time.Time) bool {
+	return u.Aborted && !r.Abort && r.lacksOrderOf(u.AbortedBy) || u.held(now) && !r.Hold && r.lacksOrderOf(u.HeldBy)
 }
 
-// ordered reports whether an operator aborted or holds the remediation.
-func (u *UnhealthyMachine) ordered() bool { return u.Aborted || u.Held }
+// hasOrder reports whether an operator aborted or holds the remediation.
+func (u *UnhealthyMachine) hasOrder() bool { return u.Aborted || u.Held }
 
 // held reports whether an operator holds the machine at this time.
 func (u *UnhealthyMachine) held(now time.Time) bool {
@@ -188,8 +188,8 @@ func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
 	return ends
 }
 
-// escalation ends the escalation steps that have timed out, have failed, or were cancelled.
-func escalation(s *State, f *Facts, now time.Time) []Event {
+// endEscalations ends the escalation steps that have timed out, have failed, or were cancelled.
+func endEscalations(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		m := f.machine(u.Subject)
@@ -203,7 +203,7 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 			ended.Outcome = StepFailed
 		case stepNamed(f.Policy.Escalation, u.EscalationStep) == nil || u.Aborted || m.Skip:
 			ended.Outcome = StepCancelled
-		case !now.Before(u.stepEnds(f.Policy)):
+		case !now.Before(u.stepDeadline(f.Policy)):
 			ended.Outcome = StepTimedOut
 		default:
 			continue
@@ -213,15 +213,15 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// policyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
-func policyMassFailure(s *State, f *Facts, _ time.Time) []Event {
-	if s.InMassFailure && !f.massFailure() && f.Policy.Unreadable == "" {
+// endPolicyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
+func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
+	if s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "" {
 		return []Event{PolicyMassFailurePassed{}}
 	}
 	return nil
 }
 
-// massFailure reports whether so many machines of the policy are unhealthy that it is a mass failure.
-func (f *Facts) massFailure() bool {
+// inMassFailure reports whether so many machines of the policy are unhealthy that it is a mass failure.
+func (f *Facts) inMassFailure() bool {
 	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
 }

@@ -21,7 +21,7 @@ func Describe(e Event) view.Line {
 	case MachineMarked:
 		return view.Line{Name: "marked", About: e.Machine.Name, Detail: fmt.Sprintf("%s since %s: %s (%s)", e.State, view.Second(e.Since), e.Reason, e.Source)}
 	case MachineMarkCleared:
-		return view.Line{Name: "mark cleared", About: e.Machine.Name, Detail: e.Why}
+		return view.Line{Name: "mark cleared", About: e.Machine.Name, Detail: e.Reason}
 	case Decided:
 		return view.Line{About: e.Machine.Name, Detail: view.Join(e.Decision.Words()+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, e.Evidence.Text())}
 	case HoldSet:
@@ -54,7 +54,7 @@ func remediationStep(e Event) view.Line {
 	case Continued:
 		return view.Line{Name: "continues", About: e.Machine.Name, Detail: "what follows is about this one of the remediations in progress"}
 	case Merged:
-		return view.Line{About: e.Machine.Name, Detail: e.Why + ": what was asked for it is taken back with the remediation of another machine"}
+		return view.Line{About: e.Machine.Name, Detail: e.Reason + ": what was asked for it is taken back with the remediation of another machine"}
 	case ScaleRaised:
 		return view.Line{Detail: "the owner's replicas are what was asked for"}
 	case VictimSpared:
@@ -68,15 +68,15 @@ func remediationStep(e Event) view.Line {
 	case SurgeRelaxed:
 		return view.Line{Detail: e.Reason + ": its preflight is relaxed"}
 	case DrainSkipped:
-		return view.Line{Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Stored(e.After), view.Second(e.Since))}
+		return view.Line{Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Normalize(e.After), view.Second(e.Since))}
 	case VolumeDetachSkipped:
-		return view.Line{Name: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Stored(e.After), view.Second(e.Since))}
+		return view.Line{Name: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Normalize(e.After), view.Second(e.Since))}
 	case VictimGone:
 		return view.Line{Name: "gone", Detail: "the machine is no more"}
 	case SurgeConsumed:
-		return view.Line{Detail: e.Why}
+		return view.Line{Detail: e.Reason}
 	case CancelStarted:
-		return view.Line{Detail: string(e.Cause) + because(e.Reason)}
+		return view.Line{Detail: string(e.Cause) + formatReason(e.Reason)}
 	case Frozen:
 		return view.Line{Detail: view.Join(e.Reason, e.Next)}
 	case Thawed:
@@ -88,7 +88,7 @@ func remediationStep(e Event) view.Line {
 	case TransientFailure:
 		return view.Line{Detail: e.Message}
 	case ClockSetBack:
-		return view.Line{Detail: "by " + timespan.Stored(e.By)}
+		return view.Line{Detail: "by " + timespan.Normalize(e.By)}
 	case PolicyMassFailurePassed:
 		return view.Line{Name: "mass failure passed"}
 	case Admitted:
@@ -130,7 +130,7 @@ func (s Evidence) Text() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"led by", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"asked", s.Ways}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+	}{{"led by", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"asked", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
 		if len(l.names) > 0 {
 			parts = append(parts, l.what+" "+view.First(l.names))
 		}

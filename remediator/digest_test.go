@@ -22,9 +22,9 @@ type digest [16]byte
 // identifies machines by their order of creation, and reduces times to whether their timeouts have expired.
 func (n *node) digest() digest {
 	w := n.w
-	w.settle()
+	w.updateConditions()
 	b := &writer{n: n}
-	b.add(n.left, n.deaths, n.wish, n.excess, n.reverted, n.raced, n.faults == n.begun, n.faults == n.looked, max(1, n.spare))
+	b.add(n.faultsLeft, n.deaths, n.desired, n.excess, n.reverted, n.raced, n.faults == n.faultsAtStart, n.faults == n.faultsAtObservation, max(1, n.spare))
 	o := w.owner
 	b.add(o.Replicas, o.Observed, o.Uninitialized, w.cluster.TopologyReplicas, w.target, len(w.orphans))
 	for _, orphan := range w.orphans {
@@ -34,7 +34,7 @@ func (n *node) digest() digest {
 	b.touched(o.Touched)
 	for _, e := range slices.Backward(n.state.History) {
 		if e.Outcome == remediator.EndCancelled && e.Cause == remediator.TimedOut {
-			b.over(e.EndedAt, time.Minute)
+			b.expired(e.EndedAt, time.Minute)
 			break
 		}
 	}
@@ -70,13 +70,13 @@ func (b *writer) add(values ...any) {
 	b.text = append(b.text, '\n')
 }
 
-// over writes whether the timeout since t has expired.
-func (b *writer) over(t time.Time, timeout time.Duration) {
+// expired writes whether the timeout since t has expired.
+func (b *writer) expired(t time.Time, timeout time.Duration) {
 	b.add(!t.IsZero(), b.n.w.now.Sub(t) > timeout)
 }
 
-// which returns the index of the machine in the order of creation, -1 if the machine is gone, or -2 for an empty UID.
-func (b *writer) which(uid types.UID) int {
+// machineIndex returns the index of the machine in the order of creation, -1 if the machine is gone, or -2 for an empty UID.
+func (b *writer) machineIndex(uid types.UID) int {
 	if uid == "" {
 		return -2
 	}
@@ -92,7 +92,7 @@ func (b *writer) note(value string) {
 	}
 	stale := slices.ContainsFunc(b.n.w.machines, func(m *machine) bool { return m.Created.After(data.Timestamp) })
 	ours := b.n.state.Active != nil && b.n.state.Active.Victim.Name == data.Machine
-	b.add("note", b.which(types.UID(data.Machine+"-uid")), stale, ours)
+	b.add("note", b.machineIndex(types.UID(data.Machine+"-uid")), stale, ours)
 }
 
 func (b *writer) touched(value string) {
@@ -107,25 +107,25 @@ func (b *writer) active(a *remediator.Active) {
 		return
 	}
 	r := a.Request
-	b.add(r.Method, r.Relaxed, r.From, r.To, r.Where, r.Trigger, r.Original, b.which(a.Victim.UID), b.which(a.Replacement.UID), a.Ready, a.Scale, a.Step, a.Cause, a.Frozen)
+	b.add(r.Method, r.Relaxed, r.From, r.To, r.Where, r.Trigger, r.Original, b.machineIndex(a.Victim.UID), b.machineIndex(a.Replacement.UID), a.Ready, a.Scale, a.Step, a.Cause, a.Frozen)
 	timeout := map[remediator.Step]time.Duration{remediator.Cancelling: 30 * time.Second, remediator.Settling: 8 * time.Minute}[a.Step]
-	b.over(a.Since, cmp.Or(timeout, 4*time.Minute))
+	b.expired(a.Since, cmp.Or(timeout, 4*time.Minute))
 	if a.Frozen != "" {
-		b.over(a.FrozenAt, 4*time.Minute)
+		b.expired(a.FrozenAt, 4*time.Minute)
 	}
 }
 
 func (b *writer) machine(m *machine) {
 	n := b.n
-	b.add("machine", m.Deleting, m.Node != "", m.Kubelet, m.Pods, m.Etcd, m.Pressed, m.Member, m.Learner, m.Leader, m.Doomed, m.Skip, m.Remediate,
-		m.DeleteMark, m.Template, m.ClonedFrom, m.Mark != "", m.Request != nil)
+	b.add("machine", m.Deleting, m.Node != "", m.Kubelet, m.Pods, m.Etcd, m.Pressed, m.Member, m.Learner, m.Leader, m.NeverJoins, m.Skip, m.Remediate,
+		m.DeleteAnnotation, m.Template, m.ClonedFrom, m.UnhealthyAnnotation != "", m.Request != nil)
 	if m.Node == "" {
-		b.over(m.Created, 4*time.Minute)
+		b.expired(m.Created, 4*time.Minute)
 	}
-	left := m.stops().Sub(n.w.now) // stops within the next time step, later, or never
+	left := m.stopTime().Sub(n.w.now) // stops within the next time step, later, or never
 	b.add(m.Annotations != nil, left <= 5*time.Minute)
 	if m.Deleting {
-		b.over(m.DeletingSince, 4*time.Minute)
+		b.expired(m.DeletingSince, 4*time.Minute)
 	}
 	for _, name := range []string{"HealthCheckSucceeded", "OwnerRemediated", "ExternallyRemediated"} {
 		b.add(m.Conditions[name].Status, m.Conditions[name].Reason)
@@ -143,7 +143,7 @@ func (b *writer) machine(m *machine) {
 		b.add("well")
 		return
 	}
-	b.over(u.LastAttempt, time.Minute)
+	b.expired(u.LastAttempt, time.Minute)
 	b.add(m.Request != nil && m.Request.Created.Before(u.ClearedAt))
 	if u.Mark == nil {
 		return
@@ -154,5 +154,5 @@ func (b *writer) machine(m *machine) {
 			earlier++
 		}
 	}
-	b.add(u.Mark.State, u.Mark.Source, strings.Contains(m.Mark, string(u.Mark.State)), strings.Contains(m.Mark, string(remediator.Scheduled)), earlier)
+	b.add(u.Mark.State, u.Mark.Source, strings.Contains(m.UnhealthyAnnotation, string(u.Mark.State)), strings.Contains(m.UnhealthyAnnotation, string(remediator.Scheduled)), earlier)
 }

@@ -16,73 +16,73 @@ import (
 // management cluster. The new log finds annotations that it did not write.
 func TestAnotherLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlayer(t, anyWorld(t, began()))
+		p := newPlayer(t, anyWorld(t, startTime()))
 		for range rapid.IntRange(1, 40).Draw(t, "turns before") {
-			p.happen()
+			p.applyChange()
 			p.turn(true)
 		}
-		if !p.mayLeave() {
+		if !p.canSwitchLog() {
 			return
 		}
 		if rapid.Bool().Draw(t, "moved") {
-			p.moved()
+			p.moveCluster()
 		} else {
-			p.madeAgain()
+			p.recreateOwner()
 		}
 		for range rapid.IntRange(0, 20).Draw(t, "turns after") {
-			p.happen()
+			p.applyChange()
 			p.turn(true)
 		}
 		p.settle()
 	})
 }
 
-// mayLeave reports whether no deletion is in progress, which the other log could not know of.
-func (p *player) mayLeave() bool {
+// canSwitchLog reports whether no deletion is in progress, which the other log could not know of.
+func (p *player) canSwitchLog() bool {
 	w := p.w
 	if w.cluster.Topology && w.owner.Kind == string(remediator.Set) {
 		return false // no topology has a MachineSet
 	}
-	return p.known() && !w.owner.Deleting && !w.cluster.Deleting && w.move == "" && len(w.machines) > 0 &&
+	return p.ownerKindKnown() && !w.owner.Deleting && !w.cluster.Deleting && w.move == "" && len(w.machines) > 0 &&
 		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting })
 }
 
-// madeAgain deletes the owner without its machines, and creates an owner of the same name that adopts them.
-func (p *player) madeAgain() {
+// recreateOwner deletes the owner without its machines, and creates an owner of the same name that adopts them.
+func (p *player) recreateOwner() {
 	w := p.w
-	p.tell("--- the owner is deleted without its machines")
+	p.logf("--- the owner is deleted without its machines")
 	w.cluster.Paused, w.owner.Paused = false, false // deleted objects are not paused
-	p.leaves()
+	p.endLog()
 	w.owner.Relaxed, w.owner.Touched = "", ""
-	w.owner.Replicas = p.wish
+	w.owner.Replicas = p.desired
 	if w.owner.Kind == string(remediator.ControlPlane) { // a surge may have created a machine that was not marked yet
-		p.excess = max(p.excess, w.tooMany(p.wish))
+		p.excess = max(p.excess, w.tooMany(p.desired))
 	} else { // a new worker is ready before the delete annotation is on the worker that it replaces
 		p.excess += len(w.machines)
 	}
-	p.arrives()
+	p.beginLog()
 }
 
-// moved performs a clusterctl move: it pauses the Cluster, recreates all objects at the target with their annotations,
+// moveCluster performs a clusterctl move: it pauses the Cluster, recreates all objects at the target with their annotations,
 // their requested replicas, and no status, and deletes them at the source.
-func (p *player) moved() {
+func (p *player) moveCluster() {
 	w := p.w
-	p.tell("--- clusterctl moves the cluster")
+	p.logf("--- clusterctl moves the cluster")
 	w.cluster.Paused = true
 	p.turn(false)
 	w.cluster.Found = false
-	p.leaves()
+	p.endLog()
 	w.cluster.Found, w.cluster.Paused = true, false
-	p.wish = *w.replicas()
+	p.desired = *w.replicas()
 	for _, m := range w.machines {
 		m.UID, m.Created = m.UID+types.UID("-moved"), w.now.Truncate(time.Second)
 		m.Conditions, m.Request, m.StepObjects, m.FailedSteps, m.CertificatesStatus = make(map[string]remediator.Condition), nil, nil, nil, ""
 	}
-	p.arrives()
+	p.beginLog()
 }
 
-// leaves ends the part of the old log: the owner is gone and controls no machines.
-func (p *player) leaves() {
+// endLog ends the part of the old log: the owner is gone and controls no machines.
+func (p *player) endLog() {
 	w := p.w
 	machines, excess := w.machines, p.excess
 	w.machines, w.owner.Found = nil, false
@@ -95,19 +95,19 @@ func (p *player) leaves() {
 	w.machines, w.owner.Found, p.excess = machines, true, excess
 }
 
-// arrives starts another log for the owner.
-func (p *player) arrives() {
+// beginLog starts another log for the owner.
+func (p *player) beginLog() {
 	w := p.w
 	w.owner.UID += "-again"
 	w.owner.Observed = false
-	p.guard = guard{w: w, wish: p.wish, excess: p.excess, unmarked: p.unmarked, reverted: p.reverted, raced: p.raced, theirs: p.theirs || w.owner.Relaxed != "", faults: p.faults, begun: -1}
+	p.guard = guard{w: w, desired: p.desired, excess: p.excess, unmarked: p.unmarked, reverted: p.reverted, raced: p.raced, foreignDeletion: p.foreignDeletion || w.owner.Relaxed != "", faults: p.faults, faultsAtStart: -1}
 	for _, m := range w.machines {
-		p.spare += ones(m.DeleteMark == remediator.DeleteValue)
-		p.unmarked += ones(m.Certificates != "" || m.ClonedFrom != m.Template)
+		p.spare += boolCount(m.DeleteAnnotation == remediator.DeleteValue)
+		p.unmarked += boolCount(m.Certificates != "" || m.ClonedFrom != m.Template)
 	}
 	p.log = nil
-	p.tell("--- another log has it")
+	p.logf("--- another log has it")
 	p.store(remediator.Registered{Owner: w.owner.Owner}, remediator.Claimed{Holder: "other"})
 	p.turn(false)
-	p.arrived = p.faults
+	p.faultsAtTakeover = p.faults
 }

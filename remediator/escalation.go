@@ -36,13 +36,13 @@ func (step EscalationStep) object(machine string) *StepObject {
 	return &StepObject{APIVersion: step.APIVersion, Kind: step.Kind, Name: StepObjectName(machine, step.Name)}
 }
 
-// Made contains the objects that escalation steps created, by machine and step. It has an entry without objects for a machine with a rollout trigger
+// CreatedObjects contains the objects that escalation steps created, by machine and step. It has an entry without objects for a machine with a rollout trigger
 // on its infrastructure machine, so that the trigger is found even if nothing else is wrong with the machine.
-type Made map[types.UID]map[string]StepObject
+type CreatedObjects map[types.UID]map[string]StepObject
 
 // StepObjects returns the objects in the log. Objects of steps that the policy no longer has are found only here.
-func StepObjects(s *State) Made {
-	all := make(Made)
+func StepObjects(s *State) CreatedObjects {
+	all := make(CreatedObjects)
 	for uid, u := range s.Unhealthy {
 		if len(u.Objects) > 0 {
 			all[uid] = maps.Clone(u.Objects)
@@ -72,8 +72,8 @@ func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	return names
 }
 
-// made returns the object of a step in the log, or nil.
-func (u *UnhealthyMachine) made(step string) *StepObject {
+// createdObject returns the object of a step in the log, or nil.
+func (u *UnhealthyMachine) createdObject(step string) *StepObject {
 	if u == nil {
 		return nil
 	}

@@ -39,18 +39,18 @@ type EtcdReport struct {
 }
 
 const (
-	// A database is near its quota from nearQuota percent on, until it is below farFromQuota percent.
-	nearQuota, farFromQuota = 80, 75
+	// A database is near its quota from nearQuotaPercent percent on, until it is below belowQuotaPercent percent.
+	nearQuotaPercent, belowQuotaPercent = 80, 75
 	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent are free, until less than defragmented percent are.
 	// The numbers are those by which OpenShift's etcd operator defragments.
 	fragmentedSize           = 100 << 20
-	fragmented, defragmented = 45, 40
-	// alarmPace is the longest interval between two requests to etcd while it may have an alarm, and sizePace while it has any problem.
-	alarmPace, sizePace = 5 * time.Minute, time.Hour
+	fragmentedPercent, defragmentedPercent = 45, 40
+	// alarmInterval is the longest interval between two requests to etcd while it may have an alarm, and sizeInterval while it has any problem.
+	alarmInterval, sizeInterval = 5 * time.Minute, time.Hour
 )
 
-// Asked contains when this process sent requests to etcd, which is not in the log.
-type Asked struct {
+// EtcdRequests contains when this process sent requests to etcd, which is not in the log.
+type EtcdRequests struct {
 	// Last is the time of the last request, zero for never. First is the time of the owner's first turn in this process.
 	Last, First time.Time
 	// Before is the time of the request before Last.
@@ -59,20 +59,20 @@ type Asked struct {
 	Blind bool
 }
 
-// report records changes of etcd. Without a problem it records nothing, unless the policy enables surveys.
-func report(s *State, f *Facts, _ time.Time) []Event {
+// recordEtcd records changes of etcd. Without a problem it records nothing, unless the policy enables surveys.
+func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 	if !f.isControlPlane() || f.Etcd == nil || len(f.Etcd.Members) == 0 || f.Policy.Name == "" || f.Policy.Unreadable != "" {
 		return nil
 	}
 	now := f.Etcd.report(s.Etcd)
-	if s.Etcd.tells(&now, f.Policy.Survey > 0) {
+	if s.Etcd.matches(&now, f.Policy.Survey > 0) {
 		return nil
 	}
 	return []Event{now}
 }
 
-// tells reports whether the recorded report equals the present one in what matters.
-func (r *EtcdReport) tells(now *EtcdReported, surveyed bool) bool {
+// matches reports whether the recorded report equals the present one in what matters.
+func (r *EtcdReport) matches(now *EtcdReported, surveyed bool) bool {
 	if r == nil {
 		return !surveyed && len(now.Problems) == 0
 	}
@@ -114,8 +114,8 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 	for _, problem := range []EtcdProblem{
 		{Kind: v1alpha1.EtcdCorrupt, Members: e.alarmed("CORRUPT")},
 		{Kind: v1alpha1.EtcdNoSpace, Members: e.alarmed("NOSPACE")},
-		{Kind: v1alpha1.EtcdNearQuota, Members: r.with(before, v1alpha1.EtcdNearQuota, Database.nearQuota)},
-		{Kind: v1alpha1.EtcdFragmented, Members: r.with(before, v1alpha1.EtcdFragmented, Database.fragmented)},
+		{Kind: v1alpha1.EtcdNearQuota, Members: r.membersWith(before, v1alpha1.EtcdNearQuota, Database.nearQuota)},
+		{Kind: v1alpha1.EtcdFragmented, Members: r.membersWith(before, v1alpha1.EtcdFragmented, Database.fragmented)},
 	} {
 		if len(problem.Members) > 0 {
 			r.Problems = append(r.Problems, problem)
@@ -129,9 +129,9 @@ func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 
-// with returns the members whose databases have a problem. For a member that had the problem before, the limit is lower, so that a size near the
+// membersWith returns the members whose databases have a problem. For a member that had the problem before, the limit is lower, so that a size near the
 // limit is not recorded again and again.
-func (r *EtcdReported) with(before *EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
+func (r *EtcdReported) membersWith(before *EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
 	var nodes []string
 	for _, d := range r.Databases {
 		if has(d, before.has(kind, d.Node)) {
@@ -146,17 +146,17 @@ func (r *EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
 }
 
 func (d Database) nearQuota(before bool) bool {
-	limit := int64(nearQuota)
+	limit := int64(nearQuotaPercent)
 	if before {
-		limit = farFromQuota
+		limit = belowQuotaPercent
 	}
 	return d.Quota > 0 && d.Size >= d.Quota/100*limit
 }
 
 func (d Database) fragmented(before bool) bool {
-	limit := int64(fragmented)
+	limit := int64(fragmentedPercent)
 	if before {
-		limit = defragmented
+		limit = defragmentedPercent
 	}
 	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*limit
 }
@@ -168,11 +168,11 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 		return 0, false
 	}
 	pace := f.Policy.Survey
-	alarm := s.Etcd.alarmed() || slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.complains() })
+	alarm := s.Etcd.alarmed() || slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.reportedUnhealthy() })
 	for _, problem := range []struct {
 		is   bool
 		pace time.Duration
-	}{{alarm, alarmPace}, {f.guardPace() > 0, f.guardPace()}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizePace}} {
+	}{{alarm, alarmInterval}, {f.guardInterval() > 0, f.guardInterval()}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizeInterval}} {
 		if problem.is && (pace == 0 || pace > problem.pace) {
 			pace = problem.pace
 		}
@@ -180,12 +180,12 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	switch {
 	case pace == 0:
 		return 0, false
-	case !f.Asked.Last.IsZero():
-		return max(0, f.Asked.Last.Add(pace).Sub(now)), true
+	case !f.EtcdRequests.Last.IsZero():
+		return max(0, f.EtcdRequests.Last.Add(pace).Sub(now)), true
 	case alarm:
 		return 0, true
 	default:
-		return max(0, f.Asked.First.Add(spread(f.Owner.ID(), pace)).Sub(now)), true
+		return max(0, f.EtcdRequests.First.Add(initialDelay(f.Owner.ID(), pace)).Sub(now)), true
 	}
 }
 
@@ -194,14 +194,14 @@ func (r *EtcdReport) alarmed() bool {
 	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
-// complains reports whether Cluster API reports the member of a machine as unhealthy although its Node is ready, for example because of an alarm.
-func (m *Machine) complains() bool {
+// reportedUnhealthy reports whether Cluster API reports the member of a machine as unhealthy although its Node is ready, for example because of an alarm.
+func (m *Machine) reportedUnhealthy() bool {
 	return m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.False &&
 		m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True
 }
 
-// spread returns when in the first interval an owner is asked, so that a starting process does not ask all owners at once.
-func spread(id string, interval time.Duration) time.Duration {
+// initialDelay returns when in the first interval an owner is asked, so that a starting process does not ask all owners at once.
+func initialDelay(id string, interval time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return time.Duration(float64(interval) * float64(h.Sum32()) / (1 << 32))
@@ -216,29 +216,29 @@ func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	for _, p := range s.Etcd.Problems {
 		list = append(list, v1alpha1.EtcdProblem{
 			Cluster: s.Owner.Cluster, ControlPlane: s.Owner.Name, Problem: p.Kind, Members: p.Members,
-			Message: s.Etcd.sentence(p), Next: p.next(), Since: metav1.Time{Time: s.Etcd.At},
+			Message: s.Etcd.describe(p), Next: p.advice(), Since: metav1.Time{Time: s.Etcd.At},
 		})
 	}
 	return list
 }
 
-// sentence describes a problem.
-func (r *EtcdReported) sentence(p EtcdProblem) string {
+// describe describes a problem.
+func (r *EtcdReported) describe(p EtcdProblem) string {
 	switch p.Kind {
 	case v1alpha1.EtcdNoSpace:
 		return "etcd has the alarm NOSPACE for " + strings.Join(p.Members, ", ") + ": its database is full, and no member accepts writes"
 	case v1alpha1.EtcdCorrupt:
 		return "etcd has the alarm CORRUPT for " + strings.Join(p.Members, ", ") + ": its data differ from those of the others"
 	case v1alpha1.EtcdNearQuota:
-		return "the database of etcd is near its quota, at which no member accepts writes: " + r.databases(p.Members)
+		return "the database of etcd is near its quota, at which no member accepts writes: " + r.describeDatabases(p.Members)
 	case v1alpha1.EtcdFragmented:
-		return "the database of etcd has much free space that counts for its quota: " + r.databases(p.Members)
+		return "the database of etcd has much free space that counts for its quota: " + r.describeDatabases(p.Members)
 	default:
 		return string(p.Kind) + " of " + strings.Join(p.Members, ", ")
 	}
 }
 
-func (r *EtcdReported) databases(nodes []string) string {
+func (r *EtcdReported) describeDatabases(nodes []string) string {
 	var told []string
 	for _, d := range r.Databases {
 		if slices.Contains(nodes, d.Node) {
@@ -250,9 +250,9 @@ func (r *EtcdReported) databases(nodes []string) string {
 
 // String formats a size: "1.7 GiB of 2.0 GiB, 40 % in use".
 func (d Database) String() string {
-	out := binary(d.Size)
+	out := formatSize(d.Size)
 	if d.Quota > 0 {
-		out += " of " + binary(d.Quota)
+		out += " of " + formatSize(d.Quota)
 	}
 	if d.Size > 0 {
 		out += fmt.Sprintf(", %d %% in use", int(float64(d.InUse)/float64(d.Size)*100))
@@ -260,7 +260,7 @@ func (d Database) String() string {
 	return out
 }
 
-func binary(n int64) string {
+func formatSize(n int64) string {
 	const mebi, gibi = 1 << 20, 1 << 30
 	if n >= gibi {
 		return fmt.Sprintf("%.1f GiB", float64(n)/gibi)
@@ -268,8 +268,8 @@ func binary(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
 }
 
-// next returns what a human can do about a problem. The guide describes how to run etcdctl.
-func (p EtcdProblem) next() string {
+// advice returns what a human can do about a problem. The guide describes how to run etcdctl.
+func (p EtcdProblem) advice() string {
 	switch p.Kind {
 	case v1alpha1.EtcdNoSpace:
 		return nextNoSpace
@@ -289,13 +289,13 @@ const (
 	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), etcdctl alarm disarm; then delete its machine"
 )
 
-// news describes the problems of some kinds that were not recorded before, with what to do.
-func (r *EtcdReported) news(s *State, kinds ...v1alpha1.EtcdProblemKind) string {
+// describeNew describes the problems of some kinds that were not recorded before, with what to do.
+func (r *EtcdReported) describeNew(s *State, kinds ...v1alpha1.EtcdProblemKind) string {
 	var told []string
 	for _, p := range r.Problems {
 		added := slices.ContainsFunc(p.Members, func(node string) bool { return !s.Etcd.has(p.Kind, node) })
 		if added && slices.Contains(kinds, p.Kind) {
-			told = append(told, r.sentence(p)+"; next: "+p.next())
+			told = append(told, r.describe(p)+"; next: "+p.advice())
 		}
 	}
 	return strings.Join(told, "; ")

@@ -28,8 +28,8 @@ type (
 		Since   time.Time `json:"since"`
 		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
-		// Seen contains the failing checks of the Node's own conditions, and since when scute has seen each fail.
-		Seen map[string]time.Time `json:"seen,omitempty"`
+		// FailingSince contains the failing checks of the Node's own conditions, and since when scute has seen each fail.
+		FailingSince map[string]time.Time `json:"seen,omitempty"`
 		// Failing means that a check of the machine fails too, if the source is a notice.
 		Failing bool `json:"failing,omitempty"`
 	}
@@ -38,7 +38,7 @@ type (
 		Machine Subject `json:"machine"`
 		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
 		Cause Cause  `json:"cause,omitempty"`
-		Why   string `json:"why"`
+		Reason   string `json:"why"`
 	}
 	// Decided records a decision about a machine, and its evidence. It is recorded again when the decision changes.
 	Decided struct {
@@ -120,7 +120,7 @@ type (
 	// Merged ends a remediation that was in progress beside the active one. The active one also undoes what was requested for this machine.
 	Merged struct {
 		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
+		Reason     string  `json:"why"`
 	}
 	// ScaleRaised records that the owner has the requested replicas.
 	ScaleRaised struct{}
@@ -152,9 +152,9 @@ type (
 	VictimGone struct{}
 	// SurgeConsumed records that another client deleted a machine, and that the new machine replaced it. The unhealthy machine still exists.
 	SurgeConsumed struct {
-		Why string `json:"why"`
-		// Surprise means that the owner itself deleted a machine other than the one with the delete annotation. It would do so again.
-		Surprise bool `json:"surprise,omitempty"`
+		Reason string `json:"why"`
+		// WrongMachine means that the owner itself deleted a machine other than the one with the delete annotation. It would do so again.
+		WrongMachine bool `json:"surprise,omitempty"`
 	}
 	// CancelStarted records that what was requested is about to be undone.
 	CancelStarted struct {

@@ -20,7 +20,7 @@ var errForeign = errors.New("somebody else changed it")
 
 // perform simulates an Executor: it reads the object and writes what is missing.
 func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
-	if w.dies {
+	if w.diesBeforeWrite {
 		return errors.New("the process dies")
 	}
 	m := w.machine(a.Machine.Name)
@@ -36,7 +36,7 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	case remediator.Scale:
 		return w.scale(f, a)
 	case remediator.MoveLeadership:
-		return w.lead(a)
+		return w.moveLeadership(a)
 	case remediator.Disarm:
 		w.alarms = slices.DeleteFunc(w.alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 		return nil
@@ -45,13 +45,13 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		return nil
 	}
 	switch a.Type {
-	case remediator.SetMark:
-		m.Mark = a.Value
+	case remediator.SetUnhealthy:
+		m.UnhealthyAnnotation = a.Value
 	case remediator.SetNeeded:
 		m.Needed = a.Value
 	case remediator.SetDelete:
-		if (a.Value != "" && m.DeleteMark == "") || (a.Value == "" && m.DeleteMark == remediator.DeleteValue) {
-			m.DeleteMark = a.Value
+		if (a.Value != "" && m.DeleteAnnotation == "") || (a.Value == "" && m.DeleteAnnotation == remediator.DeleteValue) {
+			m.DeleteAnnotation = a.Value
 		}
 	case remediator.SetCertificates:
 		m.Certificates = a.Value
@@ -65,7 +65,7 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
 			w.set(m, "HealthCheckSucceeded", object.False, remediator.HandOverReason)
 		}
-		m.forget("OwnerRemediated")
+		m.removeCondition("OwnerRemediated")
 		w.set(m, "OwnerRemediated", object.False, "WaitingForRemediation")
 	case remediator.Report:
 		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
@@ -73,11 +73,11 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		}
 	case remediator.Withdraw:
 		if !m.Deleting {
-			m.forget("OwnerRemediated")
+			m.removeCondition("OwnerRemediated")
 		}
 	case remediator.ClearConditions:
-		m.forget("OwnerRemediated")
-		m.forget("ExternallyRemediated")
+		m.removeCondition("OwnerRemediated")
+		m.removeCondition("ExternallyRemediated")
 		w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
 	case remediator.CreateStepObject, remediator.DeleteStepObject:
 		m.StepObjects = slices.DeleteFunc(m.StepObjects, func(step string) bool { return step == a.Value })
@@ -88,17 +88,17 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if m.Request == nil {
 			m.Request = w.request(m)
 		}
-		if m.Request.Carried || a.Value == "" {
+		if m.Request.OrdersCopied || a.Value == "" {
 			return nil
 		}
 		var spec v1alpha1.SurgeRemediationSpec
 		if err := json.Unmarshal([]byte(a.Value), &spec); err != nil {
 			return err
 		}
-		m.Request.Carried = true
+		m.Request.OrdersCopied = true
 		m.Request.Abort = m.Request.Abort || spec.Abort
 		if hold := spec.Hold; hold != nil && !m.Request.Hold {
-			m.Request.Hold, m.Request.HoldUntil, m.Request.HoldWhy = true, time.Time{}, hold.Reason
+			m.Request.Hold, m.Request.HoldUntil, m.Request.HoldReason = true, time.Time{}, hold.Reason
 			if hold.Until != nil {
 				m.Request.HoldUntil = hold.Until.Time
 			}
@@ -106,12 +106,12 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	case remediator.DeleteRequest:
 		m.Request = nil
 	case remediator.Defragment:
-		if w.dying {
+		if w.diesBeforeDefragment {
 			return errors.New("the process dies")
 		}
-		w.care.Tried, w.care.Err = a.Until, ""
+		w.maintenance.Attempted, w.maintenance.Err = a.Until, ""
 		if err := w.defragment(m, a); err != nil {
-			w.care.Err = err.Error()
+			w.maintenance.Err = err.Error()
 		}
 	default:
 		return fmt.Errorf("no such action: %s", a.Type)
@@ -162,7 +162,7 @@ func (w *world) scale(f *remediator.Facts, a remediator.Action) error {
 	case *replicas == a.Replicas:
 	case *replicas != a.Expect:
 		return errForeign
-	case a.Replicas < a.Expect && !w.known(f):
+	case a.Replicas < a.Expect && !w.factsComplete(f):
 		return errForeign
 	case w.stacked() && a.Replicas%2 == 0:
 		return fmt.Errorf("%d replicas: cannot be an even number when etcd is stacked", a.Replicas)
@@ -180,12 +180,12 @@ func (w *world) defragment(m *machine, a remediator.Action) error {
 	case m.Database.Size < a.Size:
 		return nil
 	case m.Leader && voters > 1:
-		if a.To == "" || a.To == a.Value {
+		if a.NewLeader == "" || a.NewLeader == a.Value {
 			return errors.New("it leads, and nobody takes over")
 		}
-		w.elect(a.To)
+		w.elect(a.NewLeader)
 	}
-	if w.stalls {
+	if w.defragmentHangs {
 		m.Etcd = false
 		return errors.New("it did not answer in time")
 	}
@@ -193,16 +193,16 @@ func (w *world) defragment(m *machine, a remediator.Action) error {
 	return nil
 }
 
-// known reports whether the facts include all machines.
-func (w *world) known(f *remediator.Facts) bool {
+// factsComplete reports whether the facts include all machines.
+func (w *world) factsComplete(f *remediator.Facts) bool {
 	return !slices.ContainsFunc(w.machines, func(m *machine) bool {
 		return !slices.ContainsFunc(f.Machines, func(seen remediator.Machine) bool { return seen.UID == m.UID })
 	})
 }
 
-// lead moves leadership through the current leader, which may be unreachable.
-func (w *world) lead(a remediator.Action) error {
-	if m := w.machine(a.Machine.Name); m != nil && (m.Unaskable || w.sealed && !m.Kubelet) {
+// moveLeadership moves leadership through the current leader, which may be unreachable.
+func (w *world) moveLeadership(a remediator.Action) error {
+	if m := w.machine(a.Machine.Name); m != nil && (m.EtcdUnreachable || w.onlyKubelets && !m.Kubelet) {
 		return errors.New("the port cannot be forwarded")
 	}
 	w.elect(a.Value)

@@ -34,7 +34,7 @@ func TestEverySmallWorld(t *testing.T) {
 				t.Fatal(wrong)
 			}
 			t.Logf("%d faults, %d deaths: %d states, %d transitions, each state settles within %d rounds, in %s",
-				*worldFaults, *worldDeaths, len(s.seen), s.ways, s.longest, time.Since(start).Round(time.Millisecond))
+				*worldFaults, *worldDeaths, len(s.seen), s.transitions, s.longest, time.Since(start).Round(time.Millisecond))
 		})
 	}
 }
@@ -42,7 +42,7 @@ func TestEverySmallWorld(t *testing.T) {
 // smallWorld is the initial state of an owner.
 type smallWorld struct {
 	name     string
-	given    func(*world)
+	setUp    func(*world)
 	machines int
 }
 
@@ -66,7 +66,7 @@ func smallWorlds() []smallWorld {
 		{"workers", workers, 2},
 		{"one-notice", notices, 1},
 		{"three-notices", notices, 3},
-		{"one-new", (*world).begin, 1},
+		{"one-new", (*world).uninitialize, 1},
 	}
 }
 
@@ -75,7 +75,7 @@ type search struct {
 	first   *node
 	seen    map[digest]struct{}
 	settled map[digest]int
-	ways    int
+	transitions    int
 	longest int // rounds until a state was settled
 }
 
@@ -89,15 +89,15 @@ func newSearch(c smallWorld) *search {
 	for i := range w.policy.Checks.Node {
 		w.policy.Checks.Node[i].Timeout = 0
 	}
-	c.given(w)
+	c.setUp(w)
 	for range c.machines {
 		if !w.owner.Uninitialized {
 			w.add("")
 		}
 	}
 	w.owner.Replicas = int32(c.machines) //nolint:gosec // a handful
-	n := &node{left: *worldFaults, deaths: *worldDeaths, tell: func(string, ...any) {}}
-	n.w, n.wish = w, w.owner.Replicas
+	n := &node{faultsLeft: *worldFaults, deaths: *worldDeaths, logf: func(string, ...any) {}}
+	n.w, n.desired = w, w.owner.Replicas
 	n.state.Apply(remediator.Registered{Owner: w.owner.Owner}, w.now)
 	return &search{first: n, seen: make(map[digest]struct{}), settled: make(map[digest]int)}
 }
@@ -109,19 +109,19 @@ func (s *search) run() string {
 	for len(queue) > 0 {
 		n := queue[0]
 		queue[0], queue = nil, queue[1:]
-		for _, faultsEnd := range []func(*node) bool{(*node).healed, (*node).asItIs} {
+		for _, faultsEnd := range []func(*node) bool{(*node).healed, (*node).faultsOver} {
 			c := n.clone()
-			if c.left = 0; !faultsEnd(c) {
+			if c.faultsLeft = 0; !faultsEnd(c) {
 				continue
 			}
-			if wrong := s.settles(c); wrong != "" {
-				return s.story(n, wrong, faultsEnd)
+			if wrong := s.settle(c); wrong != "" {
+				return s.describePath(n, wrong, faultsEnd)
 			}
 		}
-		for _, way := range n.ways() {
-			s.ways++
-			if way.wrong != "" {
-				return s.story(way.to, way.wrong, nil)
+		for _, way := range n.edges() {
+			s.transitions++
+			if way.problem != "" {
+				return s.describePath(way.to, way.problem, nil)
 			}
 			d := way.to.digest()
 			if _, known := s.seen[d]; known {
@@ -134,17 +134,17 @@ func (s *search) run() string {
 	return ""
 }
 
-// story describes how a state is reached, and what happens after the faults end.
-func (s *search) story(to *node, wrong string, faultsEnd func(*node) bool) string {
+// describePath describes how a state is reached, and what happens after the faults end.
+func (s *search) describePath(to *node, wrong string, faultsEnd func(*node) bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, wrong)
 	n := s.first.clone()
 	tell := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
 	for _, move := range to.trail.moves() {
 		fmt.Fprintf(&b, "%s %s\n", n.w.now.Format("15:04:05"), move)
-		n.tell = tell
-		ways := n.ways(move)
-		i := slices.IndexFunc(ways, func(w way) bool { return w.to.trail.move == move })
+		n.logf = tell
+		ways := n.edges(move)
+		i := slices.IndexFunc(ways, func(w edge) bool { return w.to.trail.move == move })
 		if i < 0 {
 			fmt.Fprintln(&b, "cannot be told again")
 			break
@@ -153,10 +153,10 @@ func (s *search) story(to *node, wrong string, faultsEnd func(*node) bool) strin
 	}
 	if faultsEnd != nil {
 		fmt.Fprintln(&b, "--- the faults are over")
-		n.tell = tell
+		n.logf = tell
 		faultsEnd(n)
 		clear(s.settled)
-		s.settles(n)
+		s.settle(n)
 	}
 	if lines := strings.SplitAfter(b.String(), "\n"); len(lines) > 250 {
 		return strings.Join(lines[:250], "") + "..."
@@ -164,13 +164,13 @@ func (s *search) story(to *node, wrong string, faultsEnd func(*node) bool) strin
 	return b.String()
 }
 
-// settles plays a fair order of everybody's steps until the desired state is reached.
-func (s *search) settles(n *node) string {
+// settle plays a fair order of everybody's steps until the desired state is reached.
+func (s *search) settle(n *node) string {
 	const bound = 80
 	var passed []digest
 	for round := range bound {
 		d := n.digest()
-		if more, known := s.settled[d]; known || n.unsettled() == "" {
+		if more, known := s.settled[d]; known || n.unsettledReason() == "" {
 			for i, d := range append(passed, d) {
 				s.settled[d] = round - i + more
 			}
@@ -178,9 +178,9 @@ func (s *search) settles(n *node) string {
 			return ""
 		}
 		passed = append(passed, d)
-		if wrong := n.round(); wrong != "" {
+		if wrong := n.playRound(); wrong != "" {
 			return wrong
 		}
 	}
-	return "it does not settle: " + n.unsettled()
+	return "it does not settle: " + n.unsettledReason()
 }

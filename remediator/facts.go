@@ -30,13 +30,13 @@ type Facts struct {
 	Policy Policy
 	Ledger Ledger
 	Fleet  Fleet
-	// Asked contains when etcd was asked before this observation.
-	Asked Asked
-	Care  CareFacts
+	// EtcdRequests contains when etcd was asked before this observation.
+	EtcdRequests EtcdRequests
+	Maintenance  MaintenanceFacts
 	// Move is the ID of a move of this cluster that is in progress, from the log.
 	Move string
-	// less is the number of replicas that are left out because they belong to other remediations.
-	less int32
+	// excludedReplicas is the number of replicas that are left out because they belong to other remediations.
+	excludedReplicas int32
 }
 
 // Nodes returns the nodes of the owner's machines.
@@ -110,8 +110,8 @@ type ClusterFacts struct {
 	Initialized bool
 	// UpgradePending is whether the topology has a version that the owner does not have yet.
 	UpgradePending bool
-	// Reach is whether the workload cluster's API server answers; Absent if it was not asked.
-	Reach object.Truth
+	// Reachable is whether the workload cluster's API server answers; Absent if it was not asked.
+	Reachable object.ConditionStatus
 	// BlindFor is for how long all observations up to this one were Blind, as the runner remembers; 0 for the first of them.
 	BlindFor time.Duration
 	// FailureDomains are the failure domains for control plane machines.
@@ -122,7 +122,7 @@ type ClusterFacts struct {
 
 // Condition is a condition of a Machine or a Node.
 type Condition struct {
-	Status object.Truth
+	Status object.ConditionStatus
 	Reason string
 	Since  time.Time
 }
@@ -155,9 +155,9 @@ type Machine struct {
 	Paused     bool
 	Skip       bool   // cluster.x-k8s.io/skip-remediation
 	Remediate  bool   // cluster.x-k8s.io/remediate-machine, by an operator
-	DeleteMark string // value of cluster.x-k8s.io/delete-machine, or ""
-	// Mark is the value of scute.dev/unhealthy, or "".
-	Mark string
+	DeleteAnnotation string // value of cluster.x-k8s.io/delete-machine, or ""
+	// UnhealthyAnnotation is the value of scute.dev/unhealthy, or "".
+	UnhealthyAnnotation string
 	// Needed is the value of scute.dev/needed, or "".
 	Needed string
 	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, or "".
@@ -170,19 +170,19 @@ type Machine struct {
 	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, or "".
 	RemediationFor string
 
-	// Unwired is the name of a MachineHealthCheck that remediates the machine without scute, or "".
-	Unwired string
-	// Passed is True if the MachineHealthChecks that request the machine's remediation from scute find all of their machines healthy. It is Absent if
+	// OtherHealthCheck is the name of a MachineHealthCheck that remediates the machine without scute, or "".
+	OtherHealthCheck string
+	// HealthChecksPass is True if the MachineHealthChecks that request the machine's remediation from scute find all of their machines healthy. It is Absent if
 	// there are none.
-	Passed object.Truth
+	HealthChecksPass object.ConditionStatus
 
 	// StepObjects are the escalation steps, of the policy and in the log, whose object for this machine exists.
 	StepObjects []string
 	// FailedSteps are the failed ones of these, with the field of the object that shows the failure.
 	FailedSteps map[string]string
 
-	// OnNode contains the facts about its Node in the workload cluster. It is nil if they were not read, because the policy does not need them.
-	OnNode *NodeLook
+	// NodeFacts contains the facts about its Node in the workload cluster. It is nil if they were not read, because the policy does not need them.
+	NodeFacts *NodeFacts
 
 	// Annotations are the Machine's annotations that the policy's notices name.
 	Annotations map[string]string
@@ -190,8 +190,8 @@ type Machine struct {
 	Request *Request // its SurgeRemediation, or nil
 }
 
-// NodeLook is one observation of a machine's Node in its workload cluster.
-type NodeLook struct {
+// NodeFacts is one observation of a machine's Node in its workload cluster.
+type NodeFacts struct {
 	// Err is why the Node could not be read, or "".
 	Err string
 	// Conditions are the conditions of the Node; nil if it does not exist.
@@ -205,12 +205,12 @@ type Request struct {
 	UID       types.UID
 	Created   time.Time
 	Deleting  bool
-	ByHand    bool // the Machine does not own it, so neither a MachineHealthCheck nor scute created it
+	Manual    bool // the Machine does not own it, so neither a MachineHealthCheck nor scute created it
 	Hold      bool
 	HoldUntil time.Time // zero for a Hold without an end
-	HoldWhy   string
+	HoldReason   string
 	Abort     bool
-	Carried   bool // the orders of earlier requests of the machine were copied to it
+	OrdersCopied   bool // the orders of earlier requests of the machine were copied to it
 }
 
 // Etcd contains the answers of etcd's members, each of which was asked separately.
@@ -220,8 +220,8 @@ type Etcd struct {
 	Members []Member
 	// Alarms are the raised alarms with their members: "NOSPACE of node-1".
 	Alarms []string
-	// ByQuorum is whether etcd accepts a new member while a majority of the members with it are connected (from 3.6.11), and not only while all are.
-	ByQuorum bool
+	// AddsByQuorum is whether etcd accepts a new member while a majority of the members with it are connected (from 3.6.11), and not only while all are.
+	AddsByQuorum bool
 }
 
 // Member is a member of etcd.
@@ -234,11 +234,11 @@ type Member struct {
 	// Unstarted is whether it was added, and has not published its name yet.
 	Unstarted bool
 	// Answers is True, False (it was reached, and is unhealthy or refuses), or Unknown (it could not be asked).
-	Answers object.Truth
-	// Why is the reason why it does not answer, or why it was not asked by a port-forward to its pod.
-	Why string
-	// Way is how it was asked: PortForward, its client port, or etcdctl in the pod of another member.
-	Way string
+	Answers object.ConditionStatus
+	// Reason is the reason why it does not answer, or why it was not asked by a port-forward to its pod.
+	Reason string
+	// Via is how it was asked: PortForward, its client port, or etcdctl in the pod of another member.
+	Via string
 	// Size, InUse and Quota of its database are in bytes; each is 0 if it is unknown.
 	Size, InUse, Quota int64
 }
@@ -256,8 +256,8 @@ type Policy struct {
 	Paused     []string
 	Checks     Checks
 	Methods    map[v1alpha1.RepairMethod]bool // the allowed ones
-	Accepts    bool                           // deleting a machine first if its replacement cannot be created first
-	Guards     bool                           // machines that etcd needs against deletion by users
+	AllowsDeleteFirst    bool                           // deleting a machine first if its replacement cannot be created first
+	GuardsMachines     bool                           // machines that etcd needs against deletion by users
 	Hold       time.Duration
 	Escalation []EscalationStep
 	Limits     Limits
@@ -291,7 +291,7 @@ type Checks struct {
 // Check is a check of one condition.
 type Check struct {
 	Type    string
-	Status  object.Truth
+	Status  object.ConditionStatus
 	Timeout time.Duration
 }
 
@@ -342,32 +342,32 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
-// staying counts the machines that are not being deleted.
-func (f *Facts) staying() int {
-	return len(f.Machines) - f.leaving()
+// remainingMachines counts the machines that are not being deleted.
+func (f *Facts) remainingMachines() int {
+	return len(f.Machines) - f.deletingMachines()
 }
 
-// wanted returns how many machines users want. If it is in the Cluster's topology, the owner has that number a moment later.
-func (f *Facts) wanted() int32 {
+// desiredReplicas returns how many machines users want. If it is in the Cluster's topology, the owner has that number a moment later.
+func (f *Facts) desiredReplicas() int32 {
 	if f.Cluster.Topology {
 		return f.Cluster.TopologyReplicas
 	}
 	return f.Owner.Replicas
 }
 
-// starting reports whether a control plane has not been initialized. Then nothing can be lost with its only machine, and its owner remediates that
+// isInitializing reports whether a control plane has not been initialized. Then nothing can be lost with its only machine, and its owner remediates that
 // machine without checking quorum (reconcileUnhealthyMachines). A running control plane that lost its status in a restore or a move is recognized by
 // a Node, by a second machine, which its owner does not create before, or by the expiry of certificates, which its owner reads from a running node.
-func (f *Facts) starting() bool {
+func (f *Facts) isInitializing() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
-	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran
+	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.remainingMachines() <= 1 && !ran
 }
 
-// leaving counts the machines that are being deleted.
-func (f *Facts) leaving() int {
+// deletingMachines counts the machines that are being deleted.
+func (f *Facts) deletingMachines() int {
 	n := 0
 	for i := range f.Machines {
-		n += count(f.Machines[i].Deleting)
+		n += boolToInt(f.Machines[i].Deleting)
 	}
 	return n
 }

@@ -26,15 +26,15 @@ type Fleet struct {
 	Unhealthy map[string]int
 	// Active are the numbers of remediations in progress of other owners, by the failure domain of the machine.
 	Active map[string]int
-	// Begun are the times within the window at which remediations of other owners were started.
-	Begun []time.Time
-	// InFlight are the remediations in progress of other owners. Only a tool that has read the log sets them: see CountBegun.
+	// Starts are the times within the window at which remediations of other owners were started.
+	Starts []time.Time
+	// InFlight are the remediations in progress of other owners. Only a tool that has read the log sets them: see CountStarted.
 	InFlight []InFlight
-	// Passed is when the last mass failure of each failure domain ended, and that of the fleet under wholeFleet.
-	Passed map[string]time.Time
-	// Fails contains the failure domains with a mass failure for any namespace, and wholeFleet if the fleet has one. If it is nil, the counts
+	// MassFailuresEnded is when the last mass failure of each failure domain ended, and that of the fleet under wholeFleet.
+	MassFailuresEnded map[string]time.Time
+	// FailingDomains contains the failure domains with a mass failure for any namespace, and wholeFleet if the fleet has one. If it is nil, the counts
 	// determine that for the namespace.
-	Fails map[string]bool
+	FailingDomains map[string]bool
 }
 
 // CountsFor is how long a remediation in progress counts for the limits of the fleet, and for the other owners of its policy. A longer one waits for
@@ -70,36 +70,36 @@ func (l MassFailure) reached(unhealthy, machines int) bool {
 
 // Failing reports whether a failure domain has a mass failure.
 func (f *Fleet) Failing(domain string) bool {
-	if f.Fails != nil {
-		return domain != wholeFleet && f.Fails[domain]
+	if f.FailingDomains != nil {
+		return domain != wholeFleet && f.FailingDomains[domain]
 	}
 	return domain != wholeFleet && f.Limits.DomainMass.reached(f.Unhealthy[domain], f.Machines[domain])
 }
 
-// FailingAtLarge reports whether the fleet has a mass failure. It does not count machines of failing failure domains, because their common cause is
+// FleetFailing reports whether the fleet has a mass failure. It does not count machines of failing failure domains, because their common cause is
 // known, and remediations continue in the rest of the fleet.
-func (f *Fleet) FailingAtLarge() bool {
-	if f.Fails != nil {
-		return f.Fails[wholeFleet]
+func (f *Fleet) FleetFailing() bool {
+	if f.FailingDomains != nil {
+		return f.FailingDomains[wholeFleet]
 	}
-	unhealthy, machines := f.elsewhere()
+	unhealthy, machines := f.countOutsideFailing()
 	return f.Limits.Mass.reached(unhealthy, machines)
 }
 
-// Failures adds the failing failure domains, and wholeFleet if the fleet fails.
-func (f *Fleet) Failures(to map[string]bool) {
+// AddFailing adds the failing failure domains, and wholeFleet if the fleet fails.
+func (f *Fleet) AddFailing(to map[string]bool) {
 	for domain := range f.Unhealthy {
 		if f.Failing(domain) {
 			to[domain] = true
 		}
 	}
-	if f.FailingAtLarge() {
+	if f.FleetFailing() {
 		to[wholeFleet] = true
 	}
 }
 
-// elsewhere counts the machines that are in no failing failure domain.
-func (f *Fleet) elsewhere() (unhealthy, machines int) {
+// countOutsideFailing counts the machines that are in no failing failure domain.
+func (f *Fleet) countOutsideFailing() (unhealthy, machines int) {
 	for domain, n := range f.Machines {
 		if !f.Failing(domain) {
 			machines += n
@@ -122,16 +122,16 @@ func Total(counts map[string]int) int {
 	return n
 }
 
-// fleetAllows applies the limits of the fleet. It returns nil if they permit a start.
-func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+// checkFleetLimits applies the limits of the fleet. It returns nil if they permit a start.
+func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	if l.Unreadable != "" {
 		return &Decision{Verdict: Freeze, Rule: ruleUnreadableLimits, Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
 	}
-	if d := s.massFailure(f, now); d != nil {
+	if d := s.checkMassFailure(f, now); d != nil {
 		return d
 	}
-	if d := s.destination(u, m, f, now); d != nil {
+	if d := s.checkDestination(u, m, f, now); d != nil {
 		return d
 	}
 	domain := f.domain(m.FailureDomain)
@@ -142,65 +142,65 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	reached := func(limit, used int) bool { return limit > 0 && used >= limit }
 	switch {
 	case domain != "" && reached(l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain]):
-		d := ask(nextAtLimit+"; or raise failureDomains.atOnce of RepairLimits default",
+		d := waitForHuman(nextAtLimit+"; or raise failureDomains.atOnce of RepairLimits default",
 			ruleDomainAtOnce, "%d or more remediations are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
 		d.Domain = domain
 		return d
 	case reached(l.AtOnce, Total(f.Fleet.Active)+Total(busy)):
-		return ask(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
-	case !u.counted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Begun), l.Window, now))):
-		return ask("wait (`scutectl get machines` says until when); or raise perWindow of RepairLimits default",
+		return waitForHuman(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
+	case !u.alreadyCounted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Starts), l.Window, now))):
+		return waitForHuman("wait (`scutectl get machines` says until when); or raise perWindow of RepairLimits default",
 			ruleFleetWindow, "%d or more remediations were begun within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
 	default:
 		return nil
 	}
 }
 
-// massFailure returns a wait during a mass failure of the fleet, and during its cooldown.
-func (s *State) massFailure(f *Facts, now time.Time) *Decision {
+// checkMassFailure returns a wait during a mass failure of the fleet, and during its cooldown.
+func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.Mass
-	if f.Fleet.FailingAtLarge() {
-		unhealthy, machines := f.Fleet.elsewhere()
+	if f.Fleet.FleetFailing() {
+		unhealthy, machines := f.Fleet.countOutsideFailing()
 		d := wait(ruleMassFailure, "%d of %d machines of the fleet are unhealthy at once: something bigger is broken, nothing is begun while it is %d %% or more, and for %s after that",
 			unhealthy, machines, l.Percent, timespan.Text(l.Cooldown))
 		d.Next = "find what is broken at large"
 		return d
 	}
-	if end := s.calmUntil(f, wholeFleet, l); now.Before(end) {
+	if end := s.domainCooldownEnd(f, wholeFleet, l); now.Before(end) {
 		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// destination returns a wait if the replacement would be created in a failure domain that fails, or is in its cooldown. It assumes the method at the
+// checkDestination returns a wait if the replacement would be created in a failure domain that fails, or is in its cooldown. It assumes the method at the
 // end of the wait for the components of other machines, so that the result does not change with time alone.
-func (s *State) destination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
-	method := s.method(u, m, f, now.Add(f.Policy.Timeouts.ScaleUp))
-	return s.failingOf(f.destinations(m, method.Verdict), f, now)
+func (s *State) checkDestination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+	method := s.chooseMethod(u, m, f, now.Add(f.Policy.Timeouts.ScaleUp))
+	return s.checkDomains(f.destinations(m, method.Verdict), f, now)
 }
 
-// nowhere reports whether each method would create the replacement in a failure domain that fails, or is in its cooldown.
-func (s *State) nowhere(m *Machine, f *Facts, now time.Time) bool {
+// noDestination reports whether each method would create the replacement in a failure domain that fails, or is in its cooldown.
+func (s *State) noDestination(m *Machine, f *Facts, now time.Time) bool {
 	for _, method := range []Verdict{OwnerRemediation, RolloutSurge, Surge} {
-		if s.failingOf(f.destinations(m, method), f, now) == nil {
+		if s.checkDomains(f.destinations(m, method), f, now) == nil {
 			return false
 		}
 	}
 	return true
 }
 
-// failingOf returns a wait for the first of some failure domains that fails, or is in its cooldown. It returns nil if none does.
-func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
+// checkDomains returns a wait for the first of some failure domains that fails, or is in its cooldown. It returns nil if none does.
+func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
 	for _, name := range names {
 		domain := f.domain(name)
-		end := s.calmUntil(f, domain, l)
+		end := s.domainCooldownEnd(f, domain, l)
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
 			d := wait(ruleFailureDomain, "the replacement would be made in failure domain %s, where %d of %d machines are unhealthy: nothing is sent there while it is %d %% or more, and for %s after that",
 				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, timespan.Text(l.Cooldown))
-			d.Domain, d.Next = domain, f.elude(name)
+			d.Domain, d.Next = domain, f.domainAdvice(name)
 			return d
 		case now.Before(end):
 			d := wait(ruleDomainCooldown, "the replacement would be made in failure domain %s, whose mass failure has passed; nothing is sent there before %s", domain, end.UTC().Format(time.RFC3339))
@@ -211,17 +211,17 @@ func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 	return nil
 }
 
-// elude returns what to do about a failure domain that does not recover.
-func (f *Facts) elude(domain string) string {
+// domainAdvice returns what to do about a failure domain that does not recover.
+func (f *Facts) domainAdvice(domain string) string {
 	if f.isControlPlane() {
 		return fmt.Sprintf("see what is wrong in %s; if it stays so, take it out of the failure domains of cluster %s: the replacement is made in another then", domain, f.Owner.Cluster)
 	}
 	return fmt.Sprintf("see what is wrong in %s; if it stays so, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
 }
 
-// calmUntil returns when the cooldown ends after the last mass failure that any owner waited for; zero if there was none.
-func (s *State) calmUntil(f *Facts, domain string, l MassFailure) time.Time {
-	passed := later(f.Fleet.Passed[domain], s.Mass.Passed[domain])
+// domainCooldownEnd returns when the cooldown ends after the last mass failure that any owner waited for; zero if there was none.
+func (s *State) domainCooldownEnd(f *Facts, domain string, l MassFailure) time.Time {
+	passed := later(f.Fleet.MassFailuresEnded[domain], s.Mass.Ended[domain])
 	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
 }
 
@@ -250,7 +250,7 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 			continue // the owner deletes it first
 		}
 		stays := !other.Deleting && other.Conditions[clusterv1.MachineUpToDateCondition].Status != object.False && (!victim || method == Surge)
-		loads[other.FailureDomain] = load{loads[other.FailureDomain].upToDate + count(stays), loads[other.FailureDomain].all + 1}
+		loads[other.FailureDomain] = load{loads[other.FailureDomain].upToDate + boolToInt(stays), loads[other.FailureDomain].all + 1}
 	}
 	var fewest []string
 	for _, name := range f.Cluster.FailureDomains {
@@ -270,48 +270,48 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 
 // MassFailures records the mass failures of the fleet and of failure domains that one owner waited for.
 type MassFailures struct {
-	// Waited contains the failure domains whose mass failure has not passed.
-	Waited map[string]bool
-	// Passed contains the times within the last day at which mass failures passed.
-	Passed map[string]time.Time
+	// Pending contains the failure domains whose mass failure has not passed.
+	Pending map[string]bool
+	// Ended contains the times within the last day at which mass failures passed.
+	Ended map[string]time.Time
 }
 
-// waits records the mass failure that a decision waits for.
-func (k *MassFailures) waits(d Decision) {
+// recordWait records the mass failure that a decision waits for.
+func (k *MassFailures) recordWait(d Decision) {
 	if d.Rule != ruleMassFailure && d.Rule != ruleFailureDomain {
 		return
 	}
-	if k.Waited == nil {
-		k.Waited = make(map[string]bool)
+	if k.Pending == nil {
+		k.Pending = make(map[string]bool)
 	}
-	k.Waited[d.Domain] = true
+	k.Pending[d.Domain] = true
 }
 
-func (k *MassFailures) passes(domain string, at time.Time) {
-	delete(k.Waited, domain)
-	maps.DeleteFunc(k.Passed, func(_ string, passed time.Time) bool { return at.Sub(passed) > 24*time.Hour })
-	if k.Passed == nil {
-		k.Passed = make(map[string]time.Time)
+func (k *MassFailures) recordEnd(domain string, at time.Time) {
+	delete(k.Pending, domain)
+	maps.DeleteFunc(k.Ended, func(_ string, passed time.Time) bool { return at.Sub(passed) > 24*time.Hour })
+	if k.Ended == nil {
+		k.Ended = make(map[string]time.Time)
 	}
-	k.Passed[domain] = at
+	k.Ended[domain] = at
 }
 
-// massFailures records which mass failures that this owner waited for have passed.
-func massFailures(s *State, f *Facts, _ time.Time) []Event {
+// endMassFailures records which mass failures that this owner waited for have passed.
+func endMassFailures(s *State, f *Facts, _ time.Time) []Event {
 	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {
 		return nil
 	}
 	var events []Event
-	for _, domain := range slices.Sorted(maps.Keys(s.Mass.Waited)) {
-		if !f.Fleet.Failing(domain) && (domain != wholeFleet || !f.Fleet.FailingAtLarge()) {
+	for _, domain := range slices.Sorted(maps.Keys(s.Mass.Pending)) {
+		if !f.Fleet.Failing(domain) && (domain != wholeFleet || !f.Fleet.FleetFailing()) {
 			events = append(events, MassFailurePassed{Domain: domain})
 		}
 	}
 	return events
 }
 
-// Begins reports whether an event starts something that counts for the limits of the fleet.
-func Begins(e Event) bool {
+// IsStart reports whether an event starts something that counts for the limits of the fleet.
+func IsStart(e Event) bool {
 	switch e.(type) {
 	case SurgeRequested, HandedOver, EscalationStarted:
 		return true

@@ -2,16 +2,16 @@ package remediator
 
 import "time"
 
-// counts is how long an ended remediation may count. It is longer than the windows of limits and the cooldowns, which are a year at most.
-const counts = 366 * 24 * time.Hour
+// countRetention is how long an ended remediation may count. It is longer than the windows of limits and the cooldowns, which are a year at most.
+const countRetention = 366 * 24 * time.Hour
 
 // StillCounts reports whether something that ended or happened at a time may still count.
-func StillCounts(at, now time.Time) bool { return now.Sub(at) < counts }
+func StillCounts(at, now time.Time) bool { return now.Sub(at) < countRetention }
 
 // Forget reduces the state of an owner to its identity if nothing is in progress, nothing is retained of its machines, and nothing counts any more.
 // It reports whether it did.
 func Forget(s *State, at time.Time) bool {
-	if !over(s) {
+	if !isIdle(s) {
 		return false
 	}
 	counted, still := *s, false
@@ -24,19 +24,19 @@ func Forget(s *State, at time.Time) bool {
 	return true
 }
 
-// over reports whether nothing is in progress for an owner, and nothing without an end is retained of its machines.
-func over(s *State) bool {
-	if s.Owner.UID == "" || Due(s) || len(s.Resting) > 0 || s.InMassFailure || len(s.Mass.Waited) > 0 {
+// isIdle reports whether nothing is in progress for an owner, and nothing without an end is retained of its machines.
+func isIdle(s *State) bool {
+	if s.Owner.UID == "" || HasPending(s) || len(s.Resting) > 0 || s.InMassFailure || len(s.Mass.Pending) > 0 {
 		return false
 	}
-	if s.Etcd != nil && len(s.Etcd.Problems) > 0 || s.Care.Active != nil || s.Care.Waits != "" || !s.Care.DisarmedAt.IsZero() {
+	if s.Etcd != nil && len(s.Etcd.Problems) > 0 || s.Maintenance.Active != nil || s.Maintenance.WaitReason != "" || !s.Maintenance.DisarmedAt.IsZero() {
 		return false
 	}
 	for _, u := range s.Unhealthy {
 		switch {
-		case u.ordered(), u.Surprised, len(u.Objects) > 0, u.EscalationStep != "":
+		case u.hasOrder(), u.WrongMachineDeleted, len(u.Objects) > 0, u.EscalationStep != "":
 			return false
-		case u.ClearedAt.IsZero() && (u.Attempts > 0 || u.Unplaced): // these count until the machine was healthy for some time
+		case u.ClearedAt.IsZero() && (u.Attempts > 0 || u.ReplacementTimedOut): // these count until the machine was healthy for some time
 			return false
 		}
 	}

@@ -7,19 +7,19 @@ import (
 	"scute.dev/kube/object"
 )
 
-// guarding updates the annotation of each machine of a guarded control plane with the reason why etcd cannot spare it. The chart's
+// guardActions updates the annotation of each machine of a guarded control plane with the reason why etcd cannot spare it. The chart's
 // ValidatingAdmissionPolicy forbids users to delete such a machine. If etcd's members were not asked or did not answer, the annotation stays. It
 // changes no sooner than 5 seconds after the previous request to etcd, because each change causes an observation: a member that answers only now and
 // then would otherwise cause them without end.
-func guarding(f *Facts, now time.Time) []Action {
+func guardActions(f *Facts, now time.Time) []Action {
 	single := len(f.Machines) == 1
-	known := single || f.Cluster.Reach == object.True && Count(f.Etcd).Voters > 0
-	settled := single || !now.Before(f.Asked.Before.Add(5*time.Second))
+	known := single || f.Cluster.Reachable == object.True && Count(f.Etcd).Voters > 0
+	settled := single || !now.Before(f.EtcdRequests.Before.Add(5*time.Second))
 	var actions []Action
 	for m := range f.all() {
 		why := ""
-		if f.guarded() {
-			if why = f.needs(m); !known || m.Needed != "" && !settled {
+		if f.guardEnabled() {
+			if why = f.neededReason(m); !known || m.Needed != "" && !settled {
 				continue
 			}
 		}
@@ -35,16 +35,16 @@ func Guarded(f *Facts) bool {
 	return slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Needed != "" && !m.Deleting })
 }
 
-// guarded reports whether any machine may be needed.
-func (f *Facts) guarded() bool {
-	return f.Policy.Guards && f.isControlPlane() && !f.Owner.ExternalEtcd && f.Owner.Found && !f.Owner.Deleting && !f.Cluster.Deleting && !f.starting()
+// guardEnabled reports whether any machine may be needed.
+func (f *Facts) guardEnabled() bool {
+	return f.Policy.GuardsMachines && f.isControlPlane() && !f.Owner.ExternalEtcd && f.Owner.Found && !f.Owner.Deleting && !f.Cluster.Deleting && !f.isInitializing()
 }
 
-// needs returns why etcd cannot spare a machine now, or "".
-func (f *Facts) needs(m *Machine) string {
+// neededReason returns why etcd cannot spare a machine now, or "".
+func (f *Facts) neededReason(m *Machine) string {
 	alive, member := f.votes(m)
 	q := Count(f.Etcd)
-	switch going := f.leavingFirst(); {
+	switch going := f.firstDeleting(); {
 	case len(f.Machines) == 1:
 		return "it is the only machine of the control plane, and etcd's data are on it"
 	case member && q.Lost():
@@ -58,14 +58,14 @@ func (f *Facts) needs(m *Machine) string {
 	}
 }
 
-// guardPace returns the longest interval between two requests to etcd that the guard needs; 0 for never.
-func (f *Facts) guardPace() time.Duration {
+// guardInterval returns the longest interval between two requests to etcd that the guard needs; 0 for never.
+func (f *Facts) guardInterval() time.Duration {
 	switch {
-	case !f.guarded() || f.Cluster.Paused || f.Policy.DryRun || len(f.Machines) < 2:
+	case !f.guardEnabled() || f.Cluster.Paused || f.Policy.DryRun || len(f.Machines) < 2:
 		return 0
-	case f.Asked.Blind: // a request takes longest then, and returns nothing
+	case f.EtcdRequests.Blind: // a request takes longest then, and returns nothing
 		return 10 * time.Minute
-	case f.leaving() > 0:
+	case f.deletingMachines() > 0:
 		return 10 * time.Second
 	case Guarded(f):
 		return 30 * time.Second

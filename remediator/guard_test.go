@@ -15,21 +15,21 @@ func TestGuardIsTakenOff(t *testing.T) {
 	for what, change := range map[string]func(*remediator.Facts){
 		"its owner is being deleted": func(f *remediator.Facts) { f.Owner.Deleting = true },
 		"its Cluster is being deleted, and does not answer": func(f *remediator.Facts) {
-			f.Cluster.Deleting, f.Cluster.Reach, f.Etcd = true, object.False, &remediator.Etcd{Err: "no answer"}
+			f.Cluster.Deleting, f.Cluster.Reachable, f.Etcd = true, object.False, &remediator.Etcd{Err: "no answer"}
 			f.Machines[0].Deleting = true
 		},
 		"its owner is gone":         func(f *remediator.Facts) { f.Owner.Found = false },
 		"the policy cannot be read": func(f *remediator.Facts) { f.Policy = remediator.Policy{Name: "all", Unreadable: "x"} },
 		"it is a worker":            func(f *remediator.Facts) { f.Owner.Kind = string(remediator.Deployment) },
 		"no policy selects it":      func(f *remediator.Facts) { f.Policy = remediator.Policy{} },
-		"the policy guards nothing": func(f *remediator.Facts) { f.Policy.Guards = false },
+		"the policy guards nothing": func(f *remediator.Facts) { f.Policy.GuardsMachines = false },
 	} {
 		w := newWorld(now)
 		for range 3 {
 			w.add("")
 		}
-		w.owner.Replicas, w.policy.Guards = 3, true
-		f := w.look(false)
+		w.owner.Replicas, w.policy.GuardsMachines = 3, true
+		f := w.observe(false)
 		for i := range f.Machines {
 			f.Machines[i].Needed = "it was"
 		}

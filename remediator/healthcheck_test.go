@@ -11,19 +11,19 @@ import (
 // it stops at the first unhealthy machine that has a request, and never marks a machine without a request healthy. It
 // returns what it did, or "".
 func (w *world) check() string {
-	w.settle()
+	w.updateConditions()
 	if !w.healthCheck || w.cluster.Paused {
 		return ""
 	}
 	did := ""
-	if w.overLimit() {
+	if w.exceedsLimit() {
 		for _, m := range w.machines {
 			switch {
 			case m.Skip || m.Paused:
-			case w.fails(m) && !w.is(m, "HealthCheckSucceeded", object.False):
+			case w.failsCheck(m) && !w.conditionIs(m, "HealthCheckSucceeded", object.False):
 				w.set(m, "HealthCheckSucceeded", object.False, "UnhealthyNode")
 				did += " only says that " + m.Name + " fails"
-			case !w.fails(m) && m.Node != "" && !m.Deleting && w.is(m, "HealthCheckSucceeded", object.False):
+			case !w.failsCheck(m) && m.Node != "" && !m.Deleting && w.conditionIs(m, "HealthCheckSucceeded", object.False):
 				w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
 				did += " clears " + m.Name
 			}
@@ -31,7 +31,7 @@ func (w *world) check() string {
 		return did
 	}
 	for _, m := range w.machines {
-		if m.Skip || m.Paused || !w.fails(m) {
+		if m.Skip || m.Paused || !w.failsCheck(m) {
 			continue
 		}
 		if m.Request != nil {
@@ -43,7 +43,7 @@ func (w *world) check() string {
 		did += " finds " + m.Name
 	}
 	for _, m := range w.machines {
-		if m.Skip || m.Paused || w.fails(m) || m.Node == "" || m.Deleting || m.Request == nil {
+		if m.Skip || m.Paused || w.failsCheck(m) || m.Node == "" || m.Deleting || m.Request == nil {
 			continue
 		}
 		if m.Request.Deleting {
@@ -57,38 +57,38 @@ func (w *world) check() string {
 	return did
 }
 
-// overLimit reports whether more machines are unhealthy than the limit that scute sets for a MachineHealthCheck.
-func (w *world) overLimit() bool {
+// exceedsLimit reports whether more machines are unhealthy than the limit that scute sets for a MachineHealthCheck.
+func (w *world) exceedsLimit() bool {
 	failing := 0
 	for _, m := range w.machines {
-		if !m.Skip && !m.Paused && w.fails(m) {
+		if !m.Skip && !m.Paused && w.failsCheck(m) {
 			failing++
 		}
 	}
 	return failing > max(1, (int(w.owner.Replicas)-1)/2)
 }
 
-// passes returns whether the MachineHealthCheck's status counts all its machines as healthy.
-func (w *world) passes() object.Truth {
+// healthChecksPass returns whether the MachineHealthCheck's status counts all its machines as healthy.
+func (w *world) healthChecksPass() object.ConditionStatus {
 	switch {
 	case !w.healthCheck:
 		return object.Absent
-	case slices.ContainsFunc(w.machines, func(m *machine) bool { return !m.Skip && !m.Paused && (w.fails(m) || m.Node == "") }):
+	case slices.ContainsFunc(w.machines, func(m *machine) bool { return !m.Skip && !m.Paused && (w.failsCheck(m) || m.Node == "") }):
 		return object.False
 	default:
 		return object.True
 	}
 }
 
-// fails reports whether the machine fails its checks, following needsRemediation (machinehealthcheck_targets.go).
-func (w *world) fails(m *machine) bool {
+// failsCheck reports whether the machine fails its checks, following needsRemediation (machinehealthcheck_targets.go).
+func (w *world) failsCheck(m *machine) bool {
 	ready := m.Conditions["NodeReady"]
 	switch {
 	case m.Remediate:
 		return true
 	case m.Node == "":
 		return w.now.Sub(m.Created) >= w.policy.Checks.NodeStartup
-	case m.Ill:
+	case m.FailsForeignCheck:
 		return true
 	}
 	for _, check := range w.policy.Checks.Node {
@@ -99,7 +99,7 @@ func (w *world) fails(m *machine) bool {
 	return false
 }
 
-// opinion reports whether an existing MachineHealthCheck still regards the machine as unhealthy.
-func (w *world) opinion(m *machine) bool {
-	return w.healthCheck && m.Request != nil && w.is(m, "HealthCheckSucceeded", object.False)
+// stillUnhealthy reports whether an existing MachineHealthCheck still regards the machine as unhealthy.
+func (w *world) stillUnhealthy(m *machine) bool {
+	return w.healthCheck && m.Request != nil && w.conditionIs(m, "HealthCheckSucceeded", object.False)
 }

@@ -37,10 +37,10 @@ func TestHistory(t *testing.T) {
 	unhealthy(m2, "repair", remediator.Escalate)
 	apply(remediator.EscalationStarted{Machine: m2, Step: "reboot"})
 	rebooted := at
-	apply(remediator.MachineMarkCleared{Machine: m2, Cause: remediator.Recovered, Why: "healthy again"})
+	apply(remediator.MachineMarkCleared{Machine: m2, Cause: remediator.Recovered, Reason: "healthy again"})
 	m3 := remediator.Subject{Name: "m3", UID: "m3"}
 	unhealthy(m3, "repair", remediator.Wait)
-	apply(remediator.MachineMarkCleared{Machine: m3, Cause: remediator.Recovered, Why: "healthy again"})
+	apply(remediator.MachineMarkCleared{Machine: m3, Cause: remediator.Recovered, Reason: "healthy again"})
 	unhealthy(m3, "other", remediator.OwnerRemediation)
 	apply(remediator.HandedOver{Machine: m3, Attempt: 1}, remediator.VictimGone{}, remediator.Succeeded{})
 

@@ -22,10 +22,10 @@ type Health struct {
 	Reason string
 	Source Source
 	Since  time.Time // zero when unknown
-	// Left is the time until a failing check makes the machine unhealthy. For a healthy machine it is the time until a check may fail.
-	Left time.Duration
-	// Seen are the failing checks of the Node's own conditions, and the time since which scute has seen each fail.
-	Seen map[string]time.Time
+	// Remaining is the time until a failing check makes the machine unhealthy. For a healthy machine it is the time until a check may fail.
+	Remaining time.Duration
+	// FailingSince are the failing checks of the Node's own conditions, and the time since which scute has seen each fail.
+	FailingSince map[string]time.Time
 	// Failing reports whether a check fails too, if the source is a notice.
 	Failing bool
 }
@@ -41,7 +41,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		return says
 	}
 	var worst Health
-	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
+	all, seen := policyChecks(m, mark, c, now), map[string]time.Time(nil)
 	onNode := func(h Health) {
 		if seen == nil {
 			seen = make(map[string]time.Time)
@@ -49,13 +49,13 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		seen[h.Reason] = h.Since
 	}
 	if m.Node != "" {
-		for _, h := range c.onNode(m, mark, now) {
+		for _, h := range c.checkNode(m, mark, now) {
 			all = append(all, h)
 			onNode(h)
 		}
 	}
 	for _, n := range c.Notices {
-		h, there := n.on(m, mark, now)
+		h, there := n.health(m, mark, now)
 		if !there {
 			continue
 		}
@@ -67,10 +67,10 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	for _, h := range all {
 		switch {
 		case h.State == "":
-			if worst.State == "" && (worst.Left == 0 || h.Left < worst.Left) {
+			if worst.State == "" && (worst.Remaining == 0 || h.Remaining < worst.Remaining) {
 				worst = h
 			}
-		case worst.State == "", h.State == Unhealthy && worst.State == Failing, h.State == worst.State && h.Left < worst.Left:
+		case worst.State == "", h.State == Unhealthy && worst.State == Failing, h.State == worst.State && h.Remaining < worst.Remaining:
 			worst = h
 		}
 	}
@@ -79,11 +79,11 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		return says
 	}
 	for _, h := range all { // another check, for example of the startup, may make the machine unhealthy sooner
-		if worst.State == Failing && h.Left > 0 {
-			worst.Left = min(worst.Left, h.Left)
+		if worst.State == Failing && h.Remaining > 0 {
+			worst.Remaining = min(worst.Remaining, h.Remaining)
 		}
 	}
-	worst.Seen = seen
+	worst.FailingSince = seen
 	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h Health) bool { return h.State != "" && h.Source != FromNotice })
 	return worst
 }
@@ -93,30 +93,30 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 func healthCheck(m *Machine) (Health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
-		m.Passed == object.Absent && m.Unwired == "" && !m.Request.ByHand {
+		m.HealthChecksPass == object.Absent && m.OtherHealthCheck == "" && !m.Request.Manual {
 		return Health{}, false
 	}
 	return Health{State: Unhealthy, Source: FromHealthCheck, Reason: c.Reason, Since: c.Since}, true
 }
 
-// ownLook returns the results of the policy's checks. They do not depend on a MachineHealthCheck, which stops at the first
+// policyChecks returns the results of the policy's checks. They do not depend on a MachineHealthCheck, which stops at the first
 // request that it finds, and may miss a second unhealthy machine for minutes.
-func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
-	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.any() {
+func policyChecks(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
+	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.enabled() {
 		return []Health{{State: Unhealthy, Source: FromPolicy, Reason: "Node deleted", Since: ready.Since}}
 	}
-	all := c.onStartup(m, mark, now)
+	all := c.checkStartup(m, mark, now)
 	look := func(label, condition string, check Check) {
 		seen, ok := m.Conditions[condition]
-		if !ok || seen.Status != check.Status || unseen(condition, seen.Reason) {
+		if !ok || seen.Status != check.Status || nodeUnreadable(condition, seen.Reason) {
 			return
 		}
 		h := Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("%s %s", label, check.Status)}
-		since, over := mark.counts(h.Reason, seen.Since, now)
-		since = mark.failing(label, since, check.Timeout)
-		h.Since, h.Left = since, since.Add(check.Timeout).Sub(now)
-		if h.Left <= 0 || over {
-			h.State, h.Left = Unhealthy, 0
+		since, over := mark.timeoutStart(h.Reason, seen.Since, now)
+		since = mark.failingSince(label, since, check.Timeout)
+		h.Since, h.Remaining = since, since.Add(check.Timeout).Sub(now)
+		if h.Remaining <= 0 || over {
+			h.State, h.Remaining = Unhealthy, 0
 		}
 		all = append(all, h)
 	}
@@ -131,38 +131,38 @@ func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health 
 	return all
 }
 
-// onStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
-func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Health {
+// checkStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
+func (c Checks) checkStartup(m *Machine, mark *MachineMarked, now time.Time) []Health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
 	}
 	h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + timespan.Text(c.NodeStartup)}
-	since, over := mark.counts(h.Reason, m.startup(), now)
+	since, over := mark.timeoutStart(h.Reason, m.startupFrom(), now)
 	h.Since = since.Add(c.NodeStartup)
 	switch left := h.Since.Sub(now); {
 	case over:
 		h.Since = since
-	case left > 0 && since.Equal(m.startup()):
-		return []Health{{Left: left}} // still starting
+	case left > 0 && since.Equal(m.startupFrom()):
+		return []Health{{Remaining: left}} // still starting
 	case left > 0:
-		h.State, h.Since, h.Left = Failing, since, left
+		h.State, h.Since, h.Remaining = Failing, since, left
 	}
 	return []Health{h}
 }
 
-// startup returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.
-func (m *Machine) startup() time.Time {
+// startupFrom returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.
+func (m *Machine) startupFrom() time.Time {
 	return later(m.Startup, m.Created)
 }
 
-// any reports whether there are checks of machines or of their Nodes.
-func (c Checks) any() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
+// enabled reports whether there are checks of machines or of their Nodes.
+func (c Checks) enabled() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
-// counts returns the time from which a condition's timeout counts. A time in the future was written before a clock was set back: then the
+// timeoutStart returns the time from which a condition's timeout counts. A time in the future was written before a clock was set back: then the
 // time in the log counts. over reports whether the timeout had passed before.
-func (mark *MachineMarked) counts(reason string, since, now time.Time) (from time.Time, over bool) {
+func (mark *MachineMarked) timeoutStart(reason string, since, now time.Time) (from time.Time, over bool) {
 	switch {
-	case !ahead(since, now):
+	case !isFuture(since, now):
 		return since, false
 	case mark != nil && mark.Reason == reason && !mark.Since.After(now):
 		return mark.Since, mark.State == Unhealthy
@@ -171,14 +171,14 @@ func (mark *MachineMarked) counts(reason string, since, now time.Time) (from tim
 	}
 }
 
-// failing returns the time since which a condition has failed a check of the policy, with any status: a Node may alternate between False and
+// failingSince returns the time since which a condition has failed a check of the policy, with any status: a Node may alternate between False and
 // Unknown, and some agents update the time with each reason. The time in the log only counts if it is at most the check's timeout earlier,
 // because the condition may have been true in between.
-func (mark *MachineMarked) failing(condition string, since time.Time, timeout time.Duration) time.Time {
+func (mark *MachineMarked) failingSince(condition string, since time.Time, timeout time.Duration) time.Time {
 	if mark == nil || mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
 		return since
 	}
-	for _, status := range []object.Truth{object.True, object.False, object.Unknown} {
+	for _, status := range []object.ConditionStatus{object.True, object.False, object.Unknown} {
 		if mark.Reason == condition+" "+string(status) {
 			return mark.Since
 		}
@@ -186,19 +186,19 @@ func (mark *MachineMarked) failing(condition string, since time.Time, timeout ti
 	return since
 }
 
-// unseen reports whether a condition of the Machine means that Cluster API could not read the node. It says nothing about the node's health.
-func unseen(condition, reason string) bool {
+// nodeUnreadable reports whether a condition of the Machine means that Cluster API could not read the node. It says nothing about the node's health.
+func nodeUnreadable(condition, reason string) bool {
 	return condition == clusterv1.MachineNodeReadyCondition &&
 		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason || reason == clusterv1.MachineNodeInternalErrorReason)
 }
 
-// broken returns the components of a control plane machine that are not known to be healthy. These are all components if the
+// brokenComponents returns the components of a control plane machine that are not known to be healthy. These are all components if the
 // node is unreachable: its owner reports that for every pod, but only at its next reconcile. A decision made before would be
 // for a surge, which the owner then refuses.
-func (m *Machine) broken(externalEtcd bool) []string {
+func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	var names []string
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
-	silent := ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
+	silent := ready.Status == object.Unknown && !nodeUnreadable(clusterv1.MachineNodeReadyCondition, ready.Reason)
 	for _, c := range components {
 		if externalEtcd && c.etcd {
 			continue
@@ -215,7 +215,7 @@ func (f *Facts) ready(m *Machine) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
 	}
-	return !f.isControlPlane() || len(m.broken(f.Owner.ExternalEtcd)) == 0
+	return !f.isControlPlane() || len(m.brokenComponents(f.Owner.ExternalEtcd)) == 0
 }
 
 type component struct {
@@ -237,8 +237,8 @@ var components = []component{ //nolint:gochecknoglobals // a table
 	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 
-// names returns the condition types of components.
-func names(of []component) []string {
+// conditionTypes returns the condition types of components.
+func conditionTypes(of []component) []string {
 	list := make([]string, 0, len(of))
 	for _, c := range of {
 		list = append(list, c.condition)

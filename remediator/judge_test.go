@@ -20,7 +20,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, reason string
-		status       object.Truth
+		status       object.ConditionStatus
 		checks       remediator.Checks
 		want         remediator.MarkState
 	}{

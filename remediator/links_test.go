@@ -17,22 +17,22 @@ type chain struct {
 	of     []string // the cause of each event
 }
 
-// take records events that were decided together on the state s. Each must have an earlier event as its cause unless it
+// add records events that were decided together on the state s. Each must have an earlier event as its cause unless it
 // is a root.
-func (c *chain) take(s *remediator.State, events []remediator.Event) (wrong string) {
+func (c *chain) add(s *remediator.State, events []remediator.Event) (wrong string) {
 	links := make([]aggregate.Links, len(events))
 	for i, e := range events {
 		links[i] = remediator.Links(s, e)
-		if is := remediator.Links(&remediator.State{}, e).Is; !cmp.Equal(is, links[i].Is) {
-			wrong = fmt.Sprintf("the keys of %T depend on the state: %v, %v", e, is, links[i].Is)
+		if is := remediator.Links(&remediator.State{}, e).Keys; !cmp.Equal(is, links[i].Keys) {
+			wrong = fmt.Sprintf("the keys of %T depend on the state: %v, %v", e, is, links[i].Keys)
 		}
 	}
 	for i, e := range events {
 		name := fmt.Sprintf("%d %T", len(c.of), e)
-		switch of := c.causes.Of(links[i]); {
-		case of == "" && !root(s, e):
+		switch of := c.causes.Find(links[i]); {
+		case of == "" && !isRoot(s, e):
 			wrong = fmt.Sprintf("%T%+v follows from nothing", e, e)
-		case of != "" && root(s, e):
+		case of != "" && isRoot(s, e):
 			wrong = fmt.Sprintf("%T%+v follows from event %s", e, e, of)
 		default:
 			c.of = append(c.of, of)
@@ -42,9 +42,9 @@ func (c *chain) take(s *remediator.State, events []remediator.Event) (wrong stri
 	return wrong
 }
 
-// root reports whether an event has no cause: it was observed, requested by an operator, or recorded when a process
+// isRoot reports whether an event has no cause: it was observed, requested by an operator, or recorded when a process
 // took over.
-func root(s *remediator.State, e remediator.Event) bool {
+func isRoot(s *remediator.State, e remediator.Event) bool {
 	switch e := e.(type) {
 	case remediator.ClockSetBack, remediator.EtcdReported, remediator.DefragmentationWaits, remediator.DefragmentationStarted, remediator.Registered, remediator.Claimed, remediator.PolicyMassFailurePassed, remediator.MassFailurePassed,
 		remediator.HoldSet, remediator.HoldReleased, remediator.AbortRequested:
@@ -90,7 +90,7 @@ func TestLinks(t *testing.T) {
 		{remediator.PolicyMassFailurePassed{}, ""},
 		{decided(one, remediator.Surge, "d"), "14 remediator.PolicyMassFailurePassed"},
 	} {
-		if wrong := c.take(&s, []remediator.Event{step.event}); wrong != "" {
+		if wrong := c.add(&s, []remediator.Event{step.event}); wrong != "" {
 			t.Error(wrong)
 		}
 		s.Apply(step.event, at.Add(time.Duration(i)*time.Minute))

@@ -47,8 +47,8 @@ func (s *sum) add(namespace string, n int) {
 	}
 }
 
-// seenBy returns the total without the largest count of another namespace. For the namespace "" it returns the total.
-func (s *sum) seenBy(namespace string) int {
+// totalFor returns the total without the largest count of another namespace. For the namespace "" it returns the total.
+func (s *sum) totalFor(namespace string) int {
 	switch namespace {
 	case "":
 		return s.all
@@ -91,13 +91,13 @@ func (e *MassEvidence) For(namespace string) (machines, unhealthy map[string]int
 	machines, unhealthy = make(map[string]int), make(map[string]int)
 	dryRun := PolicyGroup{Namespace: namespace, DryRun: true}
 	for domain, s := range e.healthy {
-		machines[domain] += s.seenBy(namespace)
+		machines[domain] += s.totalFor(namespace)
 	}
 	for domain := range e.selected[dryRun] {
 		machines[domain] += e.selected.healthy(e.marked, dryRun, domain)
 	}
 	for domain, s := range e.unhealthy {
-		unhealthy[domain] += s.seenBy(namespace)
+		unhealthy[domain] += s.totalFor(namespace)
 	}
 	for domain, n := range e.marked[dryRun] {
 		unhealthy[domain] += n

@@ -11,18 +11,18 @@ import (
 // method is one way to have a machine replaced: its writes request the replacement from the owner, or undo the request. A method makes no decisions.
 // It may be called at any time, in any state.
 type method interface {
-	// ask returns the writes that make the owner replace the machine, in their order.
-	ask(r remediation) []Action
-	// hold returns the writes that undo the part of the request that is no longer needed or safe. It requests nothing.
-	hold(r remediation) []Action
+	// request returns the writes that make the owner replace the machine, in their order.
+	request(r remediation) []Action
+	// retract returns the writes that undo the part of the request that is no longer needed or safe. It requests nothing.
+	retract(r remediation) []Action
 	// undo returns the writes that undo the request. They do not remove the victim's delete annotation.
 	undo(r remediation) []Action
 	// undone reports whether the request is undone and the owner has observed that.
 	undone(r remediation) bool
-	// asking reports whether more machines are still requested from the owner, which may have created one that was not observed yet.
-	asking(r remediation) bool
-	// wanted returns the number of machines that users want.
-	wanted(r remediation) int
+	// requesting reports whether more machines are still requested from the owner, which may have created one that was not observed yet.
+	requesting(r remediation) bool
+	// desiredReplicas returns the number of machines that users want.
+	desiredReplicas(r remediation) int
 }
 
 func methodOf(a *Active, f *Facts) method {
@@ -42,27 +42,27 @@ func methodOf(a *Active, f *Facts) method {
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
 // rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine and deletes the victim.
-type rolloutSurge struct{ steady }
+type rolloutSurge struct{ fixedReplicas }
 
-func (rolloutSurge) ask(r remediation) []Action {
-	return r.surge(r.pull(r.Request.TriggerValue))
+func (rolloutSurge) request(r remediation) []Action {
+	return r.surge(r.setTrigger(r.Request.TriggerValue))
 }
 
-func (rolloutSurge) hold(remediation) []Action { return nil }
+func (rolloutSurge) retract(remediation) []Action { return nil }
 
 // undo restores the original value of the trigger if the trigger is observed to be set. Unless the log has the trigger, ClonedFrom is only read for
 // suspect machines; the delete annotation therefore comes before the trigger and is removed after it.
 func (rolloutSurge) undo(r remediation) []Action {
-	if !r.pulled() {
+	if !r.triggerSet() {
 		return nil
 	}
-	return r.pull(r.Request.Original)
+	return r.setTrigger(r.Request.Original)
 }
 
-func (rolloutSurge) undone(r remediation) bool { return !r.pulled() }
+func (rolloutSurge) undone(r remediation) bool { return !r.triggerSet() }
 
-// pulled reports whether the owner still observes the trigger on the victim.
-func (r remediation) pulled() bool {
+// triggerSet reports whether the owner still observes the trigger on the victim.
+func (r remediation) triggerSet() bool {
 	switch {
 	case r.victim == nil:
 		return false
@@ -73,8 +73,8 @@ func (r remediation) pulled() bool {
 	}
 }
 
-// pull sets the trigger to a value. It does not overwrite a certificate expiry that another client has written since.
-func (r remediation) pull(value string) []Action {
+// setTrigger sets the trigger to a value. It does not overwrite a certificate expiry that another client has written since.
+func (r remediation) setTrigger(value string) []Action {
 	switch {
 	case r.victim == nil:
 		return nil
@@ -88,46 +88,46 @@ func (r remediation) pull(value string) []Action {
 }
 
 // replicaSurge requests more replicas from a control plane until a new machine exists.
-type replicaSurge struct{ scaling }
+type replicaSurge struct{ raisedReplicas }
 
-func (replicaSurge) ask(r remediation) []Action {
+func (replicaSurge) request(r remediation) []Action {
 	return append(r.surge(r.scaleUp()), r.scaleDown()...)
 }
 
-func (replicaSurge) hold(r remediation) []Action { return r.scaleDownMarked() }
+func (replicaSurge) retract(r remediation) []Action { return r.scaleDownIfAnnotated() }
 
 // surge returns the writes that request one more machine from a control plane. The victim's delete annotation always comes first, then start, which
 // makes the owner act.
 func (r remediation) surge(start []Action) []Action {
-	actions := r.leadAway()
-	if r.victim.DeleteMark == "" {
+	actions := r.moveLeadership()
+	if r.victim.DeleteAnnotation == "" {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
-	actions = slices.Concat(actions, r.counted(), start)
+	actions = slices.Concat(actions, r.unmarkReplacement(), start)
 	waiting := r.Replacement.UID == "" && len(r.newMachines) == 0
 	if waiting && r.Request.Relaxed {
-		actions = append(actions, r.relaxOn()...)
+		actions = append(actions, r.addRelaxed()...)
 	}
 	if !waiting {
-		actions = append(actions, r.relaxOff()...)
+		actions = append(actions, r.removeRelaxed()...)
 	}
 	return append(actions, r.touch(waiting, "")...)
 }
 
-// counted removes the delete annotation from a replacement that became ready after its cancellation. The victim has the annotation then.
-func (r remediation) counted() []Action {
+// unmarkReplacement removes the delete annotation from a replacement that became ready after its cancellation. The victim has the annotation then.
+func (r remediation) unmarkReplacement() []Action {
 	m := r.facts.machine(r.Replacement)
-	if m == nil || m.DeleteMark != DeleteValue || !r.Ready || r.extra(m) || r.method.asking(r) || r.victim.DeleteMark == "" {
+	if m == nil || m.DeleteAnnotation != DeleteValue || !r.Ready || r.isSurplus(m) || r.method.requesting(r) || r.victim.DeleteAnnotation == "" {
 		return nil
 	}
 	return []Action{{Type: SetDelete, Machine: m.subject()}}
 }
 
-// leadAway moves the leadership of etcd away from a victim with broken components, because its owner cannot. A member that does not answer loses the
+// moveLeadership moves the leadership of etcd away from a victim with broken components, because its owner cannot. A member that does not answer loses the
 // leadership by itself.
-func (r remediation) leadAway() []Action {
+func (r remediation) moveLeadership() []Action {
 	member := r.facts.Etcd.member(r.victim)
-	if !member.answering() || !member.Leader || len(r.victim.broken(r.facts.Owner.ExternalEtcd)) == 0 {
+	if !member.answering() || !member.Leader || len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) == 0 {
 		return nil
 	}
 	var to *Member
@@ -136,7 +136,7 @@ func (r remediation) leadAway() []Action {
 		if other.Node == member.Node || other.Learner || !other.answering() {
 			continue
 		}
-		if r.facts.stays(other) {
+		if r.facts.onHealthyMachine(other) {
 			return []Action{r.set(MoveLeadership, other.Node)}
 		}
 		if to == nil {
@@ -149,14 +149,14 @@ func (r remediation) leadAway() []Action {
 	return []Action{r.set(MoveLeadership, to.Node)}
 }
 
-// stays reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
+// onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
 // other machine again before its deletion, and its owner may be unable to do that.
-func (f *Facts) stays(member *Member) bool {
-	m := f.claimed(*member)
-	return m != nil && !m.Deleting && len(m.broken(f.Owner.ExternalEtcd)) == 0
+func (f *Facts) onHealthyMachine(member *Member) bool {
+	m := f.machineOf(*member)
+	return m != nil && !m.Deleting && len(m.brokenComponents(f.Owner.ExternalEtcd)) == 0
 }
 
-func (r remediation) relaxOn() []Action {
+func (r remediation) addRelaxed() []Action {
 	if r.facts.Owner.Relaxed != "" {
 		return nil
 	}
@@ -166,17 +166,17 @@ func (r remediation) relaxOn() []Action {
 			at = created
 		}
 	}
-	n := note{Machine: r.Victim.Name, Timestamp: at.UTC().Format(time.RFC3339)}
-	if before, ok := noteOf(r.victim.RemediationFor); ok {
+	n := remediationNote{Machine: r.Victim.Name, Timestamp: at.UTC().Format(time.RFC3339)}
+	if before, ok := parseNote(r.victim.RemediationFor); ok {
 		n.RetryCount = before.RetryCount // a chain of retries continues to count
 	}
 	return []Action{r.set(SetRelaxed, toJSON(n))}
 }
 
-// relaxOff removes the annotation that relaxes the owner's preflight checks. The owner keeps it if they fail nevertheless, and would then remediate
+// removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner keeps it if they fail nevertheless, and would then remediate
 // no other machine.
-func (r remediation) relaxOff() []Action {
-	if n, ok := noteOf(r.facts.Owner.Relaxed); !ok || !r.Request.Relaxed || n.Machine != r.Victim.Name {
+func (r remediation) removeRelaxed() []Action {
+	if n, ok := parseNote(r.facts.Owner.Relaxed); !ok || !r.Request.Relaxed || n.Machine != r.Victim.Name {
 		return nil
 	}
 	return []Action{r.set(SetRelaxed, "")}
@@ -195,14 +195,14 @@ func (r remediation) touch(needed bool, why string) []Action {
 }
 
 // workerSurge requests one more worker, waits until it is ready, and sets the victim's delete annotation.
-type workerSurge struct{ scaling }
+type workerSurge struct{ raisedReplicas }
 
-func (workerSurge) ask(r remediation) []Action {
+func (workerSurge) request(r remediation) []Action {
 	actions := r.scaleUp()
-	if r.ready() && r.victim.DeleteMark == "" && r.tooMany() {
+	if r.ready() && r.victim.DeleteAnnotation == "" && r.tooMany() {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
-	return slices.Concat(actions, r.counted(), r.scaleDown())
+	return slices.Concat(actions, r.unmarkReplacement(), r.scaleDown())
 }
 
 // ready reports whether the replacement is ready now. r.Ready only records that it was ready once.
@@ -216,7 +216,7 @@ func (r remediation) ready() bool {
 // an abort by an operator.
 func (workerSurge) undo(r remediation) []Action {
 	back := r.scaleBack()
-	if len(back) == 0 || r.victim == nil || r.victim.DeleteMark != "" {
+	if len(back) == 0 || r.victim == nil || r.victim.DeleteAnnotation != "" {
 		return back
 	}
 	unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy
@@ -226,35 +226,35 @@ func (workerSurge) undo(r remediation) []Action {
 	return back
 }
 
-func (workerSurge) hold(r remediation) []Action { return r.scaleDownMarked() }
+func (workerSurge) retract(r remediation) []Action { return r.scaleDownIfAnnotated() }
 
 // handOver asks the owner to remediate the machine itself, which deletes the machine first.
-type handOver struct{ steady }
+type handOver struct{ fixedReplicas }
 
-func (handOver) ask(r remediation) []Action {
-	if r.victim.Deleting || handedOver(r.victim) || !r.facts.removed(r.victim).none() {
+func (handOver) request(r remediation) []Action {
+	if r.victim.Deleting || handedOver(r.victim) || !r.facts.riskOfRemoval(r.victim).none() {
 		return nil
 	}
-	return slices.Concat(r.leadAway(), r.report(r.victim), r.unstall(), []Action{r.set(HandOver, "")})
+	return slices.Concat(r.moveLeadership(), r.reportOthers(r.victim), r.unblockOwner(), []Action{r.set(HandOver, "")})
 }
 
-// unstall removes the owner's annotation remediation-in-progress if that remediation cannot end because of the victim.
-func (r remediation) unstall() []Action {
-	if !r.facts.stalls(r.victim) {
+// unblockOwner removes the owner's annotation remediation-in-progress if that remediation cannot end because of the victim.
+func (r remediation) unblockOwner() []Action {
+	if !r.facts.stallsOwner(r.victim) {
 		return nil
 	}
 	name, _ := r.facts.orphan()
 	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
-// report reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
+// reportOthers reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
 // one of them to be still starting (HasHealthyMachineStillProvisioning).
-func (r remediation) report(handed *Machine) []Action {
-	return on(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
+func (r remediation) reportOthers(handed *Machine) []Action {
+	return actionsFor(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
 
-// hold withdraws the request to remediate if the owner has not started yet, for example because quorum would be lost or is unknown.
-func (handOver) hold(r remediation) []Action {
+// retract withdraws the request to remediate if the owner has not started yet, for example because quorum would be lost or is unknown.
+func (handOver) retract(r remediation) []Action {
 	if !handedOver(r.victim) || r.victim.Deleting {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (h handOver) undo(r remediation) []Action {
 	case !handedOver(r.victim):
 		return nil
 	case r.unhealthy != nil && r.unhealthy.Mark != nil:
-		return h.hold(r)
+		return h.retract(r)
 	default:
 		return []Action{r.set(ClearConditions, "")}
 	}
@@ -275,86 +275,86 @@ func (h handOver) undo(r remediation) []Action {
 
 func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }
 
-// steady is the common part of methods that do not change the replicas.
-type steady struct{}
+// fixedReplicas is the common part of methods that do not change the replicas.
+type fixedReplicas struct{}
 
-func (steady) asking(remediation) bool  { return false }
-func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
+func (fixedReplicas) requesting(remediation) bool  { return false }
+func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Owner.Replicas) }
 
-// scaling is the common part of methods that raise replicas.
-type scaling struct{}
+// raisedReplicas is the common part of methods that raise replicas.
+type raisedReplicas struct{}
 
-// asking reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be
+// requesting reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be
 // one less than To: the last increase was not written, or it was undone and that was not observed.
-func (scaling) asking(r remediation) bool {
+func (raisedReplicas) requesting(r remediation) bool {
 	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
 	return r.Scale != ScaleBack && (one || r.replicas == r.Request.To)
 }
 
-func (s scaling) wanted(r remediation) int {
-	if s.asking(r) {
+func (s raisedReplicas) desiredReplicas(r remediation) int {
+	if s.requesting(r) {
 		return int(r.Request.From)
 	}
 	return int(r.replicas)
 }
 
-func (scaling) undo(r remediation) []Action {
+func (raisedReplicas) undo(r remediation) []Action {
 	back := r.scaleBack()
-	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newMachines) == 0 && !r.in(Sparing) {
+	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteAnnotation == "" && len(r.newMachines) == 0 && !r.in(Sparing) {
 		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a new machine may exist that was not observed yet
 	}
 	return back
 }
 
-func (s scaling) undone(r remediation) bool {
-	return !s.asking(r) && r.facts.Owner.Replicas == r.replicas && r.facts.Owner.Observed
+func (s raisedReplicas) undone(r remediation) bool {
+	return !s.requesting(r) && r.facts.Owner.Replicas == r.replicas && r.facts.Owner.Observed
 }
 
 func (r remediation) scaleUp() []Action {
-	if r.Scale != ScaleUnseen || len(r.newMachines) > 0 || r.rolling() || r.replicas == r.Request.To {
+	if r.Scale != ScaleUnobserved || len(r.newMachines) > 0 || r.ownerRollingOut() || r.replicas == r.Request.To {
 		return nil
 	}
 	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
 }
 
-// leavesFirst reports whether the victim is being deleted and is the machine that the owner deletes at a scale-down. Once it is gone, the owner would
+// isDeletedFirst reports whether the victim is being deleted and is the machine that the owner deletes at a scale-down. Once it is gone, the owner would
 // create another machine for the raised replicas, and delete any machine for the restored ones.
-func (r remediation) leavesFirst() bool {
+func (r remediation) isDeletedFirst() bool {
 	f := r.facts
-	return r.victim != nil && r.victim.Deleting && f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == r.victim.Set)
+	return r.victim != nil && r.victim.Deleting && f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.shrinkingSet() == r.victim.Set)
 }
 
 // scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For workers, the new machine must be ready, or the victim
 // is being deleted. Surplus new machines get the delete annotation first, so that no older, healthy machine is deleted.
 func (r remediation) scaleDown() []Action {
-	if !r.in(Settling) && (len(r.newMachines) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready() && !r.leavesFirst()) {
+	if !r.in(Settling) && (len(r.newMachines) == 0 && !r.ownerRollingOut() || !r.facts.isControlPlane() && !r.ready() && !r.isDeletedFirst()) {
 		return nil
 	}
 	var actions []Action
 	unwanted := false
 	for _, m := range r.newMachines {
-		unwanted = unwanted || r.extra(m)
-		if r.extra(m) && m.DeleteMark == "" && (r.surplus() || r.method.asking(r)) {
+		unwanted = unwanted || r.isSurplus(m)
+		if r.isSurplus(m) && m.DeleteAnnotation == "" && (r.hasSurplus() || r.method.requesting(r)) {
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
-	if !unwanted && r.filling() && len(r.newMachines) > 0 && r.newMachines[0].DeleteMark == "" {
+	if !unwanted && r.filling() && len(r.newMachines) > 0 && r.newMachines[0].DeleteAnnotation == "" {
 		actions = append(actions, Action{Type: SetDelete, Machine: r.newMachines[0].subject(), Value: DeleteValue})
 	}
 	return append(actions, r.scaleBack()...)
 }
 
-// scaleDownMarked scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge
+// scaleDownIfAnnotated scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge
 // has written anything, users may have set the same number of replicas.
-func (r remediation) scaleDownMarked() []Action {
-	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
+func (r remediation) scaleDownIfAnnotated() []Action {
+	if r.victim != nil && r.victim.DeleteAnnotation == "" && !r.victim.Deleting {
 		return nil
 	}
 	return r.scaleDown()
 }
 
 func (r remediation) scaleBack() []Action {
-	if !r.method.asking(r) {
+	if !r.method.requesting(r) {
 		return nil
 	}
 	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.replicas}}

@@ -11,10 +11,10 @@ import (
 // node is a state of the search: a remediator, its simulated cluster, and the number of faults that may still happen.
 type node struct {
 	guard
-	left   int // remaining faults
+	faultsLeft   int // remaining faults
 	deaths int // remaining deaths of the process; -1 for any number
 	trail  *trail
-	tell   func(format string, args ...any)
+	logf   func(format string, args ...any)
 }
 
 // trail records how a state was reached.
@@ -51,20 +51,20 @@ func (n *node) clone() *node {
 	return &c
 }
 
-// round performs one step of each participant.
-func (n *node) round() string {
-	n.told(n.release(), "somebody")
+// playRound performs one step of each participant.
+func (n *node) playRound() string {
+	n.recordMove(n.releaseOrders(), "somebody")
 	if n.raced && n.state.Active == nil {
-		*n.w.replicas() = n.wish
+		*n.w.replicas() = n.desired
 	}
-	step := func() string { return n.turn(-1, nil).wrong }
-	act := func() string { did, wrong := n.act(); n.told(did, "the owner"); return wrong }
+	step := func() string { return n.turn(-1, nil).problem }
+	act := func() string { did, wrong := n.act(); n.recordMove(did, "the owner"); return wrong }
 	progress := func() string {
 		for _, m := range slices.Clone(n.w.machines) {
-			if m.Deleting && n.w.gone(m) {
-				n.tell("%s is gone", m.Name)
+			if m.Deleting && n.w.finishDeletion(m) {
+				n.logf("%s is gone", m.Name)
 			} else if m.Node == "" && n.w.join(m) {
-				n.tell("%s joins", m.Name)
+				n.logf("%s joins", m.Name)
 			}
 		}
 		return ""
@@ -74,43 +74,43 @@ func (n *node) round() string {
 			return wrong
 		}
 	}
-	n.pass(time.Minute)
+	n.advanceTime(time.Minute)
 	return ""
 }
 
-// pass advances the time. Machines whose announced stop time has come stop, without counting as a further fault.
-func (n *node) pass(d time.Duration) {
+// advanceTime advances the time. Machines whose announced stop time has come stop, without counting as a further fault.
+func (n *node) advanceTime(d time.Duration) {
 	n.w.now = n.w.now.Add(d)
 	for _, m := range n.w.machines {
-		if at := m.stops(); m.Node != "" && m.Kubelet && !at.IsZero() && !n.w.now.Before(at) {
+		if at := m.stopTime(); m.Node != "" && m.Kubelet && !at.IsZero() && !n.w.now.Before(at) {
 			n.faults++
 			m.Kubelet, m.Etcd = false, false
 			if m.Leader {
 				n.w.elect("")
 			}
-			n.tell("%s stops", m.Name)
+			n.logf("%s stops", m.Name)
 		}
 	}
 }
 
-func (n *node) told(did, who string) {
+func (n *node) recordMove(did, who string) {
 	if did != "" {
-		n.tell("%s %s", who, did)
+		n.logf("%s %s", who, did)
 	}
 }
 
 // turned is the result of a turn.
-type turned struct {
+type turnResult struct {
 	steps int
-	wrong string
+	problem string
 }
 
 // turn simulates a turn of the runner, on the current facts or on older ones. It ends after the given number of steps,
 // or after all of them for -1. A step stores events or performs an action.
-func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
+func (n *node) turn(steps int, f *remediator.Facts) (did turnResult) {
 	fresh := f == nil
 	if fresh {
-		f = n.look()
+		f = n.observe()
 	}
 	for range 20 {
 		if did.steps == steps {
@@ -118,17 +118,17 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 		}
 		events := remediator.Decide(&n.state, f, n.w.now)
 		if len(events) == 0 {
-			if wrong := remediator.Untrue(&n.state, f, n.w.now); wrong != "" {
-				did.wrong = "the outlook is wrong: " + wrong
+			if wrong := remediator.WrongOutlook(&n.state, f, n.w.now); wrong != "" {
+				did.problem = "the outlook is wrong: " + wrong
 				return did
 			}
 			break
 		}
-		if did.wrong = n.begins(f, events); did.wrong != "" {
+		if did.problem = n.checkStarts(f, events); did.problem != "" {
 			return did
 		}
 		for _, e := range events {
-			n.tell("%s", fact{e, n.w.now})
+			n.logf("%s", recordedEvent{e, n.w.now})
 			n.state.Apply(e, n.w.now)
 			if n.state.Active != nil {
 				n.last = n.state.Clone().Active
@@ -140,28 +140,28 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 		if did.steps == steps {
 			return did
 		}
-		n.tell("> %s", action(a))
+		n.logf("> %s", action(a))
 		n.w.owner.Observed = n.w.owner.Observed && a.Type != remediator.Scale
 		if err := n.w.perform(f, a); err != nil {
-			n.tell("%v", err)
+			n.logf("%v", err)
 			fresh = false
 			break
 		}
 		did.steps++
 	}
 	if fresh {
-		n.sees(f)
+		n.observed(f)
 	}
-	did.wrong = n.marks()
-	n.rest()
+	did.problem = n.checkMarks()
+	n.reset()
 	return did
 }
 
-func (n *node) look() *remediator.Facts {
+func (n *node) observe() *remediator.Facts {
 	n.w.recorded = remediator.StepObjects(&n.state)
-	f := n.w.look(false)
+	f := n.w.observe(false)
 	if remediator.NeedsEtcdProbe(&n.state, f, n.w.now) {
-		f = n.w.look(true)
+		f = n.w.observe(true)
 	}
 	return f
 }
@@ -175,17 +175,17 @@ func (n *node) healed() bool {
 	return true
 }
 
-// asItIs ends the faults and leaves one unhealthy machine as it is. It returns false if there is no such machine, or if
+// faultsOver ends the faults and leaves one unhealthy machine as it is. It returns false if there is no such machine, or if
 // it cannot be replaced.
-func (n *node) asItIs() bool {
+func (n *node) faultsOver() bool {
 	w := n.w
-	if w.owner.Kind == string(remediator.ControlPlane) && (n.wish < 3 || w.owner.ExternalEtcd) {
+	if w.owner.Kind == string(remediator.ControlPlane) && (n.desired < 3 || w.owner.ExternalEtcd) {
 		return false
 	}
 	var ill *machine
 	for _, m := range w.machines {
-		starts := m.Node == "" && !m.Doomed
-		if w.well(m) && !w.noticed(m) || m.Deleting || starts {
+		starts := m.Node == "" && !m.NeverJoins
+		if w.isHealthy(m) && !w.hasNotice(m) || m.Deleting || starts {
 			continue
 		}
 		if ill != nil {
@@ -193,10 +193,10 @@ func (n *node) asItIs() bool {
 		}
 		ill = m
 	}
-	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed && !w.noticed(ill) {
+	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed && !w.hasNotice(ill) {
 		return false // pods are not observed
 	}
-	if !w.alive(ill) || !silentShort && !ill.Etcd && len(w.machines) != int(n.wish) {
+	if !w.survivesWithout(ill) || !checkSilentVoters && !ill.Etcd && len(w.machines) != int(n.desired) {
 		return false
 	}
 	n.lead()
@@ -210,57 +210,57 @@ func (n *node) lead() {
 }
 
 func (n *node) heal(m *machine) {
-	m.Pressed, m.Doomed, m.Annotations = false, false, nil
+	m.Pressed, m.NeverJoins, m.Annotations = false, false, nil
 	if m.Node != "" {
 		m.Kubelet, m.Pods, m.Etcd = true, true, m.Member
 	}
 }
 
-// way is a transition from one state to another.
-type way struct {
+// edge is a transition from one state to another.
+type edge struct {
 	to    *node
-	wrong string
+	problem string
 }
 
-// ways returns all possible next transitions. If a name is given, only the transition of that name is logged.
-func (n *node) ways(only ...string) []way {
-	var all []way
+// edges returns all possible next transitions. If a name is given, only the transition of that name is logged.
+func (n *node) edges(only ...string) []edge {
+	var all []edge
 	try := func(move string, do func(*node) (bool, string)) {
 		c := n.clone()
 		if len(only) > 0 && only[0] != move {
-			c.tell = func(string, ...any) {}
+			c.logf = func(string, ...any) {}
 		}
 		if happens, wrong := do(c); happens || wrong != "" {
 			c.trail = &trail{n.trail, move}
-			c.tell = func(string, ...any) {}
-			all = append(all, way{c, wrong})
+			c.logf = func(string, ...any) {}
+			all = append(all, edge{c, wrong})
 		}
 	}
-	n.turns(try)
+	n.tryTurns(try)
 	try("the owner acts", func(c *node) (bool, string) {
 		did, wrong := c.act()
-		c.told(did, "the owner")
+		c.recordMove(did, "the owner")
 		return did != "", wrong
 	})
 	for i, m := range n.w.machines {
 		switch {
 		case m.Deleting:
-			try(m.Name+" is gone", func(c *node) (bool, string) { return c.w.gone(c.w.machines[i]), "" })
+			try(m.Name+" is gone", func(c *node) (bool, string) { return c.w.finishDeletion(c.w.machines[i]), "" })
 		case m.Node == "":
 			try(m.Name+" joins", func(c *node) (bool, string) { return c.w.join(c.w.machines[i]), "" })
 		}
-		if !m.Deleting && (m.Doomed || m.Node != "" && (!n.w.well(m) || n.w.noticed(m))) {
+		if !m.Deleting && (m.NeverJoins || m.Node != "" && (!n.w.isHealthy(m) || n.w.hasNotice(m))) {
 			try(m.Name+" recovers", func(c *node) (bool, string) { c.heal(c.w.machines[i]); c.lead(); return true, "" })
 		}
 	}
-	try("time passes", func(c *node) (bool, string) { c.pass(5 * time.Minute); return true, "" })
+	try("time passes", func(c *node) (bool, string) { c.advanceTime(5 * time.Minute); return true, "" })
 	if a := n.state.Active; a != nil && a.Step == remediator.Cancelling {
-		try("half a minute passes", func(c *node) (bool, string) { c.pass(31 * time.Second); return true, "" })
+		try("half a minute passes", func(c *node) (bool, string) { c.advanceTime(31 * time.Second); return true, "" })
 	}
-	if n.left > 0 {
-		n.misfortunes(func(move string, do func(*node)) {
+	if n.faultsLeft > 0 {
+		n.tryFaults(func(move string, do func(*node)) {
 			try(move, func(c *node) (bool, string) {
-				c.left--
+				c.faultsLeft--
 				c.faults++
 				do(c)
 				return true, ""
@@ -270,14 +270,14 @@ func (n *node) ways(only ...string) []way {
 	return all
 }
 
-// turns tries a complete turn, turns that the death of the process cuts off, and a turn on facts that the owner has
+// tryTurns tries a complete turn, turns that the death of the process cuts off, and a turn on facts that the owner has
 // just outdated.
-func (n *node) turns(try func(string, func(*node) (bool, string))) {
+func (n *node) tryTurns(try func(string, func(*node) (bool, string))) {
 	steps := 0
 	try("a turn", func(c *node) (bool, string) {
 		did := c.turn(-1, nil)
 		steps = did.steps
-		return did.steps > 0, did.wrong
+		return did.steps > 0, did.problem
 	})
 	if n.deaths == 0 {
 		return
@@ -286,24 +286,24 @@ func (n *node) turns(try func(string, func(*node) (bool, string))) {
 		try(fmt.Sprintf("a turn, cut off after %d of %d steps", i, steps), func(c *node) (bool, string) {
 			c.deaths = max(-1, c.deaths-1)
 			did := c.turn(i, nil)
-			return true, did.wrong
+			return true, did.problem
 		})
 	}
 	try("a turn on old facts", func(c *node) (bool, string) {
-		f := c.look()
+		f := c.observe()
 		did, wrong := c.act()
 		if did == "" || wrong != "" {
 			return false, wrong
 		}
-		c.told(did, "the owner")
+		c.recordMove(did, "the owner")
 		c.deaths = max(-1, c.deaths-1)
 		turn := c.turn(-1, f)
-		return turn.steps > 0, turn.wrong
+		return turn.steps > 0, turn.problem
 	})
 }
 
-// misfortunes tries each fault that may happen now.
-func (n *node) misfortunes(try func(string, func(*node))) {
+// tryFaults tries each fault that may happen now.
+func (n *node) tryFaults(try func(string, func(*node))) {
 	w := n.w
 	for i, m := range w.machines {
 		if m.Deleting {
@@ -311,8 +311,8 @@ func (n *node) misfortunes(try func(string, func(*node))) {
 		}
 		try("somebody deletes "+m.Name, func(c *node) { c.w.delete(c.w.machines[i]) })
 		if m.Node == "" {
-			if !m.Doomed {
-				try(m.Name+" never joins", func(c *node) { c.w.machines[i].Doomed = true })
+			if !m.NeverJoins {
+				try(m.Name+" never joins", func(c *node) { c.w.machines[i].NeverJoins = true })
 			}
 			continue
 		}
@@ -343,10 +343,10 @@ func (n *node) misfortunes(try func(string, func(*node))) {
 		}
 	}
 	for _, by := range n.steps() {
-		try(fmt.Sprintf("people want %d machines", n.wish+by), func(c *node) { c.want(by) })
+		try(fmt.Sprintf("people want %d machines", n.desired+by), func(c *node) { c.scaleBy(by) })
 	}
-	if *w.replicas() != n.wish {
-		try("somebody puts replicas back", func(c *node) { *c.w.replicas(), c.reverted = c.wish, true })
+	if *w.replicas() != n.desired {
+		try("somebody puts replicas back", func(c *node) { *c.w.replicas(), c.reverted = c.desired, true })
 	}
 }
 
@@ -356,7 +356,7 @@ func (n *node) steps() []int32 {
 	if n.w.stacked() {
 		by = 2
 	}
-	if n.wish <= by {
+	if n.desired <= by {
 		return []int32{by}
 	}
 	return []int32{by, -by}

@@ -14,34 +14,34 @@ func (p Policy) ReadsNodes() bool {
 	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
-// onNode returns the results of the checks of conditions that only the Node has.
-func (c Checks) onNode(m *Machine, mark *MachineMarked, now time.Time) []Health {
+// checkNode returns the results of the checks of conditions that only the Node has.
+func (c Checks) checkNode(m *Machine, mark *MachineMarked, now time.Time) []Health {
 	var all []Health
 	for _, check := range c.Node {
 		if check.Type == nodeReady {
 			continue
 		}
-		if h, fails := check.onNode(m, mark, now); fails {
+		if h, fails := check.checkNode(m, mark, now); fails {
 			all = append(all, h)
 		}
 	}
 	return all
 }
 
-// onNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
+// checkNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
 // later. The times of a Node come from its own clock, which may be wrong by any amount. If the Node cannot be read, its last observation counts, and
 // the machine becomes neither healthy nor worse.
-func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
+func (check Check) checkNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
 	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
 	known, over := false, false
 	if mark != nil {
 		var first time.Time
-		if first, known = mark.Seen[h.Reason]; known {
+		if first, known = mark.FailingSince[h.Reason]; known {
 			h.Since, over = first, mark.State == Unhealthy && mark.Reason == h.Reason
 		}
 	}
 	if m.nodeRead() {
-		seen, there := m.OnNode.Conditions[check.Type]
+		seen, there := m.NodeFacts.Conditions[check.Type]
 		if !there || seen.Status != check.Status {
 			return Health{}, false
 		}
@@ -51,30 +51,30 @@ func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Hea
 	} else if !known {
 		return Health{}, false
 	}
-	h.Left = h.Since.Add(check.Timeout).Sub(now)
+	h.Remaining = h.Since.Add(check.Timeout).Sub(now)
 	switch {
-	case over, h.Left <= 0 && m.nodeRead():
-		h.State, h.Left = Unhealthy, 0
-	case h.Left <= 0:
-		h.Left = lookAgain
+	case over, h.Remaining <= 0 && m.nodeRead():
+		h.State, h.Remaining = Unhealthy, 0
+	case h.Remaining <= 0:
+		h.Remaining = pollInterval
 	}
 	return h, true
 }
 
 // nodeRead reports whether the machine's Node was read.
-func (m *Machine) nodeRead() bool { return m.OnNode != nil && m.OnNode.Err == "" }
+func (m *Machine) nodeRead() bool { return m.NodeFacts != nil && m.NodeFacts.Err == "" }
 
-// unread returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.
-func (u *UnhealthyMachine) unread(m *Machine) *Decision {
+// checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.
+func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	if u.Mark == nil || m.nodeRead() {
 		return nil
 	}
-	if _, rests := u.Mark.Seen[u.Mark.Reason]; !rests {
+	if _, rests := u.Mark.FailingSince[u.Mark.Reason]; !rests {
 		return nil
 	}
 	why := "it was not read"
-	if m.OnNode != nil {
-		why = m.OnNode.Err
+	if m.NodeFacts != nil {
+		why = m.NodeFacts.Err
 	}
-	return ask("see whether the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read any more (%s): what was seen there may have passed", why)
+	return waitForHuman("see whether the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read any more (%s): what was seen there may have passed", why)
 }

@@ -19,10 +19,10 @@ type Notice struct {
 	Lead  time.Duration
 }
 
-// idle is the assumed remainder of a wait that only a change of the object ends.
-const idle = 24 * time.Hour
+// idleWait is the assumed remainder of a wait that only a change of the object ends.
+const idleWait = 24 * time.Hour
 
-// onNode reports whether the notice is read from the Node.
+// checkNode reports whether the notice is read from the Node.
 func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
 
 // String returns the name of the notice in reasons.
@@ -34,9 +34,9 @@ func (n Notice) String() string {
 	return place[n.Type] + " " + n.Key
 }
 
-// on returns the health of a machine according to the notice. there is false if the machine does not have the notice.
-func (n Notice) on(m *Machine, mark *MachineMarked, now time.Time) (h Health, there bool) {
-	value, there := n.read(m, mark)
+// health returns the health of a machine according to the notice. there is false if the machine does not have the notice.
+func (n Notice) health(m *Machine, mark *MachineMarked, now time.Time) (h Health, there bool) {
+	value, there := n.readValue(m, mark)
 	if !there || n.Value != "" && value != n.Value {
 		return Health{}, false
 	}
@@ -46,15 +46,15 @@ func (n Notice) on(m *Machine, mark *MachineMarked, now time.Time) (h Health, th
 		stops, err := time.Parse(time.RFC3339, value)
 		switch left := stops.Add(-n.Lead).Sub(now); {
 		case err != nil: // the time is unknown: users see the mark, but no remediation starts
-			h.State, h.Reason, h.Left = Failing, n.String()+" "+notATime, idle
+			h.State, h.Reason, h.Remaining = Failing, n.String()+" "+notATime, idleWait
 		case left > 0:
-			h.State, h.Left = Failing, left
+			h.State, h.Remaining = Failing, left
 		}
 	}
 	if n.onNode() {
 		h.Since = now
-		if mark != nil && !mark.Seen[h.Reason].IsZero() {
-			h.Since = mark.Seen[h.Reason]
+		if mark != nil && !mark.FailingSince[h.Reason].IsZero() {
+			h.Since = mark.FailingSince[h.Reason]
 		}
 	}
 	return h, true
@@ -62,31 +62,31 @@ func (n Notice) on(m *Machine, mark *MachineMarked, now time.Time) (h Health, th
 
 const notATime = "is not a time, as 2026-01-31T18:00:00Z"
 
-// read returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
-func (n Notice) read(m *Machine, mark *MachineMarked) (value string, there bool) {
+// readValue returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
+func (n Notice) readValue(m *Machine, mark *MachineMarked) (value string, there bool) {
 	switch {
 	case n.Type == v1alpha1.NoticeMachineAnnotation:
 		value, there = m.Annotations[n.Key]
 	case m.Node == "":
-	case !m.nodeRead() || m.OnNode.Conditions == nil:
-		return n.remembered(mark)
+	case !m.nodeRead() || m.NodeFacts.Conditions == nil:
+		return n.lastValue(mark)
 	case n.Type == v1alpha1.NoticeNodeCondition:
-		value = string(m.OnNode.Conditions[n.Key].Status)
+		value = string(m.NodeFacts.Conditions[n.Key].Status)
 		there = value != ""
 	case n.Type == v1alpha1.NoticeNodeTaint:
-		value, there = m.OnNode.Taints[n.Key]
+		value, there = m.NodeFacts.Taints[n.Key]
 	default:
-		value, there = m.OnNode.Annotations[n.Key]
+		value, there = m.NodeFacts.Annotations[n.Key]
 	}
 	return value, there
 }
 
-// remembered returns the value that the reasons in the log contain.
-func (n Notice) remembered(mark *MachineMarked) (value string, there bool) {
+// lastValue returns the value that the reasons in the log contain.
+func (n Notice) lastValue(mark *MachineMarked) (value string, there bool) {
 	if mark == nil {
 		return "", false
 	}
-	for _, reason := range slices.Sorted(maps.Keys(mark.Seen)) {
+	for _, reason := range slices.Sorted(maps.Keys(mark.FailingSince)) {
 		if reason == n.String() {
 			return n.Value, true
 		}
@@ -97,8 +97,8 @@ func (n Notice) remembered(mark *MachineMarked) (value string, there bool) {
 	return "", false
 }
 
-// noticed reports whether the machine is about to stop.
-func (u *UnhealthyMachine) noticed() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
+// hasNotice reports whether the machine is about to stop.
+func (u *UnhealthyMachine) hasNotice() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
 
 // failed reports whether the machine is marked for another reason than a notice, so that it counts for a mass failure.
-func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && (!u.noticed() || u.Mark.Failing) }
+func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && (!u.hasNotice() || u.Mark.Failing) }

@@ -22,7 +22,7 @@ func TestNoticesAreNoFailures(t *testing.T) {
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Machine annotation maintenance 2026-05-01T13:00:00Z", FailureDomain: "a", Failing: true}, 1},
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromPolicy, Reason: "Node Ready Unknown", FailureDomain: "a"}, 1},
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Node taint spot", FailureDomain: "a"}, 0},
-		{MachineMarkCleared{Machine: m, Cause: Recovered, Why: "no notice"}, 0},
+		{MachineMarkCleared{Machine: m, Cause: Recovered, Reason: "no notice"}, 0},
 	} {
 		if n, ok := NotificationOf(&s, c.event); ok {
 			told = append(told, n.Reason+": "+n.Note)

@@ -44,7 +44,7 @@ func TestNotificationsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAboutNamesTheMachine checks that About returns the machine that an event names, whatever remediation is in
+// TestAboutNamesTheMachine checks that SubjectOf returns the machine that an event names, whatever remediation is in
 // progress.
 func TestAboutNamesTheMachine(t *testing.T) {
 	subject := Subject{Name: "cp-2", UID: "2"}
@@ -56,7 +56,7 @@ func TestAboutNamesTheMachine(t *testing.T) {
 			continue
 		}
 		machine.Set(reflect.ValueOf(subject))
-		if got := About(s, e.Interface().(Event)); got != subject {
+		if got := SubjectOf(s, e.Interface().(Event)); got != subject {
 			t.Errorf("About(%s) = %s: add the method machine to the event", name, got.Name)
 		}
 	}
@@ -136,7 +136,7 @@ func writeNotifications(w io.Writer) {
 		if t.owner {
 			about += ", owner"
 		}
-		if t.alone {
+		if t.ownerOnly {
 			about = "owner"
 		}
 		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", t.reason, kind, about, t.when)

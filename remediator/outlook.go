@@ -27,33 +27,33 @@ type Outlook struct {
 }
 
 const (
-	takenBack    = "the replacement is cancelled, and decided again"
-	decidedAgain = "it is decided again"
+	thenCancelled    = "the replacement is cancelled, and decided again"
+	thenDecided = "it is decided again"
 )
 
-// Ahead returns what happens next to a machine, based on the same tables as the remediator itself. ok is false if nothing is to happen. It uses the
+// OutlookOf returns what happens next to a machine, based on the same tables as the remediator itself. ok is false if nothing is to happen. It uses the
 // owner, the cluster, the machines, the policy and the learners of etcd in the facts, and omits what depends on missing ones. If the facts do not
 // contain the voters of etcd, it uses those of the last decision.
-func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
+func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
 	u := s.Unhealthy[uid]
 	if u != nil {
 		o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
 	}
 	switch a := s.activeOf(uid); {
 	case a != nil:
-		f = u.recalls(f)
-		s.focused(a).look(f, now).ahead(&o)
+		f = u.withVoters(f)
+		s.focused(a).activeRemediation(f, now).addOutlook(&o)
 	case u != nil && u.Mark != nil:
-		s.ahead(&o, u, f, now)
+		s.addOutlook(&o, u, f, now)
 	default:
 		return Outlook{}, false
 	}
 	return o, true
 }
 
-// recalls adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
+// withVoters adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
 // A voter answers if it did then and Cluster API does not report it as unhealthy.
-func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
+func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
 	if u == nil || !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f
 	}
@@ -75,14 +75,14 @@ func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
 	return &known
 }
 
-// look returns the active remediation compared with facts.
-func (s *State) look(f *Facts, now time.Time) remediation {
-	s, f = s.apart(f)
+// activeRemediation returns the active remediation compared with facts.
+func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
+	s, f = s.activeView(f)
 	return s.remediation(f, now)
 }
 
-// ahead adds the outlook of a remediation that has started.
-func (r remediation) ahead(o *Outlook) {
+// addOutlook adds the outlook of a remediation that has started.
+func (r remediation) addOutlook(o *Outlook) {
 	o.Since = r.Since
 	if step := stepOf(r.Step); step != nil {
 		o.Next = step.awaits(r)
@@ -121,22 +121,22 @@ func (r remediation) deadline() (first time.Time, then string) {
 	return first, then
 }
 
-// ahead adds the outlook of a machine whose replacement was not requested.
-func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) {
+// addOutlook adds the outlook of a machine whose replacement was not requested.
+func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) {
 	m := f.machine(u.Subject)
 	o.Since = u.Mark.Since
 	if u.Mark.State == Failing {
 		o.Rule, o.Next = "", "it is unhealthy when the time of the check is over"
 		if m != nil {
-			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Left > 0 && h.Left < idle { // otherwise only a change of the object ends it
-				o.Until = now.Add(h.Left)
+			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Remaining > 0 && h.Remaining < idleWait { // otherwise only a change of the object ends it
+				o.Until = now.Add(h.Remaining)
 			}
 		}
 		return
 	}
 	d := u.Decision
 	o.Since = u.DecidedAt
-	o.Next, o.Frozen = s.because(u), d.Verdict == Freeze
+	o.Next, o.Frozen = s.decisionReason(u), d.Verdict == Freeze
 	switch {
 	case d.Verdict == "":
 		o.Since, o.Next = u.MarkedAt, "scute decides how it is replaced"
@@ -144,11 +144,11 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 		o.Next = "nothing: the policy is a dry run"
 	case u.EscalationStep != "":
 		o.Since, o.Next = u.EscalationSince, "step "+u.EscalationStep+" of the policy's escalation makes it healthy"
-		o.Until, o.Then = u.stepEnds(f.Policy), "the next step, or a replacement"
+		o.Until, o.Then = u.stepDeadline(f.Policy), "the next step, or a replacement"
 	default:
-		o.Until, o.Then = s.waitsUntil(u, m, f, now), decidedAgain
+		o.Until, o.Then = s.waitEnd(u, m, f, now), thenDecided
 		if list, opens := s.blockers(u, m, f, now); len(list) > 0 {
-			o.Next, o.Until = o.Next+"; in progress: "+few(list), opens
+			o.Next, o.Until = o.Next+"; in progress: "+describeInFlight(list), opens
 		}
 	}
 	if o.Until.IsZero() {
@@ -156,47 +156,47 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 	}
 }
 
-// stepEnds returns when the timeout of the escalation step expires. It returns zero if the policy does not have the step.
-func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
+// stepDeadline returns when the timeout of the escalation step expires. It returns zero if the policy does not have the step.
+func (u *UnhealthyMachine) stepDeadline(p Policy) time.Time {
 	if step := stepNamed(p.Escalation, u.EscalationStep); step != nil {
 		return u.EscalationSince.Add(step.Timeout)
 	}
 	return time.Time{}
 }
 
-// waitsUntil returns when the rule that makes a machine wait stops applying without another change. It returns zero for a rule that does not depend
+// waitEnd returns when the rule that makes a machine wait stops applying without another change. It returns zero for a rule that does not depend
 // on time.
-func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) time.Time {
+func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) time.Time {
 	switch u.Decision.Rule {
 	case ruleHold:
 		return u.HoldUntil
 	case rulePolicyHold:
 		return u.UnhealthyAt.Add(f.Policy.Hold)
 	case ruleCooldown:
-		return s.cooled(u, f.Policy)
+		return s.cooldownEnd(u, f.Policy)
 	case rulePolicyCooldown:
-		return s.massFailureOver(f)
+		return s.massFailureCooldownEnd(f)
 	case ruleOwnerRetry:
-		return f.ownerRetries(m)
+		return f.ownerRetryTime(m)
 	case ruleAnotherBroken, ruleRollout, ruleScaling:
-		_, until := s.outwaits(u, m, f)
+		_, until := s.waitExpiry(u, m, f)
 		return until
 	case ruleWindow:
-		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
+		return NextStart(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
 	case ruleMassFailureCooldown:
-		return s.calmUntil(f, wholeFleet, f.Fleet.Limits.Mass)
+		return s.domainCooldownEnd(f, wholeFleet, f.Fleet.Limits.Mass)
 	case ruleDomainCooldown:
-		return s.calmUntil(f, u.Decision.Domain, f.Fleet.Limits.DomainMass)
+		return s.domainCooldownEnd(f, u.Decision.Domain, f.Fleet.Limits.DomainMass)
 	case ruleFleetWindow:
-		return Opens(slices.Concat(s.Starts, f.Fleet.Begun), f.Fleet.Limits.PerWindow, f.Fleet.Limits.Window, now)
+		return NextStart(slices.Concat(s.Starts, f.Fleet.Starts), f.Fleet.Limits.PerWindow, f.Fleet.Limits.Window, now)
 	default:
 		return time.Time{}
 	}
 }
 
-// Opens returns when a limit of starts within a window permits another start without another change. It returns zero if the limit permits one now, or
+// NextStart returns when a limit of starts within a window permits another start without another change. It returns zero if the limit permits one now, or
 // if time alone does not change that.
-func Opens(begun []time.Time, limit int, window time.Duration, now time.Time) time.Time {
+func NextStart(begun []time.Time, limit int, window time.Duration, now time.Time) time.Time {
 	begun = within(begun, window, now)
 	over := len(begun) - limit
 	if limit <= 0 || over < 0 {
@@ -228,9 +228,9 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
-// CountBegun adds the remediations of other owners to the facts: those in progress, and those that started within the windows of the limits of the
+// CountStarted adds the remediations of other owners to the facts: those in progress, and those that started within the windows of the limits of the
 // policy and the fleet. It is for a tool that has read the log. all contains the states of all owners, including self.
-func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
+func (f *Facts) CountStarted(self *State, all []*State, now time.Time) {
 	for _, s := range all {
 		if s == self {
 			continue
@@ -241,6 +241,6 @@ func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)
 		}
-		f.Fleet.Begun = append(f.Fleet.Begun, within(s.Starts, f.Fleet.Limits.Window, now)...)
+		f.Fleet.Starts = append(f.Fleet.Starts, within(s.Starts, f.Fleet.Limits.Window, now)...)
 	}
 }

@@ -29,7 +29,7 @@ func TestAhead(t *testing.T) {
 		Escalation: []EscalationStep{{Name: "reboot", Timeout: 3 * time.Minute}},
 	}
 	well := make(map[string]Condition)
-	for _, name := range names(components) {
+	for _, name := range conditionTypes(components) {
 		well[name] = Condition{Status: object.True}
 	}
 	machines := []Machine{{Name: victim.Name, UID: victim.UID, Node: "n-1", ClonedFrom: "template", Conditions: well}, {Name: replacement.Name, UID: replacement.UID, Node: "n-4", Conditions: well}}
@@ -38,10 +38,10 @@ func TestAhead(t *testing.T) {
 		want   Outlook
 	}{
 		"a check fails": {[]Event{failing}, Outlook{Since: at, Next: "it is unhealthy when the time of the check is over"}},
-		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
-		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
-		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
-		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: takenBack}},
+		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
+		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
+		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: thenCancelled}},
+		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: thenCancelled}},
 		"settling":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, VictimGone{}}, Outlook{Rule: "d", Since: at, Next: "cp-4 becomes ready", Until: at.Add(25 * time.Minute), Then: "it ends as Cancelled"}},
 		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone: see why it does not go"}},
 		"cancelling": {
@@ -63,7 +63,7 @@ func TestAhead(t *testing.T) {
 				s.Apply(e, at)
 			}
 			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true, Observed: true, Replicas: 3}, Policy: policy, Machines: machines}
-			f.Cluster = ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour}
+			f.Cluster = ClusterFacts{Found: true, Reachable: object.True, BlindFor: time.Hour}
 			if slices.ContainsFunc(c.events, func(e Event) bool { return e == Event(VictimDeleting{}) }) {
 				f.Machines = slices.Clone(machines)
 				f.Machines[0].Deleting, f.Machines[0].DeletingSince = true, at
@@ -75,7 +75,7 @@ func TestAhead(t *testing.T) {
 			if s.Active != nil && s.Active.Step == Settling {
 				f.Machines = machines[1:]
 			}
-			got, ok := Ahead(s, victim.UID, f, at)
+			got, ok := OutlookOf(s, victim.UID, f, at)
 			if diff := cmp.Diff(c.want, got); diff != "" || !ok {
 				t.Error(ok, diff)
 			}
@@ -91,9 +91,9 @@ func TestAhead(t *testing.T) {
 	handed[1].Conditions = map[string]Condition{
 		clusterv1.MachineHealthCheckSucceededCondition: {Status: object.False, Reason: HandOverReason}, clusterv1.MachineOwnerRemediatedCondition: {Status: object.False},
 	}
-	o, _ := Ahead(spared, victim.UID, &Facts{
+	o, _ := OutlookOf(spared, victim.UID, &Facts{
 		Owner: OwnerFacts{Owner: spared.Owner, Found: true, Observed: true, Replicas: 2}, Policy: policy, Machines: handed,
-		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
+		Cluster: ClusterFacts{Found: true, Reachable: object.True, BlindFor: time.Hour},
 	}, at)
 	if !o.Until.IsZero() {
 		t.Errorf("Until = %s although the hand-over must be reverted, want no time", o.Until)
@@ -107,12 +107,12 @@ func TestAhead(t *testing.T) {
 	f := &Facts{
 		Owner: OwnerFacts{Owner: s.Owner, Found: true, Observed: true, Replicas: 3, Relaxed: `{"machine":"cp-1"}`}, Policy: policy,
 		Machines: []Machine{{Name: stranded.Name, UID: stranded.UID}}, Etcd: &Etcd{Members: []Member{{Node: "n-5", Learner: true}}},
-		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
+		Cluster: ClusterFacts{Found: true, Reachable: object.True, BlindFor: time.Hour},
 	}
-	if o, _ := Ahead(s, victim.UID, f, at); !o.Until.Equal(at.Add(policy.Timeouts.ScaleUp)) {
+	if o, _ := OutlookOf(s, victim.UID, f, at); !o.Until.Equal(at.Add(policy.Timeouts.ScaleUp)) {
 		t.Errorf("Until = %s, want the scale-up timeout", o.Until)
 	}
-	if _, ok := Ahead(&State{}, victim.UID, &Facts{Policy: policy}, at); ok {
+	if _, ok := OutlookOf(&State{}, victim.UID, &Facts{Policy: policy}, at); ok {
 		t.Error("Ahead returns an outlook for an unknown machine")
 	}
 }
@@ -151,10 +151,10 @@ func TestAheadOfWindows(t *testing.T) {
 			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule}}, at)
 			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true}, Policy: Policy{Name: "a", Limits: Limits{PerWindow: c.limit, Window: time.Hour}}}
 			f.Fleet.Limits = FleetLimits{PerWindow: c.limit, Window: time.Hour}
-			f.CountBegun(s, append(others, s), at)
-			got, _ := Ahead(s, victim.UID, f, at)
+			f.CountStarted(s, append(others, s), at)
+			got, _ := OutlookOf(s, victim.UID, f, at)
 			want := dueIf(c.want > 0, at.Add(time.Duration(c.want)*time.Minute))
-			if !got.Until.Equal(want) || (got.Then == decidedAgain) != (c.want > 0) {
+			if !got.Until.Equal(want) || (got.Then == thenDecided) != (c.want > 0) {
 				t.Errorf("Until = %s, want %s; Then = %q", got.Until, want, got.Then)
 			}
 		})
@@ -180,9 +180,9 @@ func TestAheadOfCooldowns(t *testing.T) {
 			s.Apply(MachineMarked{Machine: victim, State: Unhealthy, Since: at}, at)
 			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule, Domain: "a"}}, at)
 			f := &Facts{Owner: OwnerFacts{Found: true}}
-			f.Fleet.Passed = c.passed
+			f.Fleet.MassFailuresEnded = c.passed
 			f.Fleet.Limits = FleetLimits{Mass: MassFailure{Cooldown: 10 * time.Minute}, DomainMass: MassFailure{Cooldown: 20 * time.Minute}}
-			if got, _ := Ahead(s, victim.UID, f, at); !got.Until.Equal(c.want) {
+			if got, _ := OutlookOf(s, victim.UID, f, at); !got.Until.Equal(c.want) {
 				t.Errorf("Until = %s, want %s", got.Until, c.want)
 			}
 		})
@@ -232,15 +232,15 @@ func TestAheadOfBlockers(t *testing.T) {
 			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule, Reason: "no place", Domain: "z"}, Evidence: Evidence{PolicyName: "a"}}, at)
 			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true}, Policy: Policy{Name: "a", Limits: Limits{AtOnce: 2}}, Machines: []Machine{{Name: victim.Name, UID: victim.UID, FailureDomain: "z"}}}
 			f.Fleet.Limits = c.limits
-			f.CountBegun(s, append(others, s), at)
+			f.CountStarted(s, append(others, s), at)
 			want := Outlook{Rule: c.rule, Since: at, Next: "no place", Until: c.until}
 			if c.places != "" {
 				want.Next += "; in progress: " + c.places
 			}
 			if !c.until.IsZero() {
-				want.Then = decidedAgain
+				want.Then = thenDecided
 			}
-			got, _ := Ahead(s, victim.UID, f, at)
+			got, _ := OutlookOf(s, victim.UID, f, at)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -256,12 +256,12 @@ func TestAheadOfASurgeThatWorsens(t *testing.T) {
 	f := &Facts{
 		Owner:   OwnerFacts{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}, Found: true, Observed: true, Replicas: 3, MaxSurge: 1},
 		Policy:  Policy{Name: "a", Timeouts: Timeouts{ScaleUp: 5 * time.Minute}},
-		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
+		Cluster: ClusterFacts{Found: true, Reachable: object.True, BlindFor: time.Hour},
 		Etcd:    &Etcd{},
 	}
 	for _, n := range []string{"1", "2", "3"} {
 		m := Machine{Name: "cp-" + n, UID: types.UID(n), Node: "n-" + n, Conditions: make(map[string]Condition)}
-		for _, name := range append(names(components), clusterv1.MachineNodeReadyCondition) {
+		for _, name := range append(conditionTypes(components), clusterv1.MachineNodeReadyCondition) {
 			m.Conditions[name] = Condition{Status: object.True}
 		}
 		f.Machines = append(f.Machines, m)
@@ -287,7 +287,7 @@ func TestAheadOfASurgeThatWorsens(t *testing.T) {
 			} {
 				s.Apply(e, at)
 			}
-			if o, _ := Ahead(s, victim.UID, f, at); !o.Until.Equal(c.want) || o.Then != takenBack {
+			if o, _ := OutlookOf(s, victim.UID, f, at); !o.Until.Equal(c.want) || o.Then != thenCancelled {
 				t.Errorf("Until = %s, want %s; Then = %q", o.Until, c.want, o.Then)
 			}
 		})
@@ -311,8 +311,8 @@ func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 		{at.Add(time.Minute), "the last attempt was at 2026-07-30T12:00:00Z; the next may begin 10m later; the last one was taken back: cp-4 was not ready"},
 		{at.Add(61 * time.Minute), "the last attempt at cp was taken back at 2026-07-30T13:00:00Z; the next may begin 10m later"},
 	} {
-		u.Decision = *s.patience(u, &Machine{}, &Facts{Owner: OwnerFacts{Owner: Owner{Name: "cp"}}, Policy: p}, c.now)
-		if got := s.because(u); got != c.want {
+		u.Decision = *s.checkAttempts(u, &Machine{}, &Facts{Owner: OwnerFacts{Owner: Owner{Name: "cp"}}, Policy: p}, c.now)
+		if got := s.decisionReason(u); got != c.want {
 			t.Errorf("at %s: got %s", c.now, got)
 		}
 	}

@@ -14,7 +14,7 @@ const (
 
 // profile holds the properties of a kind of owner that the rules use.
 type profile struct {
-	// controlPlane means that its machines report their components like those of a KubeadmControlPlane, and are the members of etcd or use an
+	// decideControlPlane means that its machines report their components like those of a KubeadmControlPlane, and are the members of etcd or use an
 	// external one.
 	controlPlane bool
 	// nodeless means that its machines never get a Node.
@@ -63,14 +63,14 @@ func (k OwnerKind) IsControlPlane() bool { return profileOf(string(k)).controlPl
 // HasNodes reports whether machines of the kind get Nodes. Without Nodes, only conditions of the Machine make it unhealthy.
 func (k OwnerKind) HasNodes() bool { return !profileOf(string(k)).nodeless }
 
-// unknownOwner returns the decision to only mark a machine, or nil if scute can request a replacement from its owner.
-func unknownOwner(m *Machine, f *Facts) *Decision {
+// checkOwnerKind returns the decision to only mark a machine, or nil if scute can request a replacement from its owner.
+func checkOwnerKind(m *Machine, f *Facts) *Decision {
 	p := profileOf(f.Owner.Kind)
 	switch {
 	case p.why == "":
 		return nil
-	case m.Unwired != "":
-		return ask("see what that MachineHealthCheck says", ruleHealthCheck, "MachineHealthCheck %s is to remediate the machine; scute cannot ask a %s", m.Unwired, f.Owner.Kind)
+	case m.OtherHealthCheck != "":
+		return waitForHuman("see what that MachineHealthCheck says", ruleHealthCheck, "MachineHealthCheck %s is to remediate the machine; scute cannot ask a %s", m.OtherHealthCheck, f.Owner.Kind)
 	default:
 		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are only marked: " + p.why, Next: p.next}
 	}

@@ -17,9 +17,9 @@ import (
 // act performs one reconcile of the owner, which creates or deletes at most one machine. It returns what the owner did,
 // or "", and the machine that it chose to delete.
 func (w *world) act() (did string, deleted *machine) {
-	w.settle()
-	if m := w.meant; m != nil { // it completes the reconcile that was interrupted
-		if w.meant = nil; m.Deleting || !slices.Contains(w.machines, m) {
+	w.updateConditions()
+	if m := w.chosen; m != nil { // it completes the reconcile that was interrupted
+		if w.chosen = nil; m.Deleting || !slices.Contains(w.machines, m) {
 			return "", nil
 		}
 		return w.delete(m) + ", which it had chosen", nil
@@ -61,7 +61,7 @@ func (w *world) actControlPlane() (string, *machine) {
 		if n > 0 {
 			return "", nil
 		}
-		return w.make(nil), nil
+		return w.createMachine(nil), nil
 	case len(outdated) > 0 && n < int(w.owner.Replicas+w.owner.MaxSurge): // update.go, rollingUpdate
 		return w.scaleUp(outdated), nil
 	case len(outdated) > 0:
@@ -85,7 +85,7 @@ func (w *world) removeOrphan() string {
 	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == o.Namesake }) {
 		return "" // members are matched by name
 	}
-	if o.Name != "" && !w.safe(o.Name, false) {
+	if o.Name != "" && !w.etcdHealthy(o.Name, false) {
 		return ""
 	}
 	w.orphans = w.orphans[1:]
@@ -95,8 +95,8 @@ func (w *world) removeOrphan() string {
 // remediate follows reconcileUnhealthyMachines (remediation.go), where the control plane deletes the machine first.
 func (w *world) remediate() (string, *machine) {
 	for _, m := range w.machines {
-		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
-			m.forget("OwnerRemediated")
+		if w.conditionIs(m, "HealthCheckSucceeded", object.True) && w.conditionIs(m, "OwnerRemediated", object.False) {
+			m.removeCondition("OwnerRemediated")
 		}
 	}
 	if data, ok := remediation(w.owner.Relaxed); ok && slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Created.After(data.Timestamp) }) {
@@ -106,36 +106,36 @@ func (w *world) remediate() (string, *machine) {
 	if victim == nil || w.owner.Relaxed != "" || w.cluster.UpgradePending {
 		return "", nil
 	}
-	if !w.owner.Uninitialized && !w.spares(victim) {
+	if !w.owner.Uninitialized && !w.canSpare(victim) {
 		return "", nil
 	}
-	note, may := w.retries(victim)
+	note, may := w.checkRetries(victim)
 	if !may {
-		w.note(victim, "OwnerRemediated", object.False, "RemediationDeferred")
+		w.setCondition(victim, "OwnerRemediated", object.False, "RemediationDeferred")
 		return "", nil
 	}
-	w.note(victim, "OwnerRemediated", object.False, "MachineDeleting")
+	w.setCondition(victim, "OwnerRemediated", object.False, "MachineDeleting")
 	w.owner.Relaxed = note
 	return w.delete(victim) + " to remediate it", victim
 }
 
-// spares reports whether an initialized control plane can spare the machine.
-func (w *world) spares(victim *machine) bool {
+// canSpare reports whether an initialized control plane can spare the machine.
+func (w *world) canSpare(victim *machine) bool {
 	if len(w.machines) <= 1 {
 		return false
 	}
-	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" && !w.is(m, "HealthCheckSucceeded", object.False) }) {
+	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" && !w.conditionIs(m, "HealthCheckSucceeded", object.False) }) {
 		return false // HasHealthyMachineStillProvisioning
 	}
 	// The owner lists no members of an external etcd, and does not remediate without that list.
-	return w.stacked() && w.runs(victim) && (victim.Node == "" || w.safe(victim.Node, false)) && w.led(victim)
+	return w.stacked() && w.componentsHealthy(victim) && (victim.Node == "" || w.etcdHealthy(victim.Node, false)) && w.canMoveLeadership(victim)
 }
 
 // mostBroken follows pickMachineToBeRemediated (remediation.go). It returns nil if no machine must be remediated.
 func (w *world) mostBroken() *machine {
 	var choice []*machine
 	for _, m := range w.machines {
-		if w.is(m, "HealthCheckSucceeded", object.False) && w.is(m, "OwnerRemediated", object.False) {
+		if w.conditionIs(m, "HealthCheckSucceeded", object.False) && w.conditionIs(m, "OwnerRemediated", object.False) {
 			choice = append(choice, m)
 		}
 	}
@@ -158,15 +158,15 @@ func (w *world) mostBroken() *machine {
 	return slices.MinFunc(choice, func(a, b *machine) int {
 		by := cmp.Or(first(a.Remediate, b.Remediate), first(a.Node == "", b.Node == ""))
 		for _, condition := range order {
-			by = cmp.Or(by, first(!w.is(a, condition, object.True), !w.is(b, condition, object.True)))
+			by = cmp.Or(by, first(!w.conditionIs(a, condition, object.True), !w.conditionIs(b, condition, object.True)))
 		}
 		return cmp.Or(by, a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// retries follows checkRetryLimits (remediation.go). It returns the owner's record of the remediation, and whether the
+// checkRetries follows checkRetryLimits (remediation.go). It returns the owner's record of the remediation, and whether the
 // remediation is allowed.
-func (w *world) retries(m *machine) (note string, may bool) {
+func (w *world) checkRetries(m *machine) (note string, may bool) {
 	now, retry := inProgress{Machine: m.Name, Timestamp: w.now}, w.owner.Retry
 	if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.Add(retry.MinHealthy).After(w.now) {
 		now.RetryCount = last.RetryCount
@@ -179,21 +179,21 @@ func (w *world) retries(m *machine) (note string, may bool) {
 	return string(data), err == nil
 }
 
-// runs follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): it reports whether all components of
+// componentsHealthy follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): it reports whether all components of
 // another machine are healthy. Membership of etcd is not checked.
-func (w *world) runs(without *machine) bool {
+func (w *world) componentsHealthy(without *machine) bool {
 	names := components[:4]
 	if !w.stacked() {
 		names = components[:3]
 	}
 	return slices.ContainsFunc(w.machines, func(m *machine) bool {
-		return m != without && !slices.ContainsFunc(names, func(name string) bool { return !w.is(m, name, object.True) })
+		return m != without && !slices.ContainsFunc(names, func(name string) bool { return !w.conditionIs(m, name, object.True) })
 	})
 }
 
-// safe follows targetEtcdClusterHealthy (remediation.go), which relies on a weak condition. It counts a member without
+// etcdHealthy follows targetEtcdClusterHealthy (remediation.go), which relies on a weak condition. It counts a member without
 // a machine as healthy.
-func (w *world) safe(without string, plus bool) bool {
+func (w *world) etcdHealthy(without string, plus bool) bool {
 	voters, bad := 0, 0
 	for _, o := range w.orphans {
 		switch {
@@ -212,7 +212,7 @@ func (w *world) safe(without string, plus bool) bool {
 			return false
 		}
 		voters++
-		if m.Node != "" && !w.is(m, "EtcdMemberHealthy", object.True) {
+		if m.Node != "" && !w.conditionIs(m, "EtcdMemberHealthy", object.True) {
 			bad++
 		}
 	}
@@ -225,7 +225,7 @@ func (w *world) safe(without string, plus bool) bool {
 	return voters-bad >= voters/2+1
 }
 
-func (w *world) is(m *machine, condition string, status object.Truth) bool {
+func (w *world) conditionIs(m *machine, condition string, status object.ConditionStatus) bool {
 	return m.Conditions[condition].Status == status
 }
 
@@ -236,7 +236,7 @@ func (w *world) healthy(m *machine) bool {
 	if !w.stacked() {
 		names = components[:3]
 	}
-	return m.Node != "" && !slices.ContainsFunc(names, func(name string) bool { return !w.is(m, name, object.True) })
+	return m.Node != "" && !slices.ContainsFunc(names, func(name string) bool { return !w.conditionIs(m, name, object.True) })
 }
 
 func (w *world) anyDeleting() bool {
@@ -263,15 +263,15 @@ func (w *world) outdated() []*machine {
 func (w *world) scaleUp(outdated []*machine) string {
 	stable := !slices.ContainsFunc(w.machines, func(m *machine) bool { return !w.healthy(m) })
 	if _, relaxed := remediation(w.owner.Relaxed); relaxed && !stable {
-		stable = w.runs(nil) && (!w.stacked() || w.safe("", true))
+		stable = w.componentsHealthy(nil) && (!w.stacked() || w.etcdHealthy("", true))
 	}
 	if !stable || w.cluster.UpgradePending {
 		return ""
 	}
-	return w.make(outdated)
+	return w.createMachine(outdated)
 }
 
-func (w *world) make(outdated []*machine) string {
+func (w *world) createMachine(outdated []*machine) string {
 	if w.owner.Refused != "" {
 		return ""
 	}
@@ -302,25 +302,25 @@ func (w *world) domain(outdated []*machine) string {
 // scaleDown follows scaleDownControlPlane (scale.go), whose preflight checks skip the machine that it chose.
 func (w *world) scaleDown(outdated []*machine) (string, *machine) {
 	chosen := w.pick(w.machines, outdated)
-	if w.cluster.UpgradePending || slices.ContainsFunc(w.machines, func(m *machine) bool { return m != chosen && !w.healthy(m) }) || !w.led(chosen) {
+	if w.cluster.UpgradePending || slices.ContainsFunc(w.machines, func(m *machine) bool { return m != chosen && !w.healthy(m) }) || !w.canMoveLeadership(chosen) {
 		return "", nil
 	}
-	if w.hesitates {
-		w.hesitates, w.meant, w.meantAt = false, chosen, w.now
+	if w.delaysDeletion {
+		w.delaysDeletion, w.chosen, w.chosenAt = false, chosen, w.now
 		return "has chosen to delete " + chosen.Name, nil
 	}
 	return w.delete(chosen), chosen
 }
 
-// led follows forwardEtcdLeadership: it reports whether the owner can move leadership away from the machine. The owner
+// canMoveLeadership follows forwardEtcdLeadership: it reports whether the owner can move leadership away from the machine. The owner
 // needs the kubelet of the leader for that.
-func (w *world) led(m *machine) bool { return !w.stacked() || !m.Leader || m.Kubelet }
+func (w *world) canMoveLeadership(m *machine) bool { return !w.stacked() || !m.Leader || m.Kubelet }
 
 // pick follows selectMachineForInPlaceUpdateOrScaleDown (scale.go).
 func (w *world) pick(all, outdated []*machine) *machine {
 	marked := func(in []*machine) (out []*machine) {
 		for _, m := range in {
-			if m.DeleteMark != "" {
+			if m.DeleteAnnotation != "" {
 				out = append(out, m)
 			}
 		}
@@ -349,7 +349,7 @@ func (w *world) pick(all, outdated []*machine) *machine {
 func (w *world) delete(m *machine) string {
 	if m.Leader && m.Etcd {
 		for _, other := range w.machines {
-			if other != m && w.well(other) {
+			if other != m && w.isHealthy(other) {
 				w.elect(other.Node)
 				break
 			}
@@ -359,12 +359,12 @@ func (w *world) delete(m *machine) string {
 	return "deletes " + m.Name
 }
 
-// gone completes the deletion of a machine where the owner and the infrastructure allow it, and reports whether it did.
+// finishDeletion completes the deletion of a machine where the owner and the infrastructure allow it, and reports whether it did.
 // A control plane follows reconcilePreTerminateHook: it starts with the machine that has been deleting longest, and
 // needs components running elsewhere, quorum by its own arithmetic, and movable leadership. The etcd member of a
 // machine without a Node remains.
-func (w *world) gone(m *machine) bool {
-	if !m.Deleting || len(m.Hooks) > 0 || !w.mayEnd(m) {
+func (w *world) finishDeletion(m *machine) bool {
+	if !m.Deleting || len(m.Hooks) > 0 || !w.canFinishDeletion(m) {
 		return false
 	}
 	w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
@@ -376,7 +376,7 @@ func (w *world) gone(m *machine) bool {
 		w.orphans = append(w.orphans, o)
 	}
 	if m.Leader {
-		w.forward()
+		w.forwardLeadership()
 	}
 	if !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Member && !m.Learner }) {
 		w.orphans = nil // etcd is lost with its last voter; the next one is new
@@ -384,36 +384,36 @@ func (w *world) gone(m *machine) bool {
 	return true
 }
 
-// forward follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): it prefers machines that no
+// forwardLeadership follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): it prefers machines that no
 // MachineHealthCheck finds unhealthy, then the newest, and skips machines that are being deleted.
-func (w *world) forward() {
+func (w *world) forwardLeadership() {
 	to := ""
 	for _, m := range w.machines { // the newest machine is last
-		if m.Node != "" && !m.Deleting && m.Etcd && !m.Learner && (to == "" || !w.is(m, "HealthCheckSucceeded", object.False)) {
+		if m.Node != "" && !m.Deleting && m.Etcd && !m.Learner && (to == "" || !w.conditionIs(m, "HealthCheckSucceeded", object.False)) {
 			to = m.Node
 		}
 	}
 	w.elect(to)
 }
 
-func (w *world) mayEnd(m *machine) bool {
+func (w *world) canFinishDeletion(m *machine) bool {
 	if w.owner.Kind != string(remediator.ControlPlane) || len(w.machines) == 1 || w.owner.Deleting {
 		return true
 	}
-	w.settle()
+	w.updateConditions()
 	for _, other := range w.machines {
 		if other != m && other.Deleting && len(other.Hooks) == 0 && other.DeletingSince.Before(m.DeletingSince) {
 			return false
 		}
 	}
 	switch {
-	case !w.runs(m):
+	case !w.componentsHealthy(m):
 		return false
 	case !w.stacked() || m.Node == "":
 		return true
 	case !m.Member:
-		return w.safe(m.Node, false)
+		return w.etcdHealthy(m.Node, false)
 	default:
-		return w.quorum() && w.safe(m.Node, false) && w.led(m)
+		return w.quorum() && w.etcdHealthy(m.Node, false) && w.canMoveLeadership(m)
 	}
 }

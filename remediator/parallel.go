@@ -40,11 +40,11 @@ func (s *State) activeOf(uid types.UID) *Active {
 	return nil
 }
 
-// partOf returns the remediation in progress that created a machine, or nil. No other remediation starts for such a machine.
-func (s *State) partOf(m *Machine) *Active {
+// creatorOf returns the remediation in progress that created a machine, or nil. No other remediation starts for such a machine.
+func (s *State) creatorOf(m *Machine) *Active {
 	list := s.InProgress()
 	for _, a := range list {
-		if a.made(m) {
+		if a.created(m) {
 			return a
 		}
 	}
@@ -56,38 +56,38 @@ func (s *State) partOf(m *Machine) *Active {
 	return nil
 }
 
-// made reports whether the log records a machine as a new one of the remediation.
-func (a *Active) made(m *Machine) bool { return a.Replacement.UID == m.UID || contains(a.Extras, m) }
+// created reports whether the log records a machine as a new one of the remediation.
+func (a *Active) created(m *Machine) bool { return a.Replacement.UID == m.UID || contains(a.Extras, m) }
 
-// rests reports whether the remediation only waits until its new machine is ready.
-func (a *Active) rests(f *Facts) bool {
+// isResting reports whether the remediation only waits until its new machine is ready.
+func (a *Active) isResting(f *Facts) bool {
 	victim, replacement := f.machine(a.Victim), f.machine(a.Replacement)
-	stays := func(m *Machine) bool { return m != nil && !m.Deleting && m.DeleteMark == "" }
-	return a.Request.Method == Surge && a.raise() == 1 && a.Step == Replacing && a.Scale == ScaleUp && a.Frozen == "" && len(a.Extras) == 0 &&
+	stays := func(m *Machine) bool { return m != nil && !m.Deleting && m.DeleteAnnotation == "" }
+	return a.Request.Method == Surge && a.raisedBy() == 1 && a.Step == Replacing && a.Scale == ScaleUp && a.Frozen == "" && len(a.Extras) == 0 &&
 		stays(victim) && stays(replacement)
 }
 
-// raise returns the number of replicas that the remediation has added.
-func (a *Active) raise() int32 { return a.Request.To - a.Request.From }
+// raisedBy returns the number of replicas that the remediation has added.
+func (a *Active) raisedBy() int32 { return a.Request.To - a.Request.From }
 
-// apart returns what the active remediation sees: a state without the resting remediations, and facts without their machines and replicas.
-func (s *State) apart(f *Facts) (*State, *Facts) {
+// activeView returns what the active remediation sees: a state without the resting remediations, and facts without their machines and replicas.
+func (s *State) activeView(f *Facts) (*State, *Facts) {
 	n := int32(len(s.Resting)) //nolint:gosec // few
 	if n == 0 {
 		return s, f
 	}
 	seen, own, view := *f, *s.Active, *s
 	seen.Machines = slices.DeleteFunc(slices.Clone(f.Machines), func(m Machine) bool {
-		return slices.ContainsFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID || a.made(&m) })
+		return slices.ContainsFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID || a.created(&m) })
 	})
-	seen.less = 2 * n // for each, the replica of its machine and the one that it added
-	seen.Owner.Replicas -= seen.less
+	seen.excludedReplicas = 2 * n // for each, the replica of its machine and the one that it added
+	seen.Owner.Replicas -= seen.excludedReplicas
 	if f.Cluster.Topology {
-		seen.Cluster.TopologyReplicas -= seen.less
+		seen.Cluster.TopologyReplicas -= seen.excludedReplicas
 	}
 	if wanted, ok := f.Cluster.Entries[own.Request.Entry]; ok {
 		seen.Cluster.Entries = maps.Clone(f.Cluster.Entries)
-		seen.Cluster.Entries[own.Request.Entry] = wanted - seen.less
+		seen.Cluster.Entries[own.Request.Entry] = wanted - seen.excludedReplicas
 	}
 	own.Request.From, own.Request.To = own.Request.From-n, own.Request.To-n
 	view.Active, view.Resting = &own, nil
@@ -109,19 +109,19 @@ func (s *State) focus(m Subject) {
 	}
 }
 
-// disturbed returns an external change that affects the remediations in progress, or "" for none. While the cluster is being moved or is paused,
+// interference returns an external change that affects the remediations in progress, or "" for none. While the cluster is being moved or is paused,
 // changes are unknown, and it returns "".
-func (s *State) disturbed(f *Facts) string {
+func (s *State) interference(f *Facts) string {
 	if len(s.Resting) == 0 || f.Move != "" || f.Cluster.Paused {
 		return ""
 	}
 	for _, a := range s.Resting {
-		if !a.rests(f) {
+		if !a.isResting(f) {
 			return "machine " + a.Victim.Name + ", or its replacement " + a.Replacement.Name + ", is deleted or marked to be deleted"
 		}
 	}
 	a := s.Active
-	view, seen := s.apart(f)
+	view, seen := s.activeView(f)
 	replicas, others := view.Active.Request.replicas(seen), int32(0)
 	for m := range seen.all() {
 		if m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) {
@@ -131,8 +131,8 @@ func (s *State) disturbed(f *Facts) string {
 	switch {
 	case !f.Owner.Found || f.Owner.Deleting || f.Cluster.Deleting:
 		return "the owner is being deleted"
-	case f.oneSet() != "":
-		return f.oneSet()
+	case f.setProblem() != "":
+		return f.setProblem()
 	case replicas != view.Active.Request.From && (replicas != view.Active.Request.To || a.Scale == ScaleBack):
 		return "somebody else set the replicas"
 	case others != view.Active.Request.From-1:
@@ -142,40 +142,40 @@ func (s *State) disturbed(f *Facts) string {
 	}
 }
 
-// oneSet returns why the machines of an owner are not all in one MachineSet, or may soon not be. It returns "" otherwise. With the strategy OnDelete,
+// setProblem returns why the machines of an owner are not all in one MachineSet, or may soon not be. It returns "" otherwise. With the strategy OnDelete,
 // the oldest MachineSet loses the surplus machines whichever machines are marked, so that new machines of another MachineSet could not be removed
 // again.
-func (f *Facts) oneSet() string {
+func (f *Facts) setProblem() string {
 	switch {
 	case f.Owner.OnDelete:
 		return "the strategy of the MachineDeployment is OnDelete"
-	case f.Owner.RollingOut != "" || f.Cluster.UpgradePending || slices.ContainsFunc(f.Machines, func(m Machine) bool { return !f.current(&m) }):
+	case f.Owner.RollingOut != "" || f.Cluster.UpgradePending || slices.ContainsFunc(f.Machines, func(m Machine) bool { return !f.inCurrentSet(&m) }):
 		return "a rollout came in between"
 	default:
 		return ""
 	}
 }
 
-// merged returns the events that merge the resting remediations into the active one.
-func (s *State) merged(why string) []Event {
+// mergeEvents returns the events that merge the resting remediations into the active one.
+func (s *State) mergeEvents(why string) []Event {
 	var events []Event
 	for _, a := range s.InProgress() {
 		if a != s.Active {
-			events = append(events, Merged{Machine: a.Victim, Why: why})
+			events = append(events, Merged{Machine: a.Victim, Reason: why})
 		}
 	}
 	return events
 }
 
-// mayJoin reports whether this worker may be replaced at the same time as others: the policy permits so many, all remediations in progress are
+// mayStartBeside reports whether this worker may be replaced at the same time as others: the policy permits so many, all remediations in progress are
 // resting, and the owner has as many machines as requested.
-func (s *State) mayJoin(u *UnhealthyMachine, f *Facts) bool {
+func (s *State) mayStartBeside(u *UnhealthyMachine, f *Facts) bool {
 	all := s.InProgress()
 	return !f.isControlPlane() && !f.Policy.DryRun && len(all) < f.Policy.Limits.WorkersAtOnce && s.escalating() == nil &&
-		!slices.ContainsFunc(all, func(a *Active) bool { return !a.rests(f) }) && s.disturbed(f) == "" && f.oneSet() == "" &&
-		f.leaving() == 0 && len(f.Machines) == int(f.Owner.Replicas) && f.wanted() == f.Owner.Replicas &&
+		!slices.ContainsFunc(all, func(a *Active) bool { return !a.isResting(f) }) && s.interference(f) == "" && f.setProblem() == "" &&
+		f.deletingMachines() == 0 && len(f.Machines) == int(f.Owner.Replicas) && f.desiredReplicas() == f.Owner.Replicas &&
 		f.Owner.Replicas == s.Active.Request.To+int32(len(s.Resting)) && //nolint:gosec // few
-		s.partOf(f.machine(u.Subject)) == nil && u.EscalationStep == ""
+		s.creatorOf(f.machine(u.Subject)) == nil && u.EscalationStep == ""
 }
 
 // park makes the remediations in progress rest, because another one starts. The new request is based on the replicas that users want, without those
@@ -187,12 +187,12 @@ func (s *State) park(e *SurgeRequested) {
 	}
 	s.Resting = beside
 	for _, a := range beside {
-		e.From, e.To = e.From-a.raise(), e.To-a.raise()
+		e.From, e.To = e.From-a.raisedBy(), e.To-a.raisedBy()
 	}
 }
 
-// over removes a remediation that ends. For the others, its new machines become machines that existed before (Baseline).
-func (s *State) over(a *Active) {
+// removeActive removes a remediation that ends. For the others, its new machines become machines that existed before (Baseline).
+func (s *State) removeActive(a *Active) {
 	rest := slices.DeleteFunc(s.InProgress(), func(other *Active) bool { return other == a })
 	for _, other := range rest {
 		for _, m := range append([]Subject{a.Replacement}, a.Extras...) {
@@ -219,24 +219,24 @@ func (s *State) merge(e Merged, at time.Time) {
 		return
 	}
 	a, other := s.Active, s.Resting[i]
-	s.finish(other, PastRemediation{Outcome: EndCancelled, Cause: Superseded, Note: e.Why}, at)
-	s.recordOf(other.Victim).untried()
-	a.take(other, at)
+	s.finish(other, PastRemediation{Outcome: EndCancelled, Cause: Superseded, Note: e.Reason}, at)
+	s.recordOf(other.Victim).revertAttempt()
+	a.addRequest(other, at)
 }
 
-// take adds the request of another remediation to this one.
-func (a *Active) take(other *Active, at time.Time) {
+// addRequest adds the request of another remediation to this one.
+func (a *Active) addRequest(other *Active, at time.Time) {
 	a.Request.Baseline = slices.DeleteFunc(slices.Clone(a.Request.Baseline), func(m Subject) bool {
 		return m == other.Replacement || slices.Contains(other.Extras, m)
 	})
 	if a.Scale == ScaleBack {
 		a.Request.To = a.Request.From
 	}
-	a.Request.To, a.Scale, a.Merged = a.Request.To+other.raise(), ScaleUp, true
+	a.Request.To, a.Scale, a.Merged = a.Request.To+other.raisedBy(), ScaleUp, true
 	a.Extras = append(a.Extras, other.Extras...)
 	if a.Replacement.UID == "" {
 		a.Replacement, a.Ready = other.Replacement, false
-		a.step(Replacing, at)
+		a.advance(Replacing, at)
 	} else if other.Replacement.UID != "" {
 		a.Extras = append(a.Extras, other.Replacement)
 	}

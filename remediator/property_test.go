@@ -32,11 +32,11 @@ func TestAnyFaults(t *testing.T) {
 	missing := func(kind string) bool { return seen[kind] == 0 }
 	for round := 0; round < 100 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {
 		rapid.Check(t, func(t *rapid.T) {
-			again(t, round)
-			p := newPlayer(t, anyWorld(t, began()))
+			repeatSeed(t, round)
+			p := newPlayer(t, anyWorld(t, startTime()))
 			p.seen = seen
 			for range rapid.IntRange(20, 80).Draw(t, "turns") {
-				p.happen()
+				p.applyChange()
 				p.turn(true)
 			}
 			p.settle()
@@ -48,8 +48,8 @@ func TestAnyFaults(t *testing.T) {
 	t.Log(seen)
 }
 
-// again draws different cases from the same seed in each round.
-func again(t *rapid.T, round int) {
+// repeatSeed draws different cases from the same seed in each round.
+func repeatSeed(t *rapid.T, round int) {
 	for range round {
 		rapid.Uint64().Draw(t, "round")
 	}
@@ -60,16 +60,16 @@ func TestSeveralWorkers(t *testing.T) {
 	most := 0
 	for round := 0; round < 100 && most < 3 && !t.Failed(); round++ {
 		rapid.Check(t, func(t *rapid.T) {
-			again(t, round)
-			p := newPlayer(t, anyWorldOf(t, began(), remediator.Deployment, remediator.Deployment, remediator.Set))
+			repeatSeed(t, round)
+			p := newPlayer(t, anyWorldOf(t, startTime(), remediator.Deployment, remediator.Deployment, remediator.Set))
 			p.w.policy.Limits.WorkersAtOnce, p.w.policy.Limits.AtOnce = rapid.IntRange(2, 4).Draw(t, "workers at once"), 10
 			for range rapid.IntRange(20, 80).Draw(t, "turns") {
 				for range rapid.SampledFrom([]int{0, 0, 0, 1, 4}).Draw(t, "at once") {
 					if len(p.w.machines) > 0 {
-						p.hurt(rapid.SampledFrom(p.w.machines).Draw(t, "machine"))
+						p.breakMachine(rapid.SampledFrom(p.w.machines).Draw(t, "machine"))
 					}
 				}
-				p.happen()
+				p.applyChange()
 				p.turn(true)
 				most = max(most, len(p.state.InProgress()))
 			}
@@ -85,14 +85,14 @@ func TestSeveralWorkers(t *testing.T) {
 // be gone by the time they delete it.
 func TestSlowOwners(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := anyWorldOf(t, began(), remediator.ControlPlane)
+		w := anyWorldOf(t, startTime(), remediator.ControlPlane)
 		w.slow = 25 * time.Second
 		p := newPlayer(t, w)
 		for range rapid.IntRange(20, 80).Draw(t, "turns") {
-			p.happen()
+			p.applyChange()
 			p.turn(true)
 		}
-		if w.slow = 0; w.meant != nil {
+		if w.slow = 0; w.chosen != nil {
 			p.act()
 		}
 		p.settle()
@@ -101,17 +101,17 @@ func TestSlowOwners(t *testing.T) {
 
 // The player checks these properties. A property is false while the remediator has a known defect.
 const (
-	offCount      = true  // an unhealthy machine is replaced although its owner has not reached its replicas
-	learners      = true  // also if the machine is only a learner of etcd
-	silentShort   = true  // also if its etcd does not answer, so that no new machine can join
-	rollouts      = false // also in the middle of a rollout
-	externalPairs = true  // also in a control plane with external etcd
-	staleOpinions = true  // the condition of a deleted MachineHealthCheck replaces nothing
-	notes         = true  // the control plane's remediation annotation does not outlive the remediation
-	deletions     = true  // a MachineDeployment that does not delete outdated machines keeps them
-	midway        = true  // users may also scale in the middle of a remediation
-	oneMark       = true  // no delete annotation remains when the next remediation begins
-	lateStatus    = true  // a control plane that observes the certificates' trigger late deletes no healthy machine
+	checkReplicaMismatch      = true  // an unhealthy machine is replaced although its owner has not reached its replicas
+	checkLearners      = true  // also if the machine is only a learner of etcd
+	checkSilentVoters   = true  // also if its etcd does not answer, so that no new machine can join
+	checkRollouts      = false // also in the middle of a rollout
+	checkExternalPairs = true  // also in a control plane with external etcd
+	checkStaleHealthChecks = true  // the condition of a deleted MachineHealthCheck replaces nothing
+	checkNotes         = true  // the control plane's remediation annotation does not outlive the remediation
+	checkDeletions     = true  // a MachineDeployment that does not delete outdated machines keeps them
+	checkMidwayScaling        = true  // users may also scale in the middle of a remediation
+	checkSingleMark       = true  // no delete annotation remains when the next remediation begins
+	checkLateStatus    = true  // a control plane that observes the certificates' trigger late deletes no healthy machine
 )
 
 type player struct {
@@ -123,13 +123,13 @@ type player struct {
 	seen    map[string]int
 }
 
-// began returns the time at which each simulation begins.
-func began() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC) }
+// startTime returns the time at which each simulation begins.
+func startTime() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC) }
 
 func newPlayer(t *rapid.T, w *world) *player {
 	p := &player{t: t, catalog: remediator.NewCatalog()}
 	p.w = w
-	p.wish = p.w.owner.Replicas
+	p.desired = p.w.owner.Replicas
 	p.w.policy.Attempts, p.w.policy.Limits.PerWindow, p.w.policy.Limits.Cooldown = 100, 1000, time.Minute
 	if rapid.Bool().Draw(t, "no rollout surge") {
 		p.w.policy.Methods[v1alpha1.MethodRolloutSurge] = false
@@ -138,12 +138,12 @@ func newPlayer(t *rapid.T, w *world) *player {
 		p.w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
 	}
 	p.store(remediator.Registered{Owner: p.w.owner.Owner}, remediator.Claimed{Holder: "one"})
-	p.tell("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, at once %d, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.wish,
-		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.Accepts, p.w.policy.Limits.WorkersAtOnce, p.w.onDelete, p.w.sealed, p.w.healthCheck, p.w.policy.Methods)
+	p.logf("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, at once %d, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.desired,
+		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.AllowsDeleteFirst, p.w.policy.Limits.WorkersAtOnce, p.w.onDelete, p.w.onlyKubelets, p.w.healthCheck, p.w.policy.Methods)
 	return p
 }
 
-func (p *player) tell(format string, args ...any) {
+func (p *player) logf(format string, args ...any) {
 	p.story = append(p.story, p.w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
@@ -159,7 +159,7 @@ func (p *player) Fatal(args ...any) { p.fail("%s", fmt.Sprint(args...)) }
 func (p *player) store(events ...remediator.Event) {
 	p.t.Helper()
 	for _, e := range events {
-		p.tell("  %s", telling(e, p.w.now))
+		p.logf("  %s", formatEvent(e, p.w.now))
 		p.count(e)
 		again := stored(p, p.catalog, e)
 		p.log = append(p.log, entry{again, p.w.now})
@@ -167,7 +167,7 @@ func (p *player) store(events ...remediator.Event) {
 		if p.state.Active != nil {
 			p.last = p.state.Clone().Active
 		}
-		if n := len(p.state.InProgress()); remediator.Begins(e) && n > max(1, p.w.policy.Limits.WorkersAtOnce) {
+		if n := len(p.state.InProgress()); remediator.IsStart(e) && n > max(1, p.w.policy.Limits.WorkersAtOnce) {
 			p.fail("%d remediations are in progress", n)
 		}
 	}
@@ -202,7 +202,7 @@ func (p *player) turn(faults bool) {
 	p.t.Helper()
 	one := func(label string, n int) bool { return faults && rapid.IntRange(0, n).Draw(p.t, label) == 0 }
 	unasked := one("unasked", 20)
-	f := p.look(unasked)
+	f := p.observe(unasked)
 	if one("stale", 5) {
 		p.act()
 	}
@@ -211,31 +211,31 @@ func (p *player) turn(faults bool) {
 		if len(events) == 0 {
 			break
 		}
-		if wrong := p.begins(f, events); wrong != "" {
+		if wrong := p.checkStarts(f, events); wrong != "" {
 			p.fail("%s", wrong)
 		}
 		p.store(events...)
 		if one("dies after an append", 8) {
-			p.die()
+			p.restart()
 			return
 		}
 	}
 	if events := p.decide(f); len(events) > 0 {
 		p.fail("it never stops deciding: %+v", events)
 	}
-	if wrong := remediator.Untrue(&p.state, f, p.w.now); wrong != "" {
+	if wrong := remediator.WrongOutlook(&p.state, f, p.w.now); wrong != "" {
 		p.fail("the outlook is wrong: %s", wrong)
 	}
 	for _, a := range remediator.Actions(&p.state, f, p.w.now) {
 		if one("dies before a write", 12) {
-			p.die()
+			p.restart()
 			return
 		}
 		if one("the owner is quick", 10) {
 			p.act()
 		}
-		p.tell("  > %s", action(a))
-		if m := p.w.machine(a.Machine.Name); f.Policy.DryRun && p.state.Active == nil && m != nil && m.Mark == "" && (a.Type == remediator.SetMark || a.Type == remediator.CreateRequest) {
+		p.logf("  > %s", action(a))
+		if m := p.w.machine(a.Machine.Name); f.Policy.DryRun && p.state.Active == nil && m != nil && m.UnhealthyAnnotation == "" && (a.Type == remediator.SetUnhealthy || a.Type == remediator.CreateRequest) {
 			p.fail("a mark in a dry run")
 		}
 		p.w.owner.Observed = p.w.owner.Observed && a.Type != remediator.Scale // until its controller acts
@@ -243,41 +243,41 @@ func (p *player) turn(faults bool) {
 			if !errors.Is(err, errForeign) {
 				p.fail("%v", err)
 			}
-			p.tell("  %v", err)
+			p.logf("  %v", err)
 			p.store(remediator.TransientFailure{Message: err.Error()})
 			return
 		}
 	}
 	if !unasked {
-		p.sees(f)
+		p.observed(f)
 	}
 	if !faults {
-		p.idempotent()
+		p.checkIdempotent()
 	}
-	if wrong := p.marks(); oneMark && wrong != "" {
+	if wrong := p.checkMarks(); checkSingleMark && wrong != "" {
 		p.fail("%s", wrong)
 	}
-	p.rest()
+	p.reset()
 }
 
 // act performs one reconcile of the owner.
 func (p *player) act() {
 	p.t.Helper()
 	p.w.owner.Deleting = p.w.owner.Deleting || p.w.cluster.Deleting
-	p.w.hesitates = p.w.slow > 0 && rapid.Bool().Draw(p.t, "slow")
+	p.w.delaysDeletion = p.w.slow > 0 && rapid.Bool().Draw(p.t, "slow")
 	did, wrong := p.guard.act()
 	if did != "" {
-		p.tell("the owner %s", did)
+		p.logf("the owner %s", did)
 	}
 	if wrong != "" {
 		p.fail("%s", wrong)
 	}
 }
 
-// idempotent checks that performed actions are not requested again.
-func (p *player) idempotent() {
+// checkIdempotent checks that performed actions are not requested again.
+func (p *player) checkIdempotent() {
 	p.t.Helper()
-	f := p.look(false)
+	f := p.observe(false)
 	if len(p.decide(f)) > 0 {
 		return
 	}
@@ -286,14 +286,14 @@ func (p *player) idempotent() {
 			return
 		}
 	}
-	if again := remediator.Actions(&p.state, p.look(false), p.w.now); len(again) > 0 {
+	if again := remediator.Actions(&p.state, p.observe(false), p.w.now); len(again) > 0 {
 		p.fail("done, and still to be done: %+v", again)
 	}
 }
 
-func (p *player) die() {
-	p.tell("  the process dies")
-	p.w.care = remediator.CareFacts{}
+func (p *player) restart() {
+	p.logf("  the process dies")
+	p.w.maintenance = remediator.MaintenanceFacts{}
 	p.store(remediator.Claimed{Holder: fmt.Sprintf("holder-%d", len(p.log))})
 	var again remediator.State
 	for _, e := range p.log {
@@ -304,13 +304,13 @@ func (p *player) die() {
 	}
 }
 
-func (p *player) look(unasked bool) *remediator.Facts {
+func (p *player) observe(unasked bool) *remediator.Facts {
 	p.w.recorded = remediator.StepObjects(&p.state)
-	f := p.w.look(false)
+	f := p.w.observe(false)
 	if remediator.NeedsEtcdProbe(&p.state, f, p.w.now) && !unasked {
-		reach := p.w.cluster.Reach
-		f = p.w.look(true)
-		f.Cluster.Reach = reach
+		reach := p.w.cluster.Reachable
+		f = p.w.observe(true)
+		f.Cluster.Reachable = reach
 	}
 	return f
 }

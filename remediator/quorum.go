@@ -55,16 +55,16 @@ func (q Quorum) MayAdd() bool {
 
 // MayRemove reports whether quorum is kept when a voter is removed. answers is whether this voter answers.
 func (q Quorum) MayRemove(answers bool) bool {
-	return !q.Lost() && q.Voters > 1 && q.Answering-count(answers) >= majority(q.Voters-1)
+	return !q.Lost() && q.Voters > 1 && q.Answering-boolToInt(answers) >= majority(q.Voters-1)
 }
 
 // MayStop reports whether quorum is kept while a voter is stopped, for a reboot. answers is whether this voter answers.
 func (q Quorum) MayStop(answers bool) bool {
-	return q.Answering-count(answers) >= majority(q.Voters)
+	return q.Answering-boolToInt(answers) >= majority(q.Voters)
 }
 
-// Tolerates returns the number of answering voters that may fail before quorum is lost, or -1 if it is lost.
-func (q Quorum) Tolerates() int {
+// Tolerance returns the number of answering voters that may fail before quorum is lost, or -1 if it is lost.
+func (q Quorum) Tolerance() int {
 	if q.Lost() {
 		return -1
 	}
@@ -85,15 +85,15 @@ func (e *Etcd) alarmed(kind string) []string {
 	return nodes
 }
 
-// addsBesideSilent reports whether etcd accepts a new member although a voter is not connected (mayAddMember in etcd's server).
-func (f *Facts) addsBesideSilent() bool {
-	return f.Etcd != nil && f.Etcd.ByQuorum && Count(f.Etcd).MayAdd()
+// addsDespiteSilent reports whether etcd accepts a new member although a voter is not connected (mayAddMember in etcd's server).
+func (f *Facts) addsDespiteSilent() bool {
+	return f.Etcd != nil && f.Etcd.AddsByQuorum && Count(f.Etcd).MayAdd()
 }
 
-// namesake reports whether a dead member of etcd has the name of the machine's member, and prevents new members. The owner identifies members by
+// hasNamesake reports whether a dead member of etcd has the name of the machine's member, and prevents new members. The owner identifies members by
 // name, so it removes the dead member only when the machine is gone.
-func (f *Facts) namesake(m *Machine) bool {
-	return f.Etcd != nil && !f.addsBesideSilent() && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
+func (f *Facts) hasNamesake(m *Machine) bool {
+	return f.Etcd != nil && !f.addsDespiteSilent() && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
 }
 
 // member returns the etcd member of a machine, or nil if etcd does not list one.
@@ -112,7 +112,7 @@ func (f *Facts) votes(m *Machine) (alive, member bool) {
 		return false, false
 	case m.Node == "":
 		for _, of := range f.Etcd.Members {
-			if !of.Learner && f.claimed(of) == nil {
+			if !of.Learner && f.machineOf(of) == nil {
 				alive, member = alive || of.Answers != object.False, true
 			}
 		}
@@ -130,15 +130,15 @@ func (f *Facts) maySpare(m *Machine) bool {
 	return !member || Count(f.Etcd).MayRemove(alive)
 }
 
-// counts reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
+// hasEnoughMembers reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
 // owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and permits no learners.
-func (f *Facts) counts(without *Machine, more bool) bool {
+func (f *Facts) hasEnoughMembers(without *Machine, more bool) bool {
 	if f.Etcd == nil { // etcd was not asked yet
 		return true
 	}
 	voters, well := 0, 0
 	for _, member := range f.Etcd.Members {
-		m := f.claimed(Member{Node: cmp.Or(member.Namesake, member.Node)})
+		m := f.machineOf(Member{Node: cmp.Or(member.Namesake, member.Node)})
 		if m != nil && m == without {
 			continue
 		}
@@ -146,30 +146,30 @@ func (f *Facts) counts(without *Machine, more bool) bool {
 			return false
 		}
 		voters++
-		well += count(m == nil || m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.True)
+		well += boolToInt(m == nil || m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.True)
 	}
 	if more {
-		well += count(voters < 2) // otherwise the owner assumes that the new member fails
+		well += boolToInt(voters < 2) // otherwise the owner assumes that the new member fails
 		voters++
 	}
 	return well >= majority(voters)
 }
 
-// claimed returns the machine on whose node a member runs, or nil.
-func (f *Facts) claimed(member Member) *Machine {
+// machineOf returns the machine on whose node a member runs, or nil.
+func (f *Facts) machineOf(member Member) *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Node == member.Node })
 }
 
-func count(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the failure of one domain would
+// unevenWarning returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the failure of one domain would
 // stop more machines than necessary. It returns "" otherwise.
-func (f *Facts) uneven() string {
+func (f *Facts) unevenWarning() string {
 	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
 		return ""
 	}

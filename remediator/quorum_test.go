@@ -43,7 +43,7 @@ func TestQuorum(t *testing.T) {
 				t.Errorf("%d of %d voters answer: %s is %v, want %v", c.answering, c.voters, what, got[0], got[1])
 			}
 		}
-		if got := q.Tolerates(); got != c.tolerates {
+		if got := q.Tolerance(); got != c.tolerates {
 			t.Errorf("%d of %d voters answer: tolerates %d, want %d", c.answering, c.voters, got, c.tolerates)
 		}
 	}

@@ -81,7 +81,7 @@ func TestForgetInTheMiddle(t *testing.T) {
 			if remediator.Forget(s.Clone(), stored.Time.Add(time.Hour)) && len(s.Unhealthy)+len(s.History) > 0 {
 				t.Errorf("%s: forgotten an hour after event %d", file, i)
 			}
-			open := remediator.Due(&s) || len(remediator.Begun(&s)) > 0
+			open := remediator.HasPending(&s) || len(remediator.ProgressOf(&s)) > 0
 			if later := s.Clone(); remediator.Forget(later, stored.Time.Add(2*year)) {
 				forgotten++
 				if open {

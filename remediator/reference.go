@@ -10,13 +10,13 @@ import (
 func WriteReference(w io.Writer) {
 	fmt.Fprint(w, "## Steps\n\n| step | what it means |\n|---|---|\n")
 	for _, s := range steps {
-		fmt.Fprintf(w, "| `%s` | %s |\n", s.name, s.means)
+		fmt.Fprintf(w, "| `%s` | %s |\n", s.name, s.meaning)
 	}
 	fmt.Fprint(w, "\n## Transitions\n\nThe lines of a step are tried in their order. The first one that is seen is recorded.\n")
 	for _, s := range steps {
-		fmt.Fprintf(w, "\n### %s\n\n%s\n\n| what is seen | event | next step |\n|---|---|---|\n", s.name, s.means)
+		fmt.Fprintf(w, "\n### %s\n\n%s\n\n| what is seen | event | next step |\n|---|---|---|\n", s.name, s.meaning)
 		for _, t := range s.exits {
-			fmt.Fprintf(w, "| %s | %s | %s |\n", t.when, recorded(t), next(t))
+			fmt.Fprintf(w, "| %s | %s | %s |\n", t.when, eventName(t), nextState(t))
 		}
 	}
 	fmt.Fprint(w, "\n## Freezing\n\nIn every step, the first of these that applies freezes the remediation (event `Frozen`, with the rule). "+
@@ -27,7 +27,7 @@ func WriteReference(w io.Writer) {
 	}
 }
 
-func recorded(t transition) string {
+func eventName(t transition) string {
 	name := reflect.TypeOf(t.event).Name()
 	switch e := t.event.(type) {
 	case CancelStarted:
@@ -40,7 +40,7 @@ func recorded(t transition) string {
 	return "`" + name + "`"
 }
 
-func next(t transition) string {
+func nextState(t transition) string {
 	switch t.to {
 	case same:
 		return ""

@@ -33,8 +33,8 @@ type remediation struct {
 	// failure is the error of the last write, and failingSince the time since which writes fail; "" while they succeed.
 	failure      string
 	failingSince time.Time
-	// going are the machines being deleted for which the remediation waits. Of workers, only the unhealthy machine and new machines count.
-	going []*Machine
+	// deleting are the machines being deleted for which the remediation waits. Of workers, only the unhealthy machine and new machines count.
+	deleting []*Machine
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -45,15 +45,15 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 		switch {
 		case m.Deleting:
 			if f.isControlPlane() || !older || m.UID == a.Victim.UID {
-				r.going = append(r.going, m)
+				r.deleting = append(r.deleting, m)
 			}
 		case !older:
 			r.newMachines = append(r.newMachines, m)
 		}
 	}
-	r.stranded = slices.DeleteFunc(s.strandedOf(f), func(m *Machine) bool { return m.UID == a.Victim.UID })
+	r.stranded = slices.DeleteFunc(s.strandedMachines(f), func(m *Machine) bool { return m.UID == a.Victim.UID })
 	r.suspended = r.suspension()
-	if r.takingBack() && r.by == nil {
+	if r.isCancelling() && r.by == nil {
 		r.unopposed = s.unopposed(r.unhealthy, r.victim, f, now)
 		if ends := r.unhealthy.heldUntil(f.Policy); !r.unopposed && ends.After(now) && s.unopposed(r.unhealthy, r.victim, f, ends) {
 			r.opposedUntil = ends
@@ -68,8 +68,8 @@ func (s *State) stranded(m *Machine) bool {
 	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
 }
 
-// strandedOf returns the stranded machines of a control plane, and none for workers.
-func (s *State) strandedOf(f *Facts) []*Machine {
+// strandedMachines returns the stranded machines of a control plane, and none for workers.
+func (s *State) strandedMachines(f *Facts) []*Machine {
 	if !f.isControlPlane() {
 		return nil
 	}
@@ -98,39 +98,39 @@ func (e SurgeRequested) replicas(f *Facts) int32 {
 // owner, which would keep them. Replicas of a later Cluster with the same name are not scute's.
 func (r remediation) orphaned() bool {
 	o, c, of := r.facts.Owner, r.facts.Cluster, r.Request.Cluster
-	return (of == "" || of == c.UID) && (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.asking(r)
+	return (of == "" || of == c.UID) && (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.requesting(r)
 }
 
 func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }
 
-// rolling reports whether the owner replaces machines for a reason other than the remediation.
-func (r remediation) rolling() bool {
+// ownerRollingOut reports whether the owner replaces machines for a reason other than the remediation.
+func (r remediation) ownerRollingOut() bool {
 	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
 }
 
-// extra reports whether a new machine is a surplus one.
-func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
+// isSurplus reports whether a new machine is a surplus one.
+func (r remediation) isSurplus(m *Machine) bool { return contains(r.Extras, m) }
 
 // tooMany reports whether there are more machines than users want. If another client deleted a machine meanwhile, there are not, because a new
 // machine replaces that machine.
-func (r remediation) tooMany() bool { return r.lasting() > r.method.wanted(r) }
+func (r remediation) tooMany() bool { return r.remainingMachines() > r.method.desiredReplicas(r) }
 
-// lasting returns the number of machines that are not being deleted, plus those that their MachineSet will replace. With the strategy OnDelete, other
+// remainingMachines returns the number of machines that are not being deleted, plus those that their MachineSet will replace. With the strategy OnDelete, other
 // MachineSets replace the machines that they lose, while the oldest MachineSet, which has the unhealthy machine, still loses one at a scale-down.
-func (r remediation) lasting() int {
-	f, n := r.facts, r.facts.staying()
-	if gives := f.gives(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
+func (r remediation) remainingMachines() int {
+	f, n := r.facts, r.facts.remainingMachines()
+	if gives := f.shrinkingSet(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
 		for i := range f.Machines {
-			n += count(f.Machines[i].Deleting && f.Machines[i].Set != gives)
+			n += boolToInt(f.Machines[i].Deleting && f.Machines[i].Set != gives)
 		}
 	}
 	return n
 }
 
-// unwanted reports whether new machines must be deleted when the request is undone. A rollout of workers creates and deletes its own machines.
-func (r remediation) unwanted() bool {
+// mustDeleteNew reports whether new machines must be deleted when the request is undone. A rollout of workers creates and deletes its own machines.
+func (r remediation) mustDeleteNew() bool {
 	rollout := !r.facts.isControlPlane() && r.facts.Owner.RollingOut != ""
-	return (r.tooMany() || r.method.asking(r)) && !rollout && !r.committed()
+	return (r.tooMany() || r.method.requesting(r)) && !rollout && !r.committed()
 }
 
 // committed reports whether the new machine is, or will be, in another MachineSet than the one that loses a machine at a scale-down (OnDelete).
@@ -140,31 +140,31 @@ func (r remediation) committed() bool {
 	if f.isControlPlane() || f.Owner.RollingOut != "" || len(f.Owner.Sets) == 0 {
 		return false
 	}
-	gives := f.gives()
+	gives := f.shrinkingSet()
 	if len(r.newMachines) == 0 {
-		return r.method.asking(r) && gives != f.Owner.Sets[len(f.Owner.Sets)-1]
+		return r.method.requesting(r) && gives != f.Owner.Sets[len(f.Owner.Sets)-1]
 	}
 	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.Set != gives })
 }
 
-// short reports whether there are fewer machines than users want, so that the owner must create one.
-func (r remediation) short() bool { return r.facts.staying() < r.method.wanted(r) }
+// tooFew reports whether there are fewer machines than users want, so that the owner must create one.
+func (r remediation) tooFew() bool { return r.facts.remainingMachines() < r.method.desiredReplicas(r) }
 
-// surplus reports whether there will be too many machines even without the victim.
-func (r remediation) surplus() bool {
-	return r.lasting()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
+// hasSurplus reports whether there will be too many machines even without the victim.
+func (r remediation) hasSurplus() bool {
+	return r.remainingMachines()-boolToInt(r.victim != nil && !r.victim.Deleting) > r.method.desiredReplicas(r)
 }
 
 // filling reports whether another client deleted the victim while one more machine is requested. The owner may create that machine at any moment, and
 // deletes a surplus machine as soon as it observes the restored replicas, so a new machine gets the delete annotation.
 func (r remediation) filling() bool {
-	return r.method.asking(r) && (r.victim == nil || r.victim.Deleting) && r.facts.staying() < int(r.replicas)
+	return r.method.requesting(r) && (r.victim == nil || r.victim.Deleting) && r.facts.remainingMachines() < int(r.replicas)
 }
 
 // obstructed reports whether the owner does not delete this machine at a scale-down, because components of another machine are broken.
 func (r remediation) obstructed(m *Machine) bool {
 	return slices.ContainsFunc(r.facts.Machines, func(other Machine) bool {
-		return other.UID != m.UID && !other.Deleting && len(other.broken(r.facts.Owner.ExternalEtcd)) > 0
+		return other.UID != m.UID && !other.Deleting && len(other.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0
 	})
 }
 
@@ -175,20 +175,20 @@ func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false
 	}
-	if r.obstructed(r.victim) || !r.tooMany() && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 {
+	if r.obstructed(r.victim) || !r.tooMany() && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.extra(m) && m.DeleteMark != "" && r.obstructed(m) })
+	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.isSurplus(m) && m.DeleteAnnotation != "" && r.obstructed(m) })
 }
 
 // obstacle returns why an owner probably does not act, or "" if no reason is observed.
 func (r remediation) obstacle() string {
 	var broken, marked []string
 	for m := range r.facts.all() {
-		if r.facts.isControlPlane() && len(m.broken(r.facts.Owner.ExternalEtcd)) > 0 {
+		if r.facts.isControlPlane() && len(m.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 {
 			broken = append(broken, m.Name)
 		}
-		if r.markedByOthers(m) {
+		if r.annotatedByOthers(m) {
 			marked = append(marked, m.Name)
 		}
 	}
@@ -205,9 +205,9 @@ func (r remediation) obstacle() string {
 	return why
 }
 
-// markedByOthers reports whether another client wants a machine other than the victim to be deleted first.
-func (r remediation) markedByOthers(m *Machine) bool {
-	return m.DeleteMark != "" && m.DeleteMark != DeleteValue && m.UID != r.Victim.UID && !m.Deleting
+// annotatedByOthers reports whether another client wants a machine other than the victim to be deleted first.
+func (r remediation) annotatedByOthers(m *Machine) bool {
+	return m.DeleteAnnotation != "" && m.DeleteAnnotation != DeleteValue && m.UID != r.Victim.UID && !m.Deleting
 }
 
 // handedOver reports whether the owner is asked to remediate a machine itself, by deleting it.
@@ -222,7 +222,7 @@ func (r remediation) complete() (note string, ok bool) {
 		return "", false
 	}
 	if r.Ready && f.machine(r.Replacement) != nil {
-		return f.uneven(), true
+		return f.unevenWarning(), true
 	}
 	ready := 0
 	for i := range f.Machines {
@@ -234,7 +234,7 @@ func (r remediation) complete() (note string, ok bool) {
 	if !enough || ready < int(f.Owner.Replicas) {
 		return "", false
 	}
-	if note = f.uneven(); note == "" {
+	if note = f.unevenWarning(); note == "" {
 		note = "all machines are ready"
 	}
 	return note, true

@@ -17,44 +17,44 @@ type risk struct{ why, next string }
 
 func (r risk) none() bool { return r.why == "" }
 
-// away returns the risk while a machine is absent for a while, as for a reboot. It is checked again before each write that may make the machine
+// riskOfStopping returns the risk while a machine is absent for a while, as for a reboot. It is checked again before each write that may make the machine
 // absent.
-func (f *Facts) away(m *Machine) risk {
-	r := f.alone(m)
-	if r.none() && f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.answers(m)) {
-		return f.minority("while machine " + m.Name + " is away")
+func (f *Facts) riskOfStopping(m *Machine) risk {
+	r := f.riskAlone(m)
+	if r.none() && f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.etcdAnswers(m)) {
+		return f.riskOfMinority("while machine " + m.Name + " is away")
 	}
 	return r
 }
 
-// removed returns the risk of deleting a machine. It is checked again each time an owner is asked to delete one.
-func (f *Facts) removed(m *Machine) risk {
-	r := f.alone(m)
+// riskOfRemoval returns the risk of deleting a machine. It is checked again each time an owner is asked to delete one.
+func (f *Facts) riskOfRemoval(m *Machine) risk {
+	r := f.riskAlone(m)
 	switch {
-	case f.starting():
+	case f.isInitializing():
 		return risk{}
 	case !r.none():
 		return r
 	case !f.maySpare(m):
-		return f.minority("without machine " + m.Name)
+		return f.riskOfMinority("without machine " + m.Name)
 	default:
-		return f.overtaken(m)
+		return f.riskOfOther(m)
 	}
 }
 
-// overtaken returns the risk that a control plane, when asked to remediate this machine, remediates another one first: one that another client asked
+// riskOfOther returns the risk that a control plane, when asked to remediate this machine, remediates another one first: one that another client asked
 // it for, and that etcd cannot spare. This machine may have prevented that before (HasHealthyMachineStillProvisioning). The owner itself only checks
 // conditions of machines (targetEtcdClusterHealthy).
-func (f *Facts) overtaken(m *Machine) risk {
-	first := f.first(m)
+func (f *Facts) riskOfOther(m *Machine) risk {
+	first := f.remediatedFirst(m)
 	if !f.isControlPlane() || first == m || f.maySpare(first) {
 		return risk{}
 	}
 	by := ""
-	if first.Unwired != "" {
-		by = ": MachineHealthCheck " + first.Unwired
+	if first.OtherHealthCheck != "" {
+		by = ": MachineHealthCheck " + first.OtherHealthCheck
 	}
-	r := f.minority(f.Owner.Name + " would remediate machine " + first.Name + " first, which somebody else asks of it; without that one")
+	r := f.riskOfMinority(f.Owner.Name + " would remediate machine " + first.Name + " first, which somebody else asks of it; without that one")
 	if len(Count(f.Etcd).Silent) > 0 {
 		r.next += "; or "
 	} else {
@@ -64,20 +64,20 @@ func (f *Facts) overtaken(m *Machine) risk {
 	return r
 }
 
-// first returns the machine that a control plane remediates first if asked for this one (getMachineToBeRemediated): the most broken of those it is
+// remediatedFirst returns the machine that a control plane remediates first if asked for this one (getMachineToBeRemediated): the most broken of those it is
 // asked for.
-func (f *Facts) first(m *Machine) *Machine {
+func (f *Facts) remediatedFirst(m *Machine) *Machine {
 	for other := range f.all() {
-		if handedOver(other) && other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False && sooner(other, m) < 0 {
+		if handedOver(other) && other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False && compareUrgency(other, m) < 0 {
 			m = other
 		}
 	}
 	return m
 }
 
-// sooner compares two machines that a control plane is asked to remediate, like pickMachineToBeRemediated. It is negative if a is first.
-func sooner(a, b *Machine) int {
-	by := cmp.Or(cmp.Compare(count(b.Remediate), count(a.Remediate)), cmp.Compare(count(a.Node != ""), count(b.Node != "")))
+// compareUrgency compares two machines that a control plane is asked to remediate, like pickMachineToBeRemediated. It is negative if a is first.
+func compareUrgency(a, b *Machine) int {
+	by := cmp.Or(cmp.Compare(boolToInt(b.Remediate), boolToInt(a.Remediate)), cmp.Compare(boolToInt(a.Node != ""), boolToInt(b.Node != "")))
 	for _, condition := range []string{
 		controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition,
 		controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
@@ -86,15 +86,15 @@ func sooner(a, b *Machine) int {
 		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
 		controlplanev1.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition,
 	} {
-		well := func(m *Machine) int { return count(m.Conditions[condition].Status == object.True) }
+		well := func(m *Machine) int { return boolToInt(m.Conditions[condition].Status == object.True) }
 		by = cmp.Or(by, cmp.Compare(well(a), well(b)))
 	}
 	return cmp.Or(by, a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// alone returns the risk that no other machine of the control plane remains to serve the API. It also returns a risk while a machine is being
+// riskAlone returns the risk that no other machine of the control plane remains to serve the API. It also returns a risk while a machine is being
 // deleted, because that machine's member of etcd is about to be removed.
-func (f *Facts) alone(m *Machine) risk {
+func (f *Facts) riskAlone(m *Machine) risk {
 	if !f.isControlPlane() {
 		return risk{}
 	}
@@ -103,9 +103,9 @@ func (f *Facts) alone(m *Machine) risk {
 		switch {
 		case other.UID == m.UID:
 		case other.Deleting:
-			return risk{"machine " + other.Name + " is being deleted" + hooks(other.Hooks), "see what holds its deletion, if it hangs"}
+			return risk{"machine " + other.Name + " is being deleted" + formatHooks(other.Hooks), "see what holds its deletion, if it hangs"}
 		default:
-			serves = serves || !slices.Contains(other.broken(f.Owner.ExternalEtcd), apiServer)
+			serves = serves || !slices.Contains(other.brokenComponents(f.Owner.ExternalEtcd), apiServer)
 		}
 	}
 	if !serves {
@@ -114,8 +114,8 @@ func (f *Facts) alone(m *Machine) risk {
 	return risk{}
 }
 
-// minority returns the risk that etcd's answering members are no majority. when describes the situation.
-func (f *Facts) minority(when string) risk {
+// riskOfMinority returns the risk that etcd's answering members are no majority. when describes the situation.
+func (f *Facts) riskOfMinority(when string) risk {
 	q := Count(f.Etcd)
 	r := risk{fmt.Sprintf("%s, etcd would have no majority: %d of %d voters answer now", when, q.Answering, q.Voters), "it continues when more members of etcd answer"}
 	if len(q.Silent) > 0 {

@@ -32,7 +32,7 @@ const (
 	ruleTurn            = "one-at-a-time" // another machine of the owner comes first
 	ruleUnreadable      = "unreadable-policy"
 
-	// Rules that wait until a time: see State.waitsUntil.
+	// Rules that wait until a time: see State.waitEnd.
 	ruleCooldown       = "cooldown"
 	ruleHold           = "hold"
 	ruleOwnerRetry     = "owner-retry-period"
@@ -63,9 +63,9 @@ func OfLimit(rule string) bool {
 // nextAtLimit is what users can do about the remediations in progress that use up a limit.
 const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
-func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
+func (p Policy) unreadableReason() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
 
-func (p Policy) correct() string { return "correct RepairPolicy " + p.Name }
+func (p Policy) correctAdvice() string { return "correct RepairPolicy " + p.Name }
 
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
@@ -73,8 +73,8 @@ func wait(rule, format string, args ...any) *Decision {
 
 func machinesAre(n int) string { return plural.Of(n, "machine is", "machines are") }
 
-// ask returns a wait that a human can end. next describes how.
-func ask(next, rule, format string, args ...any) *Decision {
+// waitForHuman returns a wait that a human can end. next describes how.
+func waitForHuman(next, rule, format string, args ...any) *Decision {
 	d := wait(rule, format, args...)
 	d.Next = next
 	return d
@@ -95,64 +95,64 @@ func firstOf(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time, rules ...
 
 // decide applies the rules in their order. The first rule that applies decides.
 func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
-	if d := firstOf(u, m, f, now, foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate); d != nil {
+	if d := firstOf(u, m, f, now, checkForeignState, s.checkConsent, s.checkAttempts, s.checkLimits, s.checkDangers, s.escalate); d != nil {
 		return *d
 	}
-	d := s.method(u, m, f, now)
-	if other := cmp.Or(f.untidied(d, m), f.ownersPatience(d, m, now)); other != nil && d.acts() {
+	d := s.chooseMethod(u, m, f, now)
+	if other := cmp.Or(f.checkLeftovers(d, m), f.checkOwnerRetries(d, m, now)); other != nil && d.acts() {
 		return *other
 	}
 	return d
 }
 
-// method returns how the machine should be replaced if no rule prevents it. It chooses a method that deletes the machine first, if the policy accepts
+// chooseMethod returns how the machine should be replaced if no rule prevents it. It chooses a method that deletes the machine first, if the policy accepts
 // that and it is safe, in two cases: if creating the replacement first has failed, or if the machine has waited for the broken components of others
 // as long as a new machine may take. Its owner creates no machine until they are healthy, which may never happen.
-func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
-	stranded := s.strandedOf(f)
-	choose := worker
+func (s *State) chooseMethod(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
+	stranded := s.strandedMachines(f)
+	choose := decideWorker
 	if f.isControlPlane() {
-		choose = func(m *Machine, f *Facts) Decision { return controlPlane(m, f, stranded) }
+		choose = func(m *Machine, f *Facts) Decision { return decideControlPlane(m, f, stranded) }
 	}
-	if first, due := s.outwaited(u, m, f, now); due {
+	if first, due := s.waitExpired(u, m, f, now); due {
 		return first
 	}
 	d := choose(m, f)
-	if d.Verdict == RolloutSurge && u.Unmade && f.Policy.allows(v1alpha1.MethodSurge) {
+	if d.Verdict == RolloutSurge && u.RolloutTimedOut && f.Policy.allows(v1alpha1.MethodSurge) {
 		if other := caseOf(m, f, stranded).byReplicas(d.Rule, d.Reason, d.Relaxed); other.acts() {
 			d = other
 		}
 	}
-	if !u.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
+	if !u.ReplacementTimedOut || !f.Policy.AllowsDeleteFirst || d.Verdict != Surge && d.Verdict != RolloutSurge {
 		return d
 	}
-	if first := f.deletedFirst(m, stranded); first.Verdict == OwnerRemediation {
+	if first := f.decideDeleteFirst(m, stranded); first.Verdict == OwnerRemediation {
 		return first
 	}
 	return d
 }
 
-// outwaited returns the decision of outwaits, and whether its time has come.
-func (s *State) outwaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (Decision, bool) {
-	first, from := s.outwaits(u, m, f)
+// waitExpired returns the decision of outwaits, and whether its time has come.
+func (s *State) waitExpired(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (Decision, bool) {
+	first, from := s.waitExpiry(u, m, f)
 	return first, !from.IsZero() && !now.Before(from)
 }
 
-// outwaits returns the decision that ends a wait which may last forever, and when it applies; zero if none does. A machine of a control plane may
+// waitExpiry returns the decision that ends a wait which may last forever, and when it applies; zero if none does. A machine of a control plane may
 // wait for broken components of others: until they are healthy, its owner neither creates machines nor rolls out nor scales, but it remediates. A
 // worker that never joined may wait for a rollout that moves the other machines of its MachineSet without it.
-func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
-	if f.leftByMove(m) {
+func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
+	if f.leftByUpdate(m) {
 		return Decision{
 			Verdict: OwnerRemediation, Rule: ruleRolloutBlocked,
 			Reason: "it never joined, and MachineSet " + m.Set + " moves only machines that have, for an update in place: it deletes this one when it is handed over",
 		}, u.UnhealthyAt.Add(f.Policy.Timeouts.ScaleUp)
 	}
-	if !f.isControlPlane() || f.blocks(m) != "" || f.Cluster.UpgradePending || f.Owner.MaxSurge == 0 && !f.Policy.Accepts {
+	if !f.isControlPlane() || f.blockingRule(m) != "" || f.Cluster.UpgradePending || f.Owner.MaxSurge == 0 && !f.Policy.AllowsDeleteFirst {
 		return Decision{}, time.Time{}
 	}
-	c := caseOf(m, f, s.strandedOf(f))
-	if len(c.others) == 0 || c.keptOut() != nil || !f.counts(m, false) || !f.counts(m, true) { // the owner would refuse, or could not create another machine
+	c := caseOf(m, f, s.strandedMachines(f))
+	if len(c.others) == 0 || c.checkSilentVoter() != nil || !f.hasEnoughMembers(m, false) || !f.hasEnoughMembers(m, true) { // the owner would refuse, or could not create another machine
 		return Decision{}, time.Time{}
 	}
 	from = u.UnhealthyAt
@@ -173,9 +173,9 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 	return first, dueIf(first.acts(), from.Add(f.Policy.Timeouts.ScaleUp))
 }
 
-// foreignState returns the decision if something else controls the owner, or scute cannot ask it for a replacement.
-func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
-	if d := unknownOwner(m, f); d != nil {
+// checkForeignState returns the decision if something else controls the owner, or scute cannot ask it for a replacement.
+func checkForeignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
+	if d := checkOwnerKind(m, f); d != nil {
 		return d
 	}
 	switch {
@@ -184,33 +184,33 @@ func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decis
 	case f.Move != "":
 		return wait(ruleMove, "the cluster is being moved: %s", f.Move)
 	case f.Cluster.Paused:
-		return ask("lift the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
+		return waitForHuman("lift the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
 	case f.Owner.Paused:
-		return ask("lift the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
-	case m.Unwired != "":
-		return ask("refer its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", ruleHealthCheck, "MachineHealthCheck %s remediates the machine itself: it does not ask scute", m.Unwired)
+		return waitForHuman("lift the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
+	case m.OtherHealthCheck != "":
+		return waitForHuman("refer its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", ruleHealthCheck, "MachineHealthCheck %s remediates the machine itself: it does not ask scute", m.OtherHealthCheck)
 	default:
 		return nil
 	}
 }
 
-// consent returns the decision if a human or the policy does not want a replacement now.
-func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+// checkConsent returns the decision if a human or the policy does not want a replacement now.
+func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	switch {
 	case f.Policy.Unreadable != "":
-		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unread() + "; nothing is begun", Next: f.Policy.correct()}
+		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unreadableReason() + "; nothing is begun", Next: f.Policy.correctAdvice()}
 	case len(f.Fleet.Limits.Paused) > 0:
-		return ask("take the pause requests off RepairLimits default", ruleFleetPaused, "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
+		return waitForHuman("take the pause requests off RepairLimits default", ruleFleetPaused, "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
 	case len(f.Policy.Paused) > 0:
-		return ask("take the pause requests off the policy", rulePauseRequests, "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+		return waitForHuman("take the pause requests off the policy", rulePauseRequests, "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:
-		return ask("take the annotation off", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
+		return waitForHuman("take the annotation off", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:
-		return ask("take the annotation off", "paused", "the machine has the annotation cluster.x-k8s.io/paused")
+		return waitForHuman("take the annotation off", "paused", "the machine has the annotation cluster.x-k8s.io/paused")
 	case u.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
 	case u.held(now):
-		d := wait(ruleHold, "held by an operator%s%s", until(u.HoldUntil), because(u.HoldWhy))
+		d := wait(ruleHold, "held by an operator%s%s", formatUntil(u.HoldUntil), formatReason(u.HoldReason))
 		d.Next = "release it when you have seen enough"
 		return d
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
@@ -220,25 +220,25 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	}
 }
 
-func until(t time.Time) string { return when(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339)) }
+func formatUntil(t time.Time) string { return formatIf(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339)) }
 
-func because(why string) string { return when(why != "", ": %s", why) }
+func formatReason(why string) string { return formatIf(why != "", ": %s", why) }
 
-// patience returns the decision about a machine with earlier attempts or a current escalation step.
-func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+// checkAttempts returns the decision about a machine with earlier attempts or a current escalation step.
+func (s *State) checkAttempts(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	cooldown := f.Policy.Limits.Cooldown
 	switch {
-	case u.EscalationStep != "" && f.riskyAway(m):
-		r := f.away(m)
+	case u.EscalationStep != "" && f.atRiskWithout(m):
+		r := f.riskOfStopping(m)
 		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "step " + u.EscalationStep + " of the policy's escalation is taken back: " + r.why, Next: r.next}
 	case u.EscalationStep != "":
 		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + u.EscalationStep + " of the policy's escalation is in progress"}
-	case u.Surprised:
+	case u.WrongMachineDeleted:
 		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
 	case u.Attempts >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: plural.Of(u.Attempts, "attempt has", "attempts have") + " not replaced it", Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
-	case s.chained(u) >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chained(u), "replacement") + " in a row that failed in turn", Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
+	case s.chainLength(u) >= f.Policy.Attempts:
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chainLength(u), "replacement") + " in a row that failed in turn", Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
 		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), timespan.Text(cooldown))
 	case now.Before(s.ownerCooldown().Add(cooldown)):
@@ -258,38 +258,38 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// cooled returns the end of the cooldowns after attempts at a machine and at its owner, or zero without attempts.
-func (s *State) cooled(u *UnhealthyMachine, p Policy) time.Time {
+// cooldownEnd returns the end of the cooldowns after attempts at a machine and at its owner, or zero without attempts.
+func (s *State) cooldownEnd(u *UnhealthyMachine, p Policy) time.Time {
 	last := later(u.LastAttempt, s.ownerCooldown())
 	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
 }
 
-// massFailureEnded returns when the last mass failure ended, or zero. massFailureOver returns when its cooldown ends.
+// massFailureEnded returns when the last mass failure ended, or zero. massFailureCooldownEnd returns when its cooldown ends.
 func (s *State) massFailureEnded(f *Facts) time.Time {
 	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)
 }
 
-func (s *State) massFailureOver(f *Facts) time.Time {
+func (s *State) massFailureCooldownEnd(f *Facts) time.Time {
 	return dueIf(!s.massFailureEnded(f).IsZero(), s.massFailureEnded(f).Add(f.Policy.Limits.MassFailure.Cooldown))
 }
 
-// limits applies the limits of the policy, for all its owners together, and then those of the whole fleet.
-func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+// checkLimits applies the limits of the policy, for all its owners together, and then those of the whole fleet.
+func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
 	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))
 	// Reasons do not contain counts, because each change of a reason would be a new decision.
 	switch {
-	case f.massFailure():
-		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
+	case f.inMassFailure():
+		return waitForHuman(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
 			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
-	case now.Before(s.massFailureOver(f)):
+	case now.Before(s.massFailureCooldownEnd(f)):
 		return wait(rulePolicyCooldown, "a mass failure ended at %s; no remediation begins for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return ask(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
-	case begun >= l.PerWindow && !u.counted():
-		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
+		return waitForHuman(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
+	case begun >= l.PerWindow && !u.alreadyCounted():
+		return waitForHuman("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
 	default:
-		return s.fleetAllows(u, m, f, now)
+		return s.checkFleetLimits(u, m, f, now)
 	}
 }
 
@@ -297,7 +297,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 // that never became a Node, because its bootstrap runs once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	step := u.nextStep(f.Policy.Escalation)
-	if step == nil || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
+	if step == nil || m.Node == "" || u.hasNotice() || u.Attempts > 0 || !f.riskOfStopping(m).none() {
 		return nil
 	}
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}

@@ -27,12 +27,12 @@ import (
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/remediation", func(t *testing.T, path string) {
 		start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-		datadriven.RunTest(t, path, tale(start).tell)
+		datadriven.RunTest(t, path, newStory(start).run)
 	})
 }
 
-// tale returns a new story.
-func tale(start time.Time) *story {
+// newStory returns a new story.
+func newStory(start time.Time) *story {
 	s := &story{start: start, world: newWorld(start)}
 	for i := range s.world.policy.Checks.Node {
 		s.world.policy.Checks.Node[i].Timeout = 0 // without timeouts, unless a script sets them
@@ -45,7 +45,7 @@ type story struct {
 	world *world
 	state remediator.State
 	log   []entry
-	told  map[types.UID]string // the last printed status of each machine's remediation
+	phases  map[types.UID]string // the last printed status of each machine's remediation
 	chain chain
 }
 
@@ -54,7 +54,7 @@ type entry struct {
 	at    time.Time
 }
 
-func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
+func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	w := s.world
 	if d.HasArg("after") {
@@ -64,7 +64,7 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 	}
 	for line := range strings.Lines(d.Input) {
 		if words := strings.Fields(line); len(words) > 0 {
-			s.happen(t, d, &b, words)
+			s.apply(t, d, &b, words)
 		}
 	}
 	switch d.Cmd {
@@ -86,13 +86,13 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 		s.store(t, nil, remediator.Registered{Owner: w.owner.Owner}, remediator.Claimed{Holder: "one"})
 	}
 	for range 12 {
-		f := s.look()
+		f := s.observe()
 		events := remediator.Decide(&s.state, f, w.now)
-		if again := remediator.Decide(s.state.Clone(), s.look(), w.now); !reflect.DeepEqual(events, again) {
+		if again := remediator.Decide(s.state.Clone(), s.observe(), w.now); !reflect.DeepEqual(events, again) {
 			t.Fatalf("Decide on the same facts returned other events: %s", cmp.Diff(events, again))
 		}
-		if f.Cluster.Reach != object.Absent {
-			w.asked.Last = w.now
+		if f.Cluster.Reachable != object.Absent {
+			w.etcdRequests.Last = w.now
 		}
 		s.store(t, b, events...)
 		actions, failed := remediator.Actions(&s.state, f, w.now), false
@@ -112,10 +112,10 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 	t.Fatalf("no end after 12 turns:\n%s", b)
 }
 
-func (s *story) look() *remediator.Facts {
-	f := s.world.look(false)
+func (s *story) observe() *remediator.Facts {
+	f := s.world.observe(false)
 	if remediator.NeedsEtcdProbe(&s.state, f, s.world.now) {
-		f = s.world.look(true)
+		f = s.world.observe(true)
 	}
 	made := remediator.StepObjects(&s.state)
 	for i := range f.Machines { // an object is found only if the policy or the log names its kind
@@ -132,12 +132,12 @@ func (s *story) look() *remediator.Facts {
 func (s *story) store(t *testing.T, b *strings.Builder, events ...remediator.Event) {
 	t.Helper()
 	catalog := remediator.NewCatalog()
-	if wrong := s.chain.take(&s.state, events); wrong != "" {
+	if wrong := s.chain.add(&s.state, events); wrong != "" {
 		t.Error(wrong)
 	}
 	for _, e := range events {
 		if b != nil {
-			line(b, "%s", telling(e, s.world.now))
+			line(b, "%s", formatEvent(e, s.world.now))
 		}
 		stored, err := catalog.Encode(e)
 		if err != nil {
@@ -159,8 +159,8 @@ func (s *story) store(t *testing.T, b *strings.Builder, events ...remediator.Eve
 	}
 }
 
-// happen applies one line of a script.
-func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder, words []string) {
+// apply applies one line of a script.
+func (s *story) apply(t *testing.T, d *datadriven.TestData, b *strings.Builder, words []string) {
 	t.Helper()
 	w := s.world
 	word := func(n int) string {
@@ -204,7 +204,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 				"uid":      func() error { w.cluster.UID = types.UID(value); return nil },
 				"region":   func() error { w.cluster.Region = value; return nil },
 				"domains":  func() error { w.cluster.FailureDomains = strings.Split(value, ","); return nil },
-				"reach":    func() error { w.cluster.Reach = object.Truth(value); return nil },
+				"reach":    func() error { w.cluster.Reachable = object.ConditionStatus(value); return nil },
 			}[key])
 		}
 	case "policy":
@@ -237,7 +237,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 				w.elect("")
 			}
 		case "askable", "unaskable":
-			m.Unaskable = value == "unaskable"
+			m.EtcdUnreachable = value == "unaskable"
 		case "leads":
 			w.elect(m.Node)
 		case "learner":
@@ -269,11 +269,11 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	case "fails": // a write, with the runner's message
 		s.store(t, b, remediator.TransientFailure{Message: rest(1)})
 	case "dying":
-		w.dying, w.dies = word(1) != "off", word(1) == "all"
+		w.diesBeforeDefragment, w.diesBeforeWrite = word(1) != "off", word(1) == "all"
 	case "stalls":
-		w.stalls = word(1) != "off"
+		w.defragmentHangs = word(1) != "off"
 	case "complains":
-		m.Complains = value != "off"
+		m.MemberReportedUnhealthy = value != "off"
 	case "alarms":
 		w.alarms = nil
 		for _, alarm := range words[1:] {
@@ -281,7 +281,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			w.alarms = append(w.alarms, kind+" of node-"+name)
 		}
 	case "acts": // slowly: it has chosen the machine to delete, and deletes it when it acts next
-		w.hesitates = word(1) == "slowly"
+		w.delaysDeletion = word(1) == "slowly"
 		did, _ := w.act()
 		if did == "" {
 			did = "does nothing"
@@ -294,38 +294,38 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			line(b, "etcd does not take %s", m.Name)
 		}
 	case "unwired":
-		m.Unwired = value
+		m.OtherHealthCheck = value
 	case "passed": // by the MachineHealthCheck that creates requests for scute
-		m.Passed = object.Truth(value)
+		m.HealthChecksPass = object.ConditionStatus(value)
 	case "domain":
 		m.FailureDomain = value
 	case "unseen", "seen": // by the watches
-		m.Unseen = verb == "unseen"
+		m.Unobserved = verb == "unseen"
 	case "doomed":
-		m.Doomed = true
+		m.NeverJoins = true
 	case "ghost": // it joins etcd only
 		m.Member, m.Etcd = true, true
 	case "delete":
 		line(b, "somebody %s", w.delete(m))
 	case "gone":
-		if !w.gone(m) {
+		if !w.finishDeletion(m) {
 			line(b, "%s stays", m.Name)
 		}
 	case "hook":
 		m.Hooks = words[2:]
 	case "request": // by a MachineHealthCheck, or by hand
 		m.Request = w.request(m)
-		m.Request.ByHand = value == "by-hand"
+		m.Request.Manual = value == "by-hand"
 		m.Request.Deleting = value == "deleting"
-		m.Request.Carried = value == "carried"
-		if !m.Request.ByHand && m.Passed == object.Absent {
-			m.Passed = object.False
+		m.Request.OrdersCopied = value == "carried"
+		if !m.Request.Manual && m.HealthChecksPass == object.Absent {
+			m.HealthChecksPass = object.False
 		}
 	case "hold":
 		if m.Request == nil {
 			d.Fatalf(t, "no request of %s to hold", m.Name)
 		}
-		m.Request.Hold, m.Request.HoldUntil, m.Request.HoldWhy = value != "off", time.Time{}, rest(3)
+		m.Request.Hold, m.Request.HoldUntil, m.Request.HoldReason = value != "off", time.Time{}, rest(3)
 		if value != "off" && value != "on" {
 			m.Request.HoldUntil = w.now.Add(duration(d, t, value))
 		}
@@ -337,32 +337,32 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Skip = value != "off"
 	case "condition":
 		if value == "-" {
-			m.forget(word(3))
+			m.removeCondition(word(3))
 			break
 		}
-		w.note(m, value, object.Truth(word(3)), rest(4))
+		w.setCondition(m, value, object.ConditionStatus(word(3)), rest(4))
 	case "says": // the condition of its Node in the workload cluster: type, status, and for how long
 		if value == "nothing" {
-			m.OnNode = &remediator.NodeLook{Err: rest(3)}
+			m.NodeFacts = &remediator.NodeFacts{Err: rest(3)}
 			break
 		}
 		if value == "gone" {
-			m.OnNode = &remediator.NodeLook{}
+			m.NodeFacts = &remediator.NodeFacts{}
 			break
 		}
-		if m.OnNode == nil || m.OnNode.Err != "" {
-			m.OnNode = &remediator.NodeLook{Conditions: make(map[string]remediator.Condition)}
+		if m.NodeFacts == nil || m.NodeFacts.Err != "" {
+			m.NodeFacts = &remediator.NodeFacts{Conditions: make(map[string]remediator.Condition)}
 		}
 		since := w.now
 		if word(4) != "" {
 			since = since.Add(-duration(d, t, word(4)))
 		}
-		m.OnNode.Conditions[value] = remediator.Condition{Status: object.Truth(word(3)), Since: since}
+		m.NodeFacts.Conditions[value] = remediator.Condition{Status: object.ConditionStatus(word(3)), Since: since}
 	case "notice": // on its Node or Machine: where, the key, and the value; - removes it
-		if m.OnNode == nil || m.OnNode.Err != "" {
-			m.OnNode = &remediator.NodeLook{Conditions: make(map[string]remediator.Condition)}
+		if m.NodeFacts == nil || m.NodeFacts.Err != "" {
+			m.NodeFacts = &remediator.NodeFacts{Conditions: make(map[string]remediator.Condition)}
 		}
-		on := map[string]*map[string]string{"NodeTaint": &m.OnNode.Taints, "NodeAnnotation": &m.OnNode.Annotations, "MachineAnnotation": &m.Annotations}[value]
+		on := map[string]*map[string]string{"NodeTaint": &m.NodeFacts.Taints, "NodeAnnotation": &m.NodeFacts.Annotations, "MachineAnnotation": &m.Annotations}[value]
 		*on = maps.Clone(*on)
 		if *on == nil {
 			*on = make(map[string]string)
@@ -373,14 +373,14 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "annotate":
 		set(t, d, strings.Join(words, " "), map[string]func() error{
-			"delete":          func() error { m.DeleteMark = word(3); return nil },
+			"delete":          func() error { m.DeleteAnnotation = word(3); return nil },
 			"remediation-for": func() error { m.RemediationFor = word(3); return nil },
-			"mark":            func() error { m.Mark = word(3); return nil },
+			"mark":            func() error { m.UnhealthyAnnotation = word(3); return nil },
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
 			"steps":           func() error { m.StepObjects = words[3:]; return nil },
 			"step-failed":     func() error { m.FailedSteps = map[string]string{word(3): rest(4)}; return nil },
-			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
+			"expiry":          func() error { m.CertificatesStatus, w.staleStatus = word(3), true; return nil },
 		}[value])
 	case "drains":
 		m.Draining, m.Detaching = w.now, time.Time{}
@@ -392,7 +392,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		w.target = word(1)
 	case "dies":
 		s.store(t, b, remediator.Claimed{Holder: "another"})
-		w.care = remediator.CareFacts{}
+		w.maintenance = remediator.MaintenanceFacts{}
 	default:
 		d.Fatalf(t, "%s: no such thing happens", verb)
 	}
@@ -436,8 +436,8 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				p.Unreadable = "spec.hold is of type array, and must be a duration"
 				return nil
 			},
-			"dry-run": boolean(&p.DryRun, value), "accepts-delete-first": boolean(&p.Accepts, value),
-			"guards": boolean(&p.Guards, value),
+			"dry-run": boolean(&p.DryRun, value), "accepts-delete-first": boolean(&p.AllowsDeleteFirst, value),
+			"guards": boolean(&p.GuardsMachines, value),
 			"pause": func() error {
 				p.Paused = slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
 				return nil
@@ -458,7 +458,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"check": func() error {
 				condition, timeout, _ := strings.Cut(value, "/")
 				kind, status, _ := strings.Cut(condition, ":")
-				p.Checks.Node = append(p.Checks.Node, remediator.Check{Type: kind, Status: object.Truth(status), Timeout: duration(d, t, timeout)})
+				p.Checks.Node = append(p.Checks.Node, remediator.Check{Type: kind, Status: object.ConditionStatus(status), Timeout: duration(d, t, timeout)})
 				return nil
 			},
 			"notice": func() error { // the type, the key, and its value, or after a slash the lead time
@@ -475,7 +475,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"defragment": func() error { // the pause between two members, and the deadline of each
 				pause, deadline, _ := strings.Cut(value, "/")
 				p.Defragmentation = remediator.Defragmentation{
-					Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: duration(d, t, pause), Deadline: duration(d, t, deadline),
+					Enabled: true, FreePercent: 45, MinSize: 100 << 20, Pause: duration(d, t, pause), Deadline: duration(d, t, deadline),
 				}
 				return nil
 			},
@@ -526,11 +526,11 @@ func (s *story) fleet(t *testing.T, d *datadriven.TestData, pairs []string) {
 		set(t, d, pair, map[string]func() error{
 			"machines": counted(&f.Machines), "unhealthy": counted(&f.Unhealthy), "active": counted(&f.Active), "begun": func() error {
 				n, err := strconv.Atoi(value)
-				f.Begun = slices.Repeat([]time.Time{s.world.now}, n)
+				f.Starts = slices.Repeat([]time.Time{s.world.now}, n)
 				return err
 			},
 			"passed": func() error {
-				f.Passed = map[string]time.Time{domain: s.world.now.Add(-duration(d, t, number))}
+				f.MassFailuresEnded = map[string]time.Time{domain: s.world.now.Add(-duration(d, t, number))}
 				return nil
 			},
 			"unreadable": func() error { l.Unreadable = value; return nil },
@@ -577,8 +577,8 @@ func duration(d *datadriven.TestData, t *testing.T, text string) time.Duration {
 
 // status prints the status that users see, if it has changed.
 func (s *story) status(b *strings.Builder) {
-	if s.told == nil {
-		s.told = make(map[types.UID]string)
+	if s.phases == nil {
+		s.phases = make(map[types.UID]string)
 	}
 	for _, e := range s.log {
 		marked, ok := e.event.(remediator.MachineMarked)
@@ -596,12 +596,12 @@ func (s *story) status(b *strings.Builder) {
 				text += " Next: " + status.Next
 			}
 		}
-		if text != s.told[uid] && text == "" {
+		if text != s.phases[uid] && text == "" {
 			line(b, "%s has no remediation", marked.Machine.Name)
-		} else if text != s.told[uid] {
+		} else if text != s.phases[uid] {
 			line(b, "%s is %s", marked.Machine.Name, text)
 		}
-		s.told[uid] = text
+		s.phases[uid] = text
 	}
 }
 
@@ -610,16 +610,16 @@ func (s *story) summary() string {
 	out := s.world.now.Sub(s.start).String() + ":"
 	for _, m := range s.world.machines {
 		out += " " + m.Name
-		if m.DeleteMark != "" {
+		if m.DeleteAnnotation != "" {
 			out += "*"
 		}
 		if m.Deleting {
 			out += "(deleting)"
-		} else if !s.world.well(m) {
+		} else if !s.world.isHealthy(m) {
 			out += "(not well)"
 		}
 	}
-	if wake := remediator.Wake(&s.state, s.look(), s.world.now); wake > 0 {
+	if wake := remediator.RequeueAfter(&s.state, s.observe(), s.world.now); wake > 0 {
 		out += fmt.Sprintf("; looks again in %s", wake)
 	}
 	return out
@@ -640,16 +640,16 @@ func action(a remediator.Action) string {
 	return out + " " + a.Value
 }
 
-// fact is an event that is formatted only when it is printed.
-type fact struct {
+// recordedEvent is an event that is formatted only when it is printed.
+type recordedEvent struct {
 	event remediator.Event
 	at    time.Time
 }
 
-func (f fact) String() string { return telling(f.event, f.at) }
+func (f recordedEvent) String() string { return formatEvent(f.event, f.at) }
 
-// telling formats an event as one line.
-func telling(e remediator.Event, now time.Time) string {
+// formatEvent formats an event as one line.
+func formatEvent(e remediator.Event, now time.Time) string {
 	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "remediator.")
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -661,7 +661,7 @@ func telling(e remediator.Event, now time.Time) string {
 	}
 	switch e := e.(type) {
 	case remediator.EtcdReported:
-		return reported(e)
+		return formatReport(e)
 	case remediator.DefragmentationStarted:
 		return fmt.Sprintf("%s %s, leads %t, within %s, %s: %s", out, e.Before.Node, e.Leader, e.Until.Sub(now), e.Before, e.Reason)
 	case remediator.DefragmentationEnded:
@@ -671,7 +671,7 @@ func telling(e remediator.Event, now time.Time) string {
 	}
 	delete(fields, "failureDomain") // of a mark: the failure domain of a machine does not change
 	if d, ok := e.(remediator.Decided); ok {
-		return decided(d)
+		return formatDecision(d)
 	}
 	for _, key := range []string{"machine", "replacement"} {
 		if subject, ok := fields[key].(map[string]any); ok {
@@ -707,7 +707,7 @@ func telling(e remediator.Event, now time.Time) string {
 	return out
 }
 
-func reported(e remediator.EtcdReported) string {
+func formatReport(e remediator.EtcdReported) string {
 	out := "EtcdReported leader " + e.Leader
 	if len(e.Learners) > 0 {
 		out += ", learners " + strings.Join(e.Learners, ",")
@@ -723,7 +723,7 @@ func reported(e remediator.EtcdReported) string {
 	return out
 }
 
-func decided(e remediator.Decided) string {
+func formatDecision(e remediator.Decided) string {
 	out := fmt.Sprintf("Decided %s %s", e.Machine.Name, e.Decision.Verdict)
 	if e.Decision.Relaxed {
 		out += " (relaxed)"

@@ -15,18 +15,18 @@ import (
 func (p *player) settle() {
 	p.t.Helper()
 	w := p.w
-	p.tell("--- the faults are over")
-	p.content()
-	p.still()
-	dead := p.staysDead()
+	p.logf("--- the faults are over")
+	p.revertUserChanges()
+	p.stopChurn()
+	dead := p.pickDeadMachine()
 	for _, m := range w.machines {
 		if m != dead {
 			p.heal(m)
 		}
-		if m.stops().After(w.now.Add(time.Hour)) { // it was announced before the clock was set back
+		if m.stopTime().After(w.now.Add(time.Hour)) { // it was announced before the clock was set back
 			m.Annotations = nil
 		}
-		m.Unaskable, m.Skip, m.Remediate = false, false, false
+		m.EtcdUnreachable, m.Skip, m.Remediate = false, false, false
 		if m.Request != nil {
 			m.Request.Hold, m.Request.Abort = false, false
 		}
@@ -37,39 +37,39 @@ func (p *player) settle() {
 		}
 	}
 	w.policy.Unreadable = ""
-	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr, w.behind = "default", nil, false, object.True, "", false
-	w.stalls, w.alarms, w.owner.Refused = false, nil, ""
+	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reachable, w.etcdErr, w.staleStatus = "default", nil, false, object.True, "", false
+	w.defragmentHangs, w.alarms, w.owner.Refused = false, nil, ""
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")
 	}
 	if dead != nil && (dead.Leader || len(w.machines)-deleting(w.machines) < 3) {
-		w.sealed = false // a machine whose etcd cannot be asked cannot be replaced
+		w.onlyKubelets = false // a machine whose etcd cannot be asked cannot be replaced
 	}
 	if w.owner.Deleting || w.cluster.Deleting {
-		p.ends()
+		p.deleteOwner()
 		return
 	}
 	quiet := 0
 	for range 200 {
-		if len(w.machines) == 0 || w.owner.Kind == string(remediator.ControlPlane) && deleting(w.machines) == len(w.machines) && !slices.ContainsFunc(w.machines, w.mayEnd) {
+		if len(w.machines) == 0 || w.owner.Kind == string(remediator.ControlPlane) && deleting(w.machines) == len(w.machines) && !slices.ContainsFunc(w.machines, w.canFinishDeletion) {
 			return // users deleted all of them
 		}
-		if w.entangled() {
+		if w.isDeadlocked() {
 			return // users deleted a machine and then the learner that was to replace it
 		}
 		for _, m := range w.machines { // the owner waits until the recorded time has passed
 			if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.After(w.now) {
 				w.now = last.Timestamp
-				p.tell("the clock is right again")
+				p.logf("the clock is right again")
 			}
 		}
 		before := len(p.log)
-		if did := p.release(); did != "" {
-			p.tell("somebody %s, as was advised", did)
+		if did := p.releaseOrders(); did != "" {
+			p.logf("somebody %s, as was advised", did)
 		}
 		p.round()
 		w.now = w.now.Add(time.Minute)
-		if before == len(p.log) && p.unsettled() == "" {
+		if before == len(p.log) && p.unsettledReason() == "" {
 			quiet++
 		} else {
 			quiet = 0
@@ -78,71 +78,71 @@ func (p *player) settle() {
 			return
 		}
 	}
-	p.fail("it does not settle: %s", p.unsettled())
+	p.fail("it does not settle: %s", p.unsettledReason())
 }
 
 // round performs one turn of each participant.
 func (p *player) round() {
 	p.t.Helper()
-	if p.raced && p.state.Active == nil && *p.w.replicas() != p.wish {
-		p.tell("people ask for %d again", p.wish)
-		*p.w.replicas() = p.wish
+	if p.raced && p.state.Active == nil && *p.w.replicas() != p.desired {
+		p.logf("people ask for %d again", p.desired)
+		*p.w.replicas() = p.desired
 	}
 	p.turn(false)
 	p.act()
 	p.turn(false)
 	p.progress()
 	if did := p.w.check(); did != "" {
-		p.tell("the MachineHealthCheck%s", did)
+		p.logf("the MachineHealthCheck%s", did)
 	}
 	p.turn(false)
 }
 
-// staysDead picks a machine that stays dead or never joins, so that it must be replaced. It returns nil if there is
+// pickDeadMachine picks a machine that stays dead or never joins, so that it must be replaced. It returns nil if there is
 // none, or if it cannot be replaced.
-func (p *player) staysDead() *machine {
+func (p *player) pickDeadMachine() *machine {
 	w := p.w
-	if rapid.IntRange(0, 2).Draw(p.t, "one stays dead") > 0 || w.owner.MaxSurge == 0 && !w.policy.Accepts || !p.known() {
+	if rapid.IntRange(0, 2).Draw(p.t, "one stays dead") > 0 || w.owner.MaxSurge == 0 && !w.policy.AllowsDeleteFirst || !p.ownerKindKnown() {
 		return nil
 	}
-	if w.owner.Kind == string(remediator.ControlPlane) && p.wish < 3 {
+	if w.owner.Kind == string(remediator.ControlPlane) && p.desired < 3 {
 		return nil
 	}
-	if w.owner.ExternalEtcd && (!externalPairs || !w.owner.Tested || w.owner.MaxSurge == 0) {
+	if w.owner.ExternalEtcd && (!checkExternalPairs || !w.owner.Tested || w.owner.MaxSurge == 0) {
 		return nil // the owner remediates nothing
 	}
-	if !offCount && len(w.machines) != int(p.wish) || !offCount && w.anyDeleting() || w.rollout() != "" && !rollouts || w.owner.Relaxed != "" && (!notes || p.theirs) {
+	if !checkReplicaMismatch && len(w.machines) != int(p.desired) || !checkReplicaMismatch && w.anyDeleting() || w.rollout() != "" && !checkRollouts || w.owner.Relaxed != "" && (!checkNotes || p.foreignDeletion) {
 		return nil
 	}
-	i := slices.IndexFunc(w.machines, func(m *machine) bool { return !w.well(m) && !m.Deleting && (learners || !m.Learner) })
+	i := slices.IndexFunc(w.machines, func(m *machine) bool { return !w.isHealthy(m) && !m.Deleting && (checkLearners || !m.Learner) })
 	if i < 0 {
 		return nil
 	}
 	m := w.machines[i]
-	if !w.alive(m) || !silentShort && len(w.machines) != int(p.wish) && (!m.Etcd || w.sealed) {
+	if !w.survivesWithout(m) || !checkSilentVoters && len(w.machines) != int(p.desired) && (!m.Etcd || w.onlyKubelets) {
 		return nil
 	}
 	if m.Learner && w.anyDeleting() {
 		return nil // a control plane removes no member while etcd has a learner, and remediates no machine while another is being deleted
 	}
 	m.Kubelet = false
-	p.tell("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
+	p.logf("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
 	return m
 }
 
-// entangled reports whether deletions block each other: a control plane removes no member while etcd has a learner, and
+// isDeadlocked reports whether deletions block each other: a control plane removes no member while etcd has a learner, and
 // completes deletions one after the other. If users also delete the learner's machine, no action of scute helps.
-func (w *world) entangled() bool {
+func (w *world) isDeadlocked() bool {
 	if w.owner.Kind != string(remediator.ControlPlane) || deleting(w.machines) < 2 {
 		return false
 	}
 	learner := func(m *machine) bool { return m.Deleting && m.Learner && m.Node == "" }
-	return slices.ContainsFunc(w.machines, learner) && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting && w.mayEnd(m) })
+	return slices.ContainsFunc(w.machines, learner) && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting && w.canFinishDeletion(m) })
 }
 
-// alive reports whether the control plane works without this machine when all others are healthy and deleted machines
+// survivesWithout reports whether the control plane works without this machine when all others are healthy and deleted machines
 // are gone.
-func (w *world) alive(m *machine) bool {
+func (w *world) survivesWithout(m *machine) bool {
 	if w.owner.Kind != string(remediator.ControlPlane) {
 		return true
 	}
@@ -165,13 +165,13 @@ func (w *world) alive(m *machine) bool {
 	return voters-dead >= voters/2+1
 }
 
-// known reports whether scute supports this kind of owner.
-func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
+// ownerKindKnown reports whether scute supports this kind of owner.
+func (p *player) ownerKindKnown() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
-// release does what scute advises an operator to do: it removes holds, aborts remediations that are frozen because
+// releaseOrders does what scute advises an operator to do: it removes holds, aborts remediations that are frozen because
 // another client set the replicas, deletes unhealthy machines that scute cannot replace, and makes etcd reachable if
 // its leader cannot be asked. It returns what it did.
-func (g *guard) release() (did string) {
+func (g *guard) releaseOrders() (did string) {
 	a := g.state.Active
 	for _, m := range g.w.machines {
 		if m.Request != nil {
@@ -180,35 +180,35 @@ func (g *guard) release() (did string) {
 				return a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 			})
 		}
-		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.well(m) || g.w.noticed(m)) {
+		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.isHealthy(m) || g.w.hasNotice(m)) {
 			did = g.w.delete(m)
 		}
-		if unhealthy := g.state.Unhealthy[m.UID]; unhealthy != nil && unhealthy.Decision.Rule == "leader" && g.w.sealed {
-			g.w.sealed, did = false, "lets scuted reach the port of etcd"
+		if unhealthy := g.state.Unhealthy[m.UID]; unhealthy != nil && unhealthy.Decision.Rule == "leader" && g.w.onlyKubelets {
+			g.w.onlyKubelets, did = false, "lets scuted reach the port of etcd"
 		}
 	}
 	return did
 }
 
-// unsettled returns how the state differs from the desired one, or "".
-func (g *guard) unsettled() string {
+// unsettledReason returns how the state differs from the desired one, or "".
+func (g *guard) unsettledReason() string {
 	w := g.w
 	switch {
 	case g.state.Active != nil:
 		return "a remediation is in progress: " + string(g.state.Active.Step)
-	case w.owner.Replicas != g.wish || w.cluster.Topology && w.cluster.TopologyReplicas != g.wish:
-		return fmt.Sprintf("%d replicas are asked for, and %d are wanted", w.owner.Replicas, g.wish)
-	case len(w.machines) != int(g.wish) && w.owner.Kind != "OtherControlPlane":
+	case w.owner.Replicas != g.desired || w.cluster.Topology && w.cluster.TopologyReplicas != g.desired:
+		return fmt.Sprintf("%d replicas are asked for, and %d are wanted", w.owner.Replicas, g.desired)
+	case len(w.machines) != int(g.desired) && w.owner.Kind != "OtherControlPlane":
 		return fmt.Sprintf("there are %d machines", len(w.machines))
-	case notes && w.owner.Relaxed != "" && !g.theirs || w.owner.Touched != "":
+	case checkNotes && w.owner.Relaxed != "" && !g.foreignDeletion || w.owner.Touched != "":
 		return fmt.Sprintf("the owner has the annotations %q %q", w.owner.Relaxed, w.owner.Touched)
 	case len(w.orphans) > 0:
 		return "etcd has a member of no machine"
-	case g.state.Care.Active != nil:
+	case g.state.Maintenance.Active != nil:
 		return "a member of etcd is being defragmented"
 	}
 	for _, m := range w.machines {
-		if wrong := g.unsettledMachine(m); wrong != "" {
+		if wrong := g.unsettledMachineReason(m); wrong != "" {
 			return m.Name + " " + wrong
 		}
 	}
@@ -217,7 +217,7 @@ func (g *guard) unsettled() string {
 			return unhealthy.Name + " is in the state"
 		}
 	}
-	if w.policy.Defragmentation.Wanted && w.stacked() && w.owner.Relaxed == "" && !slices.ContainsFunc(w.machines, w.stale) {
+	if w.policy.Defragmentation.Enabled && w.stacked() && w.owner.Relaxed == "" && !slices.ContainsFunc(w.machines, w.stale) {
 		for _, m := range w.machines {
 			if (m.Database.Size-m.Database.InUse)*2 > m.Database.Size {
 				return "the database of " + m.Name + " is fragmented"
@@ -227,17 +227,17 @@ func (g *guard) unsettled() string {
 	return ""
 }
 
-func (g *guard) unsettledMachine(m *machine) string {
+func (g *guard) unsettledMachineReason(m *machine) string {
 	switch w := g.w; {
-	case !w.well(m):
+	case !w.isHealthy(m):
 		return "is not well"
-	case w.noticed(m):
+	case w.hasNotice(m):
 		return "is about to stop"
 	case w.stale(m):
 		return ""
-	case m.Mark != "" || m.DeleteMark != "" || m.Certificates != "" || m.ClonedFrom != m.Template || m.Request != nil:
-		return fmt.Sprintf("has the mark %q, delete %q, certificates %q, cloned from %q, request %v", m.Mark, m.DeleteMark, m.Certificates, m.ClonedFrom, m.Request)
-	case w.is(m, "HealthCheckSucceeded", object.False) || w.is(m, "OwnerRemediated", object.False):
+	case m.UnhealthyAnnotation != "" || m.DeleteAnnotation != "" || m.Certificates != "" || m.ClonedFrom != m.Template || m.Request != nil:
+		return fmt.Sprintf("has the mark %q, delete %q, certificates %q, cloned from %q, request %v", m.UnhealthyAnnotation, m.DeleteAnnotation, m.Certificates, m.ClonedFrom, m.Request)
+	case w.conditionIs(m, "HealthCheckSucceeded", object.False) || w.conditionIs(m, "OwnerRemediated", object.False):
 		return "has conditions of a remediation"
 	}
 	return ""
@@ -245,5 +245,5 @@ func (g *guard) unsettledMachine(m *machine) string {
 
 // stale reports whether a deleted MachineHealthCheck left its condition, and maybe its request, which nothing removes.
 func (w *world) stale(m *machine) bool {
-	return m != nil && !w.healthCheck && w.is(m, "HealthCheckSucceeded", object.False) && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
+	return m != nil && !w.healthCheck && w.conditionIs(m, "HealthCheckSucceeded", object.False) && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
 }

@@ -11,8 +11,8 @@ import (
 // historyLimit is the maximum number of ended remediations in a state. Limits, cooldowns and users need no older ones.
 const historyLimit = 20
 
-// keptStarts is the maximum number of starts in a state. It is more than any policy permits within its window.
-const keptStarts = 1000
+// startsLimit is the maximum number of starts in a state. It is more than any policy permits within its window.
+const startsLimit = 1000
 
 // State is everything that the log records about the machines of one owner.
 type State struct {
@@ -42,16 +42,16 @@ type State struct {
 
 	// Etcd is the last recorded report of the members of etcd, or nil.
 	Etcd *EtcdReport
-	// Care is the record of the maintenance of their databases.
-	Care EtcdCare
+	// Maintenance is the record of the maintenance of their databases.
+	Maintenance EtcdMaintenance
 
 	Failure      string
 	FailingSince time.Time
 }
 
-// proven is how long a replacement must have been healthy to end a chain of failures, because a later failure has another cause. It is the default of
+// provenAfter is how long a replacement must have been healthy to end a chain of failures, because a later failure has another cause. It is the default of
 // a control plane's own minHealthyPeriod.
-const proven = time.Hour
+const provenAfter = time.Hour
 
 // Link is the position of a machine in a chain of replacements that failed in turn.
 type Link struct {
@@ -74,17 +74,17 @@ type UnhealthyMachine struct {
 
 	Held      bool
 	HoldUntil time.Time
-	HoldWhy   string
+	HoldReason   string
 	HeldBy    types.UID // the request with the hold
 	Aborted   bool
 	AbortedBy types.UID // the request with the abort
 
-	// Unplaced means that a replacement that should come first was not created, or not ready, in time.
-	Unplaced bool
-	// Unmade means that the owner created no machine in time in a requested rollout.
-	Unmade bool
-	// Surprised means that its owner deleted a healthy machine instead of this one.
-	Surprised bool
+	// ReplacementTimedOut means that a replacement that should come first was not created, or not ready, in time.
+	ReplacementTimedOut bool
+	// RolloutTimedOut means that the owner created no machine in time in a requested rollout.
+	RolloutTimedOut bool
+	// WrongMachineDeleted means that its owner deleted a healthy machine instead of this one.
+	WrongMachineDeleted bool
 
 	// EscalationStep is the current escalation step, or "". CompletedSteps are the completed ones.
 	EscalationStep  string
@@ -115,7 +115,7 @@ type Active struct {
 	Replacement Subject
 	Extras      []Subject // surplus new machines
 	Ready       bool      // whether the replacement is ready
-	Scale       Scaled    // state of the requested replicas
+	Scale       ScaleState    // state of the requested replicas
 	// Merged means that it includes the requests of other remediations.
 	Merged bool
 	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the drain, or for volumes.
@@ -147,18 +147,18 @@ const (
 	Sparing    Step = "sparing"
 )
 
-// Scaled is the state of the requested replicas.
-type Scaled string
+// ScaleState is the state of the requested replicas.
+type ScaleState string
 
 // States of the requested replicas.
 const (
-	ScaleUnseen Scaled = ""         // not observed yet
-	ScaleUp     Scaled = "raised"   // observed
-	ScaleBack   Scaled = "restored" // at the original value again
+	ScaleUnobserved ScaleState = ""         // not observed yet
+	ScaleUp     ScaleState = "raised"   // observed
+	ScaleBack   ScaleState = "restored" // at the original value again
 )
 
-// takingBack reports whether the remediation is being cancelled.
-func (a *Active) takingBack() bool { return a.Step == Cancelling || a.Step == Sparing }
+// isCancelling reports whether the remediation is being cancelled.
+func (a *Active) isCancelling() bool { return a.Step == Cancelling || a.Step == Sparing }
 
 // Outcome is the result of a remediation.
 type Outcome string
@@ -227,8 +227,8 @@ func (s *State) Clone() *State {
 	for _, a := range s.Resting {
 		c.Resting = append(c.Resting, a.clone())
 	}
-	c.Mass = MassFailures{Waited: maps.Clone(s.Mass.Waited), Passed: maps.Clone(s.Mass.Passed)}
-	c.Care.Done = maps.Clone(s.Care.Done)
+	c.Mass = MassFailures{Pending: maps.Clone(s.Mass.Pending), Ended: maps.Clone(s.Mass.Ended)}
+	c.Maintenance.Done = maps.Clone(s.Maintenance.Done)
 	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c
 }

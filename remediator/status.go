@@ -13,25 +13,25 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Due reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
+// HasPending reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
 // watch.
-func Due(s *State) bool {
+func HasPending(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil })
 }
 
-// Beginning is a remediation or an escalation step that has started and not ended.
-type Beginning struct {
+// Progress is a remediation or an escalation step that has started and not ended.
+type Progress struct {
 	Machine Subject
 	// Message describes its progress, and Next what a human can do about it. They omit that a move froze it, because moves report them.
 	Message, Next string
 }
 
-// Begun returns what has started and not ended for the machines of an owner.
-func Begun(s *State) []Beginning {
-	var list []Beginning
+// ProgressOf returns what has started and not ended for the machines of an owner.
+func ProgressOf(s *State) []Progress {
+	var list []Progress
 	for _, a := range s.InProgress() {
 		_, message, next := a.progress(s.Owner.Name)
-		b := Beginning{Machine: a.Victim, Message: message, Next: next}
+		b := Progress{Machine: a.Victim, Message: message, Next: next}
 		if a.Frozen != "" && a.Frozen != freezeMove {
 			b.Message, b.Next = message+"; it is frozen: "+a.FrozenReason, a.FrozenNext
 		}
@@ -39,7 +39,7 @@ func Begun(s *State) []Beginning {
 	}
 	for _, u := range s.unhealthy() {
 		if u.EscalationStep != "" && u.Mark != nil && s.activeOf(u.UID) == nil {
-			list = append(list, Beginning{Machine: u.Subject, Message: "step " + u.EscalationStep + " of the policy's escalation comes before a replacement"})
+			list = append(list, Progress{Machine: u.Subject, Message: "step " + u.EscalationStep + " of the policy's escalation comes before a replacement"})
 		}
 	}
 	return list
@@ -50,18 +50,18 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	u := s.Unhealthy[uid]
 	var machine string
 	if a := s.activeOf(uid); a != nil {
-		machine, out = a.Victim.Name, s.ofActive(a, u)
+		machine, out = a.Victim.Name, s.activeStatus(a, u)
 	} else if u != nil && u.Mark != nil {
-		machine, out = u.Name, s.ofMachine(u)
+		machine, out = u.Name, s.machineStatus(u)
 	} else if end := s.lastEnd(uid); end != nil {
-		machine, out = end.Victim.Name, ofEnd(end)
+		machine, out = end.Victim.Name, endedStatus(end)
 	} else {
 		return out, false
 	}
 	if u != nil && out.FinishedAt == nil {
 		out.Aborted = u.Aborted
 		if u.Held {
-			out.Hold = &v1alpha1.RemediationHold{Until: stamp(u.HoldUntil), Reason: u.HoldWhy}
+			out.Hold = &v1alpha1.RemediationHold{Until: metaTime(u.HoldUntil), Reason: u.HoldReason}
 		}
 	}
 	out.RemediationID = s.Owner.Remediation(machine)
@@ -78,13 +78,13 @@ func (s *State) lastEnd(uid types.UID) *PastRemediation {
 	return nil
 }
 
-func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
+func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: stamp(u.MarkedAt),
+		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: metaTime(u.MarkedAt),
 		Message: u.Mark.Reason + "; its time is not over", Policy: u.Evidence.PolicyName,
 	}
 	switch {
-	case u.noticed():
+	case u.hasNotice():
 		out.Message = "about to stop: " + u.Mark.Reason
 	case u.Mark.State != Failing:
 		out.Message = "unhealthy: " + u.Mark.Reason
@@ -93,7 +93,7 @@ func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	if d.Verdict == "" || u.Mark.State == Failing {
 		return out
 	}
-	out.Decision, out.Message, out.Next, out.Quorum = d.Words(), s.because(u), d.Next, picture(u.Evidence)
+	out.Decision, out.Message, out.Next, out.Quorum = d.Words(), s.decisionReason(u), d.Next, quorumStatus(u.Evidence)
 	switch d.Verdict {
 	case Wait:
 		out.Phase = v1alpha1.RemediationWaiting
@@ -115,8 +115,8 @@ func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	return out
 }
 
-// because returns the reason of a decision. If attempts have failed, it adds why the last one did.
-func (s *State) because(u *UnhealthyMachine) string {
+// decisionReason returns the reason of a decision. If attempts have failed, it adds why the last one did.
+func (s *State) decisionReason(u *UnhealthyMachine) string {
 	d, end := u.Decision, s.lastEnd(u.UID)
 	if end == nil || end.Outcome != EndCancelled || end.Note == "" {
 		return d.Reason
@@ -137,13 +137,13 @@ func (d Decision) Words() string {
 	return string(d.Verdict)
 }
 
-func (s *State) ofActive(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
+func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Replacement: a.Replacement.Name, StartedAt: stamp(a.StartedAt), Attempts: a.Request.Attempt,
+		Replacement: a.Replacement.Name, StartedAt: metaTime(a.StartedAt), Attempts: a.Request.Attempt,
 		Decision: Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}.Words(),
 	}
 	if u != nil {
-		out.MarkedAt, out.Quorum, out.Policy = stamp(u.MarkedAt), picture(u.Evidence), u.Evidence.PolicyName
+		out.MarkedAt, out.Quorum, out.Policy = metaTime(u.MarkedAt), quorumStatus(u.Evidence), u.Evidence.PolicyName
 		if u.Mark != nil {
 			out.Reason = u.Mark.Reason
 		}
@@ -202,10 +202,10 @@ func (a *Active) newNames() string {
 	return strings.Join(names, ", then ")
 }
 
-func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
+func endedStatus(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Evidence.PolicyName, Quorum: picture(e.Evidence),
-		Decision: e.Decision.Words(), MarkedAt: stamp(e.MarkedAt), StartedAt: stamp(e.StartedAt), FinishedAt: stamp(e.EndedAt),
+		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Evidence.PolicyName, Quorum: quorumStatus(e.Evidence),
+		Decision: e.Decision.Words(), MarkedAt: metaTime(e.MarkedAt), StartedAt: metaTime(e.StartedAt), FinishedAt: metaTime(e.EndedAt),
 	}
 	switch {
 	case e.Outcome == EndSucceeded:
@@ -223,16 +223,16 @@ func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	return out
 }
 
-// picture returns the quorum that a decision was based on, or nil if the members of etcd were unknown.
-func picture(seen Evidence) *v1alpha1.QuorumStatus {
+// quorumStatus returns the quorum that a decision was based on, or nil if the members of etcd were unknown.
+func quorumStatus(seen Evidence) *v1alpha1.QuorumStatus {
 	if seen.Voters == 0 && !seen.External {
 		return nil
 	}
 	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
-	return &v1alpha1.QuorumStatus{Voters: q.Voters, Answering: q.Answering, Tolerates: q.Tolerates(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
+	return &v1alpha1.QuorumStatus{Voters: q.Voters, Answering: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
 }
 
-func stamp(t time.Time) *metav1.Time {
+func metaTime(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -252,7 +252,7 @@ func History(s *State, policy string) []v1alpha1.PastRemediation {
 		if started.IsZero() || e.Evidence.PolicyName != policy {
 			continue
 		}
-		status := ofEnd(e)
+		status := endedStatus(e)
 		list = append(list, v1alpha1.PastRemediation{
 			Machine: e.Victim.Name, Cluster: s.Owner.Cluster, Owner: s.Owner.Kind + "/" + s.Owner.Name, Reason: e.Reason,
 			Method: Decision{Verdict: cmp.Or(e.Method, e.Decision.Verdict), Relaxed: e.Relaxed}.Words(), Outcome: status.Phase, Message: status.Message,

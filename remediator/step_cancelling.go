@@ -16,25 +16,25 @@ const spareAfter = 30 * time.Second
 var (
 	stepCancelling = step{
 		name:   Cancelling,
-		means:  "What was asked for is taken back. The machine keeps its delete mark.",
+		meaning:  "What was asked for is taken back. The machine keeps its delete mark.",
 		awaits: remediation.awaitsCancel,
-		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, spared},
+		writes: cancellingActions,
+		exits:  []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, spared},
 	}
 
 	lateReady = transition{
 		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, nothing is against replacing it, no new machine is handed over, and neither components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
-		facts: func(r remediation) []Event {
-			if !r.unopposed || r.late() == nil {
+		events: func(r remediation) []Event {
+			if !r.unopposed || r.lateReplacement() == nil {
 				return nil
 			}
-			return []Event{ReplacementReady{Replacement: r.late().subject()}}
+			return []Event{ReplacementReady{Replacement: r.lateReplacement().subject()}}
 		},
-		deadline: deadline{due: func(r remediation) time.Time { return dueIf(!r.unopposed && r.late() != nil, r.opposedUntil) }, then: "it continues, as the new machine is ready"},
+		deadline: deadline{due: func(r remediation) time.Time { return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil) }, then: "it continues, as the new machine is ready"},
 	}
 	spared = transition{
 		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a mark", event: VictimSpared{}, to: Sparing,
-		facts: func(r remediation) []Event {
+		events: func(r remediation) []Event {
 			if now, due := r.mayBeSpared(); !now && !r.reached(due) {
 				return nil
 			}
@@ -60,39 +60,39 @@ func (r remediation) awaitsCancel() string {
 	}
 }
 
-// unwinding returns the writes that undo the request. They begin with the delete annotations of the new machines and end with that of the unhealthy
+// cancellingActions returns the writes that undo the request. They begin with the delete annotations of the new machines and end with that of the unhealthy
 // machine.
-func unwinding(r remediation) []Action {
+func cancellingActions(r remediation) []Action {
 	var actions []Action
 	for _, m := range r.newMachines {
 		switch {
-		case m.DeleteMark == "" && r.unwanted():
+		case m.DeleteAnnotation == "" && r.mustDeleteNew():
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
-		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.unwanted() && r.method.undone(r):
+		case m.DeleteAnnotation == DeleteValue && r.in(Sparing) && !r.mustDeleteNew() && r.method.undone(r):
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()}) // users want the machine now
 		}
 	}
-	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
-	if r.in(Sparing) && r.victim != nil && r.victim.DeleteMark == DeleteValue && !r.goesAnyway() {
+	actions = slices.Concat(actions, r.removeRelaxed(), r.method.undo(r), r.removeSurplus(), r.clearStaleRelaxed())
+	if r.in(Sparing) && r.victim != nil && r.victim.DeleteAnnotation == DeleteValue && !r.isOldSurplus() {
 		actions = append(actions, r.set(SetDelete, ""))
 	}
 	return append(actions, r.touch(!r.in(Sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
-// goesAnyway reports whether the machine is a surplus one of an earlier remediation, which has set its delete annotation. Asking the owner to
+// isOldSurplus reports whether the machine is a surplus one of an earlier remediation, which has set its delete annotation. Asking the owner to
 // remediate a machine neither sets nor removes that annotation. Without it, the owner would delete an older, healthy machine.
-func (r remediation) goesAnyway() bool {
+func (r remediation) isOldSurplus() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
-// late returns a new machine that is ready after the timeout, or nil. While components of the unhealthy machine are broken, the owner can delete the
+// lateReplacement returns a new machine that is ready after the timeout, or nil. While components of the unhealthy machine are broken, the owner can delete the
 // unhealthy machine, but not the new one. late returns nil while the owner is asked to remediate a new machine.
-func (r remediation) late() *Machine {
+func (r remediation) lateReplacement() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
 	}
 	for _, m := range r.newMachines {
-		if !r.extra(m) && r.facts.ready(m) {
+		if !r.isSurplus(m) && r.facts.ready(m) {
 			return m
 		}
 	}
@@ -110,43 +110,43 @@ func (r remediation) resumable() bool {
 	case r.stuck() || r.outranked():
 		return false // its owner would not delete the machine either
 	default: // a new machine that was ready before can be deleted, unless components of the unhealthy machine are broken
-		return !r.Ready || r.in(Sparing) && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0
+		return !r.Ready || r.in(Sparing) && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0
 	}
 }
 
 // outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
 // victim are broken.
 func (r remediation) outranked() bool {
-	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 &&
-		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.markedByOthers(&m) })
+	return r.victim != nil && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 &&
+		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
 // unopposed reports whether no rule would prevent a first replacement of the machine, and the machine may be deleted.
 func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) bool {
-	if u == nil || m == nil || foreignState(u, m, f, now) != nil || s.consent(u, m, f, now) != nil || len(f.Policy.holding(m)) > 0 {
+	if u == nil || m == nil || checkForeignState(u, m, f, now) != nil || s.checkConsent(u, m, f, now) != nil || len(f.Policy.blockingHooks(m)) > 0 {
 		return false
 	}
-	return !f.isControlPlane() || blind(f) == nil && f.removed(m).none() && !caseOf(m, f, nil).leadsUnasked()
+	return !f.isControlPlane() || checkBlind(f) == nil && f.riskOfRemoval(m).none() && !caseOf(m, f, nil).leadsUnreachable()
 }
 
 // mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or when due. While there is a surplus machine, some
 // machine must have the annotation, because otherwise the owner would delete the oldest machine, which is healthy.
 func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	for _, m := range r.newMachines {
-		if m.DeleteMark == "" && r.unwanted() {
+		if m.DeleteAnnotation == "" && r.mustDeleteNew() {
 			return false, time.Time{}
 		}
 	}
-	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteMark != "" {
+	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteAnnotation != "" {
 		return false, time.Time{}
 	}
 	came := len(r.newMachines) > 0 || r.Replacement.UID != ""
-	return came && !r.tookAnothersPlace(), r.Since.Add(spareAfter)
+	return came && !r.replacesOther(), r.Since.Add(spareAfter)
 }
 
-// tookAnothersPlace reports whether the new machine replaces a machine that another client has deleted meanwhile. The owner may still be creating the
+// replacesOther reports whether the new machine replaces a machine that another client has deleted meanwhile. The owner may still be creating the
 // requested machine.
-func (r remediation) tookAnothersPlace() bool {
+func (r remediation) replacesOther() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }
 
@@ -154,16 +154,16 @@ func (r remediation) tookAnothersPlace() bool {
 var (
 	stepSparing = step{
 		name:   Sparing,
-		means:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
+		meaning:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
 		awaits: remediation.awaitsCancel,
-		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled, abandoned},
+		writes: cancellingActions,
+		exits:  []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, cancelled, abandoned},
 	}
 
 	cancelled = transition{
 		when: "the new machines are gone, and nothing of scute remains", event: Cancelled{}, to: ended,
-		facts: func(r remediation) []Event {
-			if len(r.newMachines) > 0 && r.unwanted() || len(r.going) > 0 || len(unwinding(r)) > 0 {
+		events: func(r remediation) []Event {
+			if len(r.newMachines) > 0 && r.mustDeleteNew() || len(r.deleting) > 0 || len(cancellingActions(r)) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -171,20 +171,20 @@ var (
 	}
 	abandoned = transition{
 		when: "a control plane has not deleted the new machines within `timeouts.removal`; none is handed over any more, and they keep their marks", event: Cancelled{}, to: ended,
-		facts: func(r remediation) []Event {
-			if !r.reached(r.abandons()) || len(r.giveBack()) > 0 {
+		events: func(r remediation) []Event {
+			if !r.reached(r.abandonTime()) || len(r.removeSurplus()) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
 		},
-		deadline: deadline{due: remediation.abandons, then: "it ends as Cancelled, and all machines are decided on again"},
+		deadline: deadline{due: remediation.abandonTime, then: "it ends as Cancelled, and all machines are decided on again"},
 	}
 )
 
-// abandons returns when the remediation ends although a control plane has not deleted the new machines. It returns zero while something must be
+// abandonTime returns when the remediation ends although a control plane has not deleted the new machines. It returns zero while something must be
 // undone or a machine is being deleted.
-func (r remediation) abandons() time.Time {
-	marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
-	keeps := !r.tooMany() && len(r.giveBack()) > 0
-	return dueIf(len(r.going) == 0 && r.method.undone(r) && !marked && !keeps && len(r.relaxOff()) == 0 && len(r.giveBackOff()) == 0, r.staysUntil())
+func (r remediation) abandonTime() time.Time {
+	marked := r.victim.DeleteAnnotation == DeleteValue && !r.isOldSurplus()
+	keeps := !r.tooMany() && len(r.removeSurplus()) > 0
+	return dueIf(len(r.deleting) == 0 && r.method.undone(r) && !marked && !keeps && len(r.removeRelaxed()) == 0 && len(r.clearStaleRelaxed()) == 0, r.deletionDeadline())
 }

@@ -12,19 +12,19 @@ import (
 var (
 	stepRemoving = step{
 		name:   Removing,
-		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
+		meaning:  "The new machine is ready. The owner must delete the unhealthy machine.",
 		awaits: remediation.awaitsRemoval,
-		writes: asking,
-		exits:  slices.Concat(there, []transition{replacementSeen, another}, replicas, reasons, []transition{blocked, notRemoved, taken}),
+		writes: requestingActions,
+		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
 	}
 
 	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {
-		return dueIf(r.stuck(), r.allowed(r.facts.Policy.Timeouts.ScaleUp))
+		return dueIf(r.stuck(), r.extendedDeadline(r.facts.Policy.Timeouts.ScaleUp))
 	}, func(r remediation) string {
 		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
 	notRemoved = expires("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) time.Time {
-		return dueIf(r.facts.Policy.Timeouts.Removal > 0, r.allowed(r.facts.Policy.Timeouts.Removal))
+		return dueIf(r.facts.Policy.Timeouts.Removal > 0, r.extendedDeadline(r.facts.Policy.Timeouts.Removal))
 	}, func(r remediation) string {
 		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), r.obstacle())
 	})
@@ -38,47 +38,47 @@ func (r remediation) awaitsRemoval() string {
 var (
 	stepDeleting = step{
 		name:   Deleting,
-		means:  "The owner, or somebody else, is deleting the machine.",
+		meaning:  "The owner, or somebody else, is deleting the machine.",
 		awaits: remediation.awaitsDeletion,
-		writes: leaving,
-		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, drainOverdue, detachOverdue, hanging},
+		writes: deletingActions,
+		exits:  []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
 
-	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", ended, remediation.hangsFrom, "it ends as Succeeded, though the machine is still there", func(r remediation) Succeeded {
+	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", ended, remediation.hangTime, "it ends as Succeeded, though the machine is still there", func(r remediation) Succeeded {
 		return Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
 	})
 )
 
 func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }
 
-// leaving returns the writes while the machine is being deleted.
-func leaving(r remediation) []Action {
-	actions := append(r.method.hold(r), r.hasten()...)
+// deletingActions returns the writes while the machine is being deleted.
+func deletingActions(r remediation) []Action {
+	actions := append(r.method.retract(r), r.skipWaits()...)
 	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
-		return slices.Concat(r.keep(), r.relaxOff(), actions)
+		return slices.Concat(r.cancelHandOvers(), r.removeRelaxed(), actions)
 	}
-	return append(actions, r.unmarked()...)
+	return append(actions, r.removeUnneededAnnotations()...)
 }
 
-// hangsFrom returns when the remediation of a worker ends although the worker is still being deleted. It returns zero if the worker is not replaced.
-func (r remediation) hangsFrom() time.Time {
+// hangTime returns when the remediation of a worker ends although the worker is still being deleted. It returns zero if the worker is not replaced.
+func (r remediation) hangTime() time.Time {
 	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
-	return dueIf(!r.facts.isControlPlane() && replaced, r.removedBy(r.victim))
+	return dueIf(!r.facts.isControlPlane() && replaced, r.removalDeadline(r.victim))
 }
 
-// removedBy returns when a machine that is being deleted must be gone, or zero without a timeout.
-func (r remediation) removedBy(m *Machine) time.Time {
+// removalDeadline returns when a machine that is being deleted must be gone, or zero without a timeout.
+func (r remediation) removalDeadline(m *Machine) time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
 	if m == nil || !m.Deleting || limit <= 0 {
 		return time.Time{}
 	}
-	return r.counts(m.DeletingSince).Add(limit)
+	return r.countFrom(m.DeletingSince).Add(limit)
 }
 
-// counts returns the time from which a timeout counts: since, which an object reports, or the start of the step if since is in the future. Such a
+// countFrom returns the time from which a timeout counts: since, which an object reports, or the start of the step if since is in the future. Such a
 // time was written before a clock was set back.
-func (r remediation) counts(since time.Time) time.Time {
-	if ahead(since, r.now) {
+func (r remediation) countFrom(since time.Time) time.Time {
+	if isFuture(since, r.now) {
 		return r.Since
 	}
 	return since

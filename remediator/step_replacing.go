@@ -12,27 +12,27 @@ import (
 var (
 	stepReplacing = step{
 		name:   Replacing,
-		means:  "A new machine exists and is not ready. The unhealthy machine still exists.",
+		meaning:  "A new machine exists and is not ready. The unhealthy machine still exists.",
 		awaits: remediation.awaitsReady,
-		writes: asking,
-		exits:  slices.Concat(there, []transition{another, replacementReady}, replicas, reasons, []transition{superseded, notReady, taken}),
+		writes: requestingActions,
+		exits:  slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
 	}
 
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
-		return r.allowed(r.facts.Policy.Timeouts.Ready)
+		return r.extendedDeadline(r.facts.Policy.Timeouts.Ready)
 	}, func(r remediation) string {
 		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, timespan.Text(r.facts.Policy.Timeouts.Ready))
 	})
-	taken = transition{
+	consumed = transition{
 		when: "replicas are restored, and there are no more machines than users want: the new machine has the place of another one", event: SurgeConsumed{}, to: ended,
-		facts: func(r remediation) []Event {
-			if !r.scales() || r.Scale != ScaleBack || len(r.going) > 0 || r.tooMany() || r.Replacement.UID == "" {
+		events: func(r remediation) []Event {
+			if !r.scales() || r.Scale != ScaleBack || len(r.deleting) > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
-			if r.surprised() {
-				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
+			if r.wrongMachineDeleted() {
+				return []Event{SurgeConsumed{WrongMachine: true, Reason: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
 			}
-			return []Event{SurgeConsumed{Why: "there are no more machines than users want now: the new machine has the place of another one"}}
+			return []Event{SurgeConsumed{Reason: "there are no more machines than users want now: the new machine has the place of another one"}}
 		},
 	}
 )
@@ -41,20 +41,20 @@ func (r remediation) awaitsReady() string {
 	return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
 }
 
-// surprised reports whether the owner of workers deleted another machine than the marked one, and would do so again, because another MachineSet loses
+// wrongMachineDeleted reports whether the owner of workers deleted another machine than the marked one, and would do so again, because another MachineSet loses
 // a machine at a scale-down. Within a MachineSet the marked machine is deleted first, so there another client deleted the other machine.
-func (r remediation) surprised() bool {
+func (r remediation) wrongMachineDeleted() bool {
 	f := r.facts
-	if f.isControlPlane() || r.victim.DeleteMark == "" || len(f.Owner.Sets) == 0 {
+	if f.isControlPlane() || r.victim.DeleteAnnotation == "" || len(f.Owner.Sets) == 0 {
 		return false
 	}
-	gives := f.gives()
-	return gives != r.victim.Set && r.lost(gives)
+	gives := f.shrinkingSet()
+	return gives != r.victim.Set && r.lostOther(gives)
 }
 
-// lost reports whether an older machine other than the victim is gone, or is being deleted in the MachineSet that loses a machine at a scale-down. A
+// lostOther reports whether an older machine other than the victim is gone, or is being deleted in the MachineSet that loses a machine at a scale-down. A
 // machine that is being deleted in another MachineSet does not count, because another client deleted it.
-func (r remediation) lost(gives string) bool {
+func (r remediation) lostOther(gives string) bool {
 	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
 		m := r.facts.machine(b)
 		return b.UID != r.Victim.UID && (m == nil || m.Deleting && m.Set == gives)

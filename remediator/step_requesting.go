@@ -15,25 +15,25 @@ import (
 var (
 	stepRequesting = step{
 		name:   Requesting,
-		means:  "The owner is asked for a replacement. No new machine was observed yet.",
+		meaning:  "The owner is asked for a replacement. No new machine was observed yet.",
 		awaits: remediation.awaitsMachine,
-		writes: asking,
-		exits:  slices.Concat(there, []transition{replacementSeen, another}, replicas, reasons, []transition{relaxed, turned, superseded, held, unsafe, noReplacement}),
+		writes: requestingActions,
+		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
 	}
 
 	relaxed = transition{
 		when: "components of the machine are no longer well, so that the owner makes no other one, and its preflight may be relaxed", event: SurgeRelaxed{}, to: same,
-		facts: remediation.worsened,
+		events: remediation.relaxEvents,
 	}
-	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turns, func(r remediation) string {
-		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
+	worsenedTimeout = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.worsenedDeadline, func(r remediation) string {
+		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).describeBroken(), r.facts.Owner.Name)
 	})
-	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
-	unsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
+	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return formatIf(r.Frozen == freezeHold, "%s", r.FrozenReason) })
+	becameUnsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
 		return dueIf(r.Frozen == freezeRisk, r.FrozenAt.Add(r.facts.Policy.Timeouts.ScaleUp))
 	}, func(r remediation) string { return r.FrozenReason })
 	noReplacement = expires("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) time.Time {
-		return r.allowed(r.facts.Policy.Timeouts.ScaleUp)
+		return r.extendedDeadline(r.facts.Policy.Timeouts.ScaleUp)
 	}, func(r remediation) string {
 		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
@@ -46,22 +46,22 @@ func (r remediation) awaitsMachine() string {
 	return r.facts.Owner.Name + " creates another machine"
 }
 
-// worsened returns SurgeRelaxed if components of the machine were healthy or reported so at the decision, but are broken now. The owner creates no
+// relaxEvents returns SurgeRelaxed if components of the machine were healthy or reported so at the decision, but are broken now. The owner creates no
 // machine until they are healthy or its preflight checks are relaxed.
-func (r remediation) worsened() []Event {
-	if !r.mayTurn() || r.Request.Relaxed {
+func (r remediation) relaxEvents() []Event {
+	if !r.maySwitchMethod() || r.Request.Relaxed {
 		return nil
 	}
 	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() {
-		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
+		return []Event{SurgeRelaxed{Reason: c.describeBroken() + " since " + r.facts.Owner.Name + " was asked"}}
 	}
 	return nil
 }
 
-// turns returns when to stop waiting for a requested surge, or zero for never. Its owner creates no machine while components of the machine are
+// worsenedDeadline returns when to stop waiting for a requested surge, or zero for never. Its owner creates no machine while components of the machine are
 // broken, but would remediate the machine itself. Components that recover within a minute are no reason.
-func (r remediation) turns() time.Time {
-	if !r.mayTurn() || r.Request.Relaxed || Blind(r.facts) {
+func (r remediation) worsenedDeadline() time.Time {
+	if !r.maySwitchMethod() || r.Request.Relaxed || Blind(r.facts) {
 		return time.Time{} // with relaxed preflight checks the owner may still create a machine; a blind observation decides nothing
 	}
 	c := caseOf(r.victim, r.facts, r.stranded)
@@ -70,29 +70,29 @@ func (r remediation) turns() time.Time {
 	}
 	d := c.relaxed()
 	if !c.answers {
-		d = c.deleteFirst("c", "its etcd member "+c.silence())
+		d = c.deleteFirst("c", "its etcd member "+c.describeSilent())
 	}
-	return dueIf(d.Verdict == OwnerRemediation, r.counts(r.victim.brokenSince()).Add(time.Minute))
+	return dueIf(d.Verdict == OwnerRemediation, r.countFrom(r.victim.brokenSince()).Add(time.Minute))
 }
 
-// mayTurn reports whether a control plane that was asked for a new machine may be asked for something else: no new machine exists, nothing freezes
+// maySwitchMethod reports whether a control plane that was asked for a new machine may be asked for something else: no new machine exists, nothing freezes
 // the remediation, and no rollout creates a machine.
-func (r remediation) mayTurn() bool {
-	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
+func (r remediation) maySwitchMethod() bool {
+	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.ownerRollingOut() && len(r.newMachines) == 0
 }
 
-// silent reports whether the machine's Node has stopped reporting. It returns false if the cluster cannot be reached.
-func (m *Machine) silent() bool {
+// nodeSilent reports whether the machine's Node has stopped reporting. It returns false if the cluster cannot be reached.
+func (m *Machine) nodeSilent() bool {
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
-	return m.Node != "" && ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
+	return m.Node != "" && ready.Status == object.Unknown && !nodeUnreadable(clusterv1.MachineNodeReadyCondition, ready.Reason)
 }
 
 // brokenSince returns the time since which components of the machine are broken, or zero.
 func (m *Machine) brokenSince() time.Time {
 	var first time.Time
-	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, names(components)) {
+	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, conditionTypes(components)) {
 		seen, ok := m.Conditions[name]
-		silent := name != clusterv1.MachineNodeReadyCondition || m.silent()
+		silent := name != clusterv1.MachineNodeReadyCondition || m.nodeSilent()
 		if ok && seen.Status != object.True && silent && (first.IsZero() || seen.Since.Before(first)) {
 			first = seen.Since
 		}

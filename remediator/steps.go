@@ -8,7 +8,7 @@ import "time"
 // The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {
 	name   Step
-	means  string
+	meaning  string
 	awaits func(remediation) string // what happens next, for users
 	writes func(remediation) []Action
 	exits  []transition
@@ -19,7 +19,7 @@ type transition struct {
 	when  string
 	event Event // example of the recorded event
 	to    Step  // same, ended, or another step
-	facts func(remediation) []Event
+	events func(remediation) []Event
 	deadline
 }
 
@@ -48,9 +48,9 @@ var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, st
 //
 //nolint:gochecknoglobals // a table
 var (
-	there    = []transition{ownerGone, victimGone, victimLeaving}
-	replicas = []transition{raised, restored}
-	reasons  = []transition{ownerDeleted, aborted, skipped, deselected, recovered, reverted}
+	victimTransitions    = []transition{ownerGone, victimGone, victimDeletionStarted}
+	replicaTransitions = []transition{raised, restored}
+	cancelTransitions  = []transition{ownerDeleted, aborted, skipped, deselected, recovered, reverted}
 )
 
 func stepOf(name Step) *step {
@@ -62,10 +62,10 @@ func advance(s *State, f *Facts, now time.Time) []Event {
 	if s.Active == nil {
 		return nil
 	}
-	if why := s.disturbed(f); why != "" {
-		return s.merged(why)
+	if why := s.interference(f); why != "" {
+		return s.mergeEvents(why)
 	}
-	if events := s.advanceActive(f, now); len(events) > 0 || !s.Active.rests(f) {
+	if events := s.advanceActive(f, now); len(events) > 0 || !s.Active.isResting(f) {
 		return events
 	}
 	for _, a := range s.InProgress() {
@@ -78,7 +78,7 @@ func advance(s *State, f *Facts, now time.Time) []Event {
 
 // advanceActive returns the next events of the active remediation.
 func (s *State) advanceActive(f *Facts, now time.Time) []Event {
-	s, f = s.apart(f)
+	s, f = s.activeView(f)
 	r := s.remediation(f, now)
 	if f.Owner.Found || r.orphaned() {
 		if events := r.suspend(); len(events) > 0 {
@@ -90,22 +90,22 @@ func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 		return nil
 	}
 	for _, t := range state.exits {
-		if events := t.facts(r); len(events) > 0 {
+		if events := t.events(r); len(events) > 0 {
 			return events
 		}
 	}
 	return nil
 }
 
-// leading returns the transition with another target.
-func (t transition) leading(to Step) transition {
+// withTarget returns the transition with another target.
+func (t transition) withTarget(to Step) transition {
 	t.to = to
 	return t
 }
 
-// seen returns a transition that records an event without details.
-func seen(when string, event Event, to Step, is func(remediation) bool) transition {
-	return transition{when: when, event: event, to: to, facts: func(r remediation) []Event {
+// observes returns a transition that records an event without details.
+func observes(when string, event Event, to Step, is func(remediation) bool) transition {
+	return transition{when: when, event: event, to: to, events: func(r remediation) []Event {
 		if !is(r) {
 			return nil
 		}
@@ -116,7 +116,7 @@ func seen(when string, event Event, to Step, is func(remediation) bool) transiti
 // timed returns a transition that records an event when a time has come. then describes what happens.
 func timed[E Event](when string, to Step, due func(remediation) time.Time, then string, record func(remediation) E) transition {
 	var sample E
-	return transition{when: when, event: sample, to: to, deadline: deadline{due: due, then: then}, facts: func(r remediation) []Event {
+	return transition{when: when, event: sample, to: to, deadline: deadline{due: due, then: then}, events: func(r remediation) []Event {
 		if !r.reached(due(r)) {
 			return nil
 		}
@@ -132,13 +132,13 @@ func expires(when string, cause Cause, due func(remediation) time.Time, say func
 		}
 		return say(r)
 	})
-	t.deadline = deadline{due: due, then: takenBack}
+	t.deadline = deadline{due: due, then: thenCancelled}
 	return t
 }
 
 // cancels returns a transition that starts a cancellation when why returns a reason.
 func cancels(when string, cause Cause, why func(remediation) string) transition {
-	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, facts: func(r remediation) []Event {
+	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, events: func(r remediation) []Event {
 		reason := why(r)
 		if reason == "" {
 			return nil
@@ -149,7 +149,7 @@ func cancels(when string, cause Cause, why func(remediation) string) transition 
 
 // ends returns a transition that ends the remediation, because there is nothing to undo.
 func ends(when string, cause Cause, why func(remediation) string) transition {
-	return transition{when: when, event: Cancelled{Cause: cause}, to: ended, facts: func(r remediation) []Event {
+	return transition{when: when, event: Cancelled{Cause: cause}, to: ended, events: func(r remediation) []Event {
 		reason := why(r)
 		if reason == "" {
 			return nil

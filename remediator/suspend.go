@@ -26,18 +26,18 @@ const (
 	freezeDenied  = "write-denied"
 )
 
-// writes is the extent of what is written while a remediation is frozen.
-type writes int
+// writeExtent is the extent of what is written while a remediation is frozen.
+type writeExtent int
 
 // Extents from nothing to everything. Each one includes the previous ones.
 const (
-	writesNothing writes = iota
+	writesNothing writeExtent = iota
 	writesMarks          // marks and SurgeRemediations, which users see
-	writesBack           // undoing what is not needed: replicas for which a new machine exists, a request to remediate
+	writesUndo           // undoing what is not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
 
-func (w writes) String() string {
+func (w writeExtent) String() string {
 	return [...]string{
 		"nothing, not even a mark", "marks and requests",
 		"what takes back more than is needed; marks and requests", "all as before",
@@ -51,9 +51,9 @@ func (w writes) String() string {
 type suspension struct {
 	rule   string
 	when   string
-	writes writes
-	// holds returns the reason and what a human can do. ok is false if the suspension does not apply.
-	holds func(r remediation) (reason, next string, ok bool)
+	writes writeExtent
+	// applies returns the reason and what a human can do. ok is false if the suspension does not apply.
+	applies func(r remediation) (reason, next string, ok bool)
 	// due returns when the suspension starts to apply without another change. It is nil if time alone never causes that.
 	due func(r remediation) time.Time
 }
@@ -68,7 +68,7 @@ var suspensions = []suspension{
 	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Cluster.Paused
 	}, nil},
-	{freezePaused, "the machine is paused", writesBack, func(r remediation) (string, string, bool) {
+	{freezePaused, "the machine is paused", writesUndo, func(r remediation) (string, string, bool) {
 		if r.victim == nil || !r.victim.Paused {
 			return "", "", false
 		}
@@ -77,83 +77,83 @@ var suspensions = []suspension{
 	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
 	}, nil},
-	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being taken back", writesBack, func(r remediation) (string, string, bool) {
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being taken back", writesUndo, func(r remediation) (string, string, bool) {
 		p := r.facts.Policy
 		if p.Unreadable == "" || r.in(Cancelling, Sparing, Settling) {
 			return "", "", false
 		}
-		return p.unread(), p.correct() + "; or abort the remediation", true
+		return p.unreadableReason(), p.correctAdvice() + "; or abort the remediation", true
 	}, nil},
 	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its place is not taken", writesAll, func(r remediation) (string, string, bool) {
 		_, done := r.complete()
-		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unread(), r.facts.Policy.correct(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
+		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unreadableReason(), r.facts.Policy.correctAdvice(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
 	}, nil},
 	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
 		next := "take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler)"
 		if r.facts.isControlPlane() {
 			next += ", or allow RolloutSurge"
 		}
-		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas+r.facts.less, r.Request.To+r.facts.less, r.Request.From+r.facts.less),
-			next + "; what was asked for is taken back soon", r.foreign()
+		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas, r.Request.From+r.facts.excludedReplicas),
+			next + "; what was asked for is taken back soon", r.foreignReplicas()
 	}, nil},
 	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
-		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.holding(r.victim)) == 0 {
+		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.blockingHooks(r.victim)) == 0 {
 			return "", "", false
 		}
-		return "its deletion is held" + hooks(r.facts.Policy.holding(r.victim)), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+		return "its deletion is held" + formatHooks(r.facts.Policy.blockingHooks(r.victim)), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
 	}, nil},
 	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
-		if !r.reached(r.removedBy(r.victim)) {
+		if !r.reached(r.removalDeadline(r.victim)) {
 			return "", "", false
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), when(len(r.victim.Hooks) > 0, "; it is held%s", hooks(r.victim.Hooks))), "see why the machine does not go: its drain, its volumes, its infrastructure", true
-	}, func(r remediation) time.Time { return r.removedBy(r.victim) }},
+		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), formatIf(len(r.victim.Hooks) > 0, "; it is held%s", formatHooks(r.victim.Hooks))), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+	}, func(r remediation) time.Time { return r.removalDeadline(r.victim) }},
 	{freezeHeld, "the machine is gone, or spared, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`: of a control plane, or a new one", writesAll, func(r remediation) (string, string, bool) {
-		m, gone := r.hangs(), ""
+		m, gone := r.hangingMachine(), ""
 		if m == nil {
 			return "", "", false
 		}
 		if r.in(Settling) {
 			gone = "the machine is gone; "
 		}
-		return gone + "machine " + m.Name + " is being deleted" + hooks(m.Hooks), "see what holds the deletion of machine " + m.Name + " (its hooks, its drain, its volumes, its infrastructure): nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
-	}, remediation.hangsAt},
-	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
+		return gone + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), "see what holds the deletion of machine " + m.Name + " (its hooks, its drain, its volumes, its infrastructure): nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+	}, remediation.hangDeadline},
+	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesUndo, func(r remediation) (string, string, bool) {
 		switch {
 		case r.facts.withinGracePeriod() && r.Frozen == freezeQuorum:
 			return r.FrozenReason, r.FrozenNext, true
 		case !r.facts.isControlPlane() || r.in(Settling) || r.facts.withinGracePeriod():
 			return "", "", false
 		}
-		d := blind(r.facts)
+		d := checkBlind(r.facts)
 		if d == nil {
 			return "", "", false
 		}
 		return d.Reason, d.Next, true
 	}, nil},
-	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, the owner would first take another machine that somebody else asks it for, and that etcd cannot spare, another machine is being deleted, or no other serves the API", writesBack, func(r remediation) (string, string, bool) {
-		risk := r.unsafe()
+	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, the owner would first take another machine that somebody else asks it for, and that etcd cannot spare, another machine is being deleted, or no other serves the API", writesUndo, func(r remediation) (string, string, bool) {
+		risk := r.requestRisk()
 		return risk.why, risk.next, !risk.none()
 	}, nil},
-	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
+	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesUndo, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
-			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it continues when the pause requests are gone", r.unasked()
+			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it continues when the pause requests are gone", r.notRequested()
 		}
-		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it continues when the pause requests are gone", r.unasked() && len(p.Paused) > 0
+		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it continues when the pause requests are gone", r.notRequested() && len(p.Paused) > 0
 	}, nil},
-	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
-		if !r.unasked() && !r.unanswered() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
+	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesUndo, func(r remediation) (string, string, bool) {
+		if !r.notRequested() && !r.awaitsOwner() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
-		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
+		return "held by an operator" + formatUntil(r.unhealthy.HoldUntil) + formatReason(r.unhealthy.HoldReason), "release it when you have seen enough", true
 	}, nil},
 	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook; or it says of a worker that was handed over that it defers the remediation", writesAll, func(r remediation) (string, string, bool) {
 		if r.deferred() {
 			return r.facts.Owner.Name + " defers the remediation: its condition OwnerRemediated says why", "see to what that names; it continues by itself, or abort it", true
 		}
 		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
-			r.facts.Owner.Refused != "" && !r.facts.Policy.Accepts && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
+			r.facts.Owner.Refused != "" && !r.facts.Policy.AllowsDeleteFirst && r.in(Requesting) && r.scales() && r.method.requesting(r) && len(r.newMachines) == 0
 	}, nil},
 	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
 		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.reached(r.deniedFrom())
@@ -162,62 +162,62 @@ var suspensions = []suspension{
 
 // deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
 func (r remediation) deniedFrom() time.Time {
-	return dueIf(r.failure != "" && r.unasked(), r.failingSince.Add(time.Minute))
+	return dueIf(r.failure != "" && r.notRequested(), r.failingSince.Add(time.Minute))
 }
 
-// hangs returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
-func (r remediation) hangs() *Machine {
-	for _, m := range r.going {
-		if r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removedBy(m))) {
+// hangingMachine returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
+func (r remediation) hangingMachine() *Machine {
+	for _, m := range r.deleting {
+		if r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m))) {
 			return m
 		}
 	}
 	return nil
 }
 
-// hangsAt returns when the deletion of another machine has lasted too long, or zero if none is being deleted.
-func (r remediation) hangsAt() time.Time {
+// hangDeadline returns when the deletion of another machine has lasted too long, or zero if none is being deleted.
+func (r remediation) hangDeadline() time.Time {
 	var first time.Time
-	for _, m := range r.going {
-		if due := r.removedBy(m); r.in(Settling, Sparing) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
+	for _, m := range r.deleting {
+		if due := r.removalDeadline(m); r.in(Settling, Sparing) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
 			first = due
 		}
 	}
 	return first
 }
 
-// unasked reports whether nothing of the request is visible in the cluster yet.
-func (r remediation) unasked() bool {
-	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newMachines) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
+// notRequested reports whether nothing of the request is visible in the cluster yet.
+func (r remediation) notRequested() bool {
+	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newMachines) == 0 && r.Scale == ScaleUnobserved && r.method.undone(r)
 }
 
-// unanswered reports whether the owner is asked to remediate the machine and has not started to delete it.
-func (r remediation) unanswered() bool {
+// awaitsOwner reports whether the owner is asked to remediate the machine and has not started to delete it.
+func (r remediation) awaitsOwner() bool {
 	return r.Request.Method == OwnerRemediation && r.in(Requesting) && r.victim != nil && !r.victim.Deleting
 }
 
 // deferred reports whether the MachineSet of a worker postpones the remediation because of its preflight checks or other remediations in progress.
 // For a KubeadmControlPlane, scute checks the same before it asks.
 func (r remediation) deferred() bool {
-	if !r.unanswered() || r.facts.isControlPlane() {
+	if !r.awaitsOwner() || r.facts.isControlPlane() {
 		return false
 	}
 	c := r.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition]
 	return c.Status == object.False && c.Reason == clusterv1.MachineSetMachineRemediationDeferredReason
 }
 
-// unsafe returns the risk of a request to remediate until the owner starts, and of a surge until it is requested. After that, the decision is up to
+// requestRisk returns the risk of a request to remediate until the owner starts, and of a surge until it is requested. After that, the decision is up to
 // the owner.
-func (r remediation) unsafe() risk {
+func (r remediation) requestRisk() risk {
 	f := r.facts
 	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.withinGracePeriod() {
 		return risk{}
 	}
 	switch {
-	case r.unanswered():
-		return f.removed(r.victim)
-	case r.Request.Method != OwnerRemediation && r.unasked() && !Count(f.Etcd).MayAdd():
-		return f.minority("with a new member that fails")
+	case r.awaitsOwner():
+		return f.riskOfRemoval(r.victim)
+	case r.Request.Method != OwnerRemediation && r.notRequested() && !Count(f.Etcd).MayAdd():
+		return f.riskOfMinority("with a new member that fails")
 	default:
 		return risk{}
 	}
@@ -232,7 +232,7 @@ func (r remediation) pausedOwner() string {
 // suspension returns the first suspension that applies to the facts.
 func (r remediation) suspension() suspended {
 	for i := range suspensions {
-		if reason, next, ok := suspensions[i].holds(r); ok {
+		if reason, next, ok := suspensions[i].applies(r); ok {
 			return suspended{by: &suspensions[i], reason: reason, next: next}
 		}
 	}
@@ -251,7 +251,7 @@ func (r remediation) suspend() []Event {
 	switch {
 	case r.by == nil && r.Frozen == "":
 		return nil
-	case r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext && (r.reason == r.FrozenReason || !stated(r.by.rule)):
+	case r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext && (r.reason == r.FrozenReason || !comparesReason(r.by.rule)):
 		return nil
 	case r.by == nil:
 		return []Event{Thawed{}}
@@ -260,11 +260,11 @@ func (r remediation) suspend() []Event {
 	}
 }
 
-// foreign reports whether replicas are neither the original nor the requested value, or another client restored them before a new machine existed.
+// foreignReplicas reports whether replicas are neither the original nor the requested value, or another client restored them before a new machine existed.
 // After the request is undone, no more machines are requested, and replicas may have any value.
-func (r remediation) foreign() bool {
-	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.method.asking(r) {
+func (r remediation) foreignReplicas() bool {
+	if !r.scales() || r.Scale == ScaleBack || r.isCancelling() || r.in(Settling) || r.method.requesting(r) {
 		return false
 	}
-	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newMachines) == 0 && !r.rolling()
+	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newMachines) == 0 && !r.ownerRollingOut()
 }

@@ -10,7 +10,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// controlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
+// decideControlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
 //
 //	a  a majority of voters does not answer, or is unknown     -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
@@ -20,25 +20,25 @@ import (
 //	d  it answers, and all components are healthy             -> a surge
 //	e  it answers, but components are broken                  -> a relaxed surge, else OwnerRemediation if quorum is kept
 //	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
-func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
-	c, blocks := caseOf(m, f, stranded), f.blocks(m)
+func decideControlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
+	c, blocks := caseOf(m, f, stranded), f.blockingRule(m)
 	switch {
-	case f.starting():
+	case f.isInitializing():
 		return c.uninitialized()
 	case f.Owner.ExternalEtcd:
 		return c.external(blocks)
 	case m.Node == "":
 		return c.deleteFirst(blocks, "it never joined")
 	case f.Owner.RollingOut != "":
-		return c.deleteFirst(blocks, "a rollout is in progress and waits for this machine: "+c.illness())
+		return c.deleteFirst(blocks, "a rollout is in progress and waits for this machine: "+c.describeBroken())
 	case blocks != "":
-		return c.deleteFirst(blocks, fmt.Sprintf("%s asked for instead of %d, and %s waits for this one: %s", machinesAre(int(f.Owner.Replicas)), len(f.Machines), f.Owner.Name, c.illness()))
-	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
+		return c.deleteFirst(blocks, fmt.Sprintf("%s asked for instead of %d, and %s waits for this one: %s", machinesAre(int(f.Owner.Replicas)), len(f.Machines), f.Owner.Name, c.describeBroken()))
+	case f.Owner.MaxSurge == 0 && !f.Policy.AllowsDeleteFirst:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
 		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that it is deleted first")
-	case !c.answers || c.learns() || f.namesake(m):
-		return c.deleteFirst("c", "its etcd member "+c.silence())
+	case !c.answers || c.isLearner() || f.hasNamesake(m):
+		return c.deleteFirst("c", "its etcd member "+c.describeSilent())
 	case len(c.broken) == 0:
 		return c.surge()
 	default:
@@ -46,8 +46,8 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	}
 }
 
-// oneCase holds the facts that the table depends on.
-type oneCase struct {
+// tableCase holds the facts that the table depends on.
+type tableCase struct {
 	m       *Machine
 	f       *Facts
 	quorum  Quorum
@@ -59,37 +59,37 @@ type oneCase struct {
 	member  *Member
 }
 
-func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
+func caseOf(m *Machine, f *Facts, stranded []*Machine) tableCase {
 	external := f.Owner.ExternalEtcd
-	c := oneCase{m: m, f: f, quorum: Count(f.Etcd), broken: m.broken(external), member: f.Etcd.member(m), answers: external || f.answers(m)}
+	c := tableCase{m: m, f: f, quorum: Count(f.Etcd), broken: m.brokenComponents(external), member: f.Etcd.member(m), answers: external || f.etcdAnswers(m)}
 	for other := range f.all() {
 		c.joining = c.joining || other.UID != m.UID && other.Node == "" && !slices.Contains(stranded, other)
 		if other.UID == m.UID {
 			continue
 		}
-		broken := other.broken(external)
+		broken := other.brokenComponents(external)
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
 		// A machine whose only broken component is its etcd member serves the API if the member answers, or if the victim never joined.
-		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.answers(other) || m.Node == "") {
+		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.etcdAnswers(other) || m.Node == "") {
 			c.healthy++
 		}
 	}
 	return c
 }
 
-func (c oneCase) illness() string {
+func (c tableCase) describeBroken() string {
 	switch {
-	case !c.answers || c.f.namesake(c.m):
-		return "its etcd member " + c.silence()
+	case !c.answers || c.f.hasNamesake(c.m):
+		return "its etcd member " + c.describeSilent()
 	case len(c.broken) == 0:
 		return "its update in place does not end"
 	}
 	return strings.Join(c.broken, ", ") + " not well"
 }
 
-func (c oneCase) silence() string {
+func (c tableCase) describeSilent() string {
 	switch {
 	case c.member == nil:
 		return "is not in the member list"
@@ -98,42 +98,42 @@ func (c oneCase) silence() string {
 	case c.member.Answers == object.True:
 		return "has not become a voter"
 	case c.member.Answers == object.Unknown:
-		return "could not be asked (" + c.member.Why + ")"
+		return "could not be asked (" + c.member.Reason + ")"
 	default:
-		return "does not answer (" + c.member.Why + ")"
+		return "does not answer (" + c.member.Reason + ")"
 	}
 }
 
 // external implements rule f. The owner checks the members of etcd before it deletes a machine in its own remediation. It does not know the members
 // of an external etcd, and refuses. So the replacement must come first, or a human must delete the machine.
-func (c oneCase) external(blocks string) Decision {
+func (c tableCase) external(blocks string) Decision {
 	f := c.f
 	why := "it never joined"
 	if c.m.Node != "" {
-		why = c.illness()
+		why = c.describeBroken()
 	}
 	switch broken := blocks != "" || len(c.broken) > 0; {
 	case broken && len(f.Machines) < 2:
 		return c.single(why)
 	case f.Owner.RollingOut != "":
-		return c.byHand(why, "a rollout waits for it")
+		return c.manual(why, "a rollout waits for it")
 	case int(f.Owner.Replicas) != len(f.Machines):
-		return c.byHand(why, fmt.Sprintf("%s asked for instead of %d", machinesAre(int(f.Owner.Replicas)), len(f.Machines)))
+		return c.manual(why, fmt.Sprintf("%s asked for instead of %d", machinesAre(int(f.Owner.Replicas)), len(f.Machines)))
 	case f.Owner.MaxSurge == 0:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0, and its own remediation refuses where etcd is external", Next: "set maxSurge 1 at the control plane, or delete the machine: " + f.Owner.Name + " makes another"}
 	case !broken:
 		return c.surge()
 	case len(c.others) > 0 || c.healthy == 0:
-		return c.byHand(why, "components of "+strings.Join(c.others, ", ")+" are not well either")
+		return c.manual(why, "components of "+strings.Join(c.others, ", ")+" are not well either")
 	case !f.Owner.Tested || !f.Policy.allows(v1alpha1.MethodRelaxedSurge):
-		return c.byHand(why, "RelaxedSurge is not allowed, or this version of the control plane's controller was not tested with it")
+		return c.manual(why, "RelaxedSurge is not allowed, or this version of the control plane's controller was not tested with it")
 	default:
 		return c.method("f", why+", etcd is external: the replacement comes first, with the owner's preflight relaxed", true)
 	}
 }
 
-// byHand returns a decision that needs a human, because scute deletes no machines and the owner refuses to.
-func (c oneCase) byHand(why, obstacle string) Decision {
+// manual returns a decision that needs a human, because scute deletes no machines and the owner refuses to.
+func (c tableCase) manual(why, obstacle string) Decision {
 	return Decision{
 		Verdict: CannotRemediate, Rule: "external-etcd",
 		Reason: fmt.Sprintf("%s; etcd is external, so that %s remediates no machine itself, and no replacement can come first: %s", why, c.f.Owner.Name, obstacle),
@@ -141,7 +141,7 @@ func (c oneCase) byHand(why, obstacle string) Decision {
 	}
 }
 
-func (c oneCase) single(why string) Decision {
+func (c tableCase) single(why string) Decision {
 	next := "fix the machine by hand, or restore the cluster from a backup"
 	if c.answers && !c.f.Owner.ExternalEtcd {
 		next = "fix the machine by hand: its etcd answers, with all data"
@@ -150,7 +150,7 @@ func (c oneCase) single(why string) Decision {
 }
 
 // uninitialized returns the decision about a first machine that never started. Nothing is lost when its owner deletes it.
-func (c oneCase) uninitialized() Decision {
+func (c tableCase) uninitialized() Decision {
 	const why = "the control plane has not been initialized, and nothing is lost with its first machine"
 	if !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation) {
 		return noMethod(why + ": only OwnerRemediation helps")
@@ -158,14 +158,14 @@ func (c oneCase) uninitialized() Decision {
 	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner removes it, and makes another"}
 }
 
-// deletedFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy the capacity
+// decideDeleteFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy the capacity
 // that a replacement needs.
-func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
+func (f *Facts) decideDeleteFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
 	case f.isControlPlane():
 		return caseOf(m, f, stranded).deleteFirst(rule, why)
-	case !f.current(m) || !f.Policy.allows(v1alpha1.MethodOwnerRemediation):
+	case !f.inCurrentSet(m) || !f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return Decision{Verdict: CannotRemediate}
 	default:
 		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why}
@@ -173,82 +173,82 @@ func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 }
 
 // deleteFirst returns the decision to have the owner delete the machine first, if quorum is kept without it.
-func (c oneCase) deleteFirst(rule, why string) Decision {
+func (c tableCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q := c.quorum
 	switch {
 	case c.f.Owner.ExternalEtcd:
-		return c.byHand(why, "the policy allows none that is available")
+		return c.manual(why, "the policy allows none that is available")
 	case len(c.f.Machines) < 2:
 		return c.single(why)
 	case !c.f.maySpare(c.m):
-		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
-	case !c.f.overtaken(c.m).none():
-		r := c.f.overtaken(c.m)
+		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-boolToInt(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
+	case !c.f.riskOfOther(c.m).none():
+		r := c.f.riskOfOther(c.m)
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and " + r.why, Next: r.next}
-	case q.Learners > count(c.learns()):
-		return *c.learner()
-	case c.m.Node != "" && !c.f.counts(c.m, false):
-		return *ask("see why its owner finds them not healthy, though they answer: the condition EtcdMemberHealthy of the other machines",
+	case q.Learners > boolToInt(c.isLearner()):
+		return *c.checkLearner()
+	case c.m.Node != "" && !c.f.hasEnoughMembers(c.m, false):
+		return *waitForHuman("see why its owner finds them not healthy, though they answer: the condition EtcdMemberHealthy of the other machines",
 			"owner-counts", "%s, and %s remediates no machine while it counts fewer than a majority of the other members as healthy", why, c.f.Owner.Name)
 	case c.healthy == 0:
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "fix one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return noMethod(why + ": only OwnerRemediation helps")
-	case c.leadsUnasked():
-		return *ask("restart its kubelet, let scuted reach port 2379 of the machine, or power the machine off",
+	case c.leadsUnreachable():
+		return *waitForHuman("restart its kubelet, let scuted reach port 2379 of the machine, or power the machine off",
 			"leader", "%s, and it leads etcd: its leadership cannot be moved, and %s removes no machine that leads", why, c.f.Owner.Name)
 	default:
 		return Decision{
 			Verdict: OwnerRemediation, Rule: rule,
-			Reason: fmt.Sprintf("%s: the owner removes it first; %d of %d voters answer without it", why, q.Answering-count(alive), q.Voters-count(member)),
+			Reason: fmt.Sprintf("%s: the owner removes it first; %d of %d voters answer without it", why, q.Answering-boolToInt(alive), q.Voters-boolToInt(member)),
 		}
 	}
 }
 
-// learner returns a wait for a joining member, until it becomes a voter or its machine is gone.
-func (c oneCase) learner() *Decision {
+// checkLearner returns a wait for a joining member, until it becomes a voter or its machine is gone.
+func (c tableCase) checkLearner() *Decision {
 	member := find(c.f.Etcd.Members, func(member *Member) bool { return member.Learner })
 	if member == nil {
 		return wait("learner", "etcd has a learner: a member is joining")
 	}
-	if m := c.f.claimed(*member); m != nil {
-		return ask("see why etcd on machine "+m.Name+" does not catch up; one that stays so is replaced when the machine is unhealthy",
+	if m := c.f.machineOf(*member); m != nil {
+		return waitForHuman("see why etcd on machine "+m.Name+" does not catch up; one that stays so is replaced when the machine is unhealthy",
 			"learner", "etcd has a learner, %s: it votes when it has caught up", member.Node)
 	}
-	return ask("see whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
+	return waitForHuman("see whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
 		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
 }
 
-// leadsUnasked reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
+// leadsUnreachable reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
 // because another leader is soon elected if a leader dies. Only the leader can transfer its leadership, and the owner cannot reach it if scute
 // cannot.
-func (c oneCase) leadsUnasked() bool {
+func (c tableCase) leadsUnreachable() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
-// learns reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is joining,
+// isLearner reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is joining,
 // the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
-func (c oneCase) learns() bool {
+func (c tableCase) isLearner() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner
 	}
-	return !c.joining && c.f.strayLearner()
+	return !c.joining && c.f.hasStrayLearner()
 }
 
 // surge implements rule d.
-func (c oneCase) surge() Decision {
+func (c tableCase) surge() Decision {
 	external := c.f.Owner.ExternalEtcd
 	switch {
 	case !external && !c.quorum.MayAdd():
 		return Decision{Verdict: Freeze, Rule: "d", Reason: fmt.Sprintf("%d of %d voters answer: a new member that fails would cost quorum, and this machine's own member is healthy", c.quorum.Answering, c.quorum.Voters), Next: "bring back " + strings.Join(c.quorum.Silent, ", ")}
-	case c.keptOut() != nil:
-		return *c.keptOut()
+	case c.checkSilentVoter() != nil:
+		return *c.checkSilentVoter()
 	case c.quorum.Learners > 0:
-		return *c.learner()
+		return *c.checkLearner()
 	case len(c.others) > 0:
 		others := strings.Join(c.others, ", ")
-		return *ask("see why they are not well, if no check of the policy fails for them",
+		return *waitForHuman("see why they are not well, if no check of the policy fails for them",
 			ruleAnotherBroken, "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", others)
 	}
 	reason := "its etcd member answers and its components are well: the replacement comes first"
@@ -258,30 +258,30 @@ func (c oneCase) surge() Decision {
 	return c.method("d", reason, false)
 }
 
-// keptOut returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member that
+// checkSilentVoter returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member that
 // could not be asked may be connected. Machines add no members to an external etcd.
-func (c oneCase) keptOut() *Decision {
-	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsBesideSilent() {
+func (c tableCase) checkSilentVoter() *Decision {
+	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsDespiteSilent() {
 		return nil
 	}
 	member := find(c.f.Etcd.Members, func(member *Member) bool { return !member.Learner && member.Answers == object.False })
 	if member == nil {
 		return nil
 	}
-	if m := c.f.claimed(*member); m != nil {
-		return ask("bring back etcd on machine "+m.Name+", or have that machine replaced first",
+	if m := c.f.machineOf(*member); m != nil {
+		return waitForHuman("bring back etcd on machine "+m.Name+", or have that machine replaced first",
 			"silent-member", "etcd accepts no new member while %s does not answer, so that a replacement would never join", member.Node)
 	}
 	if member.Namesake != "" {
-		return ask("remove that member (etcdctl member list, etcdctl member remove)", "silent-member",
+		return waitForHuman("remove that member (etcdctl member list, etcdctl member remove)", "silent-member",
 			"etcd accepts no new member while %s does not answer, and %s does not remove it while a machine has its name", member.Node, c.f.Owner.Name)
 	}
-	return ask(fmt.Sprintf("see why %s does not remove that member, if it lasts; or remove it (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
+	return waitForHuman(fmt.Sprintf("see why %s does not remove that member, if it lasts; or remove it (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
 		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so that a replacement would never join", member.Node)
 }
 
 // relaxed implements rule e, for example for a dead kubelet.
-func (c oneCase) relaxed() Decision {
+func (c tableCase) relaxed() Decision {
 	why := strings.Join(c.broken, ", ") + " not well, etcd answers"
 	if c.mayRelax() {
 		if d := c.method("e", why+": the replacement comes first, with the owner's preflight relaxed", true); d.Verdict != CannotRemediate {
@@ -292,7 +292,7 @@ func (c oneCase) relaxed() Decision {
 }
 
 // mayRelax reports whether the owner's preflight checks may be relaxed for a machine with broken components.
-func (c oneCase) mayRelax() bool {
+func (c tableCase) mayRelax() bool {
 	f := c.f
 	if !f.Owner.Tested || f.Owner.MaxSurge == 0 || !f.Policy.allows(v1alpha1.MethodRelaxedSurge) || c.healthy == 0 || len(c.others) > 0 {
 		return false
@@ -300,11 +300,11 @@ func (c oneCase) mayRelax() bool {
 	if f.Owner.ExternalEtcd {
 		return len(f.Machines) >= 2
 	}
-	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.keptOut() == nil && f.counts(nil, true)
+	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.checkSilentVoter() == nil && f.hasEnoughMembers(nil, true)
 }
 
 // method chooses how to surge: by the owner's own rollout if possible, or by more replicas.
-func (c oneCase) method(rule, reason string, relaxed bool) Decision {
+func (c tableCase) method(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	triggered := f.Owner.CertificateTrigger || f.Owner.Tested && c.m.ClonedFrom != ""
 	switch {
@@ -320,13 +320,13 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 
 // byReplicas returns the decision to request more replicas. Only for these does the control plane report in its conditions why it cannot create a
 // machine: in a rollout it resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
-func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
+func (c tableCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	f := c.f
-	if d := f.otherMarked(c.m); d != nil {
+	if d := f.checkOtherAnnotations(c.m); d != nil {
 		return *d
 	}
-	if n := f.wanted(); n != f.Owner.Replicas {
-		return *ask(fmt.Sprintf("see why %s is not told, if it lasts: the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
+	if n := f.desiredReplicas(); n != f.Owner.Replicas {
+		return *waitForHuman(fmt.Sprintf("see why %s is not told, if it lasts: the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
 			ruleScaling, "the topology of Cluster %s asks for %s, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}

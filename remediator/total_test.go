@@ -19,8 +19,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// kinds returns an event of each type.
-func kinds() []remediator.Event {
+// allEvents returns an event of each type.
+func allEvents() []remediator.Event {
 	return []remediator.Event{
 		remediator.Registered{},
 		remediator.Claimed{},
@@ -77,7 +77,7 @@ func TestKinds(t *testing.T) {
 			declared = append(declared, fmt.Sprint(f.Recv.List[0].Type))
 		}
 	}
-	for _, e := range kinds() {
+	for _, e := range allEvents() {
 		known = append(known, reflect.TypeOf(e).Name())
 	}
 	slices.Sort(declared)
@@ -117,8 +117,8 @@ func TestAnyFacts(t *testing.T) {
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
 				t.Fatalf("events applied to a copy changed the state: %s", diff)
 			}
-			f := w.look(rapid.Bool().Draw(t, "asked"))
-			_, _, _, _ = remediator.NeedsEtcdProbe(&s, f, now), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.Wake(&s, f, now)
+			f := w.observe(rapid.Bool().Draw(t, "asked"))
+			_, _, _, _ = remediator.NeedsEtcdProbe(&s, f, now), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.RequeueAfter(&s, f, now)
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
 				t.Fatalf("a decision changed the state: %s", diff)
 			}
@@ -143,7 +143,7 @@ func stored(t interface{ Fatal(...any) }, catalog *eventlog.Catalog[remediator.E
 
 // anyFact returns an event of a random type with random fields, some of which name machines of the world.
 func anyFact(t *rapid.T, w *world) remediator.Event {
-	prototype := rapid.SampledFrom(kinds()).Draw(t, "fact")
+	prototype := rapid.SampledFrom(allEvents()).Draw(t, "fact")
 	v := reflect.New(reflect.TypeOf(prototype)).Elem()
 	anyValue(t, w, v)
 	return v.Interface().(remediator.Event)
@@ -218,14 +218,14 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 	w.owner.CertificateTrigger = w.owner.Kind == string(remediator.ControlPlane) && rapid.Bool().Draw(t, "certificate lever")
 	w.owner.Tested = rapid.IntRange(0, 3).Draw(t, "untested") > 0
 	w.owner.MaxSurge = int32(min(1, rapid.IntRange(0, 5).Draw(t, "max surge"))) //nolint:gosec // 0 or 1
-	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete-first")
-	w.policy.Guards = rapid.Bool().Draw(t, "guards")
-	w.onDelete = deletions && w.owner.Kind == string(remediator.Deployment) && rapid.IntRange(0, 2).Draw(t, "on delete") == 0
-	w.sealed = rapid.IntRange(0, 2).Draw(t, "sealed") == 0
+	w.policy.AllowsDeleteFirst = rapid.Bool().Draw(t, "accepts delete-first")
+	w.policy.GuardsMachines = rapid.Bool().Draw(t, "guards")
+	w.onDelete = checkDeletions && w.owner.Kind == string(remediator.Deployment) && rapid.IntRange(0, 2).Draw(t, "on delete") == 0
+	w.onlyKubelets = rapid.IntRange(0, 2).Draw(t, "sealed") == 0
 	w.healthCheck = rapid.Bool().Draw(t, "health check")
 	w.owner.Replicas, w.cluster.TopologyReplicas = int32(n), int32(n) //nolint:gosec // a handful
 	if w.owner.Kind == string(remediator.ControlPlane) && rapid.IntRange(0, 7).Draw(t, "new") == 0 {
-		w.begin()
+		w.uninitialize()
 		n = 0
 	}
 	for i := range n {
@@ -237,7 +237,7 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 	}
 	if w.stacked() && rapid.IntRange(0, 2).Draw(t, "defragmentation") == 0 {
 		w.policy.Survey = 5 * time.Minute
-		w.policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: time.Minute, Deadline: time.Minute, Disarm: rapid.Bool().Draw(t, "disarm")}
+		w.policy.Defragmentation = remediator.Defragmentation{Enabled: true, FreePercent: 45, MinSize: 100 << 20, Pause: time.Minute, Deadline: time.Minute, Disarm: rapid.Bool().Draw(t, "disarm")}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "escalation") == 0 {
 		w.policy.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: 5 * time.Minute}}

@@ -13,26 +13,26 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	ownerGone = ends("the owner is gone, and no replicas are raised in the topology of its Cluster", OwnerGone, func(r remediation) string {
-		return when(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone%s", r.leftRaised())
+		return formatIf(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone%s", r.raisedHint())
 	})
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
-		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
+		return formatIf((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
-	victimGone    = seen("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
-	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
+	victimGone    = observes("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
+	victimDeletionStarted = observes("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})
-	replacementSeen = transition{
+	replacementObserved = transition{
 		when: "a machine exists that did not before, and there is no other new machine", event: ReplacementObserved{}, to: Replacing,
-		facts: remediation.observed,
+		events: remediation.newMachineEvents,
 	}
 	another = transition{
 		when: "a machine exists that did not before", event: ReplacementObserved{Extra: true}, to: same,
-		facts: remediation.observed,
+		events: remediation.newMachineEvents,
 	}
 	replacementReady = transition{
 		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
-		facts: func(r remediation) []Event {
+		events: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
 			if r.Ready || m == nil || !r.facts.ready(m) {
 				return nil
@@ -40,28 +40,28 @@ var (
 			return []Event{ReplacementReady{Replacement: r.Replacement}}
 		},
 	}
-	raised = seen("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
-		return r.scales() && r.Scale == ScaleUnseen && r.replicas == r.Request.To
+	raised = observes("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
+		return r.scales() && r.Scale == ScaleUnobserved && r.replicas == r.Request.To
 	})
-	restored = seen("replicas are what they were", ScaleRestored{}, same, func(r remediation) bool {
+	restored = observes("replicas are what they were", ScaleRestored{}, same, func(r remediation) bool {
 		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
 	})
 	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
-		return when(r.unhealthy != nil && r.unhealthy.Aborted, "an operator aborted it")
+		return formatIf(r.unhealthy != nil && r.unhealthy.Aborted, "an operator aborted it")
 	})
 	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
-		return when(r.victim != nil && r.victim.Skip, "the machine has the annotation cluster.x-k8s.io/skip-remediation now")
+		return formatIf(r.victim != nil && r.victim.Skip, "the machine has the annotation cluster.x-k8s.io/skip-remediation now")
 	})
 	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
-		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
+		return formatIf(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
 	recovered = cancels("the machine is healthy, no other machine goes for it when this is taken back, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
 		healthy := r.unhealthy == nil || r.unhealthy.Mark == nil
 		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold, freezeRefused, freezeDenied}, r.Frozen)
-		return when(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
+		return formatIf(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
 	})
 	superseded = expires("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) time.Time {
-		return dueIf(r.rolling(), r.within(r.facts.Policy.Timeouts.ScaleUp+r.facts.Policy.Timeouts.Ready))
+		return dueIf(r.ownerRollingOut(), r.deadlineAfter(r.facts.Policy.Timeouts.ScaleUp+r.facts.Policy.Timeouts.Ready))
 	}, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
 		return fmt.Sprintf("a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, timespan.Text(limit))
@@ -73,7 +73,7 @@ var (
 		}
 		return dueIf(r.Frozen == freezeForeign, r.FrozenAt.Add(limit))
 	}, func(r remediation) string {
-		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for", r.replicas+r.facts.less, r.Request.To+r.facts.less)
+		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas)
 	})
 )
 
@@ -92,29 +92,29 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// when returns a formatted reason if a condition is true, and "" otherwise.
-func when(so bool, format string, args ...any) string {
+// formatIf returns a formatted reason if a condition is true, and "" otherwise.
+func formatIf(so bool, format string, args ...any) string {
 	if !so {
 		return ""
 	}
 	return fmt.Sprintf(format, args...)
 }
 
-// leftRaised returns a hint if the owner is gone while its replicas were raised. If its Cluster was moved without a Move, they are still raised
+// raisedHint returns a hint if the owner is gone while its replicas were raised. If its Cluster was moved without a Move, they are still raised
 // there, and nothing there records the original value.
-func (r remediation) leftRaised() string {
-	return when(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
+func (r remediation) raisedHint() string {
+	return formatIf(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
 		"; %d replicas were asked for instead of %d: if its Cluster was moved, they are there, and must be restored by hand", r.Request.To, r.Request.From)
 }
 
-// allowed returns when a step has taken too long, or zero without a limit. During a rollout, which should replace the marked machine first, the step
+// extendedDeadline returns when a step has taken too long, or zero without a limit. During a rollout, which should replace the marked machine first, the step
 // has more time: see superseded.
-func (r remediation) allowed(limit time.Duration) time.Time {
-	return dueIf(!r.rolling() || r.Request.Method == OwnerRemediation, r.within(limit))
+func (r remediation) extendedDeadline(limit time.Duration) time.Time {
+	return dueIf(!r.ownerRollingOut() || r.Request.Method == OwnerRemediation, r.deadlineAfter(limit))
 }
 
-// within returns when a step has lasted for limit. It returns zero while no action is possible, because that time does not count.
-func (r remediation) within(limit time.Duration) time.Time {
+// deadlineAfter returns when a step has lasted for limit. It returns zero while no action is possible, because that time does not count.
+func (r remediation) deadlineAfter(limit time.Duration) time.Time {
 	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
 }
 
@@ -123,7 +123,7 @@ func (r remediation) within(limit time.Duration) time.Time {
 func (r remediation) successor() *Machine {
 	for _, extra := range []bool{false, true} {
 		i := slices.IndexFunc(r.newMachines, func(m *Machine) bool {
-			return m.UID != r.Replacement.UID && r.extra(m) == extra && (!extra || m.DeleteMark == "" && !r.takingBack())
+			return m.UID != r.Replacement.UID && r.isSurplus(m) == extra && (!extra || m.DeleteAnnotation == "" && !r.isCancelling())
 		})
 		if i >= 0 {
 			return r.newMachines[i]
@@ -132,9 +132,9 @@ func (r remediation) successor() *Machine {
 	return nil
 }
 
-// observed returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were
+// newMachineEvents returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were
 // raised, the others are surplus machines, unless a rollout creates them, or no more machines are requested.
-func (r remediation) observed() []Event {
+func (r remediation) newMachineEvents() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)
 	if r.Replacement.UID == "" || replacement == nil || replacement.Deleting {
@@ -142,11 +142,11 @@ func (r remediation) observed() []Event {
 			events = append(events, ReplacementObserved{Replacement: replacement.subject()})
 		}
 	}
-	if replacement == nil || !r.scales() || r.rolling() || r.takingBack() || r.in(Settling) && !r.tooMany() {
+	if replacement == nil || !r.scales() || r.ownerRollingOut() || r.isCancelling() || r.in(Settling) && !r.tooMany() {
 		return events
 	}
 	for _, m := range r.newMachines {
-		if m.UID != replacement.UID && !r.extra(m) {
+		if m.UID != replacement.UID && !r.isSurplus(m) {
 			events = append(events, ReplacementObserved{Replacement: m.subject(), Extra: true})
 		}
 	}

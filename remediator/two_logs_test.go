@@ -32,7 +32,7 @@ func TestTwoLiveLogs(t *testing.T) {
 	} {
 		for _, second := range []int{0, 1, 3} { // index of another machine that breaks later; 0 for none
 			t.Run(fmt.Sprintf("%s, %d", name, second), func(t *testing.T) {
-				w := newWorld(began())
+				w := newWorld(startTime())
 				c.given(w)
 				for range 5 {
 					w.add("")
@@ -40,7 +40,7 @@ func TestTwoLiveLogs(t *testing.T) {
 				w.owner.Replicas = 5
 				logs := []*node{{}, {}}
 				for _, n := range logs {
-					n.w, n.wish, n.tell = w, 5, func(string, ...any) {}
+					n.w, n.desired, n.logf = w, 5, func(string, ...any) {}
 					n.state.Apply(remediator.Registered{Owner: w.owner.Owner}, w.now)
 				}
 				c.hurt(w.machines[0])
@@ -52,31 +52,31 @@ func TestTwoLiveLogs(t *testing.T) {
 					}
 					for _, n := range logs {
 						n.turn(-1, nil)
-						w.oneStep(t)
+						w.stepOwner(t)
 					}
 					w.now = w.now.Add(time.Minute)
 				}
 				if !needsHuman(logs[0]) || !needsHuman(logs[1]) {
-					w.settled(t, logs)
+					w.checkSettled(t, logs)
 				}
 			})
 		}
 	}
 }
 
-// oneStep performs one step of the owner and of its machines.
-func (w *world) oneStep(t *testing.T) {
+// stepOwner performs one step of the owner and of its machines.
+func (w *world) stepOwner(t *testing.T) {
 	t.Helper()
 	if _, m := w.act(); m != nil {
 		m.Deleting = false
-		well := w.well(m) && m.Created.Before(began())
+		well := w.isHealthy(m) && m.Created.Before(startTime())
 		if m.Deleting = true; well {
 			t.Fatalf("the owner deleted the healthy machine %s", m.Name)
 		}
 	}
 	for _, m := range slices.Clone(w.machines) {
 		if m.Deleting {
-			w.gone(m)
+			w.finishDeletion(m)
 		} else if m.Node == "" {
 			w.join(m)
 		}
@@ -95,8 +95,8 @@ func needsHuman(n *node) bool {
 	return false
 }
 
-// settled checks that no log has a remediation in progress, and that all machines exist and are healthy.
-func (w *world) settled(t *testing.T, logs []*node) {
+// checkSettled checks that no log has a remediation in progress, and that all machines exist and are healthy.
+func (w *world) checkSettled(t *testing.T, logs []*node) {
 	t.Helper()
 	for i, n := range logs {
 		if a := n.state.Active; a != nil {
@@ -107,8 +107,8 @@ func (w *world) settled(t *testing.T, logs []*node) {
 		t.Errorf("got %d machines and %d replicas, want 5 of each", len(w.machines), w.owner.Replicas)
 	}
 	for _, m := range w.machines {
-		if !w.well(m) || m.DeleteMark != "" {
-			t.Errorf("%s: well %t, mark %q", m.Name, w.well(m), m.DeleteMark)
+		if !w.isHealthy(m) || m.DeleteAnnotation != "" {
+			t.Errorf("%s: well %t, mark %q", m.Name, w.isHealthy(m), m.DeleteAnnotation)
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"scute.dev/kube/object"
 )
 
-// lookAgain is the interval at which facts are read that no watch reports: Nodes if the policy checks them, and etcd while a machine is unhealthy.
-const lookAgain = 30 * time.Second
+// pollInterval is the interval at which facts are read that no watch reports: Nodes if the policy checks them, and etcd while a machine is unhealthy.
+const pollInterval = 30 * time.Second
 
-// Wake returns the time after which the owner must be reconciled although nothing changed, or zero for never. Watches report changes, so it only
+// RequeueAfter returns the time after which the owner must be reconciled although nothing changed, or zero for never. Watches report changes, so it only
 // covers timeouts and what no watch reports, such as Nodes and surveys of etcd.
-func Wake(s *State, f *Facts, now time.Time) time.Duration {
+func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 	var soonest time.Duration
 	at := func(d time.Duration) {
 		if d = max(d, time.Second); soonest == 0 || d < soonest {
@@ -25,29 +25,29 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	switch {
 	case !f.Owner.Found && s.Active != nil:
-		return lookAgain // no watch reports the owner any more
+		return pollInterval // no watch reports the owner any more
 	case !f.Owner.Found || f.Policy.Name == "" && s.Active == nil:
 		return soonest
 	}
 	if in, ok := s.surveyIn(f, now); ok {
 		at(in)
 	}
-	if in, ok := s.careIn(f, now); ok {
+	if in, ok := s.maintenanceIn(f, now); ok {
 		at(in)
 	}
 	for m := range f.all() {
 		if !m.Deleting {
-			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
-				at(h.Left)
+			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Remaining > 0 {
+				at(h.Remaining)
 			}
 			if m.Node != "" && f.Policy.ReadsNodes() {
-				at(lookAgain)
+				at(pollInterval)
 			}
-			if m.leftUnhealthy() {
-				at(lookAgain) // no watch reports the result of its MachineHealthCheck
+			if m.staysUnhealthy() {
+				at(pollInterval) // no watch reports the result of its MachineHealthCheck
 			}
 			if m.Request != nil && s.Unhealthy[m.UID].mark() == nil {
-				until(m.Request.Created.Add(settledIn))
+				until(m.Request.Created.Add(settlePeriod))
 			}
 		}
 	}
@@ -58,26 +58,26 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		until(u.HoldUntil)
 		until(u.LastAttempt.Add(f.Policy.Limits.Cooldown))
 		if !u.UnhealthyAt.IsZero() {
-			at(lookAgain)
-			if f.Cluster.Reach != object.Absent && f.withinGracePeriod() {
-				at(blindFor)
+			at(pollInterval)
+			if f.Cluster.Reachable != object.Absent && f.withinGracePeriod() {
+				at(blindGracePeriod)
 			}
 			until(u.UnhealthyAt.Add(f.Policy.Hold))
 		}
-		until(u.stepEnds(f.Policy))
+		until(u.stepDeadline(f.Policy))
 	}
-	if s.InMassFailure || len(s.Mass.Waited) > 0 {
-		at(lookAgain)
+	if s.InMassFailure || len(s.Mass.Pending) > 0 {
+		at(pollInterval)
 	}
 	for _, ended := range []time.Time{s.MassFailureEnded, f.Ledger.MassFailureEnded} {
 		until(ended.Add(f.Policy.Limits.MassFailure.Cooldown))
 	}
 	for _, a := range s.InProgress() {
-		at(lookAgain)
+		at(pollInterval)
 		if f.withinGracePeriod() {
-			at(blindFor)
+			at(blindGracePeriod)
 		}
-		due, _ := s.focused(a).look(f, now).deadline()
+		due, _ := s.focused(a).activeRemediation(f, now).deadline()
 		until(due)
 	}
 	return soonest

@@ -7,7 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// worker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
+// decideWorker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
 // replicas. The owner must then delete the victim, and no other machine:
 //
 //	all machines are in the current MachineSet      a surge: the marked machine is deleted
@@ -16,29 +16,29 @@ import (
 //	  the oldest MachineSet, which loses machines   a surge
 //	  the current one, while an older one exists    OwnerRemediation
 //	  another one                                   nothing: its MachineSet neither loses machines nor remediates
-func worker(m *Machine, f *Facts) Decision {
-	gives := f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == m.Set)
-	remediates := f.current(m)
+func decideWorker(m *Machine, f *Facts) Decision {
+	gives := f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.shrinkingSet() == m.Set)
+	remediates := f.inCurrentSet(m)
 	switch {
 	case !gives && !remediates:
 		return Decision{
 			Verdict: CannotRemediate, Rule: "older-machine-set",
-			Reason: "MachineSet " + m.Set + " is not the current one of " + f.Owner.Name + ", and so remediates no machine; with fewer replicas the oldest, " + f.gives() + ", would lose one",
+			Reason: "MachineSet " + m.Set + " is not the current one of " + f.Owner.Name + ", and so remediates no machine; with fewer replicas the oldest, " + f.shrinkingSet() + ", would lose one",
 			Next:   "delete the machine by hand (kubectl delete machine): " + f.Owner.Name + " makes another",
 		}
 	case gives && f.Policy.allows(v1alpha1.MethodSurge):
-		if d := f.otherMarked(m); d != nil {
+		if d := f.checkOtherAnnotations(m); d != nil {
 			return *d
 		}
 		// A user scaled the owner down and its controller has not acted yet. It could delete the victim for that, and a healthy machine when the
 		// surge ends.
-		if n, wanted := f.staying(), f.wanted(); n > int(wanted) {
-			return *ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
+		if n, wanted := f.remainingMachines(), f.desiredReplicas(); n > int(wanted) {
+			return *waitForHuman(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 				ruleScaling, "%s there, and %d asked for: %s deletes some first", machinesAre(n), wanted, f.Owner.Name)
 		}
-		if other := f.leavingFirst(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
-			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", ruleDeletingMachine,
-				"machine %s is being deleted%s: what makes up for it comes from the MachineSet that is current then, and with fewer replicas again %s would take machines of this one", other.Name, hooks(other.Hooks), f.Owner.Name)
+		if other := f.firstDeleting(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
+			return *waitForHuman("see what holds the deletion of machine "+other.Name+", if it hangs", ruleDeletingMachine,
+				"machine %s is being deleted%s: what makes up for it comes from the MachineSet that is current then, and with fewer replicas again %s would take machines of this one", other.Name, formatHooks(other.Hooks), f.Owner.Name)
 		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
@@ -55,24 +55,24 @@ func worker(m *Machine, f *Facts) Decision {
 	}
 }
 
-// current reports whether the machine is in the MachineSet whose machines its MachineDeployment keeps and remediates.
-func (f *Facts) current(m *Machine) bool {
+// inCurrentSet reports whether the machine is in the MachineSet whose machines its MachineDeployment keeps and remediates.
+func (f *Facts) inCurrentSet(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByMove reports whether an update in place moves the machines beside a worker to another MachineSet without it. It moves no machine that never
+// leftByUpdate reports whether an update in place moves the machines beside a worker to another MachineSet without it. It moves no machine that never
 // joined, and deletes one that its owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
-func (f *Facts) leftByMove(m *Machine) bool {
+func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
-// leavingFirst returns the first machine that is being deleted, or nil.
-func (f *Facts) leavingFirst() *Machine {
+// firstDeleting returns the first machine that is being deleted, or nil.
+func (f *Facts) firstDeleting() *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }
 
-// gives returns the MachineSet that loses a machine at a scale-down: the oldest one with machines.
-func (f *Facts) gives() string {
+// shrinkingSet returns the MachineSet that loses a machine at a scale-down: the oldest one with machines.
+func (f *Facts) shrinkingSet() string {
 	for _, set := range f.Owner.Sets {
 		if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Set == set }) {
 			return set

@@ -19,7 +19,7 @@ func (w *world) actWorkers() (string, *machine) {
 	old, current := w.sets()
 	switch {
 	case len(old) == 0 && n < wanted, w.onDelete && n < wanted:
-		return w.makes(), nil
+		return w.createWorker(), nil
 	case len(old) == 0:
 		return w.deleteFrom(slices.Clone(w.machines), n-wanted)
 	case w.onDelete:
@@ -31,8 +31,8 @@ func (w *world) actWorkers() (string, *machine) {
 	}
 }
 
-// makes creates a worker, unless the creation is refused.
-func (w *world) makes() string {
+// createWorker creates a worker, unless the creation is refused.
+func (w *world) createWorker() string {
 	if w.owner.Refused != "" {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (w *world) roll(old, current []*machine) (string, *machine) {
 	}
 	switch {
 	case len(current) < wanted && n < wanted+surge:
-		return w.makes(), nil
+		return w.createWorker(), nil
 	case len(current) > wanted:
 		return w.deleteFrom(current, len(current)-wanted)
 	case n-leaving-starting > wanted-away:
@@ -112,7 +112,7 @@ func deleting(in []*machine) (n int) {
 }
 
 func (w *world) available(m *machine) bool {
-	return !m.Deleting && m.Node != "" && w.is(m, "NodeReady", object.True)
+	return !m.Deleting && m.Node != "" && w.conditionIs(m, "NodeReady", object.True)
 }
 
 // deleteFrom deletes the first machine of a MachineSet with too many machines, following machineset_deletion_order.go.
@@ -125,11 +125,11 @@ func (w *world) deleteFrom(set []*machine, tooMany int) (string, *machine) {
 		switch {
 		case m.Deleting:
 			return 0
-		case m.DeleteMark != "":
+		case m.DeleteAnnotation != "":
 			return 1
 		case m.Updating:
 			return 2
-		case m.Node == "", w.is(m, "NodeReady", object.False), w.is(m, "HealthCheckSucceeded", object.False):
+		case m.Node == "", w.conditionIs(m, "NodeReady", object.False), w.conditionIs(m, "HealthCheckSucceeded", object.False):
 			return 3
 		}
 		return 4
@@ -151,16 +151,16 @@ func (w *world) remediateWorkers() (string, *machine) {
 	var victim *machine
 	_, current := w.sets()
 	for _, m := range w.machines {
-		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
-			m.forget("OwnerRemediated")
+		if w.conditionIs(m, "HealthCheckSucceeded", object.True) && w.conditionIs(m, "OwnerRemediated", object.False) {
+			m.removeCondition("OwnerRemediated")
 		}
-		if !m.Deleting && w.is(m, "HealthCheckSucceeded", object.False) && w.is(m, "OwnerRemediated", object.False) && slices.Contains(current, m) {
+		if !m.Deleting && w.conditionIs(m, "HealthCheckSucceeded", object.False) && w.conditionIs(m, "OwnerRemediated", object.False) && slices.Contains(current, m) {
 			victim = m
 		}
 	}
 	if victim == nil {
 		return "", nil
 	}
-	w.note(victim, "OwnerRemediated", object.False, "MachineDeleting")
+	w.setCondition(victim, "OwnerRemediated", object.False, "MachineDeleting")
 	return w.delete(victim) + " to remediate it", victim
 }

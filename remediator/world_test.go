@@ -25,11 +25,11 @@ const template = "template-1" // every machine of the owner is cloned from it
 // can be tested as scripts against it, and the remediator against any combination of faults.
 type world struct {
 	// slow is how long a control plane's reconcile may take from choosing a machine to scale in until it deletes that
-	// machine. hesitates delays the next one, and meant is the machine that was chosen at meantAt.
+	// machine. hesitates delays the next one, and meant is the machine that was chosen at chosenAt.
 	slow      time.Duration
-	hesitates bool
-	meant     *machine
-	meantAt   time.Time
+	delaysDeletion bool
+	chosen     *machine
+	chosenAt   time.Time
 
 	now      time.Time
 	owner    remediator.OwnerFacts
@@ -44,25 +44,25 @@ type world struct {
 	made     int
 	etcdErr  string
 	alarms   []string // of etcd, as in remediator.Etcd
-	asked    remediator.Asked
-	recorded remediator.Made // what the log records as created
-	care     remediator.CareFacts
-	dying    bool // the process dies before a defragmentation
-	dies     bool // the process dies before a write
-	stalls   bool // a member that is being defragmented does not recover by itself
+	etcdRequests    remediator.EtcdRequests
+	recorded remediator.CreatedObjects // what the log records as created
+	maintenance     remediator.MaintenanceFacts
+	diesBeforeDefragment    bool // the process dies before a defragmentation
+	diesBeforeWrite     bool // the process dies before a write
+	defragmentHangs   bool // a member that is being defragmented does not recover by itself
 	// blindSince is the time since when all reads have failed, as the runner records it.
 	blindSince time.Time
 	target     string // the template that the owner clones from; changing it starts a rollout
-	say        func(format string, args ...any)
+	logf        func(format string, args ...any)
 
-	// sealed means that etcd is asked only through kubelets, so a member behind a dead kubelet cannot be asked.
-	sealed bool
+	// onlyKubelets means that etcd is asked only through kubelets, so a member behind a dead kubelet cannot be asked.
+	onlyKubelets bool
 	// onDelete is set for a MachineDeployment with the strategy OnDelete.
 	onDelete bool
 	// healthCheck means that a MachineHealthCheck selects the machines and creates the requests.
 	healthCheck bool
-	// behind means that the Machine controller has not observed the last changes of Machines.
-	behind bool
+	// staleStatus means that the Machine controller has not observed the last changes of Machines.
+	staleStatus bool
 	// orphans are members of etcd whose machines are gone.
 	orphans []orphan
 }
@@ -81,26 +81,26 @@ type machine struct {
 	Kubelet, Pods, Etcd     bool   // alive
 	Pressed                 bool   // its kubelet runs and reports the node as not ready
 	Member, Learner, Leader bool   // of etcd
-	Unaskable               bool   // its etcd cannot be asked, whether it runs or not
+	EtcdUnreachable               bool   // its etcd cannot be asked, whether it runs or not
 	Cut                     bool   // its etcd is disconnected, and only its kubelet can reach it
-	Doomed                  bool   // never joins
-	Ill                     bool   // its Node has a condition that only a MachineHealthCheck checks
+	NeverJoins                  bool   // never joins
+	FailsForeignCheck                     bool   // its Node has a condition that only a MachineHealthCheck checks
 	Updating                bool   // is being updated in place, forever
 	Template                string // the template that it was actually cloned from
-	Complains               bool   // Cluster API reports its member as unhealthy, because of an etcd alarm
+	MemberReportedUnhealthy               bool   // Cluster API reports its member as unhealthy, because of an etcd alarm
 	Database                remediator.Database
-	Unseen                  bool // no watch has reported it yet
+	Unobserved                  bool // no watch has reported it yet
 }
 
 func newWorld(now time.Time) *world {
 	return &world{
-		now: now, target: template, say: func(string, ...any) {},
+		now: now, target: template, logf: func(string, ...any) {},
 		owner: remediator.OwnerFacts{
 			Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0a0b0c0d-1111", Cluster: "blue"},
 			Found: true, Generation: 1, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateTrigger: true,
 			Retry: remediator.Retry{MinHealthy: time.Hour},
 		},
-		cluster: remediator.ClusterFacts{Found: true, Reach: object.True, FailureDomains: []string{"a", "b", "c"}},
+		cluster: remediator.ClusterFacts{Found: true, Reachable: object.True, FailureDomains: []string{"a", "b", "c"}},
 		policy: remediator.Policy{
 			Name: "default", UID: "policy",
 			Checks: remediator.Checks{
@@ -119,8 +119,8 @@ func newWorld(now time.Time) *world {
 	}
 }
 
-// begin turns the control plane into a new one without machines.
-func (w *world) begin() { w.owner.Uninitialized, w.cluster.Reach = true, object.False }
+// uninitialize turns the control plane into a new one without machines.
+func (w *world) uninitialize() { w.owner.Uninitialized, w.cluster.Reachable = true, object.False }
 
 // add adds a machine that has joined and is healthy.
 func (w *world) add(domain string) *machine {
@@ -149,7 +149,7 @@ func (w *world) provision(domain string) *machine {
 // member while one of its voters is disconnected (mayAddMember in etcd's server), and such a machine never joins. A
 // majority suffices to promote an existing learner (mayPromoteMember).
 func (w *world) join(m *machine) bool {
-	if m.Doomed || m.Deleting {
+	if m.NeverJoins || m.Deleting {
 		return false
 	}
 	if w.stacked() {
@@ -158,7 +158,7 @@ func (w *world) join(m *machine) bool {
 		case m.Learner && !w.quorum():
 			return false
 		case !m.Learner && dead > 0 && !(w.byQuorum && voters-dead >= (voters+1)/2+1):
-			m.Doomed = true
+			m.NeverJoins = true
 			return false
 		case w.learner(m):
 			return false // etcd accepts one learner at a time (--max-learners)
@@ -167,7 +167,7 @@ func (w *world) join(m *machine) bool {
 	}
 	m.Node, m.Kubelet, m.Pods = "node-"+m.Name, true, true
 	if w.owner.Uninitialized {
-		w.owner.Uninitialized, w.cluster.Reach = false, object.True
+		w.owner.Uninitialized, w.cluster.Reachable = false, object.True
 	}
 	return true
 }
@@ -175,8 +175,8 @@ func (w *world) join(m *machine) bool {
 // maintenance is an annotation with the time at which a machine stops.
 const maintenance = "example.com/maintenance"
 
-// stops returns when the machine stops, or the zero time for never.
-func (m *machine) stops() time.Time {
+// stopTime returns when the machine stops, or the zero time for never.
+func (m *machine) stopTime() time.Time {
 	at, err := time.Parse(time.RFC3339, m.Annotations[maintenance])
 	if err != nil {
 		return time.Time{}
@@ -184,9 +184,9 @@ func (m *machine) stops() time.Time {
 	return at
 }
 
-// noticed reports whether the policy requires a replacement because the machine is about to stop.
-func (w *world) noticed(m *machine) bool {
-	at := m.stops()
+// hasNotice reports whether the policy requires a replacement because the machine is about to stop.
+func (w *world) hasNotice(m *machine) bool {
+	at := m.stopTime()
 	return !at.IsZero() && slices.ContainsFunc(w.policy.Checks.Notices, func(n remediator.Notice) bool { return !w.now.Before(at.Add(-n.Lead)) })
 }
 
@@ -241,15 +241,15 @@ func (w *world) machine(name string) *machine {
 	return w.machines[i]
 }
 
-// well reports whether a machine is healthy and runs all its components.
-func (w *world) well(m *machine) bool {
-	return !m.Deleting && m.Node != "" && m.Kubelet && m.Pods && !m.Pressed && !m.Ill && (!w.stacked() || m.Member && !m.Learner && m.Etcd)
+// isHealthy reports whether a machine is healthy and runs all its components.
+func (w *world) isHealthy(m *machine) bool {
+	return !m.Deleting && m.Node != "" && m.Kubelet && m.Pods && !m.Pressed && !m.FailsForeignCheck && (!w.stacked() || m.Member && !m.Learner && m.Etcd)
 }
 
-// settle updates the conditions and their times to the actual state.
-func (w *world) settle() {
+// updateConditions updates the conditions and their times to the actual state.
+func (w *world) updateConditions() {
 	for _, m := range w.machines {
-		if !w.behind {
+		if !w.staleStatus {
 			m.CertificatesStatus = m.Certificates // core/reconcilers/machine, reconcileCertificateExpiry
 		}
 		if m.Node != "" && m.Kubelet && m.Pressed {
@@ -276,7 +276,7 @@ func (w *world) settle() {
 			w.condition(m, "EtcdPodHealthy", m.Node != "", m.Kubelet, "Unknown")
 		}
 		// This condition is the membership as another endpoint sees it. It does not show whether the member runs.
-		if m.Node != "" && (!m.Member || m.Learner || m.Complains) {
+		if m.Node != "" && (!m.Member || m.Learner || m.MemberReportedUnhealthy) {
 			w.set(m, "EtcdMemberHealthy", object.False, "NotHealthy")
 		} else {
 			w.condition(m, "EtcdMemberHealthy", m.Node != "", true, "")
@@ -294,32 +294,32 @@ func (w *world) condition(m *machine, name string, known, alive bool, reason str
 	}
 }
 
-func (w *world) set(m *machine, name string, status object.Truth, reason string) {
+func (w *world) set(m *machine, name string, status object.ConditionStatus, reason string) {
 	if c, ok := m.Conditions[name]; !ok || c.Status != status {
-		w.note(m, name, status, reason)
+		w.setCondition(m, name, status, reason)
 	}
 }
 
-// note sets a condition in a copy of the map, which earlier facts and other states of a search share.
-func (w *world) note(m *machine, name string, status object.Truth, reason string) {
+// setCondition sets a condition in a copy of the map, which earlier facts and other states of a search share.
+func (w *world) setCondition(m *machine, name string, status object.ConditionStatus, reason string) {
 	m.Conditions = maps.Clone(m.Conditions)
 	m.Conditions[name] = remediator.Condition{Status: status, Reason: reason, Since: w.now}
 }
 
-// forget removes a condition.
-func (m *machine) forget(name string) {
+// removeCondition removes a condition.
+func (m *machine) removeCondition(name string) {
 	if _, ok := m.Conditions[name]; ok {
 		m.Conditions = maps.Clone(m.Conditions)
 		delete(m.Conditions, name)
 	}
 }
 
-// look returns the facts that an Observer would read, including those of etcd if asked.
-func (w *world) look(asked bool) *remediator.Facts {
-	w.settle()
+// observe returns the facts that an Observer would read, including those of etcd if asked.
+func (w *world) observe(asked bool) *remediator.Facts {
+	w.updateConditions()
 	w.owner.RollingOut = w.rollout()
 	w.owner.OnDelete = w.onDelete
-	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move, Asked: w.asked, Care: w.care}
+	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move, EtcdRequests: w.etcdRequests, Maintenance: w.maintenance}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	w.topology(f)
 	f.Policy.Methods, f.Policy.Escalation = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Escalation)
@@ -331,7 +331,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 		f.Policy.Escalation = nil
 	}
 	for _, m := range w.machines {
-		if m.Unseen {
+		if m.Unobserved {
 			continue
 		}
 		seen := m.Machine
@@ -341,9 +341,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 			seen.Request = &request
 		}
 		if w.healthCheck {
-			seen.Passed = w.passes()
+			seen.HealthChecksPass = w.healthChecksPass()
 		}
-		if _, made := w.recorded[m.UID]; !made && w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
+		if _, made := w.recorded[m.UID]; !made && w.isHealthy(m) && m.UnhealthyAnnotation == "" && m.DeleteAnnotation == "" && m.Request == nil && !m.Remediate {
 			seen.ClonedFrom = "" // reading it costs a request, which is not made for a healthy machine
 		}
 		if seen.Set = m.Template; w.owner.Kind == string(remediator.Deployment) && seen.Set != w.target && !slices.Contains(f.Owner.Sets, seen.Set) {
@@ -364,13 +364,13 @@ func (w *world) look(asked bool) *remediator.Facts {
 	}
 	slices.SortFunc(f.Machines, func(a, b remediator.Machine) int { return strings.Compare(a.Name, b.Name) })
 	if !asked {
-		f.Cluster.Reach = object.Absent
+		f.Cluster.Reachable = object.Absent
 		return f
 	}
 	if w.stacked() {
-		f.Etcd = w.ask()
+		f.Etcd = w.etcdAnswers()
 	}
-	f.Asked.Before = w.asked.Last
+	f.EtcdRequests.Before = w.etcdRequests.Last
 	switch {
 	case !remediator.Blind(f):
 		w.blindSince = time.Time{}
@@ -410,8 +410,8 @@ func (w *world) rollout() string {
 	return ""
 }
 
-func (w *world) ask() *remediator.Etcd {
-	etcd := &remediator.Etcd{Err: w.etcdErr, Alarms: slices.Clone(w.alarms), ByQuorum: w.byQuorum}
+func (w *world) etcdAnswers() *remediator.Etcd {
+	etcd := &remediator.Etcd{Err: w.etcdErr, Alarms: slices.Clone(w.alarms), AddsByQuorum: w.byQuorum}
 	if etcd.Err != "" {
 		return etcd
 	}
@@ -420,23 +420,23 @@ func (w *world) ask() *remediator.Etcd {
 			continue
 		}
 		member := remediator.Member{Node: "node-" + m.Name, Learner: m.Learner, Leader: m.Leader && m.Etcd, Answers: object.True}
-		if m.Etcd && !m.Unaskable {
+		if m.Etcd && !m.EtcdUnreachable {
 			member.Size, member.InUse, member.Quota = m.Database.Size, m.Database.InUse, m.Database.Quota
 		}
 		switch {
 		case m.Learner && m.Node == "" && !m.Etcd:
-			member.Node, member.Answers, member.Why = "member "+m.Name, object.False, "it was added, and has not started yet"
-		case m.Unaskable, w.sealed && !m.Kubelet:
-			member.Answers, member.Why = object.Unknown, "the port cannot be forwarded"
+			member.Node, member.Answers, member.Reason = "member "+m.Name, object.False, "it was added, and has not started yet"
+		case m.EtcdUnreachable, w.onlyKubelets && !m.Kubelet:
+			member.Answers, member.Reason = object.Unknown, "the port cannot be forwarded"
 		case !m.Etcd:
-			member.Answers, member.Why = object.False, "connection refused"
+			member.Answers, member.Reason = object.False, "connection refused"
 		}
 		etcd.Members = append(etcd.Members, member)
 	}
 	for i, o := range w.orphans {
-		member := remediator.Member{Node: o.Name, Namesake: o.Namesake, Learner: o.Learner, Answers: object.False, Why: "connection refused"}
+		member := remediator.Member{Node: o.Name, Namesake: o.Namesake, Learner: o.Learner, Answers: object.False, Reason: "connection refused"}
 		if o.Name == "" {
-			member.Node, member.Why = fmt.Sprintf("member %d", i), "it was added, and has not started yet"
+			member.Node, member.Reason = fmt.Sprintf("member %d", i), "it was added, and has not started yet"
 		}
 		etcd.Members = append(etcd.Members, member)
 	}

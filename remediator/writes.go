@@ -11,123 +11,123 @@ import (
 )
 
 // Actions returns the writes that the state requires and the facts do not show, in their order: first those of the active remediation, then the marks
-// and requests of all machines. If a write fails, those that follow it are not performed (Action.Follows). Facts that lag behind cause a repeated
+// and requests of all machines. If a write fails, those that follow it are not performed (Action.DependsOn). Facts that lag behind cause a repeated
 // write, which does no harm.
 func Actions(s *State, f *Facts, now time.Time) []Action {
-	view, seen := s.apart(f)
+	view, seen := s.activeView(f)
 	g := newGate(view, seen, now)
-	actions := s.strayHandOvers(f)
+	actions := s.withdrawStrayHandOvers(f)
 	if g.remediation == nil {
-		actions = append(actions, tidy(s, f)...)
+		actions = append(actions, cleanUp(s, f)...)
 	} else if g.orphaned() {
 		actions = append(actions, g.scaleBack()...)
 	} else if state := stepOf(g.Step); state != nil {
-		actions = slices.Concat(actions, s.leftOvers(seen), state.writes(*g.remediation))
+		actions = slices.Concat(actions, s.removeLeftoverAnnotations(seen), state.writes(*g.remediation))
 	}
 	for i := range actions {
-		actions[i].ours = true
+		actions[i].forRemediation = true
 		if actions[i].Type == Scale {
-			actions[i].Replicas, actions[i].Expect = actions[i].Replicas+seen.less, actions[i].Expect+seen.less
+			actions[i].Replicas, actions[i].Expect = actions[i].Replicas+seen.excludedReplicas, actions[i].Expect+seen.excludedReplicas
 		}
 	}
 	g.state, g.facts = s, f
 	// Writes that need the workload cluster come last, so that they delay no other write if it cannot be reached.
-	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), caring(s, f, now))
+	writes := slices.Concat(actions, housekeeping(s, f, now), guardActions(f, now), maintenanceActions(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
-// asking returns the writes of a step in which the owner is asked to replace an existing machine. It requests nothing while a suspension restricts
+// requestingActions returns the writes of a step in which the owner is asked to replace an existing machine. It requests nothing while a suspension restricts
 // writes, or a control plane cannot be observed.
-func asking(r remediation) []Action {
+func requestingActions(r remediation) []Action {
 	if r.victim == nil {
 		return nil // its deletion is recorded first
 	}
-	if r.by != nil && r.by.writes < writesAll || r.facts.isControlPlane() && blind(r.facts) != nil {
-		return r.method.hold(r)
+	if r.by != nil && r.by.writes < writesAll || r.facts.isControlPlane() && checkBlind(r.facts) != nil {
+		return r.method.retract(r)
 	}
-	return r.method.ask(r)
+	return r.method.request(r)
 }
 
-// unmarked removes the delete annotations of an earlier remediation that are not needed because the owner deletes the machine that it was asked to
+// removeUnneededAnnotations removes the delete annotations of an earlier remediation that are not needed because the owner deletes the machine that it was asked to
 // remediate.
-func (r remediation) unmarked() []Action {
+func (r remediation) removeUnneededAnnotations() []Action {
 	if r.Request.Method != OwnerRemediation {
 		return nil
 	}
-	return slices.DeleteFunc(r.facts.unmark(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
+	return slices.DeleteFunc(r.facts.removeDeleteAnnotations(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
 }
 
-// giveBack asks the owner to remediate a surplus new machine if broken components of another machine, such as the unhealthy one, keep the owner from
+// removeSurplus asks the owner to remediate a surplus new machine if broken components of another machine, such as the unhealthy one, keep the owner from
 // deleting it. With an external etcd, the owner always refuses. First is a machine whose remediation is already requested, then the surplus machines
 // of the surge. The replacement is last, because the owner may be able to delete the unhealthy machine once the others are gone.
-func (r remediation) giveBack() []Action {
+func (r remediation) removeSurplus() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling):
 		return nil
 	case !r.tooMany():
-		return r.keep() // before the machine being deleted is gone, because the owner remediates at once then
-	case r.facts.leaving() > 0:
+		return r.cancelHandOvers() // before the machine being deleted is gone, because the owner remediates at once then
+	case r.facts.deletingMachines() > 0:
 		return nil
-	case r.reached(r.staysUntil()): // the owner has not deleted the new machines in time
-		return r.withdrawn()
+	case r.reached(r.deletionDeadline()): // the owner has not deleted the new machines in time
+		return r.withdrawHandOvers()
 	}
-	for _, m := range r.byUse() {
-		safe := blind(r.facts) == nil && r.facts.removed(m).none()
+	for _, m := range r.byRemovalOrder() {
+		safe := checkBlind(r.facts) == nil && r.facts.riskOfRemoval(m).none()
 		switch {
-		case r.in(Settling) && !r.extra(m):
+		case r.in(Settling) && !r.isSurplus(m):
 		case handedOver(m) && !safe && !r.facts.withinGracePeriod():
-			return r.withdrawn() // the owner has not started, and the cluster can no longer spare the machine
+			return r.withdrawHandOvers() // the owner has not started, and the cluster can no longer spare the machine
 		case !safe || !r.obstructed(m) || r.facts.Owner.Relaxed != "":
 		case handedOver(m):
-			return r.report(m) // one at a time
-		case !r.ownerKnows():
+			return r.reportOthers(m) // one at a time
+		case !r.ownerObserved():
 			return nil
 		default:
-			return append(r.report(m), Action{Type: HandOver, Machine: m.subject()})
+			return append(r.reportOthers(m), Action{Type: HandOver, Machine: m.subject()})
 		}
 	}
 	return nil
 }
 
-// ownerKnows reports whether the owner has observed that the unhealthy machine has no delete annotation. Before that it may delete the unhealthy
+// ownerObserved reports whether the owner has observed that the unhealthy machine has no delete annotation. Before that it may delete the unhealthy
 // machine, and would remediate the new machine next.
-func (r remediation) ownerKnows() bool {
-	return r.victim == nil || r.victim.DeleteMark == "" && (!r.in(Sparing) || r.reached(r.Since.Add(spareAfter)))
+func (r remediation) ownerObserved() bool {
+	return r.victim == nil || r.victim.DeleteAnnotation == "" && (!r.in(Sparing) || r.reached(r.Since.Add(spareAfter)))
 }
 
-// byUse returns the new machines: first those whose remediation is requested, then those that were surplus from the beginning, then the others.
-func (r remediation) byUse() []*Machine {
+// byRemovalOrder returns the new machines: first those whose remediation is requested, then those that were surplus from the beginning, then the others.
+func (r remediation) byRemovalOrder() []*Machine {
 	return slices.SortedStableFunc(slices.Values(r.newMachines), func(a, b *Machine) int {
-		return cmp.Or(cmp.Compare(count(handedOver(b)), count(handedOver(a))), cmp.Compare(count(r.extra(b)), count(r.extra(a))))
+		return cmp.Or(cmp.Compare(boolToInt(handedOver(b)), boolToInt(handedOver(a))), cmp.Compare(boolToInt(r.isSurplus(b)), boolToInt(r.isSurplus(a))))
 	})
 }
 
-// staysUntil returns when a control plane must have deleted the new machines, or zero without a timeout.
-func (r remediation) staysUntil() time.Time {
+// deletionDeadline returns when a control plane must have deleted the new machines, or zero without a timeout.
+func (r remediation) deletionDeadline() time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
-	return dueIf(r.facts.isControlPlane() && r.in(Sparing) && limit > 0, r.within(limit))
+	return dueIf(r.facts.isControlPlane() && r.in(Sparing) && limit > 0, r.deadlineAfter(limit))
 }
 
-// withdrawn withdraws the requests to remediate new machines. Nothing else would after the remediation has ended: the owner could remediate a machine
+// withdrawHandOvers withdraws the requests to remediate new machines. Nothing else would after the remediation has ended: the owner could remediate a machine
 // that is no longer surplus, and its annotation remediation-in-progress would keep it from remediating another.
-func (r remediation) withdrawn() []Action {
-	return on(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.Unwired == "" })
+func (r remediation) withdrawHandOvers() []Action {
+	return actionsFor(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.OtherHealthCheck == "" })
 }
 
-// keep cancels the requests to remediate new machines, which must stay because another client deleted another machine.
-func (r remediation) keep() []Action {
-	return on(slices.Values(r.newMachines), ClearConditions, func(m *Machine) bool {
+// cancelHandOvers cancels the requests to remediate new machines, which must stay because another client deleted another machine.
+func (r remediation) cancelHandOvers() []Action {
+	return actionsFor(slices.Values(r.newMachines), ClearConditions, func(m *Machine) bool {
 		return m.lastCheck().Reason == HandOverReason && handedOver(m) && !m.Deleting
 	})
 }
 
-// giveBackOff removes the owner's annotation remediation-in-progress if the owner waits for a machine that must not be created. The annotation names
+// clearStaleRelaxed removes the owner's annotation remediation-in-progress if the owner waits for a machine that must not be created. The annotation names
 // a new machine that it was asked to remediate and that is gone, or the unhealthy machine, if users now want fewer machines. With it, the owner would
 // remediate no other machine.
-func (r remediation) giveBackOff() []Action {
+func (r remediation) clearStaleRelaxed() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
-	if !ok || !mine || r.short() {
+	if !ok || !mine || r.tooFew() {
 		return nil
 	}
 	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
@@ -139,9 +139,9 @@ type gate struct {
 	state        *State
 	facts        *Facts
 	now          time.Time
-	allowed      writes
-	dry          bool // only removing what scute wrote
-	unread       bool // the policy cannot be read: only withdrawing requests to remediate
+	allowed      writeExtent
+	dryRun          bool // only removing what scute wrote
+	unreadable       bool // the policy cannot be read: only withdrawing requests to remediate
 }
 
 func newGate(s *State, f *Facts, now time.Time) gate {
@@ -153,11 +153,11 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 			g.allowed = r.by.writes
 		}
 	}
-	g.dry = f.Policy.DryRun && s.Active == nil
+	g.dryRun = f.Policy.DryRun && s.Active == nil
 	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Move != "" || f.Cluster.Paused {
 		g.allowed = writesNothing // not even a mark in a paused cluster, which may be moving to another management cluster
 	} else if f.Policy.Unreadable != "" && s.Active == nil {
-		g.allowed, g.unread = writesNothing, true
+		g.allowed, g.unreadable = writesNothing, true
 	}
 	return g
 }
@@ -168,23 +168,23 @@ func (g gate) permits(a Action) bool {
 	switch {
 	case a.Type == SetNeeded && a.Value == "": // even if its owner is gone or the policy cannot be read
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
-	case a.Type == Withdraw && g.unread:
+	case a.Type == Withdraw && g.unreadable:
 		return true
-	case g.allowed == writesNothing || a.ours && g.allowed < writesBack, !a.ours && !g.facts.Owner.Found:
+	case g.allowed == writesNothing || a.forRemediation && g.allowed < writesUndo, !a.forRemediation && !g.facts.Owner.Found:
 		return false
-	case g.dry && !a.takesOff() && !g.corrects(a):
+	case g.dryRun && !a.onlyRemoves() && !g.updatesMark(a):
 		return false
-	case !a.risks():
+	case !a.isRisky():
 		return true
 	case a.Type == Defragment, a.Type == Disarm:
-		return g.state.hinders(g.facts) == "" && g.facts.Policy.Name != "" && g.facts.Policy.Defragmentation.Wanted
+		return g.state.defragmentationBlocker(g.facts) == "" && g.facts.Policy.Name != "" && g.facts.Policy.Defragmentation.Enabled
 	default:
-		return g.consents(a) && g.holds(a)
+		return g.consents(a) && g.isSafe(a)
 	}
 }
 
-// risks reports whether the machine or its workload may be unavailable after the write.
-func (a Action) risks() bool {
+// isRisky reports whether the machine or its workload may be unavailable after the write.
+func (a Action) isRisky() bool {
 	switch a.Type {
 	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
 		return true
@@ -193,22 +193,22 @@ func (a Action) risks() bool {
 	}
 }
 
-// takesOff reports whether a write only removes what scute wrote.
-func (a Action) takesOff() bool {
+// onlyRemoves reports whether a write only removes what scute wrote.
+func (a Action) onlyRemoves() bool {
 	switch a.Type {
 	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
 		return true
-	case SetMark, SetDelete, SetRelaxed, Touch:
+	case SetUnhealthy, SetDelete, SetRelaxed, Touch:
 		return a.Value == ""
 	default:
 		return false
 	}
 }
 
-// corrects reports whether a write updates an existing mark, for example when no replacement is scheduled any more.
-func (g gate) corrects(a Action) bool {
+// updatesMark reports whether a write updates an existing mark, for example when no replacement is scheduled any more.
+func (g gate) updatesMark(a Action) bool {
 	m := g.facts.machine(a.Machine)
-	return a.Type == SetMark && m != nil && m.Mark != ""
+	return a.Type == SetUnhealthy && m != nil && m.UnhealthyAnnotation != ""
 }
 
 // consents reports whether neither the policy nor a human objects. Pause requests do not stop a remediation that the owner was asked for, but they
@@ -232,26 +232,26 @@ func (f *Facts) pauseRequested() bool {
 	return len(f.Policy.Paused) > 0 || len(f.Fleet.Limits.Paused) > 0
 }
 
-// holds reports whether the control plane is at no risk without the machine: quorum is kept, another machine serves the API, and no machine is being
+// isSafe reports whether the control plane is at no risk without the machine: quorum is kept, another machine serves the API, and no machine is being
 // deleted. A machine that is being deleted or is off is already absent.
-func (g gate) holds(a Action) bool {
+func (g gate) isSafe(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
 	switch {
 	case !f.isControlPlane() || a.Type != HandOver && a.Type != CreateStepObject:
 		return true
-	case blind(f) != nil:
+	case checkBlind(f) != nil:
 		return false
 	case a.Type == CreateStepObject:
-		return f.away(m).none()
+		return f.riskOfStopping(m).none()
 	default:
-		return f.removed(m).none()
+		return f.riskOfRemoval(m).none()
 	}
 }
 
-// note is the content of KubeadmControlPlane's annotations about a remediation that it has started. While remediation-in-progress exists, its
+// remediationNote is the content of KubeadmControlPlane's annotations about a remediation that it has started. While remediation-in-progress exists, its
 // preflight checks are relaxed.
-type note struct {
+type remediationNote struct {
 	Machine    string `json:"machine"`
 	Timestamp  string `json:"timestamp"`
 	RetryCount int    `json:"retryCount"`
@@ -259,16 +259,16 @@ type note struct {
 
 // orphan returns the machine that the owner's annotation remediation-in-progress names, if that machine is gone.
 func (f *Facts) orphan() (machine string, ok bool) {
-	n, ok := noteOf(f.Owner.Relaxed)
+	n, ok := parseNote(f.Owner.Relaxed)
 	return n.Machine, ok && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Name == n.Machine })
 }
 
-func noteOf(annotation string) (n note, ok bool) {
+func parseNote(annotation string) (n remediationNote, ok bool) {
 	return n, json.Unmarshal([]byte(annotation), &n) == nil && n.Machine != ""
 }
 
-// on returns an action without a value for each machine that fits.
-func on(machines iter.Seq[*Machine], do ActionType, fits func(*Machine) bool) (actions []Action) {
+// actionsFor returns an action without a value for each machine that fits.
+func actionsFor(machines iter.Seq[*Machine], do ActionType, fits func(*Machine) bool) (actions []Action) {
 	for m := range machines {
 		if fits(m) {
 			actions = append(actions, Action{Type: do, Machine: m.subject()})

@@ -6,7 +6,7 @@ import (
 )
 
 // order has edges that only the undo follows: between the tasks that a migration has removed and their neighbors in the earlier graph.
-type order struct{ kids, parents map[int][]int }
+type order struct{ children, parents map[int][]int }
 
 // applyMigrated rebuilds the graph, and carries over the state that the plan keeps. A removed task that has something to undo stays in the graph,
 // without edges, so that a rollback undoes it.
@@ -23,19 +23,19 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 			tasks = append(tasks, kept)
 		}
 	}
-	s.deadline = moved(old.deadline, old.Deadline, e.Deadline, at)
+	s.deadline = shiftDeadline(old.deadline, old.Deadline, e.Deadline, at)
 	s.Header, s.Hash = e.Header, e.Hash
 	for _, members := range []*set{&s.ready, &s.unmeetable, &s.running, &s.lost, &s.undoable, &s.undoing, &s.holding} {
 		members.clear()
 	}
-	s.clock, s.retryClock, s.undoClock, s.expiryClock, s.asking = nil, nil, nil, nil, 0
-	s.undoneN, s.undoFailedN = 0, 0
+	s.clock, s.retryClock, s.undoClock, s.expiryClock, s.approvals = nil, nil, nil, nil, 0
+	s.undoneCount, s.undoFailedCount = 0, 0
 	s.load(tasks)
 	for _, c := range e.Plan {
 		from, had := old.byName[c.Task]
 		to, has := s.byName[c.Task]
 		if had && has {
-			s.carry(to, &old.def[from], &old.tasks[from], c, at)
+			s.carryTask(to, &old.def[from], &old.tasks[from], c, at)
 		}
 	}
 	for i := range s.tasks {
@@ -44,8 +44,8 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 		}
 	}
 	for i := range s.tasks {
-		if from, had := old.byName[s.def[i].Name]; had && !s.tasks[i].ended() && (old.tasks[from].ended() || old.tasks[from].again) {
-			s.runAgain(i, true)
+		if from, had := old.byName[s.def[i].Name]; had && !s.tasks[i].ended() && (old.tasks[from].ended() || old.tasks[from].rerunning) {
+			s.setRerunning(i, true)
 		}
 	}
 	for i := range s.tasks {
@@ -54,9 +54,9 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 		}
 	}
 	if s.ended == nil && !s.paused { // otherwise the resume does it
-		s.takeAgain(at)
+		s.reacquireHolds(at)
 	}
-	s.keepOrder(&old)
+	s.keepUndoOrder(&old)
 	s.carryHandlers(&old)
 }
 
@@ -87,7 +87,7 @@ func (s *State) withRemoved(t *Task) []Step {
 		if was := &s.tasks[i].steps[n]; known || !was.started || was.undone {
 			continue
 		}
-		if step.removed = true; n < s.def[i].Own() {
+		if step.removed = true; n < s.def[i].OwnStep() {
 			before = append(before, step)
 		} else {
 			after = append(after, step)
@@ -96,8 +96,8 @@ func (s *State) withRemoved(t *Task) []Step {
 	return slices.Concat(before, t.Steps, after)
 }
 
-// moved returns a deadline whose length has changed, counted from its beginning.
-func moved(at time.Time, was, is Duration, now time.Time) time.Time {
+// shiftDeadline returns a deadline whose length has changed, counted from its beginning.
+func shiftDeadline(at time.Time, was, is Duration, now time.Time) time.Time {
 	switch {
 	case is == 0:
 		return time.Time{}
@@ -108,10 +108,10 @@ func moved(at time.Time, was, is Duration, now time.Time) time.Time {
 	}
 }
 
-// carry copies a task's state to the new graph.
-func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) {
+// carryTask copies a task's state to the new graph.
+func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Time) {
 	t := &s.tasks[i]
-	t.startedAt, t.attempts, t.asked, t.message, t.why = old.startedAt, old.attempts, old.asked, old.message, old.why
+	t.startedAt, t.attempts, t.questions, t.message, t.pauseReason = old.startedAt, old.attempts, old.questions, old.message, old.pauseReason
 	for n := range t.steps {
 		if from := slices.IndexFunc(was.Steps, func(step Step) bool { return step.Name == s.def[i].Steps[n].Name }); from >= 0 {
 			t.steps[n] = old.steps[from]
@@ -127,7 +127,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 		s.setPhase(i, phase, verdict, at)
 	case Keep:
 		t.step, t.failures, t.lost, t.recreate = s.stepIndex(i, was.Steps[old.step].Name), old.failures, old.lost, old.recreate
-		t.planned, t.children = old.planned, old.children
+		t.planned, t.skipsChildren = old.planned, old.skipsChildren
 		phase := old.phase
 		if phase == taskRetrying || phase == taskRunning {
 			phase = taskPending
@@ -135,20 +135,20 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 		if s.def[i].Steps[t.step].removed {
 			t.step = s.firstStep(i)
 		}
-		s.ask(i, old.asking, old.expiresAt)
+		s.setAwaitingApproval(i, old.awaitingApproval, old.expiresAt)
 		s.setPhase(i, phase, old.verdict, at)
 		t.pausedAt = old.pausedAt
 	default: // all of its steps run, or run again
-		t.why, t.message = "", ""
+		t.pauseReason, t.message = "", ""
 		for n := range t.steps {
-			t.steps[n].done, t.steps[n].since, t.steps[n].with = false, 0, nil
+			t.steps[n].done, t.steps[n].firstAttempt, t.steps[n].with = false, 0, nil
 		}
 		t.step = s.firstStep(i)
 	}
-	if terminal(t.phase) {
+	if isFinal(t.phase) {
 		t.endedAt = old.endedAt
 	}
-	if s.holds(i) >= 0 {
+	if s.heldStep(i) >= 0 {
 		s.holding.put(i, true)
 	}
 }
@@ -163,23 +163,23 @@ func (s *State) carryEdges(i int, old *State, from int) {
 		e, before := &s.tasks[i].edges[n], &old.tasks[from].edges[was]
 		e.expires = before.expires
 		if before.expired {
-			s.setEdge(child{i, n}, edgeBad)
+			s.setEdge(child{i, n}, edgeUnsatisfiable)
 			e.expired = true
 		} else if e.state == edgeOpen && !e.expires.IsZero() {
-			s.alarm(e.expires, i, n)
+			s.addAlarm(e.expires, i, n)
 		}
 	}
 }
 
-// keepOrder records the order in which removed tasks are undone: by the edges of the earlier graph, unless the new graph has the opposite order.
-func (s *State) keepOrder(old *State) {
-	s.removed = order{make(map[int][]int), make(map[int][]int)}
+// keepUndoOrder records the order in which removed tasks are undone: by the edges of the earlier graph, unless the new graph has the opposite order.
+func (s *State) keepUndoOrder(old *State) {
+	s.removedOrder = order{make(map[int][]int), make(map[int][]int)}
 	add := func(parent, kid string) {
 		p, known := s.index(parent)
 		k, too := s.index(kid)
-		if known && too && !slices.Contains(s.removed.kids[p], k) && !s.below(k, p) {
-			s.removed.kids[p] = append(s.removed.kids[p], k)
-			s.removed.parents[k] = append(s.removed.parents[k], p)
+		if known && too && !slices.Contains(s.removedOrder.children[p], k) && !s.isBelow(k, p) {
+			s.removedOrder.children[p] = append(s.removedOrder.children[p], k)
+			s.removedOrder.parents[k] = append(s.removedOrder.parents[k], p)
 		}
 	}
 	for i := range s.tasks {
@@ -188,23 +188,23 @@ func (s *State) keepOrder(old *State) {
 		}
 		name := s.def[i].Name
 		from := old.byName[name]
-		for _, c := range old.kids[from] {
+		for _, c := range old.children[from] {
 			add(name, old.def[c.task].Name)
 		}
-		for _, k := range old.removed.kids[from] {
+		for _, k := range old.removedOrder.children[from] {
 			add(name, old.def[k].Name)
 		}
 		for _, e := range old.tasks[from].edges {
 			add(old.def[e.parent].Name, name)
 		}
-		for _, p := range old.removed.parents[from] {
+		for _, p := range old.removedOrder.parents[from] {
 			add(old.def[p].Name, name)
 		}
 	}
 }
 
-// below reports whether a task can be reached from another one along the order of undos.
-func (s *State) below(from, to int) bool {
+// isBelow reports whether a task can be reached from another one along the order of undos.
+func (s *State) isBelow(from, to int) bool {
 	seen := map[int]bool{from: true}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
 		if queue[0] == to {
@@ -216,10 +216,10 @@ func (s *State) below(from, to int) bool {
 				queue = append(queue, i)
 			}
 		}
-		for _, c := range s.kids[queue[0]] {
+		for _, c := range s.children[queue[0]] {
 			visit(c.task)
 		}
-		for _, k := range s.removed.kids[queue[0]] {
+		for _, k := range s.removedOrder.children[queue[0]] {
 			visit(k)
 		}
 	}

@@ -1,22 +1,22 @@
 package workflow
 
-// runAgain records that an ended task runs again, or that it has ended again. Until then no later task starts, even if all tasks in between have
+// setRerunning records that an ended task runs again, or that it has ended again. Until then no later task starts, even if all tasks in between have
 // ended and do not run again.
-func (s *State) runAgain(i int, again bool) {
+func (s *State) setRerunning(i int, again bool) {
 	t := &s.tasks[i]
-	was := t.unsettledAbove()
-	t.again = again
-	if is := t.unsettledAbove(); is != was {
-		s.tellBelow(i, is)
+	was := t.isBehind()
+	t.rerunning = again
+	if is := t.isBehind(); is != was {
+		s.notifyDescendants(i, is)
 	}
 }
 
-// unsettledAbove reports whether the task or one of its ancestors runs again.
-func (t *taskState) unsettledAbove() bool { return t.again || t.behind > 0 }
+// isBehind reports whether the task or one of its ancestors runs again.
+func (t *taskState) isBehind() bool { return t.rerunning || t.behind > 0 }
 
-// tellBelow updates the descendants of a task.
-func (s *State) tellBelow(i int, behind bool) {
-	for _, c := range s.kids[i] {
+// notifyDescendants updates the descendants of a task.
+func (s *State) notifyDescendants(i int, behind bool) {
+	for _, c := range s.children[i] {
 		if !behind || !s.tasks[c.task].edges[c.need].expired {
 			s.setBehind(c, behind)
 		}
@@ -29,14 +29,14 @@ func (s *State) setBehind(c child, behind bool) {
 	if e.behind == behind {
 		return
 	}
-	was := t.unsettledAbove()
+	was := t.isBehind()
 	if e.behind = behind; behind {
 		t.behind++
 	} else {
 		t.behind--
 	}
-	if is := t.unsettledAbove(); is != was {
-		s.tellBelow(c.task, is)
+	if is := t.isBehind(); is != was {
+		s.notifyDescendants(c.task, is)
 		s.propagate(c.task)
 	}
 }

@@ -12,20 +12,20 @@ func (s *State) ClaimedBy() string { return s.Holder }
 
 // Apply applies an event. It never fails: it ignores an event that does not fit the state.
 func (s *State) Apply(e Event, at time.Time) {
-	s.standStill(e, at)
+	s.stopClocks(e, at)
 	s.lastAt = at
 	switch e := e.(type) {
 	case Defined:
 		s.applyPart(e)
 	case Started:
-		if s.Hash == "" && e.Hash != "" && s.partsLeft == 0 && sound(s.parts) {
-			s.Header, s.Hash, s.Keys, s.Origin, s.deadline = e.Header, e.Hash, e.Keys, e.Origin, e.Deadline
+		if s.Hash == "" && e.Hash != "" && s.remainingParts == 0 && isWellFormed(s.parts) {
+			s.Header, s.Hash, s.KeyForm, s.Origin, s.deadline = e.Header, e.Hash, e.KeyForm, e.Origin, e.Deadline
 			s.load(s.parts)
 			s.startedAt = at
 		}
 		s.parts = nil
 	case Migrated:
-		if s.Hash != "" && e.Hash != "" && s.partsLeft == 0 && sound(s.parts) {
+		if s.Hash != "" && e.Hash != "" && s.remainingParts == 0 && isWellFormed(s.parts) {
 			s.applyMigrated(e, at)
 		}
 		s.parts = nil
@@ -35,20 +35,20 @@ func (s *State) Apply(e Event, at time.Time) {
 		}
 	}
 	s.dropStale()
-	if s.rollingBack() && !s.stopping.undoGraphMade && s.running.n == 0 {
+	if s.isRollingBack() && !s.stopping.undoPrepared && s.running.n == 0 {
 		s.beginUndo()
 	}
 }
 
-// standStill stops the clocks while only an operator can make the run continue. A resume event has the duration for which they stood still.
-func (s *State) standStill(e Event, at time.Time) {
-	if _, resumed := e.(Resumed); !resumed && s.count[taskPaused] > 0 && !s.paused && s.standsStill() {
-		s.shift(at.Sub(s.lastAt))
+// stopClocks stops the clocks while only an operator can make the run continue. A resume event has the duration for which they stood still.
+func (s *State) stopClocks(e Event, at time.Time) {
+	if _, resumed := e.(Resumed); !resumed && s.phaseCounts[taskPaused] > 0 && !s.paused && s.awaitsOperator() {
+		s.shiftDeadlines(at.Sub(s.lastAt))
 	}
 }
 
-// sound reports whether Build could have created a list of tasks, as far as this package relies on it.
-func sound(tasks []Task) bool {
+// isWellFormed reports whether Build could have created a list of tasks, as far as this package relies on it.
+func isWellFormed(tasks []Task) bool {
 	for i := range tasks {
 		if len(tasks[i].Steps) == 0 || tasks[i].Stage < StagePre || tasks[i].Stage > StagePost {
 			return false
@@ -65,7 +65,7 @@ func (s *State) applyPart(e Defined) {
 		return
 	}
 	s.parts = append(s.parts, e.Tasks...)
-	s.nextPart, s.partsLeft = e.Part+1, e.Of-e.Part-1
+	s.nextPart, s.remainingParts = e.Part+1, e.Of-e.Part-1
 }
 
 func (s *State) applyRun(e Event, at time.Time) {
@@ -82,23 +82,23 @@ func (s *State) applyRun(e Event, at time.Time) {
 		s.verify = false
 		for _, g := range e.Gone {
 			if i, ok := s.index(g.Task); ok && s.tasks[i].phase == taskSucceeded {
-				s.reopenWhole(i, at)
+				s.reopenAll(i, at)
 			}
 		}
-		s.holdAgain(e.Rerun)
+		s.resetHolds(e.Rerun)
 		for _, name := range e.Rerun {
 			if i, ok := s.index(name); ok && s.tasks[i].ended() {
 				s.reopen(i, at)
 			}
 		}
 	case Aborted:
-		s.stopWith(&stop{task: e.Task, cause: e.Cause, message: e.Message})
+		s.applyStop(&stop{task: e.Task, cause: e.Cause, message: e.Message})
 	case RollbackStarted:
 		if s.Finished() {
 			return
 		}
 		s.ended = nil
-		s.stopWith(&stop{rollback: true, task: e.Task, cause: e.Cause, message: e.Message})
+		s.applyStop(&stop{rollback: true, task: e.Task, cause: e.Cause, message: e.Message})
 	case Ended:
 		s.ended, s.endedAt, s.verify = &e, at, false
 	case HandlerStarted:
@@ -118,7 +118,7 @@ func (s *State) applyClaimed(e Claimed, at time.Time) {
 	for i := range s.running.all() {
 		s.lost.put(i, true)
 	}
-	for i := range s.undoing.down() {
+	for i := range s.undoing.backward() {
 		s.undoLost(i)
 	}
 	s.handling = 0
@@ -131,19 +131,19 @@ func (s *State) applyClaimed(e Claimed, at time.Time) {
 }
 
 func (s *State) applyResumed(e Resumed, at time.Time) {
-	if s.Finished() || s.rollingBack() {
+	if s.Finished() || s.isRollingBack() {
 		return
 	}
 	s.paused, s.pausedReason, s.Stranded = false, "", ""
 	s.ended, s.stopping = nil, nil
-	s.shift(time.Duration(e.Shift))
-	s.holdAgain(e.Rerun)
+	s.shiftDeadlines(time.Duration(e.Shift))
+	s.resetHolds(e.Rerun)
 	for _, name := range e.Rerun {
 		i, ok := s.index(name)
 		switch {
 		case !ok:
 		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
-			s.reopenWhole(i, at)
+			s.reopenAll(i, at)
 		default: // a failed or interrupted task continues with its current step; released holds are acquired again, and released again at the end
 			s.reopen(i, at)
 		}
@@ -155,17 +155,17 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 	s.verify = true
 }
 
-// reopenWhole resets all steps of a task, so that they are performed again.
-func (s *State) reopenWhole(i int, at time.Time) {
+// reopenAll resets all steps of a task, so that they are performed again.
+func (s *State) reopenAll(i int, at time.Time) {
 	for n := range s.tasks[i].steps {
 		s.tasks[i].steps[n].done = false
 	}
 	s.reopen(i, at)
 }
 
-// stopWith applies a verdict on the run. The first verdict is final, except that an aborted run may be rolled back; the failure handlers were
+// applyStop applies a verdict on the run. The first verdict is final, except that an aborted run may be rolled back; the failure handlers were
 // called for the abort then.
-func (s *State) stopWith(v *stop) {
+func (s *State) applyStop(v *stop) {
 	switch {
 	case s.stopping == nil:
 		s.callHandlers("", v.cause, v.message)
@@ -188,8 +188,8 @@ func (s *State) callHandlers(task string, cause Cause, message string) {
 		attempt = s.tasks[i].attempt()
 	}
 	for h := range s.OnFailure {
-		s.calls++
-		s.handlers = append(s.handlers, handling{handler: h, task: task, cause: cause, message: message, attempt: attempt, number: s.calls})
+		s.handlerRuns++
+		s.handlers = append(s.handlers, handling{handler: h, task: task, cause: cause, message: message, attempt: attempt, number: s.handlerRuns})
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case Progressed:
 		t.message = e.Message
 	case AttemptFailed:
-		t.message, t.retryFrom, t.retryAt = e.Message, s.frozen(at), e.RetryAt.Add(-at.Sub(s.frozen(at)))
+		t.message, t.retryFrom, t.retryAt = e.Message, s.clockTime(at), e.RetryAt.Add(-at.Sub(s.clockTime(at)))
 		switch e.Cause {
 		case CauseLost:
 			t.lost++
@@ -235,18 +235,18 @@ func (s *State) applyTask(e Event, at time.Time) {
 			t.failures++
 			t.lost, t.recreate = 0, s.def[i].Steps[t.step].Retry.Recreate
 		}
-		s.record(i, e.Step, e.Output)
+		s.recordOutput(i, e.Step, e.Output)
 		s.setPhase(i, taskRetrying, "", at)
-		s.alarm(t.retryAt, i, ringRetry)
+		s.addAlarm(t.retryAt, i, alarmRetry)
 	case StepSucceeded:
 		s.applyStepSucceeded(i, e.Output, at)
 	case TaskSucceeded:
-		s.stepDone(t, e.Output)
-		t.failures, t.lost, t.recreate, t.message, t.why = 0, 0, false, "", ""
+		s.completeStep(t, e.Output)
+		t.failures, t.lost, t.recreate, t.message, t.pauseReason = 0, 0, false, "", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case TaskFailed:
-		t.message, t.children, t.recreate = e.Message, e.Children, s.def[i].Steps[t.step].Retry.Recreate
-		s.record(i, e.Step, e.Output)
+		t.message, t.skipsChildren, t.recreate = e.Message, e.SkipsChildren, s.def[i].Steps[t.step].Retry.Recreate
+		s.recordOutput(i, e.Step, e.Output)
 		phase := taskFailed
 		if e.Verdict == v1alpha1.VerdictIgnored {
 			phase = taskIgnored
@@ -254,11 +254,11 @@ func (s *State) applyTask(e Event, at time.Time) {
 		s.setPhase(i, phase, e.Verdict, at)
 		s.callHandlers(e.Task, e.Cause, e.Message)
 	case TaskPaused:
-		t.message, t.why = e.Message, e.Why
-		s.record(i, e.Step, e.Output)
-		s.ask(i, e.ClocksRun, e.ExpiresAt)
+		t.message, t.pauseReason = e.Message, e.Reason
+		s.recordOutput(i, e.Step, e.Output)
+		s.setAwaitingApproval(i, e.ClocksRun, e.ExpiresAt)
 		s.setPhase(i, taskPaused, "", at)
-		if e.Why == WhyFailed {
+		if e.Reason == ReasonFailed {
 			t.recreate = s.def[i].Steps[t.step].Retry.Recreate
 			s.callHandlers(e.Task, e.Cause, e.Message)
 		}
@@ -271,7 +271,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case EdgeExpired:
 		for n := range t.edges {
 			if x := &t.edges[n]; s.def[i].Needs[n].Task == e.Need && x.state == edgeOpen && !x.expires.IsZero() && !x.expires.After(at) {
-				s.setEdge(child{i, n}, edgeBad)
+				s.setEdge(child{i, n}, edgeUnsatisfiable)
 				s.setBehind(child{i, n}, false)
 				t.edges[n].expired = true
 			}
@@ -288,18 +288,18 @@ func (s *State) applyTask(e Event, at time.Time) {
 // applyStepSucceeded starts the next step of a task.
 func (s *State) applyStepSucceeded(i int, output json.RawMessage, at time.Time) {
 	t := &s.tasks[i]
-	s.stepDone(t, output)
+	s.completeStep(t, output)
 	t.step, t.failures, t.lost, t.recreate, t.message, t.totalAt = max(s.nextStep(i), 0), 0, 0, false, "", time.Time{}
 	s.setPhase(i, taskPending, "", at)
 }
 
-func (s *State) stepDone(t *taskState, output json.RawMessage) {
-	t.steps[t.step].done, t.steps[t.step].since, t.steps[t.step].output, t.steps[t.step].partial = true, 0, output, false
+func (s *State) completeStep(t *taskState, output json.RawMessage) {
+	t.steps[t.step].done, t.steps[t.step].firstAttempt, t.steps[t.step].output, t.steps[t.step].partial = true, 0, output, false
 	s.outputs = s.outputs || output != nil
 }
 
-// record stores the output that an attempt recorded before it failed. Without an output it keeps that of an earlier attempt.
-func (s *State) record(i int, step string, output json.RawMessage) {
+// recordOutput stores the output that an attempt recorded before it failed. Without an output it keeps that of an earlier attempt.
+func (s *State) recordOutput(i int, step string, output json.RawMessage) {
 	if output != nil {
 		n := s.stepIndex(i, step)
 		s.tasks[i].steps[n].output, s.tasks[i].steps[n].partial = output, true
@@ -311,8 +311,8 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	t := &s.tasks[i]
 	t.step = s.stepIndex(i, e.Step)
 	step := &t.steps[t.step]
-	if step.since == 0 || step.undone {
-		step.since = e.Attempt
+	if step.firstAttempt == 0 || step.undone {
+		step.firstAttempt = e.Attempt
 	}
 	step.started, step.done, step.undone, step.attempt = true, false, false, e.Attempt
 	if s.def[i].Steps[t.step].Name == "" {
@@ -325,8 +325,8 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	if s.def[i].Steps[t.step].Holds {
 		s.holding.put(i, true)
 	}
-	if t.again && e.Step == "" {
-		s.releaseAgain(i, at)
+	if t.rerunning && e.Step == "" {
+		s.resetReleases(i, at)
 	}
 	t.timeoutAt, t.totalAt, t.message, t.kept = e.TimeoutAt, e.TotalAt, "", false
 	s.setUndo(i, undoNone)
@@ -344,22 +344,22 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		s.reopen(i, at)
 	case ActSucceed:
 		if e.StepOnly {
-			t.why = ""
+			t.pauseReason = ""
 			s.applyStepSucceeded(i, e.Output, at)
 			return
 		}
-		t.steps[s.def[i].Own()].output, t.steps[s.def[i].Own()].partial = e.Output, false
+		t.steps[s.def[i].OwnStep()].output, t.steps[s.def[i].OwnStep()].partial = e.Output, false
 		s.outputs = s.outputs || e.Output != nil
 		for n := range t.steps {
-			t.steps[n].done, t.steps[n].since = true, 0
+			t.steps[n].done, t.steps[n].firstAttempt = true, 0
 		}
-		t.message, t.why = "an operator said that it succeeded", ""
+		t.message, t.pauseReason = "an operator said that it succeeded", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case ActIgnore:
-		t.why = ""
+		t.pauseReason = ""
 		s.setPhase(i, taskIgnored, v1alpha1.VerdictIgnored, at)
 	case ActIgnoreChildren:
-		t.why, t.children = "", true
+		t.pauseReason, t.skipsChildren = "", true
 		s.setPhase(i, taskFailed, v1alpha1.VerdictHandled, at)
 	case ActRetryUndo:
 		t.undoAttempts = 0

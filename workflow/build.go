@@ -20,15 +20,15 @@ type KindInfo struct {
 	Validate func(with json.RawMessage) []Problem
 	// Holds is the value of Step.Holds.
 	Holds bool
-	// Asks is set if a step of the kind waits for an operator. Only steps of tasks can.
-	Asks bool
+	// Interactive is set if a step of the kind waits for an operator. Only steps of tasks can.
+	Interactive bool
 	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
 	Releases func(with json.RawMessage) string
 	// Type returns the type of all objects that a step with these inputs applies, as Kind or Kind.group; "" if there are several types, or they are not
 	// known. It is nil if the kind applies no objects.
 	Type func(with json.RawMessage) string
-	// Keeps reports whether the kind has no inverse for these inputs: a rollback keeps the effect of such a step unless it has its own undo. May be nil.
-	Keeps func(with json.RawMessage) bool
+	// Irreversible reports whether the kind has no inverse for these inputs: a rollback keeps the effect of such a step unless it has its own undo. May be nil.
+	Irreversible func(with json.RawMessage) bool
 }
 
 // Options are the arguments of Build beside the manifest.
@@ -49,7 +49,7 @@ func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	}
 	d := b.definition()
 	b.checkGraph(d)
-	b.checkKept(d)
+	b.checkKeptEffects(d)
 	b.checkSize(d)
 	if slices.ContainsFunc(b.problems, func(p Problem) bool { return !p.Warning }) {
 		return nil, b.problems
@@ -65,17 +65,17 @@ type builder struct {
 	names     map[string]int  // the indices of tasks in the definition, by name
 	fields    []string        // the fields of tasks, by index
 	steps     [][]string      // the fields of the steps of tasks, by indices
-	kept      []Problem       // effects that a rollback keeps: reported only if a policy can roll back
+	keptEffects      []Problem       // effects that a rollback keeps: reported only if a policy can roll back
 	valid     *regexp.Regexp  // matches valid names of tasks
 	reference *regexp.Regexp  // matches references in inputs
 	problems  []Problem
 }
 
-func (b *builder) bad(task, field, message, remedy string) {
+func (b *builder) addError(task, field, message, remedy string) {
 	b.problems = append(b.problems, Problem{Task: task, Field: field, Message: message, Remedy: remedy})
 }
 
-func (b *builder) warn(task, field, message, remedy string) {
+func (b *builder) addWarning(task, field, message, remedy string) {
 	b.problems = append(b.problems, Problem{Task: task, Field: field, Message: message, Remedy: remedy, Warning: true})
 }
 
@@ -87,13 +87,13 @@ func (b *builder) definition() *Definition {
 		Policy: policy, Deadline: duration(s.Deadline),
 	}}
 	if s.Workflow != nil {
-		d.Workflow = &Named{Name: s.Workflow.Name, Params: raw(s.Workflow.Params)}
+		d.Workflow = &NamedWorkflow{Name: s.Workflow.Name, Params: rawJSON(s.Workflow.Params)}
 	}
 	for i := range s.Policies {
 		p := &s.Policies[i]
 		field := fmt.Sprintf("spec.policies[%d]", i)
 		if b.kinds[p.Kind] != nil {
-			b.bad("", field+".kind", fmt.Sprintf("the kind %q has another entry", p.Kind), "write one entry for each kind")
+			b.addError("", field+".kind", fmt.Sprintf("the kind %q has another entry", p.Kind), "write one entry for each kind")
 		}
 		b.checkPolicy("", field+".failurePolicy", p.FailurePolicy)
 		b.checkRetry("", field+".retry", p.Retry)
@@ -102,7 +102,7 @@ func (b *builder) definition() *Definition {
 	b.checkPolicy("", "spec.failurePolicy", s.FailurePolicy)
 	b.hooks(d, StagePre, "spec.hooks.pre", "pre/", s.Hooks.Pre)
 	if len(s.Tasks) == 0 && s.Workflow == nil {
-		b.bad("", "spec.tasks", "there is no task", "list tasks, or name a workflow")
+		b.addError("", "spec.tasks", "there is no task", "list tasks, or name a workflow")
 	}
 	for i := range s.Tasks {
 		b.task(d, &s.Tasks[i], fmt.Sprintf("spec.tasks[%d]", i))
@@ -112,11 +112,11 @@ func (b *builder) definition() *Definition {
 	for i := range s.Hooks.OnFailure {
 		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
 		if handlers[h.Name] {
-			b.bad(h.Name, field+".name", "another handler has this name", "names must be unique in a list")
+			b.addError(h.Name, field+".name", "another handler has this name", "names must be unique in a list")
 		}
 		handlers[h.Name] = true
-		b.mustNotAsk(h.Name, field+".kind", h.Kind)
-		b.calledOnce(h, field)
+		b.checkNotInteractive(h.Name, field+".kind", h.Kind)
+		b.checkHandler(h, field)
 		d.OnFailure = append(d.OnFailure, b.step("", field, "onFailure/"+h.Name, &h.StepSpec))
 	}
 	b.unusedPolicies()
@@ -132,9 +132,9 @@ func (b *builder) unusedPolicies() {
 		switch _, known := b.o.Kind(p.Kind); {
 		case known || b.used[p.Kind]:
 		case !typed.MatchString(p.Kind):
-			b.bad("", field, fmt.Sprintf("%q is neither a kind of task nor a type of objects", p.Kind), "write it as Exec, Deployment or Deployment.apps")
+			b.addError("", field, fmt.Sprintf("%q is neither a kind of task nor a type of objects", p.Kind), "write it as Exec, Deployment or Deployment.apps")
 		default:
-			b.warn("", field, fmt.Sprintf("there is no kind of task %q, and no task that applies objects of this type", p.Kind), "check its spelling")
+			b.addWarning("", field, fmt.Sprintf("there is no kind of task %q, and no task that applies objects of this type", p.Kind), "check its spelling")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (b *builder) unusedPolicies() {
 // policies returns the entries of spec.policies for a step, the most specific first: that of the type of its objects, and that of its kind.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
-		full := info.Type(raw(spec.With))
+		full := info.Type(rawJSON(spec.With))
 		kind, _, _ := strings.Cut(full, ".")
 		for _, name := range []string{full, kind} {
 			if _, task := b.o.Kind(name); !task && ofType == nil && b.kinds[name] != nil {
@@ -153,22 +153,22 @@ func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.Ki
 	return ofType, b.kinds[spec.Kind]
 }
 
-// calledOnce adds problems for settings that a failure handler cannot have.
-func (b *builder) calledOnce(h *v1alpha1.HookSpec, field string) {
+// checkHandler adds problems for settings that a failure handler cannot have.
+func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{{"retry", h.Retry != nil}, {"totalTimeout", h.TotalTimeout != nil}, {"undo", h.Undo != nil}} {
 		if f.set {
-			b.bad(h.Name, field+"."+f.name, "a handler is called once for a failure, and is not undone", "remove it; timeout bounds the call")
+			b.addError(h.Name, field+"."+f.name, "a handler is called once for a failure, and is not undone", "remove it; timeout bounds the call")
 		}
 	}
 }
 
-// mustNotAsk adds a problem if a step that is not part of a task waits for an operator.
-func (b *builder) mustNotAsk(task, field, kind string) {
-	if info, ok := b.o.Kind(kind); ok && info.Asks {
-		b.bad(task, field, kind+" waits for an operator, which only a task and its own hooks can do", "use another kind here; `failurePolicy: Pause` has a task that failed wait for an operator")
+// checkNotInteractive adds a problem if a step that is not part of a task waits for an operator.
+func (b *builder) checkNotInteractive(task, field, kind string) {
+	if info, ok := b.o.Kind(kind); ok && info.Interactive {
+		b.addError(task, field, kind+" waits for an operator, which only a task and its own hooks can do", "use another kind here; `failurePolicy: Pause` has a task that failed wait for an operator")
 	}
 }
 
@@ -197,17 +197,17 @@ func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks 
 	}
 }
 
-// reserved reports whether a name begins with a prefix of names that Build generates.
-func reserved(name string) bool {
+// isReserved reports whether a name begins with a prefix of names that Build generates.
+func isReserved(name string) bool {
 	return strings.HasPrefix(name, "pre/") || strings.HasPrefix(name, "post/") || strings.HasPrefix(name, "onFailure/")
 }
 
 func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	if _, twice := b.names[spec.Name]; twice {
-		b.bad(spec.Name, field+".name", "another task has this name", "names must be unique")
+		b.addError(spec.Name, field+".name", "another task has this name", "names must be unique")
 	}
-	if strings.HasPrefix(field, "spec.tasks") && (reserved(spec.Name) || !b.valid.MatchString(spec.Name)) {
-		b.bad(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
+	if strings.HasPrefix(field, "spec.tasks") && (isReserved(spec.Name) || !b.valid.MatchString(spec.Name)) {
+		b.addError(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
 			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are taken")
 	}
 	b.names[spec.Name] = len(d.Tasks)
@@ -227,31 +227,31 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	}
 	b.steps = append(b.steps, steps)
 	b.checkPolicy(spec.Name, field+".failurePolicy", spec.FailurePolicy)
-	t.Policy, t.PolicyFrom = b.runPolicy()
+	t.Policy, t.PolicySource = b.runPolicy()
 	ofType, ofKind := b.policies(&spec.StepSpec)
 	if ofKind != nil && ofKind.FailurePolicy != "" {
-		t.Policy, t.PolicyFrom = ofKind.FailurePolicy, "kind"
+		t.Policy, t.PolicySource = ofKind.FailurePolicy, "kind"
 	}
 	if ofType != nil && ofType.FailurePolicy != "" {
-		t.Policy, t.PolicyFrom = ofType.FailurePolicy, "type"
+		t.Policy, t.PolicySource = ofType.FailurePolicy, "type"
 	}
 	if spec.FailurePolicy != "" {
-		t.Policy, t.PolicyFrom = spec.FailurePolicy, "task"
+		t.Policy, t.PolicySource = spec.FailurePolicy, "task"
 	}
 	switch spec.Join {
 	case "", v1alpha1.JoinAll, v1alpha1.JoinAny:
 	default:
-		b.bad(spec.Name, field+".join", fmt.Sprintf("%q is no join", spec.Join), "use All or Any")
+		b.addError(spec.Name, field+".join", fmt.Sprintf("%q is no join", spec.Join), "use All or Any")
 	}
 	for i, n := range spec.Needs {
 		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
 	}
 	b.stepNames(spec, field)
 	if spec.AtMostOnce && spec.Always {
-		b.bad(spec.Name, field+".atMostOnce", "a task that may run at most once cannot run on every resume", "drop atMostOnce, or always")
+		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot run on every resume", "drop atMostOnce, or always")
 	}
 	if spec.AtMostOnce && own.Retry.Max > 0 {
-		b.bad(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or drop atMostOnce")
+		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or drop atMostOnce")
 	}
 	d.Tasks = append(d.Tasks, t)
 }
@@ -262,7 +262,7 @@ func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
 		names := make(map[string]bool, len(hooks))
 		for i := range hooks {
 			if names[hooks[i].Name] {
-				b.bad(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "names must be unique in a list")
+				b.addError(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "names must be unique in a list")
 			}
 			names[hooks[i].Name] = true
 		}
@@ -278,7 +278,7 @@ func (b *builder) need(task, field string, n v1alpha1.Need) Need {
 		out.On = v1alpha1.OnSuccess
 	case v1alpha1.OnSuccess, v1alpha1.OnFailure, v1alpha1.OnCompletion:
 	default:
-		b.bad(task, field+".on", fmt.Sprintf("%q is no outcome", n.On), "use Success, Failure or Completion")
+		b.addError(task, field+".on", fmt.Sprintf("%q is no outcome", n.On), "use Success, Failure or Completion")
 	}
 	return out
 }
@@ -289,13 +289,13 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		task = spec.Name
 	}
 	if spec.Name == "" {
-		b.bad(task, field+".name", "the name is empty", "give it one")
+		b.addError(task, field+".name", "the name is empty", "give it one")
 	}
 	info, ok := b.o.Kind(spec.Kind)
 	if !ok {
-		b.bad(task, field+".kind", fmt.Sprintf("the kind %q is not known here", spec.Kind), "check its spelling, or run a version of scute that has it")
+		b.addError(task, field+".kind", fmt.Sprintf("the kind %q is not known here", spec.Kind), "check its spelling, or run a version of scute that has it")
 	}
-	with := raw(spec.With)
+	with := rawJSON(spec.With)
 	if ok && info.Validate != nil {
 		for _, p := range info.Validate(with) {
 			p.Task, p.Field = task, strings.TrimSuffix(field+".with."+p.Field, ".")
@@ -317,23 +317,23 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	step.Retry = b.retry(task, field+".retry", retry)
 	step.Timeout = duration(timeout)
 	step.TotalTimeout = duration(total)
-	if ok && step.Undo == nil && info.Keeps != nil && info.Keeps(with) {
-		b.kept = append(b.kept, Problem{
+	if ok && step.Undo == nil && info.Irreversible != nil && info.Irreversible(with) {
+		b.keptEffects = append(b.keptEffects, Problem{
 			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback leaves what it did: " + spec.Kind + " has no built-in inverse",
 			Remedy: "give an undo, or `undo: None` if there is nothing to undo",
 		})
 		if step.Retry.Recreate {
-			b.warn(task, field+".retry.recreate", "nothing is taken away before another attempt: "+spec.Kind+" has no built-in inverse", "give an undo")
+			b.addWarning(task, field+".retry.recreate", "nothing is taken away before another attempt: "+spec.Kind+" has no built-in inverse", "give an undo")
 		}
 	}
 	if step.Timeout > 0 && step.TotalTimeout > 0 && step.Timeout > step.TotalTimeout {
-		b.bad(task, field+".timeout", "one attempt may take longer than all of them", "lower timeout, or raise totalTimeout")
+		b.addError(task, field+".timeout", "one attempt may take longer than all of them", "lower timeout, or raise totalTimeout")
 	}
 	return step
 }
 
 func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
-	data := raw(spec.Undo)
+	data := rawJSON(spec.Undo)
 	if data == nil {
 		return nil
 	}
@@ -346,8 +346,8 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		With    json.RawMessage `json:"with"`
 		Command json.RawMessage `json:"command"`
 	}
-	if err := strict(data, &long); err != nil || (long.Command != nil) == (long.Kind != "") || long.Command != nil && long.With != nil {
-		b.bad(task, field+".undo", "it is neither None, nor {command: [...]}, nor {kind: KIND, with: {...}}", "write one of the three")
+	if err := decodeStrict(data, &long); err != nil || (long.Command != nil) == (long.Kind != "") || long.Command != nil && long.With != nil {
+		b.addError(task, field+".undo", "it is neither None, nor {command: [...]}, nor {kind: KIND, with: {...}}", "write one of the three")
 		return nil
 	}
 	undo, at := &Undo{Kind: long.Kind, With: long.With}, field+".undo.with."
@@ -355,10 +355,10 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		at = field + ".undo."
 		undo = &Undo{Kind: "Exec", With: slices.Concat([]byte(`{"command":`), long.Command, []byte("}"))}
 	}
-	b.mustNotAsk(task, field+".undo.kind", undo.Kind)
+	b.checkNotInteractive(task, field+".undo.kind", undo.Kind)
 	info, ok := b.o.Kind(undo.Kind)
 	if !ok {
-		b.bad(task, field+".undo.kind", fmt.Sprintf("the kind %q is not known here", undo.Kind), "check its spelling")
+		b.addError(task, field+".undo.kind", fmt.Sprintf("the kind %q is not known here", undo.Kind), "check its spelling")
 	} else if info.Validate != nil {
 		for _, p := range info.Validate(undo.With) {
 			p.Task, p.Field = task, strings.TrimSuffix(at+p.Field, ".")
@@ -386,7 +386,7 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 		out.MaxDelay = max(Duration(time.Minute), out.Delay)
 	}
 	if out.MaxDelay < out.Delay {
-		b.bad(task, field+".maxDelay", "it is shorter than delay", "raise it, or lower delay")
+		b.addError(task, field+".maxDelay", "it is shorter than delay", "raise it, or lower delay")
 	}
 	return out
 }
@@ -397,10 +397,10 @@ func (b *builder) checkRetry(task, field string, r *v1alpha1.Retry) {
 		return
 	}
 	if r.Max < 0 || r.Max > 1000 {
-		b.bad(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
+		b.addError(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
 	}
 	if r.Factor != 0 && (r.Factor < 1 || r.Factor > 100) {
-		b.bad(task, field+".factor", fmt.Sprintf("%v is out of range", r.Factor), "use 1 to 100")
+		b.addError(task, field+".factor", fmt.Sprintf("%v is out of range", r.Factor), "use 1 to 100")
 	}
 }
 
@@ -415,11 +415,11 @@ func (b *builder) checkPolicy(task, field string, p Policy) {
 	switch p {
 	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
 	default:
-		b.bad(task, field, fmt.Sprintf("%q is no failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
+		b.addError(task, field, fmt.Sprintf("%q is no failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
 	}
 }
 
-func raw(j *apiextensionsv1.JSON) json.RawMessage {
+func rawJSON(j *apiextensionsv1.JSON) json.RawMessage {
 	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
 		return nil
 	}

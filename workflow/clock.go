@@ -15,9 +15,9 @@ type alarm struct {
 }
 
 const (
-	ringRetry  = -1
-	ringUndo   = -2
-	ringExpiry = -3
+	alarmRetry  = -1
+	alarmUndo   = -2
+	alarmExpiry = -3
 )
 
 // clock is a heap of alarms; the earliest is first.
@@ -43,29 +43,29 @@ func (c *clock) Pop() any {
 	return last
 }
 
-func (s *State) alarm(at time.Time, task, need int) {
+func (s *State) addAlarm(at time.Time, task, need int) {
 	c := &s.clock
 	switch need {
-	case ringRetry:
+	case alarmRetry:
 		c = &s.retryClock
-	case ringUndo:
+	case alarmUndo:
 		c = &s.undoClock
-	case ringExpiry:
+	case alarmExpiry:
 		c = &s.expiryClock
 	}
 	heap.Push(c, alarm{at, task, need})
 }
 
-// stale reports whether an alarm no longer applies.
-func (s *State) stale(a alarm) bool {
+// isStale reports whether an alarm no longer applies.
+func (s *State) isStale(a alarm) bool {
 	t := &s.tasks[a.task]
 	switch a.need {
-	case ringRetry:
+	case alarmRetry:
 		return t.phase != taskRetrying || !t.retryAt.Equal(a.at)
-	case ringUndo:
+	case alarmUndo:
 		return t.undo != undoWaiting || !t.retryAt.Equal(a.at)
-	case ringExpiry:
-		return !t.asking || !t.expiresAt.Equal(a.at)
+	case alarmExpiry:
+		return !t.awaitingApproval || !t.expiresAt.Equal(a.at)
 	default:
 		e := &t.edges[a.need]
 		return e.state != edgeOpen || !e.expires.Equal(a.at) || !s.tasks[e.parent].pausedAt.IsZero()
@@ -75,15 +75,15 @@ func (s *State) stale(a alarm) bool {
 // dropStale removes stale alarms until the earliest alarm is not stale.
 func (s *State) dropStale() {
 	for _, c := range []*clock{&s.clock, &s.retryClock, &s.undoClock, &s.expiryClock} {
-		for len(*c) > 0 && s.stale((*c)[0]) {
+		for len(*c) > 0 && s.isStale((*c)[0]) {
 			heap.Pop(c)
 		}
 	}
 }
 
-// frozen returns the time at which the clocks stopped, or the current time if they run. Deadlines that are computed from it are shifted when the
+// clockTime returns the time at which the clocks stopped, or the current time if they run. Deadlines that are computed from it are shifted when the
 // clocks start again.
-func (s *State) frozen(at time.Time) time.Time {
+func (s *State) clockTime(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
 	}
@@ -93,8 +93,8 @@ func (s *State) frozen(at time.Time) time.Time {
 	return at
 }
 
-// shift moves all deadlines by d, the time for which the clocks stood still.
-func (s *State) shift(d time.Duration) {
+// shiftDeadlines moves all deadlines by d, the time for which the clocks stood still.
+func (s *State) shiftDeadlines(d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -110,72 +110,72 @@ func (s *State) shift(d time.Duration) {
 		if !t.pausedAt.IsZero() {
 			t.pausedAt = t.pausedAt.Add(d)
 		}
-		if t.asking && !t.expiresAt.IsZero() {
+		if t.awaitingApproval && !t.expiresAt.IsZero() {
 			t.expiresAt = t.expiresAt.Add(d)
-			s.alarm(t.expiresAt, i, ringExpiry)
+			s.addAlarm(t.expiresAt, i, alarmExpiry)
 		}
 		if t.phase == taskRetrying || t.undo == undoWaiting {
 			t.retryFrom, t.retryAt = t.retryFrom.Add(d), t.retryAt.Add(d)
 			if t.phase == taskRetrying {
-				s.alarm(t.retryAt, i, ringRetry)
+				s.addAlarm(t.retryAt, i, alarmRetry)
 			} else {
-				s.alarm(t.retryAt, i, ringUndo)
+				s.addAlarm(t.retryAt, i, alarmUndo)
 			}
 		}
 		for n := range t.edges {
 			if e := &t.edges[n]; e.state == edgeOpen && !e.expires.IsZero() {
 				e.expires = e.expires.Add(d)
 				if s.tasks[e.parent].pausedAt.IsZero() {
-					s.alarm(e.expires, i, n)
+					s.addAlarm(e.expires, i, n)
 				}
 			}
 		}
 	}
 }
 
-// goesOn reports whether the clocks run: the run is neither stopped nor paused, and does not wait for an operator as a whole.
-func (s *State) goesOn() bool {
-	return s.stopping == nil && !s.paused && !s.standsStill()
+// clocksRun reports whether the clocks run: the run is neither stopped nor paused, and does not wait for an operator as a whole.
+func (s *State) clocksRun() bool {
+	return s.stopping == nil && !s.paused && !s.awaitsOperator()
 }
 
-// standsStill reports whether the run as a whole waits for an operator. It returns false for an approval, which is part of the plan.
-func (s *State) standsStill() bool { return s.asking == 0 && CurrentPhase(s) == v1alpha1.RunPaused }
+// awaitsOperator reports whether the run as a whole waits for an operator. It returns false for an approval, which is part of the plan.
+func (s *State) awaitsOperator() bool { return s.approvals == 0 && CurrentPhase(s) == v1alpha1.RunPaused }
 
-// ask records that a task waits for an approval, or no longer waits. The clocks run meanwhile.
-func (s *State) ask(i int, asking bool, until time.Time) {
+// setAwaitingApproval records that a task waits for an approval, or no longer waits. The clocks run meanwhile.
+func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {
 	t := &s.tasks[i]
 	switch {
-	case asking && !t.asking:
-		s.asking++
-	case !asking && t.asking:
-		s.asking--
+	case asking && !t.awaitingApproval:
+		s.approvals++
+	case !asking && t.awaitingApproval:
+		s.approvals--
 	}
-	t.asking, t.expiresAt = asking, until
+	t.awaitingApproval, t.expiresAt = asking, until
 	if asking && !until.IsZero() {
-		s.alarm(until, i, ringExpiry)
+		s.addAlarm(until, i, alarmExpiry)
 	}
 }
 
-// edgesRest reports whether no timeout of an edge runs, except for edges from a task that waits for an approval.
-func (s *State) edgesRest() bool {
+// edgesIdle reports whether no timeout of an edge runs, except for edges from a task that waits for an approval.
+func (s *State) edgesIdle() bool {
 	for _, a := range s.clock {
-		if !s.stale(a) && !s.tasks[s.tasks[a.task].edges[a.need].parent].asking {
+		if !s.isStale(a) && !s.tasks[s.tasks[a.task].edges[a.need].parent].awaitingApproval {
 			return false
 		}
 	}
 	return true
 }
 
-// waited reports whether the delay before another attempt has passed. It returns true if the clock is behind the time of the failure, because then it
+// delayPassed reports whether the delay before another attempt has passed. It returns true if the clock is behind the time of the failure, because then it
 // was set back, or it is that of another machine, and the delay must not become longer.
-func (s *State) waited(a alarm, now time.Time) bool {
+func (s *State) delayPassed(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
 // deadlineAt returns when the run reaches its deadline; zero if never. It returns zero when all tasks have ended: the deadline does not bound the release
 // of holds, and it does not roll back tasks that succeeded.
 func (s *State) deadlineAt() time.Time {
-	if s.stageLeft == [3]int{} {
+	if s.stageRemaining == [3]int{} {
 		return time.Time{}
 	}
 	return s.deadline
@@ -196,7 +196,7 @@ func NextAt(s *State) time.Time {
 	if len(s.undoClock) > 0 && (s.stopping != nil || !s.paused) { // a paused run releases no holds
 		sooner(s.undoClock[0].at)
 	}
-	if s.goesOn() {
+	if s.clocksRun() {
 		sooner(s.deadlineAt())
 		if len(s.clock) > 0 {
 			sooner(s.clock[0].at)

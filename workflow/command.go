@@ -36,7 +36,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		if !ok {
 			return nil, s.unknownTask(in.Task)
 		}
-		if s.tasks[i].phase != taskPaused || s.tasks[i].why != WhyHeld {
+		if s.tasks[i].phase != taskPaused || s.tasks[i].pauseReason != ReasonHeld {
 			return nil, fmt.Errorf("task %q is %s, not held by an operator: decide about it instead (retry, ignore, ignore-children, succeed)", in.Task, s.taskPhase(i))
 		}
 		return []Event{TaskReleased(in)}, nil
@@ -51,8 +51,8 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 
 func (s *State) abort(in AbortRun) ([]Event, error) {
 	message := "aborted by an operator" + colon(in.Reason)
-	switch passed := s.passedReturn(); {
-	case !in.Rollback && (s.ended != nil || s.stopping != nil), s.rollingBack():
+	switch passed := s.passedPointOfNoReturn(); {
+	case !in.Rollback && (s.ended != nil || s.stopping != nil), s.isRollingBack():
 		return nil, nil
 	case !in.Rollback:
 		return []Event{Aborted{Cause: CauseOperator, Message: message}}, nil
@@ -71,21 +71,21 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	switch {
 	case s.Finished():
 		return nil, fmt.Errorf("the run has ended: it is %s; start another one", s.ended.Phase)
-	case s.rollingBack():
-		if !in.Dead {
+	case s.isRollingBack():
+		if !in.ProcessDied {
 			return nil, fmt.Errorf("the run is being rolled back: decide about what could not be undone (retry-undo, mark-undone, abandon)")
 		}
 		return nil, nil
-	case s.stopping != nil && s.ended == nil && !in.Dead:
+	case s.stopping != nil && s.ended == nil && !in.ProcessDied:
 		return nil, fmt.Errorf("the run is being aborted: resume it when it is %s", v1alpha1.RunAborted)
 	case s.ended != nil || s.paused:
-		since = s.frozen(now)
-	case in.Dead || s.Stranded != "":
-		if s.standsStill() {
+		since = s.clockTime(now)
+	case in.ProcessDied || s.Stranded != "":
+		if s.awaitsOperator() {
 			since = s.lastAt
 		}
 	case CurrentPhase(s) == v1alpha1.RunPaused:
-		return nil, fmt.Errorf("%s waits for an operator: %s", strings.Join(s.waiting(3), ", "), s.decideNext())
+		return nil, fmt.Errorf("%s waits for an operator: %s", strings.Join(s.waitingTasks(3), ", "), s.decisionAdvice())
 	default:
 		return nil, nil // it runs already
 	}
@@ -99,7 +99,7 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	var once []Event
 	for _, i := range s.rerun() {
 		if t, d := &s.tasks[i], &s.def[i]; t.phase == taskInterrupted && d.AtMostOnce && d.Steps[t.step].Name == "" {
-			once = append(once, TaskPaused{Task: d.Name, Why: WhyUnknown, Cause: CauseCancelled, Message: onlyOnce("it was interrupted")})
+			once = append(once, TaskPaused{Task: d.Name, Reason: ReasonUnknown, Cause: CauseCancelled, Message: atMostOnceMessage("it was interrupted")})
 			continue
 		}
 		e.Rerun = append(e.Rerun, s.def[i].Name)
@@ -121,21 +121,21 @@ func (s *State) rerun() []int {
 		case taskInterrupted:
 			again[i] = true
 		case taskSucceeded:
-			again[i] = s.def[i].Always || s.gaveBack(i)
+			again[i] = s.def[i].Always || s.holdReleased(i)
 		}
 	}
 	maps.DeleteFunc(again, func(_ int, yes bool) bool { return !yes })
-	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.holdsNeeded(again))))
+	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.neededHolds(again))))
 }
 
-// gaveBack reports whether the end of the run released the task's hold, or began to, and no other task had released it before.
-func (s *State) gaveBack(i int) bool {
+// holdReleased reports whether the end of the run released the task's hold, or began to, and no other task had released it before.
+func (s *State) holdReleased(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {
 		if s.def[i].Steps[n].removed {
 			continue
 		}
-		if (s.def[i].Steps[n].Holds && t.steps[n].undone || t.undo != undoNone && t.undoStep == n) && !(n == s.def[i].Own() && s.released(i)) {
+		if (s.def[i].Steps[n].Holds && t.steps[n].undone || t.undo != undoNone && t.undoStep == n) && !(n == s.def[i].OwnStep() && s.released(i)) {
 			return true
 		}
 	}
@@ -154,7 +154,7 @@ func (s *State) hold(in HoldTask) ([]Event, error) {
 	case s.tasks[i].phase != taskPending:
 		return nil, fmt.Errorf("task %q is %s: hold a task that has not started, or pause the run", in.Task, s.taskPhase(i))
 	}
-	return []Event{TaskPaused{Task: in.Task, Why: WhyHeld, Message: "held by an operator: " + in.Reason}}, nil
+	return []Event{TaskPaused{Task: in.Task, Reason: ReasonHeld, Message: "held by an operator: " + in.Reason}}, nil
 }
 
 // decision returns the events of an operator's decision about a task.
@@ -164,11 +164,11 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		return nil, s.unknownTask(in.Task)
 	}
 	t := &s.tasks[i]
-	if in.Question > 0 && in.Question != t.asked {
-		return nil, fmt.Errorf("the decision answers question %d of task %q, and that asks question %d now: look at it again, then decide about that one", in.Question, in.Task, t.asked)
+	if in.Question > 0 && in.Question != t.questions {
+		return nil, fmt.Errorf("the decision answers question %d of task %q, and that asks question %d now: look at it again, then decide about that one", in.Question, in.Task, t.questions)
 	}
 	d := Decided{Task: in.Task, Question: in.Question, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
-	if in.Action == ActSucceed && t.phase == taskPaused && t.why == WhyApproval {
+	if in.Action == ActSucceed && t.phase == taskPaused && t.pauseReason == ReasonApproval {
 		d.StepOnly = s.nextStep(i) >= 0
 	}
 	if in.With != nil && in.Action != ActRetry {
@@ -182,7 +182,7 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		if t.undo != undoFailed {
 			return nil, fmt.Errorf("nothing of task %q failed to be undone: it is %s", in.Task, s.taskPhase(i))
 		}
-		if in.Action == ActAbandon && !s.stuck() {
+		if in.Action == ActAbandon && !s.isStuck() {
 			return nil, fmt.Errorf("the run is still undoing: abandon it when it is %s", v1alpha1.RunRollbackFailed)
 		}
 		if in.Action == ActAbandon {
@@ -193,35 +193,35 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	default:
 		return nil, fmt.Errorf("the action %q is not known: it must be retry, ignore, ignore-children, succeed, rollback, abort, retry-undo, mark-undone or abandon", in.Action)
 	}
-	if s.Finished() || s.rollingBack() {
+	if s.Finished() || s.isRollingBack() {
 		return nil, fmt.Errorf("the run is %s: nothing can be decided about task %q any more", CurrentPhase(s), in.Task)
 	}
-	if !t.asks() {
-		return nil, fmt.Errorf("task %q is %s: it waits for no decision%s", in.Task, s.taskPhase(i), s.whoWaits())
+	if !t.awaitsDecision() {
+		return nil, fmt.Errorf("task %q is %s: it waits for no decision%s", in.Task, s.taskPhase(i), s.waitingText())
 	}
 	switch in.Action {
 	case ActRollback:
-		if passed := s.passedReturn(); passed != "" {
+		if passed := s.passedPointOfNoReturn(); passed != "" {
 			return nil, fmt.Errorf("%s is a point of no return and has started: the run can only go forward (retry, ignore, succeed) or be aborted", passed)
 		}
-		return []Event{d, RollbackStarted{Task: in.Task, Cause: CauseOperator, Message: s.word(in, t)}}, nil
+		return []Event{d, RollbackStarted{Task: in.Task, Cause: CauseOperator, Message: s.decisionReason(in, t)}}, nil
 	case ActAbort:
 		if s.stopping != nil {
 			return nil, nil
 		}
-		return []Event{d, Aborted{Task: in.Task, Cause: CauseOperator, Message: s.word(in, t)}}, nil
+		return []Event{d, Aborted{Task: in.Task, Cause: CauseOperator, Message: s.decisionReason(in, t)}}, nil
 	}
-	if !t.asking || !s.goesOn() {
+	if !t.awaitingApproval || !s.clocksRun() {
 		return []Event{d}, nil
 	}
 	if !t.expiresAt.IsZero() && !t.expiresAt.After(now) {
 		return nil, fmt.Errorf("task %q asked until %s, and nobody decided in time: resume the run, and it fails as its failurePolicy says", in.Task, t.expiresAt.Format(time.RFC3339))
 	}
-	return append(s.tooLate(i, now), d), nil
+	return append(s.expiredEdges(i, now), d), nil
 }
 
-// word returns the operator's reason, or else the message of the task.
-func (s *State) word(in Decision, t *taskState) string {
+// decisionReason returns the operator's reason, or else the message of the task.
+func (s *State) decisionReason(in Decision, t *taskState) string {
 	if in.Reason != "" {
 		return in.Reason
 	}
@@ -240,8 +240,8 @@ func (s *State) unknownTask(name string) error {
 	return fmt.Errorf("the run has no task %q; it has %s", name, strings.Join(names, ", "))
 }
 
-// waiting returns the names of the first tasks that wait for a decision.
-func (s *State) waiting(limit int) []string {
+// waitingTasks returns the names of the first tasks that wait for a decision.
+func (s *State) waitingTasks(limit int) []string {
 	var names []string
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -254,8 +254,8 @@ func (s *State) waiting(limit int) []string {
 	return names
 }
 
-func (s *State) whoWaits() string {
-	if names := s.waiting(3); len(names) > 0 {
+func (s *State) waitingText() string {
+	if names := s.waitingTasks(3); len(names) > 0 {
 		return "; these do: " + strings.Join(names, ", ")
 	}
 	return ""

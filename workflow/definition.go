@@ -33,7 +33,7 @@ type Header struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// Workflow is set for a named workflow of scute.
-	Workflow *Named `json:"workflow,omitempty"`
+	Workflow *NamedWorkflow `json:"workflow,omitempty"`
 	// ServiceAccount has the permissions that the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// Policy is the policy of the run. It applies at the deadline: Rollback rolls back, any other policy aborts.
@@ -43,8 +43,8 @@ type Header struct {
 	OnFailure []Step `json:"onFailure,omitempty"`
 }
 
-// Named is a named workflow of scute, with its parameters.
-type Named struct {
+// NamedWorkflow is a named workflow of scute, with its parameters.
+type NamedWorkflow struct {
 	Name   string          `json:"name"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
@@ -67,18 +67,18 @@ type Task struct {
 	Steps []Step `json:"steps"`
 	Needs []Need `json:"needs,omitempty"`
 	Join  Join   `json:"join,omitempty"`
-	// Policy is the resolved policy, and PolicyFrom its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
+	// Policy is the resolved policy, and PolicySource its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
 	Policy     Policy `json:"policy"`
-	PolicyFrom string `json:"policyFrom"`
+	PolicySource string `json:"policyFrom"`
 
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
 	Always          bool `json:"always,omitempty"`
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
 }
 
-// OwnPolicy returns what gives the task a policy that the other tasks do not have, for a sentence, or "".
-func (t *Task) OwnPolicy() string {
-	switch t.PolicyFrom {
+// OwnPolicyText returns what gives the task a policy that the other tasks do not have, for a sentence, or "".
+func (t *Task) OwnPolicyText() string {
+	switch t.PolicySource {
 	case "task":
 		return fmt.Sprintf("its own failure policy %s", t.Policy)
 	case "kind":
@@ -90,8 +90,8 @@ func (t *Task) OwnPolicy() string {
 	}
 }
 
-// Own returns the index of the task's own step.
-func (t *Task) Own() int {
+// OwnStep returns the index of the task's own step.
+func (t *Task) OwnStep() int {
 	for i := range t.Steps {
 		if t.Steps[i].Name == "" {
 			return i
@@ -101,7 +101,7 @@ func (t *Task) Own() int {
 }
 
 // Kind returns the kind of the task's own step.
-func (t *Task) Kind() string { return t.Steps[t.Own()].Kind }
+func (t *Task) Kind() string { return t.Steps[t.OwnStep()].Kind }
 
 // Step is the task's own step or a hook.
 type Step struct {
@@ -151,21 +151,21 @@ type Retry struct {
 	Recreate bool     `json:"recreate,omitempty"`
 }
 
-// From its fourth further attempt, a task waits at least leastDelay before each, so that a task that fails at once does not fill the log.
+// From its fourth further attempt, a task waits at least minDelay before each, so that a task that fails at once does not fill the log.
 const (
 	quickRetries = 3
-	leastDelay   = time.Second
+	minDelay   = time.Second
 )
 
-// Wait returns the delay before the n-th further attempt (1, 2, ...).
-func (r Retry) Wait(n int) time.Duration {
+// DelayBefore returns the delay before the n-th further attempt (1, 2, ...).
+func (r Retry) DelayBefore(n int) time.Duration {
 	wait, limit := float64(r.Delay), float64(r.MaxDelay)
 	for i := 1; i < n && wait < limit; i++ {
 		wait *= r.Factor
 	}
 	delay := time.Duration(min(wait, limit))
 	if n > quickRetries {
-		return max(delay, leastDelay)
+		return max(delay, minDelay)
 	}
 	return delay
 }

@@ -65,7 +65,7 @@ func runTask(e Event) view.Line {
 	case TaskFailed:
 		return view.Line{Name: "failed", About: step(e.Task, e.Step), Detail: fmt.Sprintf("%s; %s by policy %s", e.Message, e.Verdict, e.Policy)}
 	case TaskPaused:
-		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("(%s) %s", e.Why, e.Message)}
+		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("(%s) %s", e.Reason, e.Message)}
 	case TaskSkipped:
 		return view.Line{Name: "skipped", About: e.Task, Detail: e.Reason}
 	case TaskInterrupted:
@@ -85,9 +85,9 @@ func runTask(e Event) view.Line {
 		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d: %s; again at %s", e.Attempt, e.Message, view.Exact(e.RetryAt))}
 	case Undone:
 		if e.Release {
-			return view.Line{Name: "given back", About: step(e.Task, e.Step), Detail: e.Nothing}
+			return view.Line{Name: "given back", About: step(e.Task, e.Step), Detail: e.NothingReason}
 		}
-		return view.Line{Name: "undone", About: step(e.Task, e.Step), Detail: e.Nothing}
+		return view.Line{Name: "undone", About: step(e.Task, e.Step), Detail: e.NothingReason}
 	case UndoFailed:
 		return view.Line{About: step(e.Task, e.Step), Detail: e.Message}
 	default:
@@ -131,7 +131,7 @@ func gone(list []Gone) string {
 	}
 	names := make([]string, len(list))
 	for i, g := range list {
-		names[i] = g.Task + " (" + g.Why + ")"
+		names[i] = g.Task + " (" + g.Reason + ")"
 	}
 	return "again: " + view.First(names)
 }

@@ -26,7 +26,7 @@ func TestDueAtTheVeryTime(t *testing.T) {
 	}
 	s.Apply(Claimed{Holder: "one"}, now)
 	decide(Tick{Parallel: 1})
-	decide(ActAsks{Task: "a", Attempt: 1, Message: "may it?"})
+	decide(ActAwaitsOperator{Task: "a", Attempt: 1, Message: "may it?"})
 	at := NextAt(s)
 	if CurrentPhase(s) != v1alpha1.RunPaused || !at.Equal(now.Add(time.Hour)) {
 		t.Fatalf("phase = %s, next at %s", CurrentPhase(s), at)

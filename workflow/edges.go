@@ -12,13 +12,13 @@ import (
 func (s *State) load(tasks []Task) {
 	s.def = tasks
 	s.byName = make(map[string]int, len(tasks))
-	s.kids = make([][]child, len(tasks))
+	s.children = make([][]child, len(tasks))
 	s.tasks = make([]taskState, len(tasks))
-	s.stage, s.stageLeft, s.blocking = StagePre, [3]int{}, 0
-	s.count = map[taskPhase]int{taskPending: len(tasks)}
+	s.stage, s.stageRemaining, s.blocking = StagePre, [3]int{}, 0
+	s.phaseCounts = map[taskPhase]int{taskPending: len(tasks)}
 	for i := range tasks {
 		s.byName[tasks[i].Name] = i
-		s.stageLeft[tasks[i].Stage]++
+		s.stageRemaining[tasks[i].Stage]++
 		s.tasks[i] = taskState{phase: taskPending, steps: make([]stepState, len(tasks[i].Steps))}
 	}
 	for i := range tasks {
@@ -29,7 +29,7 @@ func (s *State) load(tasks []Task) {
 				parent = i // Build refuses it; if a log contains it, the task waits for itself
 			}
 			t.edges = append(t.edges, edge{parent: parent})
-			s.kids[parent] = append(s.kids[parent], child{i, n})
+			s.children[parent] = append(s.children[parent], child{i, n})
 			if need.Optional {
 				t.optional++
 				t.openOptional++
@@ -50,7 +50,7 @@ func (s *State) openStages() {
 				s.evaluate(i)
 			}
 		}
-		if s.stageLeft[s.stage] > 0 || s.stage == StagePost {
+		if s.stageRemaining[s.stage] > 0 || s.stage == StagePost {
 			return
 		}
 		s.stage++
@@ -62,9 +62,9 @@ func (s *State) evaluate(i int) {
 	t := &s.tasks[i]
 	ready, unmeetable := false, false
 	if t.phase == taskPending && s.def[i].Stage <= s.stage {
-		unmeetable = t.badRequired > 0 || t.optional > 0 && t.openOptional == 0 && t.goodOptional == 0
+		unmeetable = t.failedRequired > 0 || t.optional > 0 && t.openOptional == 0 && t.satisfiedOptional == 0
 		ready = !unmeetable && t.openRequired == 0 &&
-			(t.optional == 0 || t.goodOptional > 0 && (t.openOptional == 0 || s.def[i].Join == v1alpha1.JoinAny))
+			(t.optional == 0 || t.satisfiedOptional > 0 && (t.openOptional == 0 || s.def[i].Join == v1alpha1.JoinAny))
 	}
 	s.ready.put(i, ready)
 	s.unmeetable.put(i, unmeetable)
@@ -84,10 +84,10 @@ func (s *State) setEdge(c child, to edgeState) {
 			t.openOptional += n
 		case state == edgeOpen:
 			t.openRequired += n
-		case state == edgeGood && optional:
-			t.goodOptional += n
-		case state == edgeBad && !optional:
-			t.badRequired += n
+		case state == edgeSatisfied && optional:
+			t.satisfiedOptional += n
+		case state == edgeUnsatisfiable && !optional:
+			t.failedRequired += n
 		}
 	}
 	add(e.state, -1)
@@ -98,19 +98,19 @@ func (s *State) setEdge(c child, to edgeState) {
 	s.evaluate(c.task)
 }
 
-// judge returns the state of an edge for the state of its parent.
-func judge(on On, t *taskState) edgeState {
+// edgeStateOf returns the state of an edge for the state of its parent.
+func edgeStateOf(on On, t *taskState) edgeState {
 	good := func(yes bool) edgeState {
 		if yes {
-			return edgeGood
+			return edgeSatisfied
 		}
-		return edgeBad
+		return edgeUnsatisfiable
 	}
 	switch {
 	case !t.ended() || t.behind > 0:
 		return edgeOpen
 	case on == v1alpha1.OnCompletion:
-		return edgeGood
+		return edgeSatisfied
 	case on == v1alpha1.OnFailure:
 		return good(t.phase == taskFailed)
 	default:
@@ -122,8 +122,8 @@ func judge(on On, t *taskState) edgeState {
 func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	t := &s.tasks[i]
 	was := t.ended()
-	s.count[t.phase]--
-	s.count[to]++
+	s.phaseCounts[t.phase]--
+	s.phaseCounts[to]++
 	if t.verdict == v1alpha1.VerdictBlocking {
 		s.blocking--
 	}
@@ -131,11 +131,11 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 		s.blocking++
 	}
 	t.phase, t.verdict, t.endedAt = to, verdict, time.Time{}
-	if terminal(to) {
+	if isFinal(to) {
 		t.endedAt = at
 	}
-	if t.asks() {
-		t.asked++
+	if t.awaitsDecision() {
+		t.questions++
 	}
 	s.running.put(i, to == taskRunning)
 	if to != taskRunning {
@@ -144,33 +144,33 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	stage := s.def[i].Stage
 	switch is := t.ended(); {
 	case is && !was:
-		s.stageLeft[stage]--
+		s.stageRemaining[stage]--
 	case was && !is:
-		s.stageLeft[stage]++
+		s.stageRemaining[stage]++
 		s.closeStages(stage)
 	}
 	if to != taskPaused {
-		s.ask(i, false, time.Time{})
+		s.setAwaitingApproval(i, false, time.Time{})
 	}
-	if t.again && t.ended() {
-		s.runAgain(i, false)
+	if t.rerunning && t.ended() {
+		s.setRerunning(i, false)
 	}
-	s.pauseClocks(i, to == taskPaused && !t.asking, at)
+	s.pauseClocks(i, to == taskPaused && !t.awaitingApproval, at)
 	s.propagate(i)
 	s.evaluate(i)
-	if s.stageLeft[s.stage] == 0 && s.stage < StagePost {
+	if s.stageRemaining[s.stage] == 0 && s.stage < StagePost {
 		s.openStages()
 	}
 }
 
-// asks reports whether the task waits for an operator's decision.
-func (t *taskState) asks() bool {
+// awaitsDecision reports whether the task waits for an operator's decision.
+func (t *taskState) awaitsDecision() bool {
 	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
 // ended reports whether the next stage may start as far as this task is concerned. A failure that blocks the run does not end it, because it is retried.
 func (t *taskState) ended() bool {
-	return terminal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
+	return isFinal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
 }
 
 // closeStages closes the stages after one, so that they wait for it again.
@@ -188,14 +188,14 @@ func (s *State) closeStages(stage Stage) {
 
 // propagate updates the edges of a task.
 func (s *State) propagate(i int) {
-	for _, c := range s.kids[i] {
-		s.setEdge(c, judge(s.def[c.task].Needs[c.need].On, &s.tasks[i]))
+	for _, c := range s.children[i] {
+		s.setEdge(c, edgeStateOf(s.def[c.task].Needs[c.need].On, &s.tasks[i]))
 	}
 }
 
 // startEdges starts the timeouts of a task's edges, at its first start. Timeouts that have started continue.
 func (s *State) startEdges(i int, at time.Time) {
-	for _, c := range s.kids[i] {
+	for _, c := range s.children[i] {
 		s.startEdge(c, at)
 	}
 }
@@ -203,8 +203,8 @@ func (s *State) startEdges(i int, at time.Time) {
 func (s *State) startEdge(c child, at time.Time) {
 	e := &s.tasks[c.task].edges[c.need]
 	if d := s.def[c.task].Needs[c.need].Timeout; d > 0 && e.state == edgeOpen && e.expires.IsZero() {
-		e.expires = s.frozen(at).Add(time.Duration(d))
-		s.alarm(e.expires, c.task, c.need)
+		e.expires = s.clockTime(at).Add(time.Duration(d))
+		s.addAlarm(e.expires, c.task, c.need)
 	}
 }
 
@@ -217,8 +217,8 @@ func (s *State) renewEdges(i int, at time.Time) {
 		}
 		parent, c := &s.tasks[e.parent], child{i, n}
 		e.expired = false
-		s.setEdge(c, judge(s.def[i].Needs[n].On, parent))
-		s.setBehind(c, parent.unsettledAbove())
+		s.setEdge(c, edgeStateOf(s.def[i].Needs[n].On, parent))
+		s.setBehind(c, parent.isBehind())
 		if !parent.startedAt.IsZero() && parent.phase != taskPending {
 			s.startEdge(c, at)
 		}
@@ -230,19 +230,19 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	t := &s.tasks[i]
 	if pause {
 		if t.pausedAt.IsZero() {
-			t.pausedAt = s.frozen(at) // this makes the alarms of its edges stale
+			t.pausedAt = s.clockTime(at) // this makes the alarms of its edges stale
 		}
 		return
 	}
 	if t.pausedAt.IsZero() {
 		return
 	}
-	stood := max(s.frozen(at).Sub(t.pausedAt), 0)
+	stood := max(s.clockTime(at).Sub(t.pausedAt), 0)
 	t.pausedAt = time.Time{}
-	for _, c := range s.kids[i] {
+	for _, c := range s.children[i] {
 		if e := &s.tasks[c.task].edges[c.need]; e.state == edgeOpen && !e.expires.IsZero() {
 			e.expires = e.expires.Add(stood)
-			s.alarm(e.expires, c.task, c.need)
+			s.addAlarm(e.expires, c.task, c.need)
 		}
 	}
 }
@@ -251,17 +251,17 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
 	if t.ended() {
-		s.runAgain(i, true)
+		s.setRerunning(i, true)
 	}
-	t.failures, t.lost, t.recreate, t.why, t.message, t.planned, t.children = 0, 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
+	t.failures, t.lost, t.recreate, t.pauseReason, t.message, t.planned, t.skipsChildren = 0, 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
 	t.totalAt = time.Time{}
-	if t.undo != undoNone && !s.rollingBack() {
+	if t.undo != undoNone && !s.isRollingBack() {
 		t.steps[t.undoStep].done = false // it is unknown how far the release has progressed
 		s.setUndo(i, undoNone)
 	}
 	t.step = s.firstStep(i)
 	s.setPhase(i, taskPending, "", at)
-	for _, c := range s.kids[i] {
+	for _, c := range s.children[i] {
 		if s.tasks[c.task].phase == taskSkipped {
 			s.renewEdges(c.task, at)
 			s.reopen(c.task, at)
@@ -273,7 +273,7 @@ func (s *State) reopen(i int, at time.Time) {
 func (s *State) firstStep(i int) int {
 	last := 0
 	for n := range s.tasks[i].steps {
-		if s.again(i, n) {
+		if s.mustPerform(i, n) {
 			return n
 		}
 		if !s.def[i].Steps[n].removed {
@@ -283,8 +283,8 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// again reports whether a step must be performed: it has not succeeded yet, or its hold was released, or the release has begun.
-func (s *State) again(i, n int) bool {
+// mustPerform reports whether a step must be performed: it has not succeeded yet, or its hold was released, or the release has begun.
+func (s *State) mustPerform(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {
 		return false
@@ -295,7 +295,7 @@ func (s *State) again(i, n int) bool {
 // nextStep returns the step that follows the current one, or -1 after the last. It returns an earlier step if that must be performed again.
 func (s *State) nextStep(i int) int {
 	for n := range s.tasks[i].steps {
-		if n != s.tasks[i].step && s.again(i, n) {
+		if n != s.tasks[i].step && s.mustPerform(i, n) {
 			return n
 		}
 	}
@@ -306,10 +306,10 @@ func (s *State) nextStep(i int) int {
 func (s *State) skipReason(i int) (reason string, planned bool) {
 	t := &s.tasks[i]
 	planned = true
-	optional := t.badRequired == 0
+	optional := t.failedRequired == 0
 	for n, e := range t.edges {
 		need := s.def[i].Needs[n]
-		if e.state != edgeBad || need.Optional != optional {
+		if e.state != edgeUnsatisfiable || need.Optional != optional {
 			continue
 		}
 		why, meant := s.edgeReason(need, &e)
@@ -339,6 +339,6 @@ func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
 	case p.phase == taskSkipped:
 		return need.Task + " was skipped", p.planned
 	default:
-		return need.Task + " failed", !p.children
+		return need.Task + " failed", !p.skipsChildren
 	}
 }

@@ -59,7 +59,7 @@ func Effects(s *State) []Effect {
 	if s.stopping == nil { // a stop cancels these effects
 		for i := range s.running.all() {
 			if !s.lost.has(i) {
-				list = append(list, s.act(i))
+				list = append(list, s.actEffect(i))
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func Effects(s *State) []Effect {
 	}
 	for _, h := range s.handlers {
 		if h.running {
-			list = append(list, s.handler(h))
+			list = append(list, s.handlerEffect(h))
 		}
 	}
 	if s.verify && !s.paused && s.stopping == nil && s.lost.n == 0 {
@@ -92,15 +92,15 @@ func (s *State) effect(kind EffectKind, i, n int) Effect {
 	return e
 }
 
-func (s *State) act(i int) Effect {
+func (s *State) actEffect(i int) Effect {
 	t := &s.tasks[i]
 	e := s.effect(EffectAct, i, t.step)
 	e.Attempt, e.Recreate, e.TotalAt, e.TimeoutAt = t.attempt(), t.recreate, t.totalAt, t.timeoutAt
-	e.Execution = t.steps[t.step].since
+	e.Execution = t.steps[t.step].firstAttempt
 	return e
 }
 
-func (s *State) handler(h handling) Effect {
+func (s *State) handlerEffect(h handling) Effect {
 	d := &s.OnFailure[h.handler]
 	e := Effect{
 		EffectID: EffectID{Kind: EffectHandle, Task: h.task, Step: d.Name, Execution: h.number}, Spec: d, With: d.With, Cause: h.cause, Message: h.message,
@@ -111,8 +111,8 @@ func (s *State) handler(h handling) Effect {
 	return e
 }
 
-// Succeeded calls fn for the steps that have succeeded and were not undone.
-func Succeeded(s *State, fn func(Effect)) {
+// EachSucceeded calls fn for the steps that have succeeded and were not undone.
+func EachSucceeded(s *State, fn func(Effect)) {
 	for i := range s.tasks {
 		if s.tasks[i].phase != taskSucceeded || s.tasks[i].removed {
 			continue
@@ -125,8 +125,8 @@ func Succeeded(s *State, fn func(Effect)) {
 	}
 }
 
-// Begun calls fn for the steps that have started and were not undone, including steps of tasks that a migration has removed.
-func Begun(s *State, fn func(Effect)) {
+// EachStarted calls fn for the steps that have started and were not undone, including steps of tasks that a migration has removed.
+func EachStarted(s *State, fn func(Effect)) {
 	for i := range s.tasks {
 		for n := range s.tasks[i].steps {
 			if step := &s.tasks[i].steps[n]; step.started && !step.undone {
@@ -147,25 +147,25 @@ func (s *State) Output(task string) json.RawMessage {
 
 func (s *State) output(i int) json.RawMessage {
 	t := &s.tasks[i]
-	if !terminal(t.phase) || t.phase == taskSkipped {
+	if !isFinal(t.phase) || t.phase == taskSkipped {
 		return nil
 	}
-	return t.steps[s.def[i].Own()].output
+	return t.steps[s.def[i].OwnStep()].output
 }
 
-// Recorded returns the latest output of a task, in any phase.
-func (s *State) Recorded(task string) json.RawMessage {
+// LatestOutput returns the latest output of a task, in any phase.
+func (s *State) LatestOutput(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {
 		return nil
 	}
-	return s.tasks[i].steps[s.def[i].Own()].output
+	return s.tasks[i].steps[s.def[i].OwnStep()].output
 }
 
-// Partial reports whether the result of Recorded is from a failed attempt, and may be incomplete.
-func (s *State) Partial(task string) bool {
+// IsPartial reports whether the result of Recorded is from a failed attempt, and may be incomplete.
+func (s *State) IsPartial(task string) bool {
 	i, ok := s.index(task)
-	return ok && s.tasks[i].steps[s.def[i].Own()].partial
+	return ok && s.tasks[i].steps[s.def[i].OwnStep()].partial
 }
 
 // Inputs returns the outputs of all direct and indirect dependencies of a task, and for a hook after the task also the task's output.
@@ -175,7 +175,7 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 		return nil
 	}
 	inputs := make(map[string]json.RawMessage)
-	if out := s.Recorded(task); out != nil && s.stepIndex(i, step) > s.def[i].Own() {
+	if out := s.LatestOutput(task); out != nil && s.stepIndex(i, step) > s.def[i].OwnStep() {
 		inputs[task] = out
 	}
 	seen := make([]bool, len(s.tasks)) // a slice is faster than a map, and each attempt of a large run needs it
@@ -201,7 +201,7 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 func Due(s *State, now time.Time) bool {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
-		return s.Known()
+		return s.IsDefined()
 	case v1alpha1.RunStranded:
 		return true // another process may be able to read it
 	case v1alpha1.RunPaused, v1alpha1.RunRollbackFailed:
@@ -214,17 +214,17 @@ func Due(s *State, now time.Time) bool {
 
 // CurrentPhase returns the phase of the run.
 func CurrentPhase(s *State) Phase {
-	waiting := s.count[taskPaused]
+	waiting := s.phaseCounts[taskPaused]
 	switch {
-	case !s.Known():
+	case !s.IsDefined():
 		return v1alpha1.RunPending
 	case s.Stranded != "":
 		return v1alpha1.RunStranded
 	case s.ended != nil:
 		return s.ended.Phase
-	case s.undoFailedN > 0 && s.stuck():
+	case s.undoFailedCount > 0 && s.isStuck():
 		return v1alpha1.RunRollbackFailed
-	case s.rollingBack():
+	case s.isRollingBack():
 		return v1alpha1.RunRollingBack
 	case s.Holder == "" && !s.paused:
 		return v1alpha1.RunPending
@@ -246,5 +246,5 @@ func CurrentPhase(s *State) Phase {
 // idle reports whether nothing continues without an operator. A deadline alone is no work.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
-		(len(s.clock) == 0 || s.asking > 0 && s.edgesRest()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0
+		(len(s.clock) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0
 }

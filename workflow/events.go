@@ -21,15 +21,15 @@ const (
 	CauseOperator  Cause = "operator"
 )
 
-// Why is the reason for which a task waits for an operator.
-type Why string
+// PauseReason is the reason for which a task waits for an operator.
+type PauseReason string
 
 // The reasons.
 const (
-	WhyFailed   Why = "failed"   // it failed for good, and its policy is Pause
-	WhyApproval Why = "approval" // its kind asks for a decision
-	WhyUnknown  Why = "unknown"  // it may run only once, and the result is unknown
-	WhyHeld     Why = "held"     // an operator held it
+	ReasonFailed   PauseReason = "failed"   // it failed for good, and its policy is Pause
+	ReasonApproval PauseReason = "approval" // its kind asks for a decision
+	ReasonUnknown  PauseReason = "unknown"  // it may run only once, and the result is unknown
+	ReasonHeld     PauseReason = "held"     // an operator held it
 )
 
 // Action is an operator's decision about a task.
@@ -48,8 +48,8 @@ const (
 	ActAbandon        Action = "abandon"
 )
 
-// KeysOfSteps is the form of idempotency keys that differ by step, and between the step and its undo.
-const KeysOfSteps = 1
+// StepKeys is the form of idempotency keys that differ by step, and between the step and its undo.
+const StepKeys = 1
 
 // Events about a run.
 type (
@@ -64,8 +64,8 @@ type (
 		Header
 		Hash     string    `json:"hash"`
 		Deadline time.Time `json:"deadlineAt,omitzero"`
-		// Keys is the form of the idempotency keys: KeysOfSteps, or 0 in runs of earlier versions.
-		Keys int `json:"keys,omitempty"`
+		// KeyForm is the form of the idempotency keys: StepKeys, or 0 in runs of earlier versions.
+		KeyForm int `json:"keys,omitempty"`
 		// Origin is a part of the keys of a local run: the ID of the log in which it was started. The IDs of local runs are counted from 1 in each
 		// log, so they are not unique.
 		Origin string `json:"origin,omitempty"`
@@ -125,7 +125,7 @@ type (
 // Gone is a task whose result no longer exists.
 type Gone struct {
 	Task string `json:"task"`
-	Why  string `json:"why"`
+	Reason  string `json:"why"`
 }
 
 // Events about a task.
@@ -183,8 +183,8 @@ type (
 		Message string  `json:"message,omitempty"`
 		Verdict Verdict `json:"verdict"`
 		Policy  Policy  `json:"policy"`
-		// Children is set if the policy or a decision, and not the graph, skips the tasks that need this task's success.
-		Children bool `json:"children,omitempty"`
+		// SkipsChildren is set if the policy or a decision, and not the graph, skips the tasks that need this task's success.
+		SkipsChildren bool `json:"children,omitempty"`
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 	}
@@ -192,7 +192,7 @@ type (
 	TaskPaused struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
-		Why     Why    `json:"why"`
+		Reason     PauseReason    `json:"why"`
 		Cause   Cause  `json:"cause,omitempty"`
 		Message string `json:"message,omitempty"`
 		// Output is what the attempt recorded before it failed.
@@ -260,10 +260,10 @@ type (
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Release bool   `json:"release,omitempty"`
-		// Nothing is why there was nothing to undo.
-		Nothing string `json:"nothing,omitempty"`
-		// Kept is why the effect of the step was kept.
-		Kept string `json:"kept,omitempty"`
+		// NothingReason is why there was nothing to undo.
+		NothingReason string `json:"nothing,omitempty"`
+		// KeptReason is why the effect of the step was kept.
+		KeptReason string `json:"kept,omitempty"`
 	}
 	// UndoFailed means that the undo waits for an operator.
 	UndoFailed struct {

@@ -25,21 +25,21 @@ type (
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage
 	}
-	// ActAsks means that an operator has to decide about the step.
-	ActAsks struct {
+	// ActAwaitsOperator means that an operator has to decide about the step.
+	ActAwaitsOperator struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 	}
-	// ActRecords means that an attempt is about to change something.
-	ActRecords struct {
+	// ActRecorded means that an attempt is about to change something.
+	ActRecorded struct {
 		Task, Step string
 		Attempt    int
 		Undo       json.RawMessage
 		Adopted    bool
 	}
-	// ActSays means that an attempt waits for something.
-	ActSays struct {
+	// ActProgressed means that an attempt waits for something.
+	ActProgressed struct {
 		Task, Step string
 		Attempt    int
 		Message    string
@@ -47,10 +47,10 @@ type (
 	// UndoDone means that a step is undone. Kept is why its effect was kept instead.
 	UndoDone struct {
 		Task, Step string
-		Kept       string
+		KeptReason       string
 	}
-	// UndoBroke means that an attempt to undo a step failed.
-	UndoBroke struct {
+	// UndoErrored means that an attempt to undo a step failed.
+	UndoErrored struct {
 		Task, Step string
 		Attempt    int
 		Message    string
@@ -74,7 +74,7 @@ type (
 	// resumed, too.
 	ResumeRun struct {
 		Reason string
-		Dead   bool
+		ProcessDied   bool
 	}
 	// AbortRun aborts a run: effects in flight are cancelled, and holds are released. The run can be resumed. AbortRun has no effect on a run that is
 	// ending. With Rollback the steps of the run are undone, even if the run was aborted before.
@@ -106,11 +106,11 @@ type (
 func (Tick) input()        {}
 func (ActDone) input()     {}
 func (ActFailed) input()   {}
-func (ActAsks) input()     {}
-func (ActRecords) input()  {}
-func (ActSays) input()     {}
+func (ActAwaitsOperator) input()     {}
+func (ActRecorded) input()  {}
+func (ActProgressed) input()     {}
 func (UndoDone) input()    {}
-func (UndoBroke) input()   {}
+func (UndoErrored) input()   {}
 func (HandlerDone) input() {}
 func (VerifyDone) input()  {}
 func (PauseRun) input()    {}

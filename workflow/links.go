@@ -15,47 +15,47 @@ const (
 	linkStage   = "stage"   // the end of a task of a stage
 	linkAttempt = "attempt" // an attempt at a task
 	linkNext    = "next"    // the cause of the next attempt at a task
-	linkAsked   = "asked"   // the question about a task
+	linkQuestion   = "asked"   // the question about a task
 	linkDecided = "decided" // an operator's decision about a task
 	linkDone    = "done"    // the end of a task
 	linkFailed  = "failed"  // a failure that handlers are called for
-	linkLate    = "late"    // a need of a task that timed out
+	linkExpired    = "late"    // a need of a task that timed out
 	linkUndo    = "undo"    // an attempt to undo a step of a task
 	linkUndone  = "undone"  // the cause of the next attempt to undo
 	linkHandler = "handler" // a handler of failures
 )
 
-func about(what string) aggregate.Key { return aggregate.Key{What: what} }
+func runKey(what string) aggregate.Key { return aggregate.Key{Kind: what} }
 
 func keys(of ...aggregate.Key) []aggregate.Key { return of }
 
 // Links returns the links of an event to other events of the run. s is the state before it. An operator's request has no cause, and neither has a claim
 // of a run that another process had claimed.
 func Links(s *State, e Event) aggregate.Links {
-	task := func(what string) aggregate.Key { return aggregate.Key{What: what, Name: taskOf(e)} }
+	task := func(what string) aggregate.Key { return aggregate.Key{Kind: what, Name: taskOf(e)} }
 	switch e := e.(type) {
 	case TaskStarted:
-		return aggregate.Links{Is: keys(task(linkAttempt)), Of: s.linksOfStart(e.Task)}
+		return aggregate.Links{Keys: keys(task(linkAttempt)), CauseKeys: s.linksOfStart(e.Task)}
 	case UndoRecorded, Progressed:
-		return aggregate.Links{Of: keys(task(linkAttempt))}
+		return aggregate.Links{CauseKeys: keys(task(linkAttempt))}
 	case AttemptFailed, StepSucceeded:
-		return aggregate.Links{Is: keys(task(linkNext)), Of: keys(task(linkAttempt), task(linkAsked))}
+		return aggregate.Links{Keys: keys(task(linkNext)), CauseKeys: keys(task(linkAttempt), task(linkQuestion))}
 	case TaskSucceeded:
-		return aggregate.Links{Is: s.linksOfEnd(e.Task), Of: keys(task(linkAttempt))}
+		return aggregate.Links{Keys: s.linksOfEnd(e.Task), CauseKeys: keys(task(linkAttempt))}
 	case TaskFailed:
-		return aggregate.Links{Is: append(s.linksOfEnd(e.Task), task(linkFailed)), Of: keys(task(linkAttempt), task(linkAsked))}
+		return aggregate.Links{Keys: append(s.linksOfEnd(e.Task), task(linkFailed)), CauseKeys: keys(task(linkAttempt), task(linkQuestion))}
 	case TaskPaused:
 		return s.linksOfPause(e)
 	case TaskSkipped:
-		return aggregate.Links{Is: s.linksOfEnd(e.Task), Of: s.linksOfSkip(e.Task)}
+		return aggregate.Links{Keys: s.linksOfEnd(e.Task), CauseKeys: s.linksOfSkip(e.Task)}
 	case TaskInterrupted:
-		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStop))}
+		return aggregate.Links{Keys: keys(runKey(linkEnd)), CauseKeys: keys(runKey(linkStop))}
 	case EdgeExpired:
-		return aggregate.Links{Is: keys(task(linkLate)), Of: keys(aggregate.Key{What: linkAttempt, Name: e.Need})}
+		return aggregate.Links{Keys: keys(task(linkExpired)), CauseKeys: keys(aggregate.Key{Kind: linkAttempt, Name: e.Need})}
 	case TaskReleased:
-		return aggregate.Links{Is: keys(task(linkNext))}
+		return aggregate.Links{Keys: keys(task(linkNext))}
 	case Decided:
-		return aggregate.Links{Is: s.linksOfDecision(e)}
+		return aggregate.Links{Keys: s.linksOfDecision(e)}
 	case UndoStarted, UndoAttemptFailed, Undone, UndoFailed:
 		return linksOfUndo(e, task)
 	default:
@@ -67,31 +67,31 @@ func Links(s *State, e Event) aggregate.Links {
 func linksOfRun(s *State, e Event) aggregate.Links {
 	switch e := e.(type) {
 	case Started, Resumed, Migrated:
-		return aggregate.Links{Is: keys(about(linkRun), about(linkEnd))}
+		return aggregate.Links{Keys: keys(runKey(linkRun), runKey(linkEnd))}
 	case Verified:
-		return aggregate.Links{Is: keys(about(linkRun), about(linkEnd)), Of: keys(about(linkRun))}
+		return aggregate.Links{Keys: keys(runKey(linkRun), runKey(linkEnd)), CauseKeys: keys(runKey(linkRun))}
 	case Claimed:
-		l := aggregate.Links{Is: keys(about(linkClaim))}
+		l := aggregate.Links{Keys: keys(runKey(linkClaim))}
 		if s.Holder == "" {
-			l.Of = keys(about(linkRun))
+			l.CauseKeys = keys(runKey(linkRun))
 		}
 		return l
 	case Stranded:
-		return aggregate.Links{Of: keys(about(linkClaim))}
+		return aggregate.Links{CauseKeys: keys(runKey(linkClaim))}
 	case Aborted:
 		return linksOfStop(e.Task, e.Cause)
 	case RollbackStarted:
 		return linksOfStop(e.Task, e.Cause)
 	case HandlerStarted:
-		of := about(linkStop)
+		of := runKey(linkStop)
 		if e.Task != "" {
-			of = aggregate.Key{What: linkFailed, Name: e.Task}
+			of = aggregate.Key{Kind: linkFailed, Name: e.Task}
 		}
-		return aggregate.Links{Is: keys(aggregate.Key{What: linkHandler, Name: e.Handler + "/" + e.Task}), Of: keys(of)}
+		return aggregate.Links{Keys: keys(aggregate.Key{Kind: linkHandler, Name: e.Handler + "/" + e.Task}), CauseKeys: keys(of)}
 	case HandlerEnded:
-		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(aggregate.Key{What: linkHandler, Name: e.Handler + "/" + e.Task})}
+		return aggregate.Links{Keys: keys(runKey(linkEnd)), CauseKeys: keys(aggregate.Key{Kind: linkHandler, Name: e.Handler + "/" + e.Task})}
 	case Ended:
-		return aggregate.Links{Of: keys(about(linkEnd))}
+		return aggregate.Links{CauseKeys: keys(runKey(linkEnd))}
 	default:
 		return aggregate.Links{}
 	}
@@ -99,52 +99,52 @@ func linksOfRun(s *State, e Event) aggregate.Links {
 
 // linksOfStop returns the links of a verdict on the run: its cause is a failure, a decision, or the request, which set the deadline.
 func linksOfStop(task string, cause Cause) aggregate.Links {
-	l := aggregate.Links{Is: keys(about(linkStop), about(linkEnd))}
+	l := aggregate.Links{Keys: keys(runKey(linkStop), runKey(linkEnd))}
 	switch {
 	case cause == CauseOperator && task != "":
-		l.Of = keys(aggregate.Key{What: linkDecided, Name: task})
+		l.CauseKeys = keys(aggregate.Key{Kind: linkDecided, Name: task})
 	case cause == CauseDeadline:
-		l.Of = keys(about(linkRun))
+		l.CauseKeys = keys(runKey(linkRun))
 	case task != "":
-		l.Of = keys(aggregate.Key{What: linkFailed, Name: task})
+		l.CauseKeys = keys(aggregate.Key{Kind: linkFailed, Name: task})
 	}
 	return l
 }
 
 // linksOfUndo returns the links of an event about an undo.
 func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
-	begins := keys(about(linkStop), task(linkUndone))
+	begins := keys(runKey(linkStop), task(linkUndone))
 	switch e := e.(type) {
 	case UndoStarted:
 		if e.Release {
-			begins = append(begins, about(linkEnd))
+			begins = append(begins, runKey(linkEnd))
 		}
-		return aggregate.Links{Is: keys(task(linkUndo)), Of: begins}
+		return aggregate.Links{Keys: keys(task(linkUndo)), CauseKeys: begins}
 	case UndoAttemptFailed:
-		return aggregate.Links{Is: keys(task(linkUndone)), Of: keys(task(linkUndo))}
+		return aggregate.Links{Keys: keys(task(linkUndone)), CauseKeys: keys(task(linkUndo))}
 	case Undone:
-		l := aggregate.Links{Is: keys(task(linkUndone), about(linkEnd)), Of: keys(task(linkUndo))}
-		if e.Nothing != "" {
-			l.Of = begins
+		l := aggregate.Links{Keys: keys(task(linkUndone), runKey(linkEnd)), CauseKeys: keys(task(linkUndo))}
+		if e.NothingReason != "" {
+			l.CauseKeys = begins
 		}
 		return l
 	default:
-		return aggregate.Links{Is: keys(task(linkFailed)), Of: keys(task(linkUndo))}
+		return aggregate.Links{Keys: keys(task(linkFailed)), CauseKeys: keys(task(linkUndo))}
 	}
 }
 
 // linksOfStart returns the possible causes of an attempt at a task. The cause of the first attempt is the last satisfied need, or the last task of an
 // earlier stage. The cause of a later attempt is the end of the attempt before. Either can be a decision.
 func (s *State) linksOfStart(task string) []aggregate.Key {
-	of := keys(about(linkRun), aggregate.Key{What: linkNext, Name: task})
+	of := keys(runKey(linkRun), aggregate.Key{Kind: linkNext, Name: task})
 	i, ok := s.index(task)
 	if !ok {
 		return of
 	}
 	first := s.tasks[i].startedAt.IsZero()
 	for n, e := range s.tasks[i].edges {
-		if need := s.def[i].Needs[n]; e.state == edgeGood && (first || !need.Optional) {
-			of = append(of, aggregate.Key{What: linkDone, Name: need.Task})
+		if need := s.def[i].Needs[n]; e.state == edgeSatisfied && (first || !need.Optional) {
+			of = append(of, aggregate.Key{Kind: linkDone, Name: need.Task})
 		}
 	}
 	for stage := StagePre; stage < s.def[i].Stage; stage++ {
@@ -154,12 +154,12 @@ func (s *State) linksOfStart(task string) []aggregate.Key {
 }
 
 func stageKey(stage Stage) aggregate.Key {
-	return aggregate.Key{What: linkStage, Name: strconv.Itoa(int(stage))}
+	return aggregate.Key{Kind: linkStage, Name: strconv.Itoa(int(stage))}
 }
 
 // linksOfEnd returns the keys of the end of a task.
 func (s *State) linksOfEnd(task string) []aggregate.Key {
-	is := keys(about(linkEnd), aggregate.Key{What: linkDone, Name: task})
+	is := keys(runKey(linkEnd), aggregate.Key{Kind: linkDone, Name: task})
 	if i, ok := s.index(task); ok {
 		is = append(is, stageKey(s.def[i].Stage))
 	}
@@ -168,11 +168,11 @@ func (s *State) linksOfEnd(task string) []aggregate.Key {
 
 // linksOfSkip returns the keys of the events because of which a task can never start.
 func (s *State) linksOfSkip(task string) []aggregate.Key {
-	of := keys(aggregate.Key{What: linkLate, Name: task})
+	of := keys(aggregate.Key{Kind: linkExpired, Name: task})
 	if i, ok := s.index(task); ok {
 		for n, e := range s.tasks[i].edges {
-			if e.state == edgeBad {
-				of = append(of, aggregate.Key{What: linkDone, Name: s.def[i].Needs[n].Task})
+			if e.state == edgeUnsatisfiable {
+				of = append(of, aggregate.Key{Kind: linkDone, Name: s.def[i].Needs[n].Task})
 			}
 		}
 	}
@@ -181,20 +181,20 @@ func (s *State) linksOfSkip(task string) []aggregate.Key {
 
 // linksOfPause returns the links of the pause of a task, which an operator may have requested.
 func (s *State) linksOfPause(e TaskPaused) aggregate.Links {
-	l := aggregate.Links{Is: keys(aggregate.Key{What: linkAsked, Name: e.Task})}
-	if e.Why == WhyFailed {
-		l.Is = append(l.Is, aggregate.Key{What: linkFailed, Name: e.Task})
+	l := aggregate.Links{Keys: keys(aggregate.Key{Kind: linkQuestion, Name: e.Task})}
+	if e.Reason == ReasonFailed {
+		l.Keys = append(l.Keys, aggregate.Key{Kind: linkFailed, Name: e.Task})
 	}
-	if e.Why != WhyHeld {
-		l.Of = keys(aggregate.Key{What: linkAttempt, Name: e.Task})
+	if e.Reason != ReasonHeld {
+		l.CauseKeys = keys(aggregate.Key{Kind: linkAttempt, Name: e.Task})
 	}
 	return l
 }
 
 // linksOfDecision returns the keys of an operator's decision.
 func (s *State) linksOfDecision(e Decided) []aggregate.Key {
-	is := keys(aggregate.Key{What: linkDecided, Name: e.Task}, aggregate.Key{What: linkNext, Name: e.Task},
-		aggregate.Key{What: linkUndone, Name: e.Task}, about(linkEnd))
+	is := keys(aggregate.Key{Kind: linkDecided, Name: e.Task}, aggregate.Key{Kind: linkNext, Name: e.Task},
+		aggregate.Key{Kind: linkUndone, Name: e.Task}, runKey(linkEnd))
 	switch e.Action {
 	case ActSucceed, ActIgnore, ActIgnoreChildren:
 		if e.StepOnly {

@@ -12,14 +12,14 @@ type Chain struct {
 	n      int
 }
 
-// Take adds an event that was decided on the state s. It returns an error text unless the event has a cause or is a
+// Check adds an event that was decided on the state s. It returns an error text unless the event has a cause or is a
 // root.
-func (c *Chain) Take(s *State, e Event) (wrong string) {
+func (c *Chain) Check(s *State, e Event) (wrong string) {
 	links := Links(s, e)
-	switch of := c.causes.Of(links); {
-	case of == "" && !root(s, e):
+	switch of := c.causes.Find(links); {
+	case of == "" && !isRoot(s, e):
 		wrong = fmt.Sprintf("%T%+v follows from nothing", e, e)
-	case of != "" && root(s, e):
+	case of != "" && isRoot(s, e):
 		wrong = fmt.Sprintf("%T%+v follows from event %s, and a person asked for it", e, e, of)
 	}
 	c.causes.Add(links, fmt.Sprint(c.n))
@@ -27,8 +27,8 @@ func (c *Chain) Take(s *State, e Event) (wrong string) {
 	return wrong
 }
 
-// root reports whether an event has no cause: a user requested it, or another process took over.
-func root(s *State, e Event) bool {
+// isRoot reports whether an event has no cause: a user requested it, or another process took over.
+func isRoot(s *State, e Event) bool {
 	switch e := e.(type) {
 	case Defined, Started, Paused, Resumed, Migrated, TaskReleased, Decided:
 		return true
@@ -39,7 +39,7 @@ func root(s *State, e Event) bool {
 	case RollbackStarted:
 		return e.Cause == CauseOperator && e.Task == ""
 	case TaskPaused:
-		return e.Why == WhyHeld
+		return e.Reason == ReasonHeld
 	default:
 		return false
 	}

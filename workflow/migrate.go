@@ -66,7 +66,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		old, known := s.index(name)
 		was := ""
 		if known {
-			was = s.otherKind(old, &to.Tasks[i])
+			was = s.changedKind(old, &to.Tasks[i])
 		}
 		if known && s.tasks[old].removed && s.tasks[old].phase != taskSucceeded {
 			known = false // it never ended, and is added as a task that has not run
@@ -78,11 +78,11 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have run would need it: allow it with --backfill "+name
 		case !known:
 			ch.Kind, ch.Action = Added, Run
-		case same(&s.def[old], &to.Tasks[i]):
+		case sameTask(&s.def[old], &to.Tasks[i]):
 			ch.Kind, ch.Action = Unchanged, Keep
-		case s.tasks[old].phase == taskPaused && s.tasks[old].why == WhyHeld:
+		case s.tasks[old].phase == taskPaused && s.tasks[old].pauseReason == ReasonHeld:
 			ch.Kind, ch.Action, ch.Note = Changed, Keep, "an operator holds it, and it stays held"
-		case s.toRun(old):
+		case s.mustRun(old):
 			ch.Kind, ch.Action = Changed, Run
 		case said(c.Rerun, name):
 			ch.Kind, ch.Action = Changed, Rerun
@@ -107,9 +107,9 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	return plan, ok
 }
 
-// otherKind returns the kind of a step that has something to undo and is of another kind in the other definition, or "". A kind can neither continue
+// changedKind returns the kind of a step that has something to undo and is of another kind in the other definition, or "". A kind can neither continue
 // nor undo a step of another kind.
-func (s *State) otherKind(i int, to *Task) string {
+func (s *State) changedKind(i int, to *Task) string {
 	for n := range s.def[i].Steps {
 		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
 		undo := was.undo != nil || step.Undo != nil && !step.Undo.None
@@ -123,18 +123,18 @@ func (s *State) otherKind(i int, to *Task) string {
 	return ""
 }
 
-// toRun reports whether a task has still to run, so that a changed task runs in its new form. It returns false for a task that may run at most once and
+// mustRun reports whether a task has still to run, so that a changed task runs in its new form. It returns false for a task that may run at most once and
 // whose result is unknown.
-func (s *State) toRun(i int) bool {
+func (s *State) mustRun(i int) bool {
 	t := &s.tasks[i]
-	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.why == WhyUnknown) && s.def[i].Steps[t.step].Name == "" {
+	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.pauseReason == ReasonUnknown) && s.def[i].Steps[t.step].Name == "" {
 		return false
 	}
-	return !terminal(t.phase) || t.verdict == v1alpha1.VerdictBlocking
+	return !isFinal(t.phase) || t.verdict == v1alpha1.VerdictBlocking
 }
 
-// chosen returns the choices of a plan.
-func chosen(plan []Change) (c Choices) {
+// choicesOf returns the choices of a plan.
+func choicesOf(plan []Change) (c Choices) {
 	for _, ch := range plan {
 		switch {
 		case ch.Action == Rerun:
@@ -172,7 +172,7 @@ func upstreamOfDone(s *State, to *Definition) map[string]bool {
 	return up
 }
 
-func same(a, b *Task) bool {
+func sameTask(a, b *Task) bool {
 	x, errX := json.Marshal(withoutReleases(*a))
 	y, errY := json.Marshal(withoutReleases(*b))
 	return errX == nil && errY == nil && bytes.Equal(x, y)
@@ -181,7 +181,7 @@ func same(a, b *Task) bool {
 // migrate returns the events with which the run continues with another definition. Nothing may be in flight, and no task of the plan undecided.
 func (s *State) migrate(in Migrate) ([]Event, error) {
 	switch {
-	case s.Finished() || s.stopping != nil && s.ended == nil || s.rollingBack():
+	case s.Finished() || s.stopping != nil && s.ended == nil || s.isRollingBack():
 		return nil, fmt.Errorf("the run is %s: its definition cannot be changed any more", CurrentPhase(s))
 	case s.inFlight() > 0:
 		return nil, fmt.Errorf("%d tasks are in flight: pause the run first, and wait until it is Paused", s.inFlight())
@@ -191,15 +191,15 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 			return nil, fmt.Errorf("task %q is undecided: %s", c.Task, c.Note)
 		}
 	}
-	if now, _ := Plan(s, in.To, chosen(in.Plan)); !slices.Equal(now, in.Plan) {
+	if now, _ := Plan(s, in.To, choicesOf(in.Plan)); !slices.Equal(now, in.Plan) {
 		return nil, fmt.Errorf("the run has gone on since this plan was made: make it again, and look at it")
 	}
 	events := Parts(in.To)
 	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil
 }
 
-// partBytes bounds the size of one Defined.
-const partBytes = 128 << 10
+// maxPartBytes bounds the size of one Defined.
+const maxPartBytes = 128 << 10
 
 // TaskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event, which must fit into one message of the log.
 const TaskLimit = 512 << 10
@@ -207,13 +207,13 @@ const TaskLimit = 512 << 10
 // Parts returns the Defined events of a definition's tasks.
 func Parts(d *Definition) []Event {
 	var parts []Defined
-	size := partBytes + 1
+	size := maxPartBytes + 1
 	for _, t := range d.Tasks {
 		data, err := json.Marshal(t)
 		if err != nil {
 			data = nil
 		}
-		if size+len(data) > partBytes {
+		if size+len(data) > maxPartBytes {
 			parts, size = append(parts, Defined{Part: len(parts)}), 0
 		}
 		last := &parts[len(parts)-1]
@@ -229,7 +229,7 @@ func Parts(d *Definition) []Event {
 
 // Start returns the events that start a run; origin is set for a local run.
 func Start(d *Definition, origin string, now time.Time) []Event {
-	started := Started{Header: d.Header, Hash: d.Hash(), Keys: KeysOfSteps, Origin: origin}
+	started := Started{Header: d.Header, Hash: d.Hash(), KeyForm: StepKeys, Origin: origin}
 	if d.Deadline > 0 {
 		started.Deadline = now.Add(time.Duration(d.Deadline))
 	}

@@ -55,7 +55,7 @@ func TestMigrateKeepsHandlersByName(t *testing.T) {
 		}
 	}
 	apply(Start(definition("diagnose", "notify"), "", now)...)
-	apply(Claimed{Holder: "one"}, TaskStarted{Task: "a", Attempt: 1}, TaskPaused{Task: "a", Why: WhyFailed, Message: "broken"})
+	apply(Claimed{Holder: "one"}, TaskStarted{Task: "a", Attempt: 1}, TaskPaused{Task: "a", Reason: ReasonFailed, Message: "broken"})
 	to := definition("notify", "page")
 	plan, _ := Plan(&s, to, Choices{})
 	events, err := Decide(&s, Migrate{To: to, Plan: plan}, now)

@@ -25,7 +25,7 @@ func (o *oracle) releases() []oracleRelease {
 	return list
 }
 
-func (o *oracle) over(r oracleRelease) bool {
+func (o *oracle) releaseEnded(r oracleRelease) bool {
 	t := &o.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.ignoredAt == r.step
 }
@@ -40,13 +40,13 @@ func (o *oracle) current(i int) int {
 	return len(o.tasks[i].steps) - 1
 }
 
-// needs reports whether task i comes after task above. With required, it reports whether it could not have started
+// isNeeded reports whether task i comes after task above. With required, it reports whether it could not have started
 // otherwise: a skipped task in between, or a user's decision before it started, would allow that.
-func (o *oracle) needs(i, above int, required bool) bool {
+func (o *oracle) isNeeded(i, above int, required bool) bool {
 	for n, need := range o.def[i].Needs {
 		p := o.at[need.Task]
 		begun := o.tasks[p].phase != taskSkipped && o.tasks[p].steps[0].started
-		if !(required && (need.Optional || o.tasks[i].expired[n] || !begun)) && (p == above || o.needs(p, above, required)) {
+		if !(required && (need.Optional || o.tasks[i].expired[n] || !begun)) && (p == above || o.isNeeded(p, above, required)) {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func (o *oracle) rerun() []string {
 		if t.phase == taskSucceeded {
 			again = o.def[i].Always
 			for n, step := range t.steps {
-				ended := n == o.def[i].Own() && slices.ContainsFunc(o.releases(), func(r oracleRelease) bool { return r.hold == i && o.over(r) })
+				ended := n == o.def[i].OwnStep() && slices.ContainsFunc(o.releases(), func(r oracleRelease) bool { return r.hold == i && o.releaseEnded(r) })
 				again = again || (o.def[i].Steps[n].Holds && step.undone || step.releasing) && !ended
 			}
 		}
@@ -79,7 +79,7 @@ func (o *oracle) rerun() []string {
 func (o *oracle) withHolds(listed map[int]bool) []string {
 	runs := maps.Clone(listed)
 	for i := range o.tasks {
-		runs[i] = runs[i] || !o.final(i)
+		runs[i] = runs[i] || !o.isFinal(i)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -92,11 +92,11 @@ func (o *oracle) withHolds(listed map[int]bool) []string {
 			}
 		}
 		for _, r := range o.releases() {
-			if !o.over(r) || o.final(r.hold) && o.tasks[r.hold].phase != taskSucceeded {
+			if !o.releaseEnded(r) || o.isFinal(r.hold) && o.tasks[r.hold].phase != taskSucceeded {
 				continue
 			}
 			for u := range o.tasks {
-				if runs[u] && (u == r.hold || o.needs(u, r.hold, false) && o.needs(r.task, u, false)) {
+				if runs[u] && (u == r.hold || o.isNeeded(u, r.hold, false) && o.isNeeded(r.task, u, false)) {
 					add(r.hold, true)
 					add(r.task, true)
 				}
@@ -117,52 +117,52 @@ func (o *oracle) withHolds(listed map[int]bool) []string {
 	return names
 }
 
-// holdAgain records which steps run again.
-func (o *oracle) holdAgain(names []string) {
+// resetHolds records which steps run again.
+func (o *oracle) resetHolds(names []string) {
 	for _, r := range o.releases() {
 		hold, release := slices.Contains(names, o.def[r.hold].Name), slices.Contains(names, o.def[r.task].Name)
-		if (hold || !o.final(r.hold)) && (release || !o.final(r.task)) {
+		if (hold || !o.isFinal(r.hold)) && (release || !o.isFinal(r.task)) {
 			o.tasks[r.task].steps[r.step].done = false
 			if hold {
-				o.tasks[r.hold].steps[o.def[r.hold].Own()].done = false
+				o.tasks[r.hold].steps[o.def[r.hold].OwnStep()].done = false
 			}
 		}
 	}
 }
 
-// releaseAgain records that what released a hold must run again after the hold is acquired again.
-func (o *oracle) releaseAgain(hold int, step string) {
+// resetReleases records that what released a hold must run again after the hold is acquired again.
+func (o *oracle) resetReleases(hold int, step string) {
 	for _, r := range o.releases() {
-		if r.hold == hold && step == "" && o.tasks[hold].again && o.over(r) {
-			if o.tasks[r.task].steps[r.step].done = false; o.final(r.task) {
+		if r.hold == hold && step == "" && o.tasks[hold].rerunning && o.releaseEnded(r) {
+			if o.tasks[r.task].steps[r.step].done = false; o.isFinal(r.task) {
 				o.reopen(r.task, false)
 			}
 		}
 	}
 }
 
-// lift records what a finished step has released, whatever the engine makes of it.
-func (o *oracle) lift(task, step string) {
+// recordRelease records what a finished step has released, whatever the engine makes of it.
+func (o *oracle) recordRelease(task, step string) {
 	for _, r := range o.releases() {
 		if t := &o.tasks[r.task]; o.def[r.task].Name == task && o.def[r.task].Steps[r.step].Name == step {
-			o.tasks[r.hold].held, t.lifted = false, true
+			o.tasks[r.hold].held, t.released = false, true
 		}
 	}
 }
 
-// protected returns why a task must not start while some holds are held or released.
-func (o *oracle) protected(u int) string {
+// checkProtected returns why a task must not start while some holds are held or released.
+func (o *oracle) checkProtected(u int) string {
 	if o.tasks[u].phase == taskRetrying {
 		return "" // it has already started
 	}
 	releases := o.releases()
 	for h := range o.def {
-		t, own := &o.tasks[h], o.def[h].Own()
-		if !o.def[h].Steps[own].Holds || t.phase != taskSucceeded || !t.steps[own].started || t.held || !o.needs(u, h, true) {
+		t, own := &o.tasks[h], o.def[h].OwnStep()
+		if !o.def[h].Steps[own].Holds || t.phase != taskSucceeded || !t.steps[own].started || t.held || !o.isNeeded(u, h, true) {
 			continue
 		}
 		without := func(r oracleRelease) bool { // it does not need the hold, or may run without it
-			return r.hold == h && (o.over(r) || r.task == u || o.tasks[r.task].lifted && !o.needs(r.task, u, false))
+			return r.hold == h && (o.releaseEnded(r) || r.task == u || o.tasks[r.task].released && !o.isNeeded(r.task, u, false))
 		}
 		if !slices.ContainsFunc(releases, without) {
 			return fmt.Sprintf("started without what %s holds", o.def[h].Name)
@@ -170,11 +170,11 @@ func (o *oracle) protected(u int) string {
 	}
 	for _, r := range releases {
 		t := &o.tasks[r.task]
-		if t.lifted && t.phase == taskSucceeded && o.tasks[r.hold].held && o.needs(u, r.task, true) && o.needs(r.task, r.hold, true) {
+		if t.released && t.phase == taskSucceeded && o.tasks[r.hold].held && o.isNeeded(u, r.task, true) && o.isNeeded(r.task, r.hold, true) {
 			return fmt.Sprintf("started while %s holds again what %s has ended", o.def[r.hold].Name, o.def[r.task].Name)
 		}
 		for j := range o.tasks {
-			if p := o.tasks[j].phase; u == r.hold && o.tasks[u].again && (p == taskRunning || p == taskRetrying) && (j == r.task || o.needs(j, r.task, false)) {
+			if p := o.tasks[j].phase; u == r.hold && o.tasks[u].rerunning && (p == taskRunning || p == taskRetrying) && (j == r.task || o.isNeeded(j, r.task, false)) {
 				return fmt.Sprintf("holds again while %s is in flight", o.def[j].Name)
 			}
 		}

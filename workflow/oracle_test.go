@@ -23,12 +23,12 @@ type oracle struct {
 type oracleTask struct {
 	phase   taskPhase
 	verdict Verdict
-	again   bool         // it was final, and runs again
+	rerunning   bool         // it was final, and runs again
 	expired map[int]bool // edges
 	// ignoredAt is the step whose failure was ignored. held reports whether the own step holds something, and lifted
 	// whether the task has released a hold.
 	ignoredAt    int
-	held, lifted bool
+	held, released bool
 	steps        []oracleStep
 	undoing      *oracleStep // the latest
 }
@@ -44,9 +44,9 @@ func newOracle(d *Definition) *oracle {
 	return o
 }
 
-// final reports whether a task has a final verdict, which decides its edges. A failure that ends the run is not final:
+// isFinal reports whether a task has a final verdict, which decides its edges. A failure that ends the run is not final:
 // the task runs again on resume.
-func (o *oracle) final(i int) bool {
+func (o *oracle) isFinal(i int) bool {
 	t := &o.tasks[i]
 	switch t.phase {
 	case taskSucceeded, taskIgnored, taskSkipped:
@@ -66,7 +66,7 @@ func (o *oracle) edge(i, n int) string {
 	switch {
 	case o.tasks[i].expired[n]:
 		return "lost"
-	case !o.final(p) || o.behind(p):
+	case !o.isFinal(p) || o.isBehind(p):
 		return "open"
 	case need.On == v1alpha1.OnCompletion,
 		need.On == v1alpha1.OnFailure && phase == taskFailed,
@@ -77,10 +77,10 @@ func (o *oracle) edge(i, n int) string {
 	}
 }
 
-// behind reports whether a task above, at any distance, runs again: tasks that have not started wait for it.
-func (o *oracle) behind(i int) bool {
+// isBehind reports whether a task above, at any distance, runs again: tasks that have not started wait for it.
+func (o *oracle) isBehind(i int) bool {
 	for n, need := range o.def[i].Needs {
-		if p := o.at[need.Task]; !o.tasks[i].expired[n] && (o.tasks[p].again || o.behind(p)) {
+		if p := o.at[need.Task]; !o.tasks[i].expired[n] && (o.tasks[p].rerunning || o.isBehind(p)) {
 			return true
 		}
 	}
@@ -95,7 +95,7 @@ func (o *oracle) ready(i int) (ready, unmeetable bool) {
 		return false, false
 	}
 	for j := range o.def {
-		if o.def[j].Stage < o.def[i].Stage && !o.final(j) {
+		if o.def[j].Stage < o.def[i].Stage && !o.isFinal(j) {
 			return false, false
 		}
 	}
@@ -129,7 +129,7 @@ func (o *oracle) step(task, step string) *oracleStep {
 
 // reopen makes a task run again, and reconsiders tasks that were skipped because of it.
 func (o *oracle) reopen(i int, whole bool) {
-	o.tasks[i].again = o.tasks[i].again || o.final(i)
+	o.tasks[i].rerunning = o.tasks[i].rerunning || o.isFinal(i)
 	o.tasks[i].phase, o.tasks[i].verdict = taskPending, ""
 	for n := range o.tasks[i].steps {
 		if step := &o.tasks[i].steps[n]; whole || step.releasing && !o.rollback { // the progress of its release is unknown
@@ -149,7 +149,7 @@ func (o *oracle) reopen(i int, whole bool) {
 // verdict returns the result of a failure by the table of failure policies.
 func (o *oracle) verdict(i int) (phase taskPhase, verdict Verdict, run string) {
 	d := &o.def[i]
-	if d.PolicyFrom != "task" && d.PolicyFrom != "kind" {
+	if d.PolicySource != "task" && d.PolicySource != "kind" {
 		for j := range o.def {
 			for n, need := range o.def[j].Needs {
 				if need.Task == d.Name && need.On == v1alpha1.OnFailure && o.tasks[j].phase != taskSkipped && o.edge(j, n) == "open" {
@@ -182,29 +182,29 @@ func (o *oracle) touched(i int) bool {
 	return false
 }
 
-// above reports whether a task must be undone after another one, at any distance in the graph.
-func (o *oracle) above(i, below int) bool {
+// isAbove reports whether a task must be undone after another one, at any distance in the graph.
+func (o *oracle) isAbove(i, below int) bool {
 	if o.def[i].Stage != o.def[below].Stage {
 		return o.def[i].Stage < o.def[below].Stage
 	}
 	for _, need := range o.def[below].Needs {
-		if p := o.at[need.Task]; p == i || o.above(i, p) {
+		if p := o.at[need.Task]; p == i || o.isAbove(i, p) {
 			return true
 		}
 	}
 	return false
 }
 
-// take checks an event against the rules, and records it.
-func (o *oracle) take(e Event) (wrong string) {
-	wrong = o.note(e)
+// check checks an event against the rules, and records it.
+func (o *oracle) check(e Event) (wrong string) {
+	wrong = o.record(e)
 	for i := range o.tasks {
-		o.tasks[i].again = o.tasks[i].again && !o.final(i)
+		o.tasks[i].rerunning = o.tasks[i].rerunning && !o.isFinal(i)
 	}
 	return wrong
 }
 
-func (o *oracle) note(e Event) (wrong string) {
+func (o *oracle) record(e Event) (wrong string) {
 	i := o.at[taskOf(e)]
 	switch e := e.(type) {
 	case TaskStarted:
@@ -225,11 +225,11 @@ func (o *oracle) note(e Event) (wrong string) {
 				wrong = "a step was started before the one before it"
 			}
 		}
-		if p := o.protected(i); p != "" {
+		if p := o.checkProtected(i); p != "" {
 			wrong = p
 		}
-		o.releaseAgain(i, e.Step)
-		o.tasks[i].held = o.tasks[i].held || e.Step == "" && o.def[i].Steps[o.def[i].Own()].Holds
+		o.resetReleases(i, e.Step)
+		o.tasks[i].held = o.tasks[i].held || e.Step == "" && o.def[i].Steps[o.def[i].OwnStep()].Holds
 		step.started, step.done, step.undone, step.releasing = true, false, false, false
 		o.tasks[i].phase = taskRunning
 	case UndoRecorded:
@@ -239,11 +239,11 @@ func (o *oracle) note(e Event) (wrong string) {
 	case StepSucceeded:
 		o.step(e.Task, e.Step).done = true
 		o.tasks[i].phase = taskPending
-		o.lift(e.Task, e.Step)
+		o.recordRelease(e.Task, e.Step)
 	case TaskSucceeded:
 		o.step(e.Task, e.Step).done = true
 		o.tasks[i].phase, o.tasks[i].verdict = taskSucceeded, v1alpha1.VerdictSatisfied
-		o.lift(e.Task, e.Step)
+		o.recordRelease(e.Task, e.Step)
 		for n := range o.tasks[i].steps {
 			if !o.tasks[i].steps[n].done {
 				wrong = "succeeded before its last step"
@@ -256,13 +256,13 @@ func (o *oracle) note(e Event) (wrong string) {
 		}
 		o.tasks[i].phase, o.tasks[i].verdict = phase, verdict
 		o.tasks[i].ignoredAt = o.current(i)
-		o.fails()
+		o.recordFailure()
 	case TaskPaused:
-		if phase, _, _ := o.verdict(i); e.Why == WhyFailed && phase != taskPaused {
+		if phase, _, _ := o.verdict(i); e.Reason == ReasonFailed && phase != taskPaused {
 			wrong = "paused, and should be " + string(phase)
 		}
-		if e.Why == WhyFailed {
-			o.fails()
+		if e.Reason == ReasonFailed {
+			o.recordFailure()
 		}
 		o.tasks[i].phase = taskPaused
 	case TaskSkipped:
@@ -290,7 +290,7 @@ func (o *oracle) note(e Event) (wrong string) {
 			wrong = fmt.Sprintf("%v run again, and %v should", e.Rerun, want)
 		}
 		o.stopped, o.ended = false, false
-		o.holdAgain(e.Rerun)
+		o.resetHolds(e.Rerun)
 		for _, name := range e.Rerun {
 			o.reopen(o.at[name], o.tasks[o.at[name]].phase == taskSucceeded && o.def[o.at[name]].Always)
 		}
@@ -313,7 +313,7 @@ func (o *oracle) note(e Event) (wrong string) {
 		for _, g := range e.Gone {
 			o.reopen(o.at[g.Task], true)
 		}
-		o.holdAgain(e.Rerun)
+		o.resetHolds(e.Rerun)
 		for _, name := range e.Rerun {
 			o.reopen(o.at[name], false)
 		}
@@ -322,13 +322,13 @@ func (o *oracle) note(e Event) (wrong string) {
 			wrong = "a second verdict on the run"
 		}
 		o.stopped = true
-		o.fails()
+		o.recordFailure()
 	case RollbackStarted:
 		if o.rollback {
 			wrong = "a rollback of a rollback"
 		}
 		if !o.stopped {
-			o.fails()
+			o.recordFailure()
 		}
 		o.stopped, o.rollback, o.ended = true, true, false
 	case UndoStarted:
@@ -346,7 +346,7 @@ func (o *oracle) note(e Event) (wrong string) {
 			wrong = "nothing to undo"
 		}
 	case Undone:
-		o.takenBack(i, e.Step)
+		o.undone(i, e.Step)
 	case UndoFailed:
 		o.pending += o.onFailure
 	case HandlerEnded:
@@ -366,7 +366,7 @@ func (o *oracle) decided(i int, e Decided) {
 	case ActSucceed:
 		if n := o.current(i); e.StepOnly { // an approval that a step asked for, with further steps after it
 			t.steps[n].done, t.phase = true, taskPending
-			o.lift(e.Task, o.def[i].Steps[n].Name)
+			o.recordRelease(e.Task, o.def[i].Steps[n].Name)
 			return
 		}
 		t.phase, t.verdict = taskSucceeded, v1alpha1.VerdictSatisfied
@@ -378,7 +378,7 @@ func (o *oracle) decided(i int, e Decided) {
 	case ActMarkUndone:
 		for n := range t.steps {
 			if &t.steps[n] == t.undoing {
-				o.takenBack(i, o.def[i].Steps[n].Name)
+				o.undone(i, o.def[i].Steps[n].Name)
 			}
 		}
 	case ActIgnoreChildren:
@@ -386,21 +386,21 @@ func (o *oracle) decided(i int, e Decided) {
 	}
 }
 
-// takenBack records that a step was undone. In a rollback, undoing a release restores its hold, which must then be
+// undone records that a step was undone. In a rollback, undoing a release restores its hold, which must then be
 // undone too.
-func (o *oracle) takenBack(i int, name string) {
+func (o *oracle) undone(i int, name string) {
 	step := o.step(o.def[i].Name, name)
 	step.undone, step.releasing = true, false
 	o.tasks[i].held = o.tasks[i].held && name != ""
 	for _, r := range o.releases() {
-		if own := &o.tasks[r.hold].steps[o.def[r.hold].Own()]; o.rollback && r.task == i && &o.tasks[i].steps[r.step] == step && own.started {
+		if own := &o.tasks[r.hold].steps[o.def[r.hold].OwnStep()]; o.rollback && r.task == i && &o.tasks[i].steps[r.step] == step && own.started {
 			own.undone, o.tasks[r.hold].held = false, true
 		}
 	}
 }
 
-// fails records a failure: the handlers run once per final failure and once per run.
-func (o *oracle) fails() {
+// recordFailure records a failure: the handlers run once per final failure and once per run.
+func (o *oracle) recordFailure() {
 	o.handlers++
 	o.pending += o.onFailure
 }
@@ -411,7 +411,7 @@ func (o *oracle) undoOrder(i int) string {
 		if o.tasks[j].phase == taskRunning {
 			return "undone while " + o.def[j].Name + " is in flight"
 		}
-		if o.touched(j) && o.above(i, j) {
+		if o.touched(j) && o.isAbove(i, j) {
 			return "undone before " + o.def[j].Name
 		}
 	}
@@ -429,7 +429,7 @@ func (o *oracle) end(e Ended) string {
 		}
 		switch e.Phase {
 		case v1alpha1.RunSucceeded, v1alpha1.RunDegraded:
-			if !o.final(i) {
+			if !o.isFinal(i) {
 				return o.def[i].Name + " has not ended"
 			}
 		case v1alpha1.RunRolledBack:

@@ -38,13 +38,13 @@ func anyRun(ends map[Phase]int) func(*rapid.T) {
 	return func(t *rapid.T) {
 		d := anyDefinition(t)
 		p := &player{
-			t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), oracle: newOracle(d), flying: make(map[EffectID]Effect),
+			t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), oracle: newOracle(d), inFlight: make(map[EffectID]Effect),
 			parallel: rapid.IntRange(1, 4).Draw(t, "parallel"),
 		}
 		p.store(Start(d, "", p.now)...)
 		p.claim()
 		for range rapid.IntRange(0, 60).Draw(t, "turns") {
-			p.turn()
+			p.step()
 		}
 		p.drain()
 		ends[CurrentPhase(&p.state)]++
@@ -67,11 +67,11 @@ func anyDefinition(t *rapid.T) *Definition {
 	seldom := func(label string) bool { return rapid.IntRange(0, 7).Draw(t, label) == 0 }
 	for i := range rapid.IntRange(1, 10).Draw(t, "tasks") {
 		task := Task{
-			Name: fmt.Sprintf("t%d", i), Stage: rapid.SampledFrom(stages).Draw(t, "stage"), Policy: d.Policy, PolicyFrom: "workflow",
+			Name: fmt.Sprintf("t%d", i), Stage: rapid.SampledFrom(stages).Draw(t, "stage"), Policy: d.Policy, PolicySource: "workflow",
 			Always: seldom("always"), PointOfNoReturn: seldom("point"),
 		}
 		if rapid.Bool().Draw(t, "own policy") {
-			task.Policy, task.PolicyFrom = anyPolicy(t), "task"
+			task.Policy, task.PolicySource = anyPolicy(t), "task"
 		}
 		if !task.Always {
 			task.AtMostOnce = seldom("once")
@@ -122,7 +122,7 @@ func anyRelease(t *rapid.T, d *Definition, task *Task) {
 		for _, need := range other.Needs {
 			above[need.Task] = true
 		}
-		if other.Steps[other.Own()].Holds {
+		if other.Steps[other.OwnStep()].Holds {
 			holds = append(holds, other.Name)
 		}
 	}
@@ -154,23 +154,23 @@ type player struct {
 	twin     State // applies the events as the log returns them
 	chain    Chain
 	oracle   *oracle
-	flying   map[EffectID]Effect
+	inFlight   map[EffectID]Effect
 	holders  int
 	handlers int // started by the same process, or started again
 	calm     bool
-	story    []string
+	history    []string
 }
 
 func (p *player) fail(format string, args ...any) {
 	p.t.Helper()
-	p.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(p.story, "\n"))
+	p.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(p.history, "\n"))
 }
 
 // store applies events to the state and, decoded from their stored form, to its twin, and checks the invariants.
 func (p *player) store(events ...Event) {
 	catalog := NewCatalog()
 	for _, e := range events {
-		p.story = append(p.story, fmt.Sprintf("%s %T%+v", p.now.Format("15:04:05"), e, e))
+		p.history = append(p.history, fmt.Sprintf("%s %T%+v", p.now.Format("15:04:05"), e, e))
 		if _, ok := e.(HandlerStarted); ok {
 			p.handlers++
 		}
@@ -185,29 +185,29 @@ func (p *player) store(events ...Event) {
 		if !reflect.DeepEqual(e, again) {
 			p.fail("the log gives back another event: %s", cmp.Diff(e, again))
 		}
-		if wrong := p.chain.Take(&p.state, e); wrong != "" {
+		if wrong := p.chain.Check(&p.state, e); wrong != "" {
 			p.fail("%s", wrong)
 		}
 		p.state.Apply(e, p.now)
 		p.twin.Apply(again, p.now)
-		if wrong := p.oracle.take(e); wrong != "" {
+		if wrong := p.oracle.check(e); wrong != "" {
 			p.fail("%s: %s", taskOf(e), wrong)
 		}
-		p.same()
-		if p.state.Known() {
-			p.invariants()
+		p.checkReplay()
+		if p.state.IsDefined() {
+			p.checkInvariants()
 		}
 	}
 }
 
-func (p *player) same() {
+func (p *player) checkReplay() {
 	if !reflect.DeepEqual(&p.state, &p.twin) {
 		p.fail("a replay gives another state")
 	}
 }
 
-// invariants compares the engine's counters and sets with what the oracle derives.
-func (p *player) invariants() {
+// checkInvariants compares the engine's counters and sets with what the oracle derives.
+func (p *player) checkInvariants() {
 	s, o := &p.state, p.oracle
 	count, left, undone, broken := make(map[taskPhase]int), [3]int{}, 0, 0
 	for i := range s.tasks {
@@ -229,11 +229,11 @@ func (p *player) invariants() {
 				p.fail("%s: step %d is %+v, the oracle says %+v", s.def[i].Name, n, got, o.tasks[i].steps[n])
 			}
 		}
-		if got := s.holding.has(i); got != (s.holds(i) >= 0) {
+		if got := s.holding.has(i); got != (s.heldStep(i) >= 0) {
 			p.fail("%s: holding %t", s.def[i].Name, got)
 		}
 		count[t.phase]++
-		if !o.final(i) {
+		if !o.isFinal(i) {
 			left[s.def[i].Stage]++
 		}
 		switch t.undo {
@@ -246,13 +246,13 @@ func (p *player) invariants() {
 			p.fail("%s: the sets are not what the task says", s.def[i].Name)
 		}
 	}
-	for phase, n := range s.count {
+	for phase, n := range s.phaseCounts {
 		if count[phase] != n {
 			p.fail("%d tasks are %s, counted %d", count[phase], phase, n)
 		}
 	}
-	if left != s.stageLeft || undone != s.undoneN || broken != s.undoFailedN {
-		p.fail("left %v, undone %d, failed to be undone %d; counted %v, %d, %d", left, undone, broken, s.stageLeft, s.undoneN, s.undoFailedN)
+	if left != s.stageRemaining || undone != s.undoneCount || broken != s.undoFailedCount {
+		p.fail("left %v, undone %d, failed to be undone %d; counted %v, %d, %d", left, undone, broken, s.stageRemaining, s.undoneCount, s.undoFailedCount)
 	}
 	if s.inFlight() > p.parallel {
 		p.fail("%d effects in flight, %d are allowed", s.inFlight(), p.parallel)
@@ -268,21 +268,21 @@ func (p *player) decide(in Input) []Event {
 	if !reflect.DeepEqual(events, again) || (err == nil) != (errAgain == nil) {
 		p.fail("Decide is not deterministic for %T%+v: %v, then %v", in, in, events, again)
 	}
-	p.same()
+	p.checkReplay()
 	if err != nil && len(events) > 0 {
 		p.fail("refused with events: %v", err)
 	}
 	return events
 }
 
-// tell decides on an input, and on everything that follows. The process may crash with only some of the events stored.
-func (p *player) tell(in Input) {
-	p.story = append(p.story, fmt.Sprintf("%s < %T%+v", p.now.Format("15:04:05"), in, in))
+// send decides on an input, and on everything that follows. The process may crash with only some of the events stored.
+func (p *player) send(in Input) {
+	p.history = append(p.history, fmt.Sprintf("%s < %T%+v", p.now.Format("15:04:05"), in, in))
 	events := p.decide(in)
 	for rounds := 0; ; rounds++ {
 		if !p.calm && len(events) > 0 && rapid.IntRange(0, 60).Draw(p.t, "death") == 0 {
 			p.store(events[:rapid.IntRange(0, len(events)).Draw(p.t, "stored")]...)
-			p.story = append(p.story, "death")
+			p.history = append(p.history, "death")
 			p.claim()
 			return
 		}
@@ -294,54 +294,54 @@ func (p *player) tell(in Input) {
 			break
 		}
 	}
-	p.fly()
+	p.startEffects()
 }
 
 // claim starts a new process.
 func (p *player) claim() {
 	p.holders++
-	clear(p.flying)
+	clear(p.inFlight)
 	p.store(Claimed{Holder: fmt.Sprint(p.holders)})
-	p.tell(Tick{Parallel: p.parallel})
+	p.send(Tick{Parallel: p.parallel})
 }
 
-func (p *player) fly() {
+func (p *player) startEffects() {
 	for _, e := range Effects(&p.state) {
 		if e.Kind == EffectAct {
 			if step := p.oracle.step(e.Task, e.Step); step.done && !step.undone {
 				p.fail("an effect that is done: %+v", e.EffectID)
 			}
 		}
-		p.flying[e.EffectID] = e
+		p.inFlight[e.EffectID] = e
 	}
 }
 
-func (p *player) turn() {
-	flying := slices.SortedFunc(maps.Keys(p.flying), func(a, b EffectID) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+func (p *player) step() {
+	flying := slices.SortedFunc(maps.Keys(p.inFlight), func(a, b EffectID) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	switch what := rapid.IntRange(0, 19).Draw(p.t, "turn"); {
 	case what < 11 && len(flying) > 0:
-		p.land(rapid.SampledFrom(flying).Draw(p.t, "effect"))
+		p.finish(rapid.SampledFrom(flying).Draw(p.t, "effect"))
 	case what < 14:
-		p.pass()
+		p.advance()
 	case what == 14:
-		p.story = append(p.story, "death")
+		p.history = append(p.history, "death")
 		p.claim()
 	default:
-		p.tell(p.word())
+		p.send(p.command())
 	}
 }
 
-func (p *player) pass() {
+func (p *player) advance() {
 	p.now = p.now.Add(time.Duration(rapid.IntRange(1, 50).Draw(p.t, "seconds")) * time.Second)
 	if at := NextAt(&p.state); at.After(p.now) && rapid.Bool().Draw(p.t, "until due") {
 		p.now = at
 	}
-	p.tell(Tick{Parallel: p.parallel})
+	p.send(Tick{Parallel: p.parallel})
 }
 
-// land ends an effect. An effect that the run has cancelled may still succeed.
-func (p *player) land(id EffectID) {
-	delete(p.flying, id)
+// finish ends an effect. An effect that the run has cancelled may still succeed.
+func (p *player) finish(id EffectID) {
+	delete(p.inFlight, id)
 	wanted := slices.ContainsFunc(Effects(&p.state), func(e Effect) bool { return e.EffectID == id })
 	dice := rapid.IntRange(0, 9).Draw(p.t, "outcome")
 	if p.calm {
@@ -351,37 +351,37 @@ func (p *player) land(id EffectID) {
 	case EffectAct:
 		switch {
 		case !wanted && dice < 8:
-			p.tell(ActFailed{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Cause: CauseCancelled})
+			p.send(ActFailed{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Cause: CauseCancelled})
 		case dice < 5:
 			if rapid.IntRange(0, 4).Draw(p.t, "records") == 0 {
-				p.tell(ActRecords{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Undo: json.RawMessage(`{"a":1}`), Adopted: rapid.Bool().Draw(p.t, "adopted")})
+				p.send(ActRecorded{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Undo: json.RawMessage(`{"a":1}`), Adopted: rapid.Bool().Draw(p.t, "adopted")})
 			}
-			p.tell(ActDone{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Output: json.RawMessage(`{"b":2}`)})
+			p.send(ActDone{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Output: json.RawMessage(`{"b":2}`)})
 		case dice < 9:
-			p.tell(ActFailed{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Cause: CauseError, Message: "broken", Final: dice == 5})
+			p.send(ActFailed{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Cause: CauseError, Message: "broken", Final: dice == 5})
 		default:
-			p.tell(ActAsks{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Message: "well?"})
+			p.send(ActAwaitsOperator{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Message: "well?"})
 		}
 	case EffectUndo:
 		if dice < 6 {
-			p.tell(UndoDone{Task: id.Task, Step: id.Step})
+			p.send(UndoDone{Task: id.Task, Step: id.Step})
 		} else {
-			p.tell(UndoBroke{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Message: "stuck", Final: dice > 7})
+			p.send(UndoErrored{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Message: "stuck", Final: dice > 7})
 		}
 	case EffectHandle:
-		p.tell(HandlerDone{Handler: id.Step, Task: id.Task, Error: "it does not help"})
+		p.send(HandlerDone{Handler: id.Step, Task: id.Task, Error: "it does not help"})
 	case EffectVerify:
 		var gone []Gone
 		for i := range p.state.def {
 			if rapid.IntRange(0, 9).Draw(p.t, "gone") == 0 {
-				gone = append(gone, Gone{Task: p.state.def[i].Name, Why: "gone"})
+				gone = append(gone, Gone{Task: p.state.def[i].Name, Reason: "gone"})
 			}
 		}
-		p.tell(VerifyDone{Gone: gone})
+		p.send(VerifyDone{Gone: gone})
 	}
 }
 
-func (p *player) word() Input {
+func (p *player) command() Input {
 	task := rapid.SampledFrom(p.state.def).Draw(p.t, "task").Name
 	switch rapid.IntRange(0, 9).Draw(p.t, "word") {
 	case 0:
@@ -389,7 +389,7 @@ func (p *player) word() Input {
 	case 1, 2:
 		return ResumeRun{Reason: "on"}
 	case 3:
-		return ResumeRun{Reason: "on", Dead: len(p.flying) == 0}
+		return ResumeRun{Reason: "on", ProcessDied: len(p.inFlight) == 0}
 	case 4:
 		return HoldTask{Task: task}
 	case 5:
@@ -400,7 +400,7 @@ func (p *player) word() Input {
 		}
 		fallthrough
 	default:
-		if waiting := p.state.waiting(10); len(waiting) > 0 {
+		if waiting := p.state.waitingTasks(10); len(waiting) > 0 {
 			task = rapid.SampledFrom(waiting).Draw(p.t, "waiting")
 		}
 		return Decision{Task: task, Action: rapid.SampledFrom([]Action{
@@ -412,12 +412,12 @@ func (p *player) word() Input {
 // drain continues a run as far as possible without a user, and checks its final state.
 func (p *player) drain() {
 	p.calm = true
-	for rounds := 0; Due(&p.state, p.now) || len(p.flying) > 0; rounds++ {
+	for rounds := 0; Due(&p.state, p.now) || len(p.inFlight) > 0; rounds++ {
 		if rounds > 3000 {
 			p.fail("no end")
 		}
-		if len(p.flying) > 0 {
-			p.land(slices.MinFunc(slices.Collect(maps.Keys(p.flying)), func(a, b EffectID) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }))
+		if len(p.inFlight) > 0 {
+			p.finish(slices.MinFunc(slices.Collect(maps.Keys(p.inFlight)), func(a, b EffectID) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }))
 			continue
 		}
 		at := NextAt(&p.state)
@@ -427,25 +427,25 @@ func (p *player) drain() {
 		if at.After(p.now) {
 			p.now = at
 		}
-		before := len(p.story)
-		p.tell(Tick{Parallel: p.parallel})
-		if len(p.story) == before+1 && !NextAt(&p.state).After(p.now) && len(p.flying) == 0 {
+		before := len(p.history)
+		p.send(Tick{Parallel: p.parallel})
+		if len(p.history) == before+1 && !NextAt(&p.state).After(p.now) && len(p.inFlight) == 0 {
 			p.fail("a busy loop: it is due now, and nothing follows")
 		}
 	}
-	p.rest()
+	p.checkIdle()
 }
 
-// rest checks that each task is terminal or waits for a user, and that no task waits for an edge that can no longer be
+// checkIdle checks that each task is terminal or waits for a user, and that no task waits for an edge that can no longer be
 // met.
-func (p *player) rest() {
+func (p *player) checkIdle() {
 	s := &p.state
 	if events := p.decide(Tick{Parallel: p.parallel}); len(events) > 0 {
 		p.fail("at rest, and yet there follows %v", events)
 	}
 	switch phase := CurrentPhase(s); phase {
 	case v1alpha1.RunPaused:
-		if !s.paused && len(s.waiting(1)) == 0 {
+		if !s.paused && len(s.waitingTasks(1)) == 0 {
 			p.fail("paused, and nobody is waited for")
 		}
 		for i := range s.def {
@@ -457,7 +457,7 @@ func (p *player) rest() {
 			}
 		}
 	case v1alpha1.RunRollbackFailed:
-		if s.undoFailedN == 0 {
+		if s.undoFailedCount == 0 {
 			p.fail("nothing failed to be undone")
 		}
 	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunAborted, v1alpha1.RunRolledBack, v1alpha1.RunFailed:

@@ -14,7 +14,7 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	for i := range tasks {
 		for n := range tasks[i].Steps {
 			hold, ok := byName[tasks[i].Steps[n].Releases]
-			if !ok || tasks[i].Steps[n].removed || !tasks[hold].Steps[tasks[hold].Own()].Holds {
+			if !ok || tasks[i].Steps[n].removed || !tasks[hold].Steps[tasks[hold].OwnStep()].Holds {
 				continue
 			}
 			if list == nil {
@@ -26,24 +26,24 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	return list
 }
 
-// over reports whether the release has ended, so that the tasks after it could start. A release whose failure was ignored has ended.
-func (s *State) over(r release) bool {
+// releaseEnded reports whether the release has ended, so that the tasks after it could start. A release whose failure was ignored has ended.
+func (s *State) releaseEnded(r release) bool {
 	t := &s.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
 }
 
 // released reports whether another task has released the hold of a task.
-func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.over) }
+func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.releaseEnded) }
 
-// overReleases returns the ended releases of holds that can be acquired again.
-func (s *State) overReleases() []release {
+// endedReleases returns the ended releases of holds that can be acquired again.
+func (s *State) endedReleases() []release {
 	var list []release
 	for i := 0; len(s.releases) > 0 && i < len(s.tasks); i++ {
 		if hold := &s.tasks[i]; hold.removed || hold.ended() && hold.phase != taskSucceeded {
 			continue
 		}
 		for _, r := range s.releases[i] {
-			if s.over(r) {
+			if s.releaseEnded(r) {
 				list = append(list, r)
 			}
 		}
@@ -51,14 +51,14 @@ func (s *State) overReleases() []release {
 	return list
 }
 
-// holdsNeeded returns the tasks that run again because other tasks do: each task whose hold was released although a task between the hold and the
+// neededHolds returns the tasks that run again because other tasks do: each task whose hold was released although a task between the hold and the
 // release has still to run, and the releases of all holds that are acquired again.
-func (s *State) holdsNeeded(again map[int]bool) []int {
-	over := s.overReleases()
+func (s *State) neededHolds(again map[int]bool) []int {
+	over := s.endedReleases()
 	if len(over) == 0 {
 		return nil
 	}
-	between := s.between(over)
+	between := s.betweenReleases(over)
 	byHold := make(map[int][]int)
 	for k, r := range over {
 		byHold[r.hold] = append(byHold[r.hold], k)
@@ -90,7 +90,7 @@ func (s *State) holdsNeeded(again map[int]bool) []int {
 		for k := range between[i].all() {
 			add(over[k].hold)
 		}
-		for _, c := range s.kids[i] {
+		for _, c := range s.children[i] {
 			if s.tasks[c.task].phase == taskSkipped { // it is evaluated again
 				run(c.task)
 			}
@@ -100,8 +100,8 @@ func (s *State) holdsNeeded(again map[int]bool) []int {
 	return added
 }
 
-// between returns for each task the set of releases that come after it and whose holds come before it.
-func (s *State) between(list []release) []bitset {
+// betweenReleases returns for each task the set of releases that come after it and whose holds come before it.
+func (s *State) betweenReleases(list []release) []bitset {
 	order := s.order()
 	below, above := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
 	holds, ends := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
@@ -138,7 +138,7 @@ func (s *State) order() []int {
 		}
 	}
 	for n := 0; n < len(order); n++ {
-		for _, c := range s.kids[order[n]] {
+		for _, c := range s.children[order[n]] {
 			if left[c.task]--; left[c.task] == 0 {
 				order = append(order, c.task)
 			}
@@ -147,8 +147,8 @@ func (s *State) order() []int {
 	return order
 }
 
-// holdAgain resets the steps that acquire or release a hold, in the tasks that run again for this.
-func (s *State) holdAgain(names []string) {
+// resetHolds resets the steps that acquire or release a hold, in the tasks that run again for this.
+func (s *State) resetHolds(names []string) {
 	if len(s.releases) == 0 {
 		return
 	}
@@ -163,53 +163,53 @@ func (s *State) holdAgain(names []string) {
 			if !again[r.task] && s.tasks[r.task].ended() || !again[hold] && s.tasks[hold].ended() {
 				continue
 			}
-			if s.stepAgain(r.task, r.step); again[hold] {
-				s.tasks[hold].steps[s.def[hold].Own()].done = false
+			if s.resetStep(r.task, r.step); again[hold] {
+				s.tasks[hold].steps[s.def[hold].OwnStep()].done = false
 			}
 		}
 	}
 }
 
-// stepAgain resets a step, so that its task performs it again before it continues.
-func (s *State) stepAgain(i, step int) {
+// resetStep resets a step, so that its task performs it again before it continues.
+func (s *State) resetStep(i, step int) {
 	t := &s.tasks[i]
 	if t.steps[step].done = false; t.phase == taskPending {
 		t.step = s.firstStep(i)
 	}
 }
 
-// releaseAgain resets the releases that were in flight when a resume acquired their hold again: they have released the earlier hold.
-func (s *State) releaseAgain(hold int, at time.Time) {
+// resetReleases resets the releases that were in flight when a resume acquired their hold again: they have released the earlier hold.
+func (s *State) resetReleases(hold int, at time.Time) {
 	for _, r := range s.releases[hold] {
-		if t := &s.tasks[r.task]; s.over(r) && !t.removed {
-			if s.stepAgain(r.task, r.step); t.ended() {
+		if t := &s.tasks[r.task]; s.releaseEnded(r) && !t.removed {
+			if s.resetStep(r.task, r.step); t.ended() {
 				s.reopen(r.task, at)
 			}
 		}
 	}
 }
 
-// takeAgain resets the holds that tasks need, in a run that continues with another definition without a resume.
-func (s *State) takeAgain(at time.Time) {
-	list := s.holdsNeeded(nil)
+// reacquireHolds resets the holds that tasks need, in a run that continues with another definition without a resume.
+func (s *State) reacquireHolds(at time.Time) {
+	list := s.neededHolds(nil)
 	names := make([]string, len(list))
 	for n, i := range list {
 		names[n] = s.def[i].Name
 	}
-	s.holdAgain(names)
+	s.resetHolds(names)
 	for _, i := range list {
 		s.reopen(i, at)
 	}
 }
 
-// heldAgain records that the undo of a release has acquired the hold again, so that it is released in turn even if the end of the run has released it
+// recordReacquired records that the undo of a release has acquired the hold again, so that it is released in turn even if the end of the run has released it
 // before.
-func (s *State) heldAgain(i, step int) {
+func (s *State) recordReacquired(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
-	if !ok || !s.def[hold].Steps[s.def[hold].Own()].Holds || s.tasks[hold].settled {
+	if !ok || !s.def[hold].Steps[s.def[hold].OwnStep()].Holds || s.tasks[hold].settled {
 		return
 	}
-	if own := &s.tasks[hold].steps[s.def[hold].Own()]; own.started {
+	if own := &s.tasks[hold].steps[s.def[hold].OwnStep()]; own.started {
 		own.undone = false
 		s.holding.put(hold, true)
 	}
@@ -217,7 +217,7 @@ func (s *State) heldAgain(i, step int) {
 
 // disturbs reports whether acquiring a hold again would affect tasks in flight after its release, which run without the hold.
 func (s *State) disturbs(i int) bool {
-	if !s.tasks[i].again || s.running.n+s.count[taskRetrying] == 0 {
+	if !s.tasks[i].rerunning || s.running.n+s.phaseCounts[taskRetrying] == 0 {
 		return false
 	}
 	var queue []int
@@ -235,7 +235,7 @@ func (s *State) disturbs(i int) bool {
 		if p := s.tasks[queue[0]].phase; p == taskRunning || p == taskRetrying {
 			return true
 		}
-		for _, c := range s.kids[queue[0]] {
+		for _, c := range s.children[queue[0]] {
 			visit(c.task)
 		}
 	}

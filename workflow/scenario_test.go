@@ -23,20 +23,20 @@ func TestScenarios(t *testing.T) {
 	for _, folder := range []string{"testdata/build", "testdata/run"} {
 		datadriven.Walk(t, folder, func(t *testing.T, path string) {
 			start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-			story := &story{start: start, now: start, parallel: 16, seen: make(map[workflow.EffectID]bool)}
-			datadriven.RunTest(t, path, story.tell)
+			story := &scenario{start: start, now: start, parallel: 16, inFlight: make(map[workflow.EffectID]bool)}
+			datadriven.RunTest(t, path, story.send)
 		})
 	}
 }
 
-type story struct {
+type scenario struct {
 	start, now time.Time
 	parallel   int
 	definition *workflow.Definition
 	state      workflow.State
 	log        []fact
 	chain      workflow.Chain
-	seen       map[workflow.EffectID]bool // running effects
+	inFlight       map[workflow.EffectID]bool // running effects
 }
 
 type fact struct {
@@ -44,7 +44,7 @@ type fact struct {
 	at    time.Time
 }
 
-func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
+func (s *scenario) send(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	if d.HasArg("after") {
 		s.now = s.now.Add(duration(t, d, "after"))
@@ -60,8 +60,8 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 		}
 		for i := range s.definition.Tasks {
 			task := &s.definition.Tasks[i]
-			own := task.Steps[task.Own()]
-			bullet(&b, "%s: %s (%s), retries %d, timeout %s", task.Name, task.Policy, task.PolicyFrom, own.Retry.Max, time.Duration(own.Timeout))
+			own := task.Steps[task.OwnStep()]
+			bullet(&b, "%s: %s (%s), retries %d, timeout %s", task.Name, task.Policy, task.PolicySource, own.Retry.Max, time.Duration(own.Timeout))
 		}
 		return b.String()
 	case "start":
@@ -69,11 +69,11 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 		s.store(t, &b, workflow.Claimed{Holder: "one"})
 		s.decide(t, &b, workflow.Tick{Parallel: s.parallel})
 	case "death":
-		clear(s.seen)
+		clear(s.inFlight)
 		s.store(t, &b, workflow.Claimed{Holder: "another"})
 		s.decide(t, &b, workflow.Tick{Parallel: s.parallel})
 	case "stranded":
-		clear(s.seen)
+		clear(s.inFlight)
 		s.store(t, &b, workflow.Claimed{Holder: "another"}, workflow.Stranded{Reason: strings.TrimSpace(d.Input)})
 	case "migrate":
 		s.migrate(t, d, &b)
@@ -93,7 +93,7 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 }
 
 // decide decides on an input, and on everything that follows, as a driver does.
-func (s *story) decide(t *testing.T, b *strings.Builder, in workflow.Input) {
+func (s *scenario) decide(t *testing.T, b *strings.Builder, in workflow.Input) {
 	t.Helper()
 	events, err := workflow.Decide(&s.state, in, s.now)
 	if err != nil {
@@ -116,11 +116,11 @@ func (s *story) decide(t *testing.T, b *strings.Builder, in workflow.Input) {
 }
 
 // store applies events, and checks that the state is nothing but the fold of the log.
-func (s *story) store(t *testing.T, b *strings.Builder, events ...workflow.Event) {
+func (s *scenario) store(t *testing.T, b *strings.Builder, events ...workflow.Event) {
 	t.Helper()
 	for _, e := range events {
-		bullet(b, "%s", telling(e, s.now))
-		if wrong := s.chain.Take(&s.state, e); wrong != "" {
+		bullet(b, "%s", eventText(e, s.now))
+		if wrong := s.chain.Check(&s.state, e); wrong != "" {
 			t.Error(wrong)
 		}
 		s.log = append(s.log, fact{e, s.now})
@@ -136,14 +136,14 @@ func (s *story) store(t *testing.T, b *strings.Builder, events ...workflow.Event
 }
 
 // effects prints the effects that start, and those that are cancelled.
-func (s *story) effects(b *strings.Builder) {
+func (s *scenario) effects(b *strings.Builder) {
 	wanted := make(map[workflow.EffectID]bool)
 	for _, e := range workflow.Effects(&s.state) {
 		wanted[e.EffectID] = true
-		if s.seen[e.EffectID] {
+		if s.inFlight[e.EffectID] {
 			continue
 		}
-		s.seen[e.EffectID] = true
+		s.inFlight[e.EffectID] = true
 		word := "> " + name(e.EffectID)
 		if e.Recreate {
 			word += ", what there is first taken away"
@@ -166,9 +166,9 @@ func (s *story) effects(b *strings.Builder) {
 		bullet(b, "%s", word)
 	}
 	var gone []string
-	for id := range s.seen {
+	for id := range s.inFlight {
 		if !wanted[id] {
-			delete(s.seen, id)
+			delete(s.inFlight, id)
 			if id.Kind == workflow.EffectAct && workflow.Cancelled(&s.state) {
 				gone = append(gone, "> cancel "+name(id))
 			}
@@ -196,7 +196,7 @@ func name(id workflow.EffectID) string {
 }
 
 // summary returns a line with the time, the run and its tasks.
-func (s *story) summary() string {
+func (s *scenario) summary() string {
 	status := workflow.Status(&s.state)
 	out := fmt.Sprintf("%s %s:", s.now.Sub(s.start), status.Phase)
 	for _, task := range status.Tasks {
@@ -208,7 +208,7 @@ func (s *story) summary() string {
 	return out
 }
 
-func (s *story) table() string {
+func (s *scenario) table() string {
 	var b strings.Builder
 	for _, task := range workflow.Status(&s.state).Tasks {
 		line := fmt.Sprintf("%-10s %-12s %-10s %d", task.Name, task.Phase, task.Verdict, task.Attempts)
@@ -226,7 +226,7 @@ func (s *story) table() string {
 	return b.String()
 }
 
-func (s *story) migrate(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
+func (s *scenario) migrate(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	t.Helper()
 	to := define(t, d, b)
 	list := func(key string) (names []string) {
@@ -247,7 +247,7 @@ func (s *story) migrate(t *testing.T, d *datadriven.TestData, b *strings.Builder
 	s.decide(t, b, workflow.Migrate{To: to, Plan: plan})
 }
 
-func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
+func (s *scenario) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 	t.Helper()
 	word := func(n int) string {
 		if n < len(d.CmdArgs) && len(d.CmdArgs[n].Vals) == 0 {
@@ -296,32 +296,32 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 	case "cancelled":
 		return workflow.ActFailed{Task: task, Step: step, Attempt: attempt, Cause: workflow.CauseCancelled, Message: "context canceled"}
 	case "asks":
-		return workflow.ActAsks{Task: task, Step: step, Attempt: attempt, Message: text}
+		return workflow.ActAwaitsOperator{Task: task, Step: step, Attempt: attempt, Message: text}
 	case "records":
-		return workflow.ActRecords{Task: task, Step: step, Attempt: attempt, Undo: json.RawMessage(text), Adopted: d.HasArg("adopted")}
+		return workflow.ActRecorded{Task: task, Step: step, Attempt: attempt, Undo: json.RawMessage(text), Adopted: d.HasArg("adopted")}
 	case "says":
-		return workflow.ActSays{Task: task, Step: step, Attempt: attempt, Message: text}
+		return workflow.ActProgressed{Task: task, Step: step, Attempt: attempt, Message: text}
 	case "undone":
 		in := workflow.UndoDone{Task: task, Step: step}
 		if d.HasArg("kept") {
-			in.Kept = text
+			in.KeptReason = text
 		}
 		return in
 	case "undo-failed":
-		return workflow.UndoBroke{Task: task, Step: step, Message: text, Final: d.HasArg("final")}
+		return workflow.UndoErrored{Task: task, Step: step, Message: text, Final: d.HasArg("final")}
 	case "handled":
 		return workflow.HandlerDone{Handler: task, Task: option("task"), Error: text}
 	case "verified":
 		for _, arg := range d.CmdArgs {
 			if len(arg.Vals) == 0 {
-				gone = append(gone, workflow.Gone{Task: arg.Key, Why: text})
+				gone = append(gone, workflow.Gone{Task: arg.Key, Reason: text})
 			}
 		}
 		return workflow.VerifyDone{Gone: gone}
 	case "pause":
 		return workflow.PauseRun{Reason: text}
 	case "resume":
-		return workflow.ResumeRun{Reason: text, Dead: d.HasArg("dead")}
+		return workflow.ResumeRun{Reason: text, ProcessDied: d.HasArg("dead")}
 	case "abort":
 		return workflow.AbortRun{Reason: text, Rollback: d.HasArg("rollback")}
 	case "hold":
@@ -373,7 +373,7 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 // kind returns a kind of task: Do and Exec accept any input but {bad: ...}, Hold holds something during the run,
 // Release releases the hold of the task that it names, Keep has no inverse.
 func kind(name string) (workflow.KindInfo, bool) {
-	info := workflow.KindInfo{Holds: name == "Hold", Asks: name == "Ask", Validate: func(with json.RawMessage) []workflow.Problem {
+	info := workflow.KindInfo{Holds: name == "Hold", Interactive: name == "Ask", Validate: func(with json.RawMessage) []workflow.Problem {
 		if strings.Contains(string(with), `"bad"`) {
 			return []workflow.Problem{{Field: "bad", Message: "it is not known", Remedy: "remove it"}}
 		}
@@ -387,13 +387,13 @@ func kind(name string) (workflow.KindInfo, bool) {
 		}
 	}
 	if name == "Keep" {
-		info.Keeps = func(json.RawMessage) bool { return true }
+		info.Irreversible = func(json.RawMessage) bool { return true }
 	}
 	return info, slices.Contains([]string{"Do", "Ask", "Exec", "Hold", "Release", "Keep"}, name)
 }
 
-// telling describes an event in one line.
-func telling(e workflow.Event, now time.Time) string {
+// eventText describes an event in one line.
+func eventText(e workflow.Event, now time.Time) string {
 	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "workflow.")
 	switch e := e.(type) {
 	case workflow.Defined:

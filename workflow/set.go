@@ -56,8 +56,8 @@ func (s *set) all() iter.Seq[int] {
 	}
 }
 
-// down returns the members in descending order.
-func (s *set) down() iter.Seq[int] {
+// backward returns the members in descending order.
+func (s *set) backward() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for w := len(s.words) - 1; w >= 0; w-- {
 			for word := s.words[w]; word != 0; {

@@ -39,8 +39,8 @@ type edgeState uint8
 
 const (
 	edgeOpen edgeState = iota
-	edgeGood           // satisfied
-	edgeBad            // can no longer be satisfied
+	edgeSatisfied           // satisfied
+	edgeUnsatisfiable            // can no longer be satisfied
 )
 
 // edge is a need of a task.
@@ -52,8 +52,8 @@ type edge struct {
 	behind  bool      // the parent or one of its ancestors runs again
 }
 
-// late reports whether an open edge has timed out.
-func (e *edge) late(now time.Time) bool {
+// isExpired reports whether an open edge has timed out.
+func (e *edge) isExpired(now time.Time) bool {
 	return e.state == edgeOpen && !e.expires.IsZero() && !e.expires.After(now)
 }
 
@@ -61,7 +61,7 @@ func (e *edge) late(now time.Time) bool {
 type stepState struct {
 	started, done      bool
 	attempt            int
-	since              int  // the first attempt of the execution; 0 if the next attempt starts one
+	firstAttempt              int  // the first attempt of the execution; 0 if the next attempt starts one
 	undone             bool // by a rollback, or released
 	adopted            bool
 	undo, output, with json.RawMessage
@@ -74,28 +74,28 @@ type taskState struct {
 	verdict  Verdict
 	planned  bool // skipped as the graph plans
 	removed  bool // by a migration: it exists for a rollback only
-	children bool // failed with IgnoreChildren
-	again    bool // it had ended, and runs again
+	skipsChildren bool // failed with IgnoreChildren
+	rerunning    bool // it had ended, and runs again
 	behind   int  // the number of edges to tasks that run again or are behind such tasks
-	why      Why
+	pauseReason      PauseReason
 	step     int // the current step
 	failures int // of the current step, as far as they count against its retries
 	lost     int // attempts of the current step that were lost with their process, in a row
 	attempts int // of the task's own step
 	recreate bool
 	message  string
-	asked    int // times that it began to wait for a decision; the number of the question that it asks now
+	questions    int // times that it began to wait for a decision; the number of the question that it asks now
 
 	startedAt, endedAt, retryFrom, retryAt, timeoutAt, totalAt, pausedAt time.Time
 
-	asking    bool      // for an approval, while the clocks continue
+	awaitingApproval    bool      // for an approval, while the clocks continue
 	expiresAt time.Time // of the approval; zero if never
 
 	steps []stepState
 	edges []edge
 
 	// Counts of the edges, so that readiness need not be computed.
-	openRequired, badRequired, openOptional, goodOptional, optional int
+	openRequired, failedRequired, openOptional, satisfiedOptional, optional int
 
 	undo         undoState
 	kept         bool // by the undo of at least one of its steps
@@ -129,21 +129,21 @@ type stop struct {
 	task          string
 	cause         Cause
 	message       string
-	undoGraphMade bool
+	undoPrepared bool
 }
 
 // State is the state of a run, the result of its events. The zero value is a run without events.
 type State struct {
 	Header
 	Hash     string
-	Keys     int    // the form of the idempotency keys; see Started
+	KeyForm     int    // the form of the idempotency keys; see Started
 	Origin   string // a part of the keys of a local run; see Started
 	Holder   string
 	Stranded string
 
 	def    []Task
 	byName map[string]int
-	kids   [][]child
+	children   [][]child
 	tasks  []taskState
 	// Alarms of edges, of attempts, of undos and of approvals. They are separate because attempts may have to wait for a free place, and edges time out
 	// nevertheless.
@@ -152,7 +152,7 @@ type State struct {
 
 	parts     []Task // of a definition whose parts are not complete
 	nextPart  int
-	partsLeft int
+	remainingParts int
 
 	startedAt, claimedAt, endedAt, lastAt time.Time
 
@@ -166,30 +166,30 @@ type State struct {
 
 	releases    map[int][]release // by the tasks whose hold they release
 	stage       Stage
-	stageLeft   [3]int
+	stageRemaining   [3]int
 	ready       set // may start
 	unmeetable  set // can never start
 	running     set // an attempt is in flight
 	lost        set // their process has ended
 	undoable    set // an undo can start or continue
 	undoing     set // an undo is in flight
-	undoLeft    int // tasks that a rollback has not settled
+	undoRemaining    int // tasks that a rollback has not settled
 	undoStage   [3]int
-	removed     order // the order of undos from the graph of an earlier definition
+	removedOrder     order // the order of undos from the graph of an earlier definition
 	outputs     bool  // some task has recorded an output
 	holding     set   // started steps that hold something
 	handlers    []handling
-	calls       int // of handlers, running, waiting or over
+	handlerRuns       int // of handlers, running, waiting or over
 	handling    int // handlers that are running
 	blocking    int // the number of failures that end the run
-	asking      int // tasks that ask for an approval
-	count       map[taskPhase]int
-	undoneN     int
-	undoFailedN int
+	approvals      int // tasks that ask for an approval
+	phaseCounts       map[taskPhase]int
+	undoneCount     int
+	undoFailedCount int
 }
 
-// Known reports whether the run exists in the log, with its whole definition.
-func (s *State) Known() bool { return s.Hash != "" }
+// IsDefined reports whether the run exists in the log, with its whole definition.
+func (s *State) IsDefined() bool { return s.Hash != "" }
 
 // Stopping reports whether the run is being aborted or rolled back, or is Aborted.
 func (s *State) Stopping() bool { return s.stopping != nil }
@@ -221,11 +221,11 @@ func (s *State) stepIndex(i int, name string) int {
 			return n
 		}
 	}
-	return s.def[i].Own()
+	return s.def[i].OwnStep()
 }
 
-// terminal reports whether a phase is final.
-func terminal(p taskPhase) bool {
+// isFinal reports whether a phase is final.
+func isFinal(p taskPhase) bool {
 	switch p {
 	case taskSucceeded, taskFailed, taskIgnored, taskSkipped:
 		return true

@@ -17,26 +17,26 @@ import (
 
 // Bounds of a status, so that a resource stays far below the limit of an API server.
 const (
-	statusTasks   = 100
-	statusOutput  = 1 << 10
-	statusMessage = 500
+	maxStatusTasks   = 100
+	maxStatusOutput  = 1 << 10
+	maxStatusMessage = 500
 )
 
 // Status returns the status of the run, with at most 100 of its tasks.
 func Status(s *State) v1alpha1.WorkflowRunStatus {
 	out := v1alpha1.WorkflowRunStatus{
-		Phase: CurrentPhase(s), StartedAt: stamp(s.startedAt), Deadline: stamp(s.deadline), Counts: s.counts(),
+		Phase: CurrentPhase(s), StartedAt: statusTime(s.startedAt), Deadline: statusTime(s.deadline), Counts: s.counts(),
 	}
 	if s.Finished() {
-		out.FinishedAt = stamp(s.endedAt)
+		out.FinishedAt = statusTime(s.endedAt)
 	}
 	out.Message, out.Next = Explain(s)
-	out.Message, out.Next = short(out.Message), short(out.Next)
+	out.Message, out.Next = truncate(out.Message), truncate(out.Next)
 	out.Progress = fmt.Sprintf("%d/%d", out.Counts.Succeeded, out.Counts.Tasks)
-	for _, i := range s.important(statusTasks) {
-		t := s.Task(i)
-		t.Message = short(t.Message)
-		if t.Output != nil && (len(t.Output.Raw) > statusOutput || !readable(t.Output.Raw)) {
+	for _, i := range s.importantTasks(maxStatusTasks) {
+		t := s.TaskStatus(i)
+		t.Message = truncate(t.Message)
+		if t.Output != nil && (len(t.Output.Raw) > maxStatusOutput || !isReadable(t.Output.Raw)) {
 			t.Output = nil
 		}
 		out.Tasks = append(out.Tasks, t)
@@ -45,33 +45,33 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	return out
 }
 
-// readable reports whether an API server can read a value. A number such as 1e400 is valid JSON, but an API server refuses a status with it.
-func readable(output json.RawMessage) bool {
+// isReadable reports whether an API server can read a value. A number such as 1e400 is valid JSON, but an API server refuses a status with it.
+func isReadable(output json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(output, &v) == nil
 }
 
-// Task returns the status of a task, with its whole output.
-func (s *State) Task(i int) v1alpha1.TaskStatus {
+// TaskStatus returns the status of a task, with its whole output.
+func (s *State) TaskStatus(i int) v1alpha1.TaskStatus {
 	t := &s.tasks[i]
 	out := v1alpha1.TaskStatus{
 		Name: s.def[i].Name, Kind: s.def[i].Kind(), Phase: s.taskPhase(i), Verdict: t.verdict, Attempts: t.attempts,
-		StartedAt: stamp(t.startedAt), FinishedAt: stamp(t.endedAt), Message: t.message,
+		StartedAt: statusTime(t.startedAt), FinishedAt: statusTime(t.endedAt), Message: t.message,
 	}
-	if !s.Finished() && (t.undo == undoFailed || t.asks() && !s.rollingBack()) {
-		out.Question = t.asked
+	if !s.Finished() && (t.undo == undoFailed || t.awaitsDecision() && !s.isRollingBack()) {
+		out.Question = t.questions
 	}
 	if raw := s.Output(s.def[i].Name); raw != nil {
 		out.Output = &apiextensionsv1.JSON{Raw: raw}
 		if out.Phase == taskSucceeded {
-			out.Message = cmp.Or(out.Message, skipped(raw))
+			out.Message = cmp.Or(out.Message, skippedText(raw))
 		}
 	}
 	return out
 }
 
-// skipped returns why a task had nothing to do, if its output says so.
-func skipped(output json.RawMessage) string {
+// skippedText returns why a task had nothing to do, if its output says so.
+func skippedText(output json.RawMessage) string {
 	var said struct {
 		Skipped string `json:"skipped"`
 	}
@@ -91,15 +91,15 @@ func (s *State) taskPhase(i int) taskPhase {
 
 func (s *State) counts() v1alpha1.TaskCounts {
 	return v1alpha1.TaskCounts{
-		Tasks: len(s.def), Succeeded: s.count[taskSucceeded], Ignored: s.count[taskIgnored], Skipped: s.count[taskSkipped],
-		Failed: s.count[taskFailed] + s.undoFailedN, Paused: s.count[taskPaused], Running: s.count[taskRunning] + s.count[taskRetrying],
-		Undone: s.undoneN,
+		Tasks: len(s.def), Succeeded: s.phaseCounts[taskSucceeded], Ignored: s.phaseCounts[taskIgnored], Skipped: s.phaseCounts[taskSkipped],
+		Failed: s.phaseCounts[taskFailed] + s.undoFailedCount, Paused: s.phaseCounts[taskPaused], Running: s.phaseCounts[taskRunning] + s.phaseCounts[taskRetrying],
+		Undone: s.undoneCount,
 	}
 }
 
-// important returns the tasks for a bounded list, in the order of the manifest: all if they fit. Otherwise it selects tasks that need attention first,
+// importantTasks returns the tasks for a bounded list, in the order of the manifest: all if they fit. Otherwise it selects tasks that need attention first,
 // then tasks in flight, then the tasks that ended last.
-func (s *State) important(limit int) []int {
+func (s *State) importantTasks(limit int) []int {
 	all := make([]int, len(s.def))
 	for i := range all {
 		all[i] = i
@@ -136,34 +136,34 @@ func Explain(s *State) (message, next string) {
 		return "stranded: " + s.Stranded, "run a version of scute that knows it, or enable what it needs, and resume"
 	case v1alpha1.RunRunning:
 		if s.stopping != nil {
-			return "stopping: " + s.why(), ""
+			return "stopping: " + s.stopReason(), ""
 		}
 		return s.progress(), ""
 	case v1alpha1.RunPartiallyPaused:
-		return s.progress() + s.pausedFor(), s.decideNext()
+		return s.progress() + s.pausedText(), s.decisionAdvice()
 	case v1alpha1.RunPaused:
 		if s.paused {
 			return "paused by an operator" + colon(s.pausedReason), "resume it"
 		}
-		return "waiting for an operator" + s.pausedFor(), s.decideNext()
+		return "waiting for an operator" + s.pausedText(), s.decisionAdvice()
 	case v1alpha1.RunAborted:
 		return s.ended.Message, "fix the cause and resume: done tasks are skipped"
 	case v1alpha1.RunRollingBack:
-		return fmt.Sprintf("rolling back, %d left: %s", s.undoLeft, s.why()), ""
+		return fmt.Sprintf("rolling back, %d left: %s", s.undoRemaining, s.stopReason()), ""
 	case v1alpha1.RunRolledBack:
 		return "rolled back: " + s.ended.Message, ""
 	case v1alpha1.RunRollbackFailed:
-		return s.undoTrouble(), "fix the cause and decide: retry-undo, mark-undone or abandon"
+		return s.undoFailureText(), "fix the cause and decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
 		c := s.counts()
-		return plural.Of(c.Succeeded, "task") + " done" + unsuccessful(c), ""
+		return plural.Of(c.Succeeded, "task") + " done" + unsuccessfulText(c), ""
 	default:
 		return s.ended.Message, ""
 	}
 }
 
-// unsuccessful returns the numbers of tasks that did not succeed, as text.
-func unsuccessful(c v1alpha1.TaskCounts) (text string) {
+// unsuccessfulText returns the numbers of tasks that did not succeed, as text.
+func unsuccessfulText(c v1alpha1.TaskCounts) (text string) {
 	for _, k := range []struct {
 		n   int
 		how string
@@ -180,7 +180,7 @@ func (s *State) progress() string {
 	if c.Tasks == 0 {
 		return "nothing to do"
 	}
-	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded, c.Tasks) + unsuccessful(c)
+	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded, c.Tasks) + unsuccessfulText(c)
 	for i := range s.running.all() {
 		message += ", running " + s.def[i].Name
 		if m := s.tasks[i].message; m != "" {
@@ -197,8 +197,8 @@ func (s *State) progress() string {
 	return message
 }
 
-// undoTrouble returns the first task that could not be undone, with the reason.
-func (s *State) undoTrouble() string {
+// undoFailureText returns the first task that could not be undone, with the reason.
+func (s *State) undoFailureText() string {
 	for i := range s.tasks {
 		if t := &s.tasks[i]; t.undo == undoFailed {
 			return fmt.Sprintf("%s could not be undone: %s", s.def[i].Name, t.message)
@@ -207,12 +207,12 @@ func (s *State) undoTrouble() string {
 	return ""
 }
 
-// pausedFor returns the first task that waits, with the reason.
-func (s *State) pausedFor() string {
+// pausedText returns the first task that waits, with the reason.
+func (s *State) pausedText() string {
 	for i := range s.tasks {
 		if t := &s.tasks[i]; t.phase == taskPaused {
 			more := ""
-			if n := s.count[taskPaused] - 1; n > 0 {
+			if n := s.phaseCounts[taskPaused] - 1; n > 0 {
 				more = fmt.Sprintf(" (and %d more)", n)
 			}
 			return ": " + s.def[i].Name + colon(t.message) + more
@@ -221,14 +221,14 @@ func (s *State) pausedFor() string {
 	return ""
 }
 
-func (s *State) decideNext() string {
+func (s *State) decisionAdvice() string {
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if t.phase != taskPaused {
 			continue
 		}
-		switch t.why {
-		case WhyHeld:
+		switch t.pauseReason {
+		case ReasonHeld:
 			return "release " + s.def[i].Name + ": resume it with --task"
 		default:
 			until := ""
@@ -247,15 +247,15 @@ func (s *State) decideNext() string {
 // operator holds, which can be released.
 func (s *State) Actions(task string) []string {
 	i, ok := s.index(task)
-	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].why == WhyHeld {
+	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].pauseReason == ReasonHeld {
 		return nil
 	}
-	return Answers(s.tasks[i].why == WhyApproval, s.passedReturn() == "")
+	return PossibleActions(s.tasks[i].pauseReason == ReasonApproval, s.passedPointOfNoReturn() == "")
 }
 
-// Answers returns the possible decisions about a failed task, or about a task that waits for an approval; the most likely is first. back is set if the
+// PossibleActions returns the possible decisions about a failed task, or about a task that waits for an approval; the most likely is first. back is set if the
 // run can be rolled back.
-func Answers(approval, back bool) []string {
+func PossibleActions(approval, back bool) []string {
 	actions := []string{string(ActRetry), string(ActIgnore), string(ActIgnoreChildren), string(ActSucceed)}
 	if approval {
 		actions = []string{string(ActSucceed), string(ActIgnoreChildren)}
@@ -273,16 +273,16 @@ func colon(s string) string {
 	return ": " + s
 }
 
-func stamp(t time.Time) *metav1.Time {
+func statusTime(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &metav1.Time{Time: t}
 }
 
-func short(s string) string {
-	if len(s) <= statusMessage {
+func truncate(s string) string {
+	if len(s) <= maxStatusMessage {
 		return s
 	}
-	return strings.ToValidUTF8(s[:statusMessage], "") + "..."
+	return strings.ToValidUTF8(s[:maxStatusMessage], "") + "..."
 }

@@ -20,7 +20,7 @@ func TestHistories(t *testing.T) {
 		var s workflow.State
 		var chain workflow.Chain
 		for _, e := range events {
-			if wrong := chain.Take(&s, e.Event); wrong != "" {
+			if wrong := chain.Check(&s, e.Event); wrong != "" {
 				t.Error(wrong)
 			}
 			s.Apply(e.Event, e.At)

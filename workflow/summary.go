@@ -17,8 +17,8 @@ type Summary struct {
 	Settled bool
 }
 
-// Look returns the summary of a run.
-func Look(s *State) Summary {
+// Summarize returns the summary of a run.
+func Summarize(s *State) Summary {
 	return Summary{
 		Phase: CurrentPhase(s), Counts: s.counts(), InFlight: s.inFlight(), Paused: s.paused, PausedReason: s.pausedReason,
 		Stopping: s.stopping != nil || s.ended != nil,
@@ -26,5 +26,5 @@ func Look(s *State) Summary {
 	}
 }
 
-// StrandedHere reports whether a process cannot drive the run, and need not try again until the run changes.
-func StrandedHere(s *State, holder string) bool { return s.Stranded != "" && s.Holder == holder }
+// IsStrandedFor reports whether a process cannot drive the run, and need not try again until the run changes.
+func IsStrandedFor(s *State, holder string) bool { return s.Stranded != "" && s.Holder == holder }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// FillLimit bounds the inputs of a step after outputs are filled in, in bytes of JSON.
-const FillLimit = 1 << 20
+// MaxFilledBytes bounds the inputs of a step after outputs are filled in, in bytes of JSON.
+const MaxFilledBytes = 1 << 20
 
 // ErrNoOutput is returned if inputs use an output that was not recorded, without a default.
 var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
@@ -89,8 +89,8 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 	})
 }
 
-// namedByReference returns a field of inputs whose name has a reference, which is not replaced, or "".
-func namedByReference(with json.RawMessage) string {
+// fieldWithReference returns a field of inputs whose name has a reference, which is not replaced, or "".
+func fieldWithReference(with json.RawMessage) string {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return ""
 	}
@@ -123,7 +123,7 @@ func namedByReference(with json.RawMessage) string {
 }
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
-// is written as JSON. Fill returns an error before it allocates more than FillLimit.
+// is written as JSON. Fill returns an error before it allocates more than MaxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
@@ -132,13 +132,13 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	if err != nil {
 		return nil, fmt.Errorf("reading the inputs: %w", err)
 	}
-	f := &filler{re: reference(), output: output, outputs: make(map[string]any), values: make(map[string]filling)}
+	f := &filler{re: reference(), output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
 	size, err := f.size(v)
 	switch {
 	case err != nil:
 		return nil, err
-	case size > FillLimit:
-		return nil, fmt.Errorf("the inputs have %d bytes once outputs are filled in, and %d are allowed: refer to less, or pass a reference to what is large", size, FillLimit)
+	case size > MaxFilledBytes:
+		return nil, fmt.Errorf("the inputs have %d bytes once outputs are filled in, and %d are allowed: refer to less, or pass a reference to what is large", size, MaxFilledBytes)
 	}
 	return encodeJSON(f.fill(v))
 }
@@ -148,11 +148,11 @@ type filler struct {
 	re      *regexp.Regexp
 	output  func(task string) json.RawMessage
 	outputs map[string]any     // by task
-	values  map[string]filling // by reference, as it is written
+	values  map[string]replacement // by reference, as it is written
 }
 
-// filling is the replacement of a reference: a value, its text inside other text, and the length of both as JSON.
-type filling struct {
+// replacement is the replacement of a reference: a value, its text inside other text, and the length of both as JSON.
+type replacement struct {
 	value               any
 	text                string
 	valueSize, textSize int
@@ -197,7 +197,7 @@ func (f *filler) stringSize(s string) (int, error) {
 		if strings.HasPrefix(m, "$$") {
 			continue
 		}
-		filled, err := f.look(m)
+		filled, err := f.resolve(m)
 		switch {
 		case err != nil:
 			return 0, err
@@ -236,27 +236,27 @@ func (f *filler) fill(v any) any {
 	return v
 }
 
-// look returns the replacement of a reference.
-func (f *filler) look(written string) (filling, error) {
+// resolve returns the replacement of a reference.
+func (f *filler) resolve(written string) (replacement, error) {
 	if known, ok := f.values[written]; ok {
 		return known, nil
 	}
 	ref := referenceOf(f.re.FindStringSubmatch(written))
 	v, err := f.value(ref)
 	if err != nil {
-		return filling{}, err
+		return replacement{}, err
 	}
 	data, err := encodeJSON(v)
 	if err != nil {
-		return filling{}, err
+		return replacement{}, err
 	}
-	out := filling{value: v, text: string(data), valueSize: len(data)}
+	out := replacement{value: v, text: string(data), valueSize: len(data)}
 	if text, ok := v.(string); ok {
 		out.text, out.textSize = text, len(data)-len(`""`)
 	} else {
 		quoted, err := encodeJSON(out.text)
 		if err != nil {
-			return filling{}, err
+			return replacement{}, err
 		}
 		out.textSize = len(quoted) - len(`""`)
 	}
@@ -281,7 +281,7 @@ func (f *filler) value(ref Reference) (any, error) {
 		}
 		f.outputs[ref.Task] = at
 	}
-	at, found := walk(at, ref.Path)
+	at, found := lookupPath(at, ref.Path)
 	switch {
 	case ref.HasDefault && at == nil:
 		return ref.Default, nil
@@ -291,8 +291,8 @@ func (f *filler) value(ref Reference) (any, error) {
 	return at, nil
 }
 
-// walk follows a path into a value.
-func walk(v any, path string) (any, bool) {
+// lookupPath follows a path into a value.
+func lookupPath(v any, path string) (any, bool) {
 	for _, key := range strings.Split(path, ".")[1:] {
 		switch at := v.(type) {
 		case map[string]any:

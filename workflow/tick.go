@@ -11,8 +11,8 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// skipsAtOnce bounds the events of one decision; the next decision has the remaining ones.
-const skipsAtOnce = 256
+// maxSkips bounds the events of one decision; the next decision has the remaining ones.
+const maxSkips = 256
 
 // tick returns the events that follow from the state and the time.
 func (s *State) tick(in Tick, now time.Time) []Event {
@@ -25,19 +25,19 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.blocking > 0 && s.stopping == nil { // a process died before it had stored the verdict of the failure
 		for i := range s.tasks {
 			if t := &s.tasks[i]; t.verdict == v1alpha1.VerdictBlocking {
-				return []Event{s.blocks(i, CauseError, t.message)}
+				return []Event{s.blockingEvent(i, CauseError, t.message)}
 			}
 		}
 	}
 	free := in.Parallel - s.inFlight()
-	if at := s.deadlineAt(); !at.IsZero() && !now.Before(at) && s.goesOn() {
-		return []Event{s.outOfTime()}
+	if at := s.deadlineAt(); !at.IsZero() && !now.Before(at) && s.clocksRun() {
+		return []Event{s.deadlineEvent()}
 	}
 	if started := s.startHandlers(&free); len(started) > 0 {
 		return started
 	}
 	if s.stopping != nil {
-		return s.stop(free, now)
+		return s.stopEvents(free, now)
 	}
 	if s.paused || s.verify {
 		return nil
@@ -51,8 +51,8 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	if started := s.starts(free, now); len(started) > 0 {
 		return started
 	}
-	if s.stageLeft == [3]int{} {
-		return s.finish(free, now)
+	if s.stageRemaining == [3]int{} {
+		return s.finishEvents(free, now)
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 // ends the process. It also applies to failure handlers.
 const LostLimit = 3
 
-// lostWait is the delay after the second consecutive lost attempt. The first is retried at once.
-const lostWait = 10 * time.Second
+// lostDelay is the delay after the second consecutive lost attempt. The first is retried at once.
+const lostDelay = 10 * time.Second
 
 // lostAttempts returns events for the attempts of a process that has ended. They are retried, and do not count against the retries.
 func (s *State) lostAttempts(now time.Time) []Event {
@@ -74,20 +74,20 @@ func (s *State) lostAttempts(now time.Time) []Event {
 		case s.stopping != nil:
 			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
 		case t.lost+1 >= LostLimit && !(d.AtMostOnce && step == ""):
-			failed := s.failForGood(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostForGood(LostLimit)}, now)
+			failed := s.failPermanently(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostMessage(LostLimit)}, now)
 			return append(events, failed...) // with its verdict on the run; the next decision has the remaining attempts
 		default:
-			events = append(events, s.unclear(i, CauseLost, "its process ended", now))
+			events = append(events, s.outcomeUnknown(i, CauseLost, "its process ended", now))
 		}
 	}
 	return events
 }
 
-func lostForGood(times int) string {
+func lostMessage(times int) string {
 	return fmt.Sprintf("the process ended %d times in a row while it performed this step, which may be the cause: look at the memory that the process had, and at how it ended", times)
 }
 
-func (s *State) outOfTime() Event {
+func (s *State) deadlineEvent() Event {
 	message := "the run's deadline of " + timespan.Text(time.Duration(s.Deadline)) + " has passed"
 	if s.Policy == v1alpha1.Rollback {
 		return s.rollback("", CauseDeadline, message)
@@ -104,7 +104,7 @@ func (s *State) startHandlers(free *int) []Event {
 		started := HandlerStarted{Handler: s.OnFailure[h.handler].Name, Task: h.task}
 		events = append(events, started)
 		if h.lost >= LostLimit {
-			events = append(events, HandlerEnded{Handler: started.Handler, Task: h.task, Error: lostForGood(h.lost)})
+			events = append(events, HandlerEnded{Handler: started.Handler, Task: h.task, Error: lostMessage(h.lost)})
 			continue
 		}
 		*free--
@@ -119,8 +119,8 @@ func (s *State) handledBefore(n int) bool {
 	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })
 }
 
-// stop returns the events with which an abort or a rollback proceeds.
-func (s *State) stop(free int, now time.Time) []Event {
+// stopEvents returns the events with which an abort or a rollback proceeds.
+func (s *State) stopEvents(free int, now time.Time) []Event {
 	if s.running.n > 0 {
 		return nil // they are being cancelled
 	}
@@ -128,7 +128,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 		return waiting
 	}
 	if !s.stopping.rollback {
-		return s.end(v1alpha1.RunAborted, s.why(), free, now)
+		return s.endEvents(v1alpha1.RunAborted, s.stopReason(), free, now)
 	}
 	if len(s.handlers) > 0 {
 		return nil // they collect evidence that the undos would delete
@@ -139,8 +139,8 @@ func (s *State) stop(free int, now time.Time) []Event {
 	if events := s.undos(free); len(events) > 0 {
 		return events
 	}
-	if s.undoLeft == 0 && s.inFlight() == 0 {
-		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.why() + s.keptTasks()}}
+	if s.undoRemaining == 0 && s.inFlight() == 0 {
+		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopReason() + s.keptTasks()}}
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 // interruptWaiting returns events for the tasks that would have been retried.
 func (s *State) interruptWaiting() []Event {
 	var events []Event
-	for i := 0; s.count[taskRetrying] > 0 && i < len(s.tasks); i++ {
+	for i := 0; s.phaseCounts[taskRetrying] > 0 && i < len(s.tasks); i++ {
 		if t := &s.tasks[i]; t.phase == taskRetrying {
 			events = append(events, TaskInterrupted{Task: s.def[i].Name, Step: s.def[i].Steps[t.step].Name, Attempt: t.attempt(), Message: t.message})
 		}
@@ -159,7 +159,7 @@ func (s *State) interruptWaiting() []Event {
 // undos returns events that start the undos that are possible now.
 func (s *State) undos(free int) []Event {
 	var events []Event
-	for i := range s.undoable.down() {
+	for i := range s.undoable.backward() {
 		if free <= 0 {
 			break
 		}
@@ -170,29 +170,29 @@ func (s *State) undos(free int) []Event {
 		step, d := &s.tasks[i].steps[n], &s.def[i].Steps[n]
 		switch {
 		case step.adopted:
-			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "it was found already there"})
+			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, NothingReason: "it was found already there"})
 		case d.Undo != nil && d.Undo.None:
-			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "there is nothing to undo"})
+			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, NothingReason: "there is nothing to undo"})
 		default:
 			events = append(events, s.startUndo(i, n, false))
 			free--
 		}
-		if len(events) >= skipsAtOnce {
+		if len(events) >= maxSkips {
 			break
 		}
 	}
 	return events
 }
 
-// end returns the events that release the holds, and then end the run.
-func (s *State) end(phase Phase, message string, free int, now time.Time) []Event {
+// endEvents returns the events that release the holds, and then end the run.
+func (s *State) endEvents(phase Phase, message string, free int, now time.Time) []Event {
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
 	}
 	var events []Event
 	waiting := false
-	for i := range s.holding.down() {
-		n := s.holds(i)
+	for i := range s.holding.backward() {
+		n := s.heldStep(i)
 		if n < 0 {
 			continue
 		}
@@ -215,21 +215,21 @@ func (s *State) alarms(free int, now time.Time) []Event {
 		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.need].Task}}
 	}
 	if len(s.expiryClock) > 0 && !s.expiryClock[0].at.After(now) {
-		return s.expire(s.expiryClock[0].task, now)
+		return s.expireQuestion(s.expiryClock[0].task, now)
 	}
-	if len(s.retryClock) > 0 && s.waited(s.retryClock[0], now) && free > 0 {
-		return []Event{s.start(s.retryClock[0].task, now)}
+	if len(s.retryClock) > 0 && s.delayPassed(s.retryClock[0], now) && free > 0 {
+		return []Event{s.startEvent(s.retryClock[0].task, now)}
 	}
 	return nil
 }
 
 // undoAlarms returns events for further attempts to undo.
 func (s *State) undoAlarms(free int, now time.Time) []Event {
-	if len(s.undoClock) == 0 || !s.waited(s.undoClock[0], now) || free <= 0 {
+	if len(s.undoClock) == 0 || !s.delayPassed(s.undoClock[0], now) || free <= 0 {
 		return nil
 	}
 	t, d := &s.tasks[s.undoClock[0].task], &s.def[s.undoClock[0].task]
-	return []Event{UndoStarted{Task: d.Name, Step: d.Steps[t.undoStep].Name, Attempt: t.undoAttempts + 1, Release: !s.rollingBack()}}
+	return []Event{UndoStarted{Task: d.Name, Step: d.Steps[t.undoStep].Name, Attempt: t.undoAttempts + 1, Release: !s.isRollingBack()}}
 }
 
 func (s *State) skips() []Event {
@@ -237,7 +237,7 @@ func (s *State) skips() []Event {
 	for i := range s.unmeetable.all() {
 		reason, planned := s.skipReason(i)
 		events = append(events, TaskSkipped{Task: s.def[i].Name, Reason: reason, Planned: planned})
-		if len(events) == skipsAtOnce {
+		if len(events) == maxSkips {
 			break
 		}
 	}
@@ -251,14 +251,14 @@ func (s *State) starts(free int, now time.Time) []Event {
 			break
 		}
 		if !s.disturbs(i) {
-			events = append(events, s.start(i, now))
+			events = append(events, s.startEvent(i, now))
 		}
 	}
 	return events
 }
 
-// start returns the event that starts the next attempt at a task's current step.
-func (s *State) start(i int, now time.Time) Event {
+// startEvent returns the event that starts the next attempt at a task's current step.
+func (s *State) startEvent(i int, now time.Time) Event {
 	t := &s.tasks[i]
 	step := &s.def[i].Steps[t.step]
 	e := TaskStarted{Task: s.def[i].Name, Step: step.Name, Attempt: t.attempt() + 1, TotalAt: t.totalAt}
@@ -271,14 +271,14 @@ func (s *State) start(i int, now time.Time) Event {
 	return e
 }
 
-// finish returns the events that end a run whose tasks have all ended.
-func (s *State) finish(free int, now time.Time) []Event {
-	ignored, skipped := s.count[taskIgnored], 0
+// finishEvents returns the events that end a run whose tasks have all ended.
+func (s *State) finishEvents(free int, now time.Time) []Event {
+	ignored, skipped := s.phaseCounts[taskIgnored], 0
 	for i := range s.tasks {
 		switch t := &s.tasks[i]; {
 		case t.phase == taskSkipped && !t.planned:
 			skipped++
-		case t.phase == taskFailed && t.children:
+		case t.phase == taskFailed && t.skipsChildren:
 			ignored++
 		}
 	}
@@ -290,21 +290,21 @@ func (s *State) finish(free int, now time.Time) []Event {
 		but = append(but, plural.Of(skipped, "skipped task"))
 	}
 	if len(but) > 0 {
-		return s.end(v1alpha1.RunDegraded, "done, but for "+strings.Join(but, " and "), free, now)
+		return s.endEvents(v1alpha1.RunDegraded, "done, but for "+strings.Join(but, " and "), free, now)
 	}
-	return s.end(v1alpha1.RunSucceeded, "", free, now)
+	return s.endEvents(v1alpha1.RunSucceeded, "", free, now)
 }
 
-// why returns why the run is stopped. The first failure has precedence over an operator's reason.
-func (s *State) why() string {
-	why := s.stopping.why()
+// stopReason returns why the run is stopped. The first failure has precedence over an operator's reason.
+func (s *State) stopReason() string {
+	why := s.stopping.reason()
 	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {
 		why += "; before that: " + first
 	}
 	return why
 }
 
-func (v *stop) why() string {
+func (v *stop) reason() string {
 	if v.task == "" {
 		return v.message
 	}

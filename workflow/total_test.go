@@ -40,13 +40,13 @@ func TestAnyFacts(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second)
 			s.Apply(e, now)
 			_, _ = Decide(&s, Tick{Parallel: 3}, now)
-			_, _ = Decide(&s, ResumeRun{Dead: true}, now)
+			_, _ = Decide(&s, ResumeRun{ProcessDied: true}, now)
 			_, _ = Decide(&s, ActFailed{Task: "t0", Attempt: 1}, now)
 			_, _ = Decide(&s, Decision{Task: "t0", Action: ActRetry}, now)
 			_, _ = Plan(&s, d, Choices{})
 			_, _, _, _ = Effects(&s), Status(&s), NextAt(&s), Due(&s, now)
 			_ = s.Inputs("t1", "")
-			Succeeded(&s, func(Effect) {})
+			EachSucceeded(&s, func(Effect) {})
 		}
 	})
 }
@@ -107,7 +107,7 @@ func anyFact(t *rapid.T, d *Definition, now time.Time) Event {
 		case name == "Rerun":
 			field.Set(reflect.ValueOf([]string{anyName(t), anyName(t)}))
 		case name == "Gone":
-			field.Set(reflect.ValueOf([]Gone{{Task: anyName(t), Why: "why"}}))
+			field.Set(reflect.ValueOf([]Gone{{Task: anyName(t), Reason: "why"}}))
 		case name == "Plan":
 			field.Set(reflect.ValueOf([]Change{{Task: anyName(t), Action: rapid.SampledFrom([]ChangeAction{Keep, Rerun, Run, KeepUndo, Forget}).Draw(t, "change")}}))
 		case name == "Handler":
@@ -123,7 +123,7 @@ func anyFact(t *rapid.T, d *Definition, now time.Time) Event {
 		case field.Kind() == reflect.Bool:
 			field.SetBool(rapid.Bool().Draw(t, name))
 		case field.Kind() == reflect.String:
-			field.SetString(rapid.SampledFrom([]string{"", "x", string(WhyHeld), string(WhyFailed), string(CauseLost)}).Draw(t, name))
+			field.SetString(rapid.SampledFrom([]string{"", "x", string(ReasonHeld), string(ReasonFailed), string(CauseLost)}).Draw(t, name))
 		case field.Type() == reflect.TypeFor[Duration]():
 			field.SetInt(int64(rapid.IntRange(-1, 1000).Draw(t, name)) * int64(time.Second))
 		case field.Kind() == reflect.Int:

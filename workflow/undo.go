@@ -32,14 +32,14 @@ func (s *State) applyUndo(i int, e Event, at time.Time) {
 	case UndoAttemptFailed:
 		t.message, t.retryFrom, t.retryAt = e.Message, at, e.RetryAt
 		s.setUndo(i, undoWaiting)
-		s.alarm(e.RetryAt, i, ringUndo)
+		s.addAlarm(e.RetryAt, i, alarmUndo)
 	case Undone:
 		t.undoStep = s.stepIndex(i, e.Step)
-		t.kept = t.kept || e.Kept != ""
-		s.stepUndone(i, e.Kept)
+		t.kept = t.kept || e.KeptReason != ""
+		s.stepUndone(i, e.KeptReason)
 	case UndoFailed:
 		t.message = e.Message
-		t.asked++
+		t.questions++
 		s.setUndo(i, undoFailed)
 		s.callHandlers(e.Task, CauseError, e.Message)
 	}
@@ -49,15 +49,15 @@ func (s *State) setUndo(i int, to undoState) {
 	t := &s.tasks[i]
 	switch t.undo {
 	case undoFailed:
-		s.undoFailedN--
+		s.undoFailedCount--
 	case undoDone:
-		s.undoneN--
+		s.undoneCount--
 	}
 	switch to {
 	case undoFailed:
-		s.undoFailedN++
+		s.undoFailedCount++
 	case undoDone:
-		s.undoneN++
+		s.undoneCount++
 	}
 	t.undo = to
 	s.undoing.put(i, to == undoRunning)
@@ -67,13 +67,13 @@ func (s *State) setUndo(i int, to undoState) {
 // undoLost starts an undo again that was lost with its process. If it was a release when the rollback began, it waits like other undos for the tasks that
 // started because of its task.
 func (s *State) undoLost(i int) {
-	if !s.rollingBack() {
+	if !s.isRollingBack() {
 		s.setUndo(i, undoDue)
 		return
 	}
 	s.setUndo(i, undoNone)
-	if s.stopping.undoGraphMade {
-		s.consider(i)
+	if s.stopping.undoPrepared {
+		s.updateUndoable(i)
 	}
 }
 
@@ -82,11 +82,11 @@ func (s *State) stepUndone(i int, kept string) {
 	t := &s.tasks[i]
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
 	s.setUndo(i, undoNone)
-	s.holding.put(i, s.holds(i) >= 0)
-	if !s.rollingBack() { // it released its hold
+	s.holding.put(i, s.heldStep(i) >= 0)
+	if !s.isRollingBack() { // it released its hold
 		return
 	}
-	s.heldAgain(i, t.undoStep)
+	s.recordReacquired(i, t.undoStep)
 	if kept != "" {
 		t.message = kept
 	}
@@ -97,8 +97,8 @@ func (s *State) stepUndone(i int, kept string) {
 		t.message = ""
 		s.setUndo(i, undoDone)
 	}
-	if s.stopping.undoGraphMade {
-		s.consider(i)
+	if s.stopping.undoPrepared {
+		s.updateUndoable(i)
 	}
 }
 
@@ -113,8 +113,8 @@ func (s *State) nextUndo(i int) int {
 	return -1
 }
 
-// holds returns the first step of a task that holds something; -1 if there is none.
-func (s *State) holds(i int) int {
+// heldStep returns the first step of a task that holds something; -1 if there is none.
+func (s *State) heldStep(i int) int {
 	for n := range s.def[i].Steps {
 		if step := &s.tasks[i].steps[n]; s.def[i].Steps[n].Holds && step.started && !step.undone {
 			return n
@@ -123,16 +123,16 @@ func (s *State) holds(i int) int {
 	return -1
 }
 
-func (s *State) rollingBack() bool { return s.stopping != nil && s.stopping.rollback }
+func (s *State) isRollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
 // beginUndo determines, when nothing is in flight, which tasks must be undone and in what order: each task after all tasks that started because of it,
 // directly or not.
 func (s *State) beginUndo() {
-	s.stopping.undoGraphMade = true
-	s.undoLeft, s.undoStage = len(s.tasks), [3]int{}
+	s.stopping.undoPrepared = true
+	s.undoRemaining, s.undoStage = len(s.tasks), [3]int{}
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		t.unsettled, t.settled = len(s.kids[i])+len(s.removed.kids[i]), false
+		t.unsettled, t.settled = len(s.children[i])+len(s.removedOrder.children[i]), false
 		s.undoStage[s.def[i].Stage]++
 		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback retries it
 			t.undoAttempts = 0
@@ -141,13 +141,13 @@ func (s *State) beginUndo() {
 	}
 	for i := range s.tasks {
 		if s.tasks[i].unsettled == 0 {
-			s.consider(i)
+			s.updateUndoable(i)
 		}
 	}
 }
 
-// consider marks a task whose descendants are settled for the undo, or settles it if there is nothing to undo.
-func (s *State) consider(i int) {
+// updateUndoable marks a task whose descendants are settled for the undo, or settles it if there is nothing to undo.
+func (s *State) updateUndoable(i int) {
 	t := &s.tasks[i]
 	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone && t.undo != undoKept {
 		return
@@ -171,37 +171,37 @@ func (s *State) settle(i int) {
 		return
 	}
 	t.settled = true
-	s.undoLeft--
+	s.undoRemaining--
 	stage := s.def[i].Stage
 	s.undoStage[stage]--
 	for _, e := range t.edges {
-		s.settledBelow(e.parent)
+		s.childSettled(e.parent)
 	}
-	for _, p := range s.removed.parents[i] {
-		s.settledBelow(p)
+	for _, p := range s.removedOrder.parents[i] {
+		s.childSettled(p)
 	}
 	if s.undoStage[stage] == 0 && stage > StagePre {
 		for j := range s.def {
 			if s.def[j].Stage < stage {
-				s.consider(j)
+				s.updateUndoable(j)
 			}
 		}
 	}
 }
 
-func (s *State) settledBelow(parent int) {
+func (s *State) childSettled(parent int) {
 	if s.tasks[parent].unsettled--; s.tasks[parent].unsettled == 0 {
-		s.consider(parent)
+		s.updateUndoable(parent)
 	}
 }
 
-// stuck reports whether only an operator can make the rollback continue.
-func (s *State) stuck() bool {
-	if s.undoFailedN == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
+// isStuck reports whether only an operator can make the rollback continue.
+func (s *State) isStuck() bool {
+	if s.undoFailedCount == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
 		return false
 	}
-	if s.rollingBack() {
-		return s.stopping.undoGraphMade && s.count[taskRetrying] == 0
+	if s.isRollingBack() {
+		return s.stopping.undoPrepared && s.phaseCounts[taskRetrying] == 0
 	}
 	for i := range s.holding.all() { // the holds that are released next
 		if s.tasks[i].undo == undoNone {

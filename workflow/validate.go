@@ -23,16 +23,16 @@ func (b *builder) checkGraph(d *Definition) {
 			to, ok := b.names[need.Task]
 			switch {
 			case !ok:
-				b.bad(t.Name, field+".task", fmt.Sprintf("there is no task %q", need.Task), "check its spelling")
+				b.addError(t.Name, field+".task", fmt.Sprintf("there is no task %q", need.Task), "check its spelling")
 				known = false
 			case need.Task == t.Name:
-				b.bad(t.Name, field+".task", "a task cannot need itself", "remove the edge")
+				b.addError(t.Name, field+".task", "a task cannot need itself", "remove the edge")
 				known = false
 			case d.Tasks[to].Stage != t.Stage:
-				b.bad(t.Name, field+".task", fmt.Sprintf("%q is a hook of the run", need.Task), "hooks run before or after all tasks by themselves")
+				b.addError(t.Name, field+".task", fmt.Sprintf("%q is a hook of the run", need.Task), "hooks run before or after all tasks by themselves")
 				known = false
 			case seen[Need{Task: need.Task, On: need.On}]:
-				b.bad(t.Name, field, fmt.Sprintf("the same edge to %q is there twice", need.Task), "remove one")
+				b.addError(t.Name, field, fmt.Sprintf("the same edge to %q is there twice", need.Task), "remove one")
 			}
 			seen[Need{Task: need.Task, On: need.On}] = true
 		}
@@ -40,18 +40,18 @@ func (b *builder) checkGraph(d *Definition) {
 	if !known {
 		return
 	}
-	order, cycle := b.sorted(d)
+	order, cycle := b.topologicalOrder(d)
 	if cycle != nil {
-		b.bad(cycle[0], b.fields[b.names[cycle[0]]]+".needs", "the needs go in a circle: "+strings.Join(append(cycle, cycle[0]), " needs "), "remove one of these edges")
+		b.addError(cycle[0], b.fields[b.names[cycle[0]]]+".needs", "the needs go in a circle: "+strings.Join(append(cycle, cycle[0]), " needs "), "remove one of these edges")
 		return
 	}
 	b.checkBranches(d, order)
-	b.checkReturn(d, order)
+	b.checkPointsOfNoReturn(d, order)
 	b.checkOutputs(d, order)
 }
 
-// sorted returns an order in which each task comes after its needs, or a cycle.
-func (b *builder) sorted(d *Definition) (order []int, cycle []string) {
+// topologicalOrder returns an order in which each task comes after its needs, or a cycle.
+func (b *builder) topologicalOrder(d *Definition) (order []int, cycle []string) {
 	left := make([]int, len(d.Tasks))
 	kids := make([][]int, len(d.Tasks))
 	for i := range d.Tasks {
@@ -104,9 +104,9 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	for _, i := range order {
 		for n, need := range d.Tasks[i].Needs {
 			p := b.names[need.Task]
-			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.OwnPolicy() != "" {
-				b.warn(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
-					fmt.Sprintf("%q has %s, which wins over this edge", parent.Name, parent.OwnPolicy()), "remove that policy, or this edge")
+			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.OwnPolicyText() != "" {
+				b.addWarning(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
+					fmt.Sprintf("%q has %s, which wins over this edge", parent.Name, parent.OwnPolicyText()), "remove that policy, or this edge")
 			}
 			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue
@@ -121,7 +121,7 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 			}
 		}
 		if p := succeed[i].common(fail[i]); p >= 0 {
-			b.bad(d.Tasks[i].Name, b.fields[i]+".needs",
+			b.addError(d.Tasks[i].Name, b.fields[i]+".needs",
 				fmt.Sprintf("it can never run: it needs both the success and the failure of %q", d.Tasks[p].Name), "make one of the edges optional, or remove it")
 		}
 		if !deep {
@@ -130,9 +130,9 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	}
 }
 
-// checkReturn adds a problem for a task with the policy Rollback that may fail after a point of no return has been passed. The problem names the first
+// checkPointsOfNoReturn adds a problem for a task with the policy Rollback that may fail after a point of no return has been passed. The problem names the first
 // such point.
-func (b *builder) checkReturn(d *Definition, order []int) {
+func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	if !slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		return
 	}
@@ -144,7 +144,7 @@ func (b *builder) checkReturn(d *Definition, order []int) {
 	}
 	crossed := make([]int, len(d.Tasks)) // the number of the point, from 1
 	for block := range slices.Chunk(points, wordBits) {
-		below := b.below(d, order, block)
+		below := b.descendants(d, order, block)
 		for _, i := range order {
 			t := &d.Tasks[i]
 			if crossed[i] > 0 || t.Policy != v1alpha1.Rollback {
@@ -161,7 +161,7 @@ func (b *builder) checkReturn(d *Definition, order []int) {
 	for _, i := range order {
 		if t := &d.Tasks[i]; crossed[i] > 0 {
 			point := d.Tasks[crossed[i]-1].Name
-			b.bad(t.Name, b.fields[i]+".failurePolicy", fmt.Sprintf("Rollback (from: %s) would cross %q, a point of no return", t.PolicyFrom, point),
+			b.addError(t.Name, b.fields[i]+".failurePolicy", fmt.Sprintf("Rollback (from: %s) would cross %q, a point of no return", t.PolicySource, point),
 				"choose Abort or Pause, or make it run before "+point)
 		}
 	}
@@ -170,8 +170,8 @@ func (b *builder) checkReturn(d *Definition, order []int) {
 // wordBits is the number of tasks that one walk of the graph checks.
 const wordBits = 64
 
-// below returns for each task which of a few other tasks need it, directly or not.
-func (b *builder) below(d *Definition, order, few []int) []uint64 {
+// descendants returns for each task which of a few other tasks need it, directly or not.
+func (b *builder) descendants(d *Definition, order, few []int) []uint64 {
 	below := make([]uint64, len(d.Tasks))
 	own := make([]uint64, len(d.Tasks))
 	for n, p := range few {
@@ -185,8 +185,8 @@ func (b *builder) below(d *Definition, order, few []int) []uint64 {
 	return below
 }
 
-// above returns for each task which of a few other tasks it needs, directly or not.
-func (b *builder) above(d *Definition, order, few []int) []uint64 {
+// ancestors returns for each task which of a few other tasks it needs, directly or not.
+func (b *builder) ancestors(d *Definition, order, few []int) []uint64 {
 	above := make([]uint64, len(d.Tasks))
 	own := make([]uint64, len(d.Tasks))
 	for n, p := range few {
@@ -255,10 +255,10 @@ func (s bitset) common(other bitset) int {
 	return -1
 }
 
-// checkKept adds a warning for effects that a rollback would keep, if a failure or the deadline can start a rollback.
-func (b *builder) checkKept(d *Definition) {
+// checkKeptEffects adds a warning for effects that a rollback would keep, if a failure or the deadline can start a rollback.
+func (b *builder) checkKeptEffects(d *Definition) {
 	if d.Policy == v1alpha1.Rollback || slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
-		b.problems = append(b.problems, b.kept...)
+		b.problems = append(b.problems, b.keptEffects...)
 	}
 }
 
@@ -266,7 +266,7 @@ func (b *builder) checkKept(d *Definition) {
 func (b *builder) checkSize(d *Definition) {
 	check := func(task, field string, v any) {
 		if data, err := json.Marshal(v); err == nil && len(data) > TaskLimit {
-			b.bad(task, field, fmt.Sprintf("it has %d bytes, and %d are allowed", len(data), TaskLimit), "keep what is large in a file, a ConfigMap or a Secret, and refer to it")
+			b.addError(task, field, fmt.Sprintf("it has %d bytes, and %d are allowed", len(data), TaskLimit), "keep what is large in a file, a ConfigMap or a Secret, and refer to it")
 		}
 	}
 	for i := range d.Tasks {
@@ -292,14 +292,14 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	look := func(u use, with json.RawMessage) {
 		refs, err := references(b.reference, with)
 		if err != nil {
-			b.bad(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${tasks. is the text ${tasks.")
+			b.addError(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${tasks. is the text ${tasks.")
 		}
-		if name := namedByReference(with); name != "" {
-			b.bad(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q has a reference, and outputs are filled into values only", name), "give the field a name that is known before")
+		if name := fieldWithReference(with); name != "" {
+			b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q has a reference, and outputs are filled into values only", name), "give the field a name that is known before")
 		}
 		for _, ref := range refs {
 			if strings.Contains(ref.Default, "{") {
-				b.bad(b.taskName(d, u.task), u.field, fmt.Sprintf("the default of a reference to the output of %q has a brace, and ends at the first one that closes", ref.Task), "give a default without braces")
+				b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the default of a reference to the output of %q has a brace, and ends at the first one that closes", ref.Task), "give a default without braces")
 			}
 			u.Reference = ref
 			uses = append(uses, u)
@@ -337,7 +337,7 @@ func (b *builder) needed(d *Definition, order []int, uses []use) []bool {
 	}
 	needed := make([]bool, len(uses))
 	for block := range slices.Chunk(used, wordBits) {
-		above := b.above(d, order, block)
+		above := b.ancestors(d, order, block)
 		for bit, p := range block {
 			for _, n := range at[p] {
 				needed[n] = above[uses[n].task]&(1<<bit) != 0
@@ -352,19 +352,19 @@ func (b *builder) checkUse(d *Definition, u *use, needed bool) {
 	task := b.taskName(d, u.task)
 	switch i := u.task; {
 	case !ok:
-		b.bad(task, u.field, fmt.Sprintf("there is no task %q, whose output it uses", u.Task), "check its spelling")
+		b.addError(task, u.field, fmt.Sprintf("there is no task %q, whose output it uses", u.Task), "check its spelling")
 	case i < 0 || d.Tasks[p].Stage < d.Tasks[i].Stage:
-	case p == i && u.step > d.Tasks[i].Own(): // a hook after it
+	case p == i && u.step > d.Tasks[i].OwnStep(): // a hook after it
 	case p == i && !u.undo:
-		b.bad(task, u.field, "it uses the task's own output, which is not there yet", "use it in a hook after the task, or in undo")
+		b.addError(task, u.field, "it uses the task's own output, which is not there yet", "use it in a hook after the task, or in undo")
 	case p == i && !u.HasDefault:
-		b.warn(task, u.field, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then leaves what it did",
+		b.addWarning(task, u.field, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then leaves what it did",
 			"give a default, ${tasks.NAME.output.PATH:-DEFAULT}")
 	case p == i:
 	case d.Tasks[p].Stage > d.Tasks[i].Stage:
-		b.bad(task, u.field, fmt.Sprintf("it uses the output of %q, which runs later", u.Task), "use it in a task that runs after that one")
+		b.addError(task, u.field, fmt.Sprintf("it uses the output of %q, which runs later", u.Task), "use it in a task that runs after that one")
 	case !needed:
-		b.bad(task, u.field, fmt.Sprintf("it uses the output of %q, which it does not need", u.Task), "add it to needs")
+		b.addError(task, u.field, fmt.Sprintf("it uses the output of %q, which it does not need", u.Task), "add it to needs")
 	}
 }
 
@@ -375,7 +375,7 @@ func (b *builder) taskName(d *Definition, i int) string {
 	return d.Tasks[i].Name
 }
 
-func strict(data []byte, into any) error {
+func decodeStrict(data []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	return dec.Decode(into)

@@ -2,8 +2,8 @@ package workflow
 
 import "encoding/json"
 
-// With returns the kind and the inputs of a task's current step, before outputs of other tasks are filled in.
-func (s *State) With(task string) (kind string, with json.RawMessage, ok bool) {
+// CurrentInputs returns the kind and the inputs of a task's current step, before outputs of other tasks are filled in.
+func (s *State) CurrentInputs(task string) (kind string, with json.RawMessage, ok bool) {
 	i, ok := s.index(task)
 	if !ok {
 		return "", nil, false

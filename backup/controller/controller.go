@@ -24,7 +24,7 @@ type Schedules interface {
 	// Recall reads from the log how a schedule ended that the view no longer contains. It returns false if the schedule has not ended or does not
 	// exist.
 	Recall(ctx context.Context, id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool, error)
-	Look(id string, fn func(*schedule.State))
+	ReadState(id string, fn func(*schedule.State))
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
@@ -55,16 +55,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&b)
-	wrong := refusal(&b)
+	wrong := invalidPart(&b)
 	why := r.Schedules.Throttled(id)
 	again := r.overdue(id)
 	if wrong == nil {
 		spec, err := Spec(&b)
 		if err != nil {
 			wrong = &v1alpha1.UnreadablePart{Field: "spec.clusters.selector", Problem: err.Error()}
-		} else if asked, told := r.told(&b, id); !told {
+		} else if asked, told := r.isRecorded(&b, id); !told {
 			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
-				why, again = over, supervise.LookAgain
+				why, again = over, supervise.RecheckInterval
 			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
 				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
 			}
@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // overdue returns the time until the next backup counts as missed, which must then be published. It returns 0 if no backup is due.
 func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	now := r.now()
-	r.Schedules.Look(id, func(s *schedule.State) {
+	r.Schedules.ReadState(id, func(s *schedule.State) {
 		if s == nil {
 			return
 		}
@@ -96,20 +96,20 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// told reports whether the log contains the spec and the requested backup.
-func (r *Reconciler) told(b *v1alpha1.BackupSchedule, id string) (asked string, told bool) {
-	asked = resource.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
-	r.Schedules.Look(id, func(s *schedule.State) {
-		told = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.Asked == asked)
+// isRecorded reports whether the log contains the spec and the requested backup.
+func (r *Reconciler) isRecorded(b *v1alpha1.BackupSchedule, id string) (asked string, isRecorded bool) {
+	asked = resource.Truncate(b.Annotations[v1alpha1.AnnotationBackUpNow], maxRequestLength)
+	r.Schedules.ReadState(id, func(s *schedule.State) {
+		isRecorded = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.LastRequest == asked)
 	})
-	return asked, told
+	return asked, isRecorded
 }
 
-// longestRequest bounds the part of the annotation's value that the log stores.
-const longestRequest = 128
+// maxRequestLength bounds the part of the annotation's value that the log stores.
+const maxRequestLength = 128
 
-// missed is the reason if the last time of the schedule passed without a backup.
-const missed = "Missed"
+// missedReason is the reason if the last time of the schedule passed without a backup.
+const missedReason = "Missed"
 
 // publish writes the view into the status. An invalid spec has no effect: the spec that is in the log remains in use.
 func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart, why supervise.Throttled) error {
@@ -122,13 +122,13 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	}
 	before := b.DeepCopy()
 	reason := ""
-	r.Schedules.Look(id, func(s *schedule.State) {
+	r.Schedules.ReadState(id, func(s *schedule.State) {
 		switch {
 		case s == nil:
 		case status.Phase == v1alpha1.BackupFailing:
 			reason = s.Problem.Reason
 		case status.Phase == v1alpha1.BackupScheduled && !schedule.Missed(s, r.now()).IsZero():
-			reason = missed
+			reason = missedReason
 		}
 	})
 	if reason == "" {
@@ -140,18 +140,18 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 		if known {
 			status.Message += fmt.Sprintf("; the spec of generation %d is used", status.ObservedGeneration)
 		}
-		status.Conditions = resource.Refused(b.Status.Conditions, b.Generation, wrong)
+		status.Conditions = resource.Ignored(b.Status.Conditions, b.Generation, wrong)
 	case !known:
 		status.Message, status.Conditions = why.Message, b.Status.Conditions
 	default:
-		status.Conditions = said(b.Status.Conditions, status, reason, b.Generation)
+		status.Conditions = kstatus(b.Status.Conditions, status, reason, b.Generation)
 	}
-	status.Conditions = resource.Throttled(status.Conditions, why, b.Generation)
+	status.Conditions = resource.WithThrottled(status.Conditions, why, b.Generation)
 	b.Status = status
 	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, b, &b.Status.Conditions); !written {
 		return err
 	}
-	r.tell(b, before, reason)
+	r.recordEvents(b, before, reason)
 	return nil
 }
 
@@ -171,14 +171,14 @@ func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.Bac
 	return status, known, nil
 }
 
-// tell records an event for a backup that has completed or failed.
-func (r *Reconciler) tell(b, before *v1alpha1.BackupSchedule, reason string) {
+// recordEvents records an event for a backup that has completed or failed.
+func (r *Reconciler) recordEvents(b, before *v1alpha1.BackupSchedule, reason string) {
 	now, was := b.Status, before.Status
 	switch {
 	case now.LastSuccessfulTime != nil && !now.LastSuccessfulTime.Equal(was.LastSuccessfulTime) && len(now.Backups) > 0:
-		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", resource.Short("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", resource.TruncateNote("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
 	case now.Phase == v1alpha1.BackupFailing && (was.Phase != now.Phase || was.Message != now.Message):
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", resource.Short(now.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", resource.TruncateNote(now.Message))
 	}
 }
 

@@ -17,38 +17,38 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// ended is a log with an ended schedule, and a view that either knows or has forgotten it.
-type ended struct {
+// endedSchedule is a log with an ended schedule, and a view that either knows or has forgotten it.
+type endedSchedule struct {
 	Schedules
 	known   bool
 	dropped error // the error of Configure
 }
 
-func (*ended) Open(string, string) []string                { return nil }
-func (*ended) Throttled(string) (none supervise.Throttled) { return none }
-func (*ended) Look(_ string, fn func(*schedule.State))     { fn(nil) }
-func (*ended) status(id string) (s v1alpha1.BackupScheduleStatus) {
+func (*endedSchedule) Open(string, string) []string                 { return nil }
+func (*endedSchedule) Throttled(string) (none supervise.Throttled)  { return none }
+func (*endedSchedule) ReadState(_ string, fn func(*schedule.State)) { fn(nil) }
+func (*endedSchedule) status(id string) (s v1alpha1.BackupScheduleStatus) {
 	s.Phase, s.ScheduleID = v1alpha1.BackupEnded, id
 	return s
 }
 
-func (e *ended) Configure(context.Context, string, string, schedule.Spec, string) error {
+func (e *endedSchedule) Configure(context.Context, string, string, schedule.Spec, string) error {
 	return e.dropped // nil because the schedule has ended
 }
 
-func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
+func (e *endedSchedule) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
 	return e.status(id), e.known
 }
 
-func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
+func (e *endedSchedule) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
 	return e.status(id), true, nil
 }
 
 // TestAScheduleThatIsHereAgain checks that a BackupSchedule that has ended in the log, but exists again because etcd
 // was restored from a backup, gets the status Ended, whether the view has forgotten it or not.
 func TestAScheduleThatIsHereAgain(t *testing.T) {
-	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}} {
-		b := good()
+	for name, schedules := range map[string]*endedSchedule{"known": {known: true}, "forgotten": {}} {
+		b := validSchedule()
 		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, v1alpha1.LogID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
 		api := controllertest.Client(t, b)

@@ -16,29 +16,29 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// written counts the schedules that are written to the log. The view has either an earlier generation of the schedule
+// configuredSchedule counts the schedules that are written to the log. The view has either an earlier generation of the schedule
 // or none.
-type written struct {
-	ended
-	state *schedule.State
-	told  int
+type configuredSchedule struct {
+	endedSchedule
+	state      *schedule.State
+	configured int
 }
 
-func (w *written) Look(_ string, fn func(*schedule.State)) { fn(w.state) }
+func (w *configuredSchedule) ReadState(_ string, fn func(*schedule.State)) { fn(w.state) }
 
-func (w *written) Configure(context.Context, string, string, schedule.Spec, string) error {
-	w.told++
+func (w *configuredSchedule) Configure(context.Context, string, string, schedule.Spec, string) error {
+	w.configured++
 	return nil
 }
 
-func (w *written) Status(_ string, now time.Time) (s v1alpha1.BackupScheduleStatus, known bool) {
+func (w *configuredSchedule) Status(_ string, now time.Time) (s v1alpha1.BackupScheduleStatus, known bool) {
 	if w.state == nil {
 		return s, false
 	}
 	return schedule.Status(w.state, now), true
 }
 
-func (w *written) Recall(context.Context, string, time.Time) (s v1alpha1.BackupScheduleStatus, known bool, err error) {
+func (w *configuredSchedule) Recall(context.Context, string, time.Time) (s v1alpha1.BackupScheduleStatus, known bool, err error) {
 	return s, false, nil
 }
 
@@ -47,11 +47,11 @@ func (w *written) Recall(context.Context, string, time.Time) (s v1alpha1.BackupS
 func TestQuota(t *testing.T) {
 	for name, state := range map[string]*schedule.State{"new": nil, "changed": {Spec: schedule.Spec{Namespace: "fleet", Name: "nightly"}}} {
 		t.Run(name, func(t *testing.T) {
-			b := good()
+			b := validSchedule()
 			b.Generation = 7
 			b.Annotations = map[string]string{v1alpha1.AnnotationBackUpNow: "please"}
 			api := controllertest.Client(t, b)
-			over, log := "its quota", &written{state: state}
+			over, log := "its quota", &configuredSchedule{state: state}
 			r := &Reconciler{Base: controllertest.Base(api), Schedules: log}
 			r.Quota = func(string) string { return over }
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
@@ -63,12 +63,12 @@ func TestQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionThrottled)
-			if log.told != 0 || result.RequeueAfter <= 0 || c == nil || c.Reason != supervise.QuotaExceeded || !strings.Contains(c.Message, over) {
-				t.Errorf("written %d times, requeued after %s, condition %+v", log.told, result.RequeueAfter, c)
+			if log.configured != 0 || result.RequeueAfter <= 0 || c == nil || c.Reason != supervise.QuotaExceeded || !strings.Contains(c.Message, over) {
+				t.Errorf("written %d times, requeued after %s, condition %+v", log.configured, result.RequeueAfter, c)
 			}
 			over = ""
-			if _, err := r.Reconcile(t.Context(), request); err != nil || log.told != 1 {
-				t.Errorf("below the quota: written %d times, error %v", log.told, err)
+			if _, err := r.Reconcile(t.Context(), request); err != nil || log.configured != 1 {
+				t.Errorf("below the quota: written %d times, error %v", log.configured, err)
 			}
 		})
 	}

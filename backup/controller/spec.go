@@ -56,15 +56,15 @@ func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
 	return schedule.Duration(d.Duration)
 }
 
-// refusal returns the first part of the spec that cannot be read, or that is invalid although the schema accepts it. It returns nil if there is none.
-func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
+// invalidPart returns the first part of the spec that cannot be read, or that is invalid although the schema accepts it. It returns nil if there is none.
+func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	if b.Unreadable.Spec != nil {
 		return b.Unreadable.Spec
 	}
-	if at, err := schedule.Check(b.Spec.Schedule, zone(b)); err != nil {
+	if at, err := schedule.Validate(b.Spec.Schedule, zone(b)); err != nil {
 		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error()}
 	}
-	if _, at, err := schedule.Recipients(b.Spec.Encryption.Recipients); err != nil {
+	if _, at, err := schedule.ParseRecipients(b.Spec.Encryption.Recipients); err != nil {
 		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error() + ": `age-keygen` makes a key and prints its public part"}
 	}
 	if b.Spec.Clusters.Selector != nil {
@@ -75,19 +75,19 @@ func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	return nil
 }
 
-// said returns the kstatus conditions of a status: Ready if the last backup succeeded, Reconciling while a backup is made, and Stalled while backups
+// kstatus returns the kstatus conditions of a status: Ready if the last backup succeeded, Reconciling while a backup is made, and Stalled while backups
 // fail, or cannot start, for a cause that a person must fix.
-func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
-	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missed
+func kstatus(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
+	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missedReason
 	message := s.Message
 	if s.Next != "" {
 		message += ". " + s.Next
 	}
 	running := s.Phase == v1alpha1.BackupRunning
-	ready := resource.Said{True: !failing, Message: message}
+	ready := resource.Value{True: !failing, Message: message}
 	if running { // keep Ready, because the backup may fail
 		was := meta.FindStatusCondition(old, v1alpha1.ConditionReady)
 		ready.True = was == nil || was.Status == metav1.ConditionTrue
 	}
-	return resource.Kstatus(old, generation, reason, ready, resource.Said{True: running, Message: s.Message}, resource.Said{True: failing, Message: message})
+	return resource.Kstatus(old, generation, reason, ready, resource.Value{True: running, Message: s.Message}, resource.Value{True: failing, Message: message})
 }

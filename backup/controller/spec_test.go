@@ -9,7 +9,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-func good() *v1alpha1.BackupSchedule {
+func validSchedule() *v1alpha1.BackupSchedule {
 	return &v1alpha1.BackupSchedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "nightly", UID: "0123456789", Generation: 3},
 		Spec: v1alpha1.BackupScheduleSpec{
@@ -34,9 +34,9 @@ func TestRefusal(t *testing.T) {
 			s.Clusters.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 		}},
 	} {
-		b := good()
+		b := validSchedule()
 		c.change(&b.Spec)
-		wrong := refusal(b)
+		wrong := invalidPart(b)
 		switch {
 		case wrong == nil && c.field != "":
 			t.Errorf("refusal = nil, want an error of %s", c.field)
@@ -47,7 +47,7 @@ func TestRefusal(t *testing.T) {
 }
 
 func TestSpec(t *testing.T) {
-	b := good()
+	b := validSchedule()
 	s, err := Spec(b)
 	if err != nil || s.TimeZone != defaultZone || s.Destination.Folder != "weekly" || s.Generation != 3 || s.Timeout == 0 || s.StartingDeadline == 0 {
 		t.Errorf("Spec = %+v, %v", s, err)
@@ -72,15 +72,15 @@ func TestConditions(t *testing.T) {
 		}
 		return metav1.Condition{}
 	}
-	failing := said(nil, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupFailing, Message: "spec.destination.s3.credentialsSecretRef: refused", Next: "correct them"}, "CredentialsRefused", 3)
+	failing := kstatus(nil, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupFailing, Message: "spec.destination.s3.credentialsSecretRef: refused", Next: "correct them"}, "CredentialsRefused", 3)
 	if c := ready(failing); c.Status != metav1.ConditionFalse || c.Reason != "CredentialsRefused" || !strings.Contains(c.Message, "credentialsSecretRef") || !strings.Contains(c.Message, "correct them") {
 		t.Errorf("Ready after a failure = %+v", c)
 	}
-	again := said(failing, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupRunning}, "Running", 3)
+	again := kstatus(failing, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupRunning}, "Running", 3)
 	if c := ready(again); c.Status != metav1.ConditionFalse {
 		t.Errorf("Ready during the next attempt = %+v", c)
 	}
-	if c := ready(said(again, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupScheduled}, "Scheduled", 3)); c.Status != metav1.ConditionTrue {
+	if c := ready(kstatus(again, v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupScheduled}, "Scheduled", 3)); c.Status != metav1.ConditionTrue {
 		t.Errorf("Ready after a success = %+v", c)
 	}
 }

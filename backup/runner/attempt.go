@@ -22,19 +22,19 @@ import (
 func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	id := string(uuid.NewUUID())
 	spec := d.State.Spec
-	err := d.Append(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
+	err := d.Append(ctx, schedule.Started{ID: id, Path: schedule.BackupPath(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
 	if errors.Is(err, eventlog.ErrConflict) {
 		return d.refresh(ctx) // the spec may have changed, so the caller decides again
 	}
 	if err != nil {
 		return err
 	}
-	backup, written, err := d.attempt(bounded, &spec, id, d.State.Running.Place)
+	backup, written, err := d.attempt(bounded, &spec, id, d.State.Running.Path)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err() // this process is stopping; the next one checks the place
 	case err != nil:
-		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", timedOut(bounded, err)), Unwritten: !written})
+		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", wrapTimeout(bounded, err)), Unwritten: !written})
 	}
 	return d.record(ctx, schedule.Completed{Backup: backup})
 }
@@ -49,21 +49,21 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", err)})
 	}
 	defer to.Close()
-	head, err := store.Complete(bounded, to, running.Place)
+	head, err := store.CompleteHead(bounded, to, running.Path)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", timedOut(bounded, err))})
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", wrapTimeout(bounded, err))})
 	case head.ID != running.ID:
 		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: lost})
 	}
-	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Place: running.Place, TakenAt: head.TakenAt}})
+	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Path: running.Path, TakenAt: head.TakenAt}})
 }
 
 // attempt reads the clusters into a local folder, and copies the folder to its place. written reports whether the place may have files.
 func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
-	recipients, at, err := schedule.Recipients(spec.Recipients)
+	recipients, at, err := schedule.ParseRecipients(spec.Recipients)
 	if err != nil {
 		return backup, false, &problemError{schedule.Problem{
 			Reason: "InvalidRecipient", Field: at, Message: err.Error() + " (age1...)", Next: "`age-keygen` makes a key and prints its public part",
@@ -84,8 +84,8 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 	if err != nil {
 		return backup, false, fmt.Errorf("making a folder for it: %w", err)
 	}
-	writer.Most = d.runner.MostBytes
-	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer, Shares: d.runner.Shares}
+	writer.MaxBytes = d.runner.MaxBytes
+	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Writer: writer, Shares: d.runner.Shares}
 	index, warnings, err := reading.Run(ctx)
 	if err != nil {
 		return backup, false, err
@@ -98,12 +98,12 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 	if err != nil {
 		return backup, true, err
 	}
-	return of(index, place, bytes, len(warnings)), true, nil
+	return backupOf(index, place, bytes, len(warnings)), true, nil
 }
 
-func of(index *archive.Index, place string, bytes int64, warnings int) schedule.Backup {
+func backupOf(index *archive.Index, place string, bytes int64, warnings int) schedule.Backup {
 	return schedule.Backup{
-		ID: index.ID, Place: place, TakenAt: index.TakenAt, Clusters: index.Clusters, Objects: len(index.Objects), Bytes: bytes,
+		ID: index.ID, Path: place, TakenAt: index.TakenAt, Clusters: index.Clusters, Objects: len(index.Objects), Bytes: bytes,
 		Changed: len(index.Changed), Warnings: warnings,
 	}
 }

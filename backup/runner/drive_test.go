@@ -20,8 +20,8 @@ import (
 
 const id = "fleet/nightly/01234567"
 
-// world is a log, a store in a folder, and a runner with a fixed clock.
-type world struct {
+// fixture is a log, a store in a folder, and a runner with a fixed clock.
+type fixture struct {
 	*testing.T
 	log   *eventlog.Log
 	store *store.Folder
@@ -29,9 +29,9 @@ type world struct {
 	*Runner
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{T: t, log: logtest.Open(t), now: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)}
+	w := &fixture{T: t, log: logtest.Open(t), now: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)}
 	dir := t.TempDir()
 	w.Runner = &Runner{
 		Log: w.log, Incarnation: "one", Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now },
@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // record appends events as an earlier process.
-func (w *world) record(events ...schedule.Event) {
+func (w *fixture) record(events ...schedule.Event) {
 	w.Helper()
 	root := w.root(id, "daemon/earlier")
 	if err := errors.Join(root.Read(w.Context()), root.Append(w.Context(), events...)); err != nil {
@@ -60,7 +60,7 @@ func (w *world) record(events ...schedule.Event) {
 	}
 }
 
-func (w *world) state() *schedule.State {
+func (w *fixture) state() *schedule.State {
 	w.Helper()
 	root := w.root(id, "test")
 	if err := root.Read(w.Context()); err != nil {
@@ -69,7 +69,7 @@ func (w *world) state() *schedule.State {
 	return root.State
 }
 
-func (w *world) drive() {
+func (w *fixture) drive() {
 	w.Helper()
 	if err := w.Drive(w.Context(), id); err != nil {
 		w.Fatal(err)
@@ -77,7 +77,7 @@ func (w *world) drive() {
 }
 
 // put writes a backup with an index, and with the list of checksums if it is complete.
-func (w *world) put(place, backup string, complete bool) {
+func (w *fixture) put(place, backup string, complete bool) {
 	w.Helper()
 	files := map[string]string{archive.IndexFile: `{"version":"v","id":"` + backup + `","takenAt":"2026-11-25T09:00:00Z"}`, "objects/A.json": "{}"}
 	if complete {
@@ -90,7 +90,7 @@ func (w *world) put(place, backup string, complete bool) {
 	}
 }
 
-func (w *world) there(place string) bool {
+func (w *fixture) hasBackup(place string) bool {
 	w.Helper()
 	in, err := w.store.Get(w.Context(), path.Join(place, archive.IndexFile))
 	if errors.Is(err, store.ErrNotFound) {
@@ -109,13 +109,13 @@ func (w *world) there(place string) bool {
 // TestProcessEnded checks that an interrupted backup is kept if it was complete, and otherwise removed and tried again.
 func TestProcessEnded(t *testing.T) {
 	for _, complete := range []bool{true, false} {
-		w := newWorld(t)
-		w.record(schedule.Started{ID: "a", Place: "place", Request: "x"}, schedule.Asked{Value: "x"})
+		w := newFixture(t)
+		w.record(schedule.Started{ID: "a", Path: "place", Request: "x"}, schedule.Requested{Value: "x"})
 		w.put("place", "a", complete)
 		w.drive()
 		s := w.state()
-		if s.Working || w.there("place") != complete || (len(s.Kept) == 1) != complete || len(s.Incomplete) > 0 {
-			t.Errorf("complete %t: files exist %t, state %+v", complete, w.there("place"), s)
+		if s.Working || w.hasBackup("place") != complete || (len(s.Kept) == 1) != complete || len(s.Incomplete) > 0 {
+			t.Errorf("complete %t: files exist %t, state %+v", complete, w.hasBackup("place"), s)
 		}
 		if s.Holder != "one" {
 			t.Errorf("holder = %q, want one", s.Holder)
@@ -130,33 +130,33 @@ func TestProcessEnded(t *testing.T) {
 // TestRemoved checks that expired backups are removed. If the place of one now has another backup, its files are kept,
 // and the expired backup is forgotten.
 func TestRemoved(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for i, name := range []string{"a", "b", "c"} {
-		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now.Add(time.Duration(i) * time.Second)}})
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Path: name, TakenAt: w.now.Add(time.Duration(i) * time.Second)}})
 		w.put(name, name, true)
 	}
 	w.put("b", "somebody-else", true)
 	w.drive()
 	s := w.state()
-	if w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Kept[0].ID != "c" {
-		t.Errorf("a exists %t, b %t, c %t, kept %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+	if w.hasBackup("a") || !w.hasBackup("b") || !w.hasBackup("c") || len(s.Kept) != 1 || s.Kept[0].ID != "c" {
+		t.Errorf("a exists %t, b %t, c %t, kept %+v", w.hasBackup("a"), w.hasBackup("b"), w.hasBackup("c"), s.Kept)
 	}
 }
 
 // TestRemovalFails checks that the reason for a failed removal is recorded, and that it is tried again later.
 func TestRemovalFails(t *testing.T) {
-	w := newWorld(t)
-	w.away()
+	w := newFixture(t)
+	w.makeUnreachable()
 	for _, name := range []string{"a", "b"} {
-		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Path: name, TakenAt: w.now}})
 	}
 	w.drive()
-	if s := w.state(); s.Removal.Field != "spec.destination.s3.endpoint" || len(s.Kept) != 1 || len(s.Expiring) != 1 || !schedule.NextStep(s, w.now).At.After(w.now) {
-		t.Errorf("removal problem %+v, next step %+v", s.Removal, schedule.NextStep(s, w.now))
+	if s := w.state(); s.RemovalProblem.Field != "spec.destination.s3.endpoint" || len(s.Kept) != 1 || len(s.Expiring) != 1 || !schedule.NextStep(s, w.now).At.After(w.now) {
+		t.Errorf("removal problem %+v, next step %+v", s.RemovalProblem, schedule.NextStep(s, w.now))
 	}
 }
 
-func (w *world) away() {
+func (w *fixture) makeUnreachable() {
 	w.Destination = func(context.Context, *schedule.Spec) (Store, error) {
 		return nil, &store.Error{Reason: "StoreUnreachable", Field: store.FieldEndpoint, Message: "away", Next: "look"}
 	}
@@ -165,15 +165,15 @@ func (w *world) away() {
 // TestManyExpired checks that each event of a removal fits into the log, whatever the number of backups and of their
 // clusters.
 func TestManyExpired(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	clusters := make([]string, 100)
 	for i := range clusters {
 		clusters[i] = fmt.Sprintf("cluster-of-a-team-%03d", i)
 	}
 	var made []schedule.Event
-	for i := range expiredAtOnce + 2 {
+	for i := range maxExpiredPerEvent + 2 {
 		name := fmt.Sprint(i)
-		made = append(made, schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now, Clusters: clusters}})
+		made = append(made, schedule.Completed{Backup: schedule.Backup{ID: name, Path: name, TakenAt: w.now, Clusters: clusters}})
 	}
 	w.record(made...)
 	w.drive()
@@ -185,43 +185,43 @@ func TestManyExpired(t *testing.T) {
 // TestStoreIsAwayAtTheStart checks that a complete backup is not removed because the store was unreachable when the
 // next process started.
 func TestStoreIsAwayAtTheStart(t *testing.T) {
-	w := newWorld(t)
-	w.record(schedule.Started{ID: "a", Place: "place", Due: w.now})
+	w := newFixture(t)
+	w.record(schedule.Started{ID: "a", Path: "place", Due: w.now})
 	w.put("place", "a", true)
 	back := w.Destination
-	w.away()
+	w.makeUnreachable()
 	w.drive()
 	if s := w.state(); s.Failures != 1 || len(s.Incomplete) != 1 {
 		t.Fatalf("state = %+v, want one failure", s)
 	}
 	w.Destination, w.now = back, w.now.Add(4*time.Second) // before the retry
 	w.record(schedule.Configured{Spec: w.state().Spec})
-	w.record(schedule.Started{ID: "b", Place: "other", Due: w.now}, schedule.Failed{ID: "b", Unwritten: true})
+	w.record(schedule.Started{ID: "b", Path: "other", Due: w.now}, schedule.Failed{ID: "b", Unwritten: true})
 	w.drive()
-	if s := w.state(); !w.there("place") || len(s.Kept) != 1 || s.Kept[0].ID != "a" || len(s.Incomplete) > 0 {
-		t.Errorf("files exist %t, state %+v", w.there("place"), s)
+	if s := w.state(); !w.hasBackup("place") || len(s.Kept) != 1 || s.Kept[0].ID != "a" || len(s.Incomplete) > 0 {
+		t.Errorf("files exist %t, state %+v", w.hasBackup("place"), s)
 	}
 }
 
 // TestDamagedIndex checks that a backup with a damaged index is not touched, and that others are still removed.
 func TestDamagedIndex(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"a", "b", "c"} {
-		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Path: name, TakenAt: w.now}})
 		w.put(name, name, true)
 	}
 	if err := w.store.Put(t.Context(), "a/"+archive.IndexFile, strings.NewReader("{"), 1); err != nil {
 		t.Fatal(err)
 	}
 	w.drive()
-	if s := w.state(); !w.there("a") || w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Removal != (schedule.Problem{}) {
-		t.Errorf("a exists %t, b %t, c %t, state %+v", w.there("a"), w.there("b"), w.there("c"), s)
+	if s := w.state(); !w.hasBackup("a") || w.hasBackup("b") || !w.hasBackup("c") || len(s.Kept) != 1 || s.RemovalProblem != (schedule.Problem{}) {
+		t.Errorf("a exists %t, b %t, c %t, state %+v", w.hasBackup("a"), w.hasBackup("b"), w.hasBackup("c"), s)
 	}
 }
 
 // TestChangedWhileItBegins checks that a backup does not start if its schedule was removed after the decision.
 func TestChangedWhileItBegins(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if err := w.Configure(t.Context(), id, "test", w.state().Spec, "now"); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestChangedWhileItBegins(t *testing.T) {
 	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Begin {
+	if err := d.step(t.Context(), step); err != nil || step.Action != schedule.Begin {
 		t.Fatalf("step = %+v, error %v, want Begin", step, err)
 	}
 	if s := w.state(); s.Running != nil {
@@ -244,18 +244,18 @@ func TestChangedWhileItBegins(t *testing.T) {
 // TestKeptMeanwhile checks that no backup is removed if the user raises the retention or deletes the BackupSchedule
 // after the decision.
 func TestKeptMeanwhile(t *testing.T) {
-	for name, change := range map[string]func(*world) error{
-		"more are kept": func(w *world) error {
+	for name, change := range map[string]func(*fixture) error{
+		"more are kept": func(w *fixture) error {
 			spec := w.state().Spec
 			spec.Generation, spec.KeepLast = 2, 3
 			return w.Configure(t.Context(), id, "test", spec, "")
 		},
-		"it is deleted": func(w *world) error { return w.End(t.Context(), id, "test", "gone") },
+		"it is deleted": func(w *fixture) error { return w.End(t.Context(), id, "test", "gone") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			for _, name := range []string{"a", "b", "c"} {
-				w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+				w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Path: name, TakenAt: w.now}})
 				w.put(name, name, true)
 			}
 			d := &drive{root: w.root(id, "daemon/one"), runner: w.Runner}
@@ -266,11 +266,11 @@ func TestKeptMeanwhile(t *testing.T) {
 			if err := change(w); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Remove {
+			if err := d.step(t.Context(), step); err != nil || step.Action != schedule.Remove {
 				t.Fatalf("step = %+v, error %v, want Remove", step, err)
 			}
-			if s := w.state(); !w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 3 {
-				t.Errorf("a exists %t, b %t, c %t, kept %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+			if s := w.state(); !w.hasBackup("a") || !w.hasBackup("b") || !w.hasBackup("c") || len(s.Kept) != 3 {
+				t.Errorf("a exists %t, b %t, c %t, kept %+v", w.hasBackup("a"), w.hasBackup("b"), w.hasBackup("c"), s.Kept)
 			}
 		})
 	}
@@ -278,7 +278,7 @@ func TestKeptMeanwhile(t *testing.T) {
 
 // TestAttemptFails checks that a failed backup is recorded with its cause, and leaves no files in the local folder.
 func TestAttemptFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Select = func(context.Context, string, string) ([]string, error) { return nil, nil }
 	spec := w.state().Spec
 	spec.Generation, spec.All, spec.BySelector, spec.Selector = 2, false, true, "tier=prod"
@@ -287,21 +287,21 @@ func TestAttemptFails(t *testing.T) {
 	}
 	w.drive()
 	s := w.state()
-	if s.Problem.Reason != "NothingSelected" || s.Failures != 1 || s.Begun != "now" || len(s.Incomplete) > 0 {
+	if s.Problem.Reason != "NothingSelected" || s.Failures != 1 || s.BegunRequest != "now" || len(s.Incomplete) > 0 {
 		t.Errorf("state = %+v", s)
 	}
 }
 
 // TestViewOfManyBackups checks that the view's size does not grow with the number of Clusters in a backup.
 func TestViewOfManyBackups(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	clusters := make([]string, 1000)
 	for i := range clusters {
 		clusters[i] = fmt.Sprintf("cluster-of-a-team-%04d", i)
 	}
 	const backups = 10
 	for i := range backups {
-		w.record(schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Place: fmt.Sprint(i), TakenAt: w.now, Clusters: clusters}})
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Path: fmt.Sprint(i), TakenAt: w.now, Clusters: clusters}})
 	}
 	v, size := NewSchedules(nil), 0
 	if _, err := w.log.Replay(t.Context(), 0, v.Apply); err != nil {
@@ -317,8 +317,8 @@ func TestViewOfManyBackups(t *testing.T) {
 
 // TestView checks that the view has the replayed state, and that a schedule that ended is not due.
 func TestView(t *testing.T) {
-	w := newWorld(t)
-	w.record(schedule.Started{ID: "a", Place: "a"}, schedule.Completed{Backup: schedule.Backup{ID: "a", Place: "a", TakenAt: w.now, Clusters: []string{"prod"}, Objects: 3}})
+	w := newFixture(t)
+	w.record(schedule.Started{ID: "a", Path: "a"}, schedule.Completed{Backup: schedule.Backup{ID: "a", Path: "a", TakenAt: w.now, Clusters: []string{"prod"}, Objects: 3}})
 	fill := func(v *Schedules) {
 		if _, err := w.log.Replay(t.Context(), 0, v.Apply); err != nil {
 			t.Fatal(err)
@@ -329,7 +329,7 @@ func TestView(t *testing.T) {
 	if got, known := v.Status(id, w.now); !known || got.Kept != 1 {
 		t.Errorf("known %t, status %+v", known, got)
 	}
-	if wait, due := v.Due(id, w.now); !due || wait != longestWait {
+	if wait, due := v.Due(id, w.now); !due || wait != maxWait {
 		t.Errorf("due %t after %s", due, wait)
 	}
 	if err := w.End(t.Context(), id, "test", "gone"); err != nil {

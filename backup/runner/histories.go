@@ -13,39 +13,39 @@ type root = aggregate.Root[schedule.Event, *schedule.State]
 // histories caches the schedules that were driven, because a schedule exists for years, and each of its backups has several commits. The zero value
 // is empty.
 type histories struct {
-	reading sync.Mutex // serializes reading whole histories, because each is in memory meanwhile
+	readMu sync.Mutex // serializes reading whole histories, because each is in memory meanwhile
 
-	mu   sync.Mutex
-	kept map[string]*root
+	mu    sync.Mutex
+	roots map[string]*root
 }
 
-// take removes a schedule from the cache and returns it, or nil if it was not driven yet. The caller owns it until it calls keep.
-func (h *histories) take(id string) *root {
+// acquire removes a schedule from the cache and returns it, or nil if it was not driven yet. The caller owns it until it calls keep.
+func (h *histories) acquire(id string) *root {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	kept := h.kept[id]
-	delete(h.kept, id)
+	kept := h.roots[id]
+	delete(h.roots, id)
 	return kept
 }
 
-// keep adds a schedule that is in the state of the log, unless it has ended, because then it is not driven again.
-func (h *histories) keep(r *root) {
+// release adds a schedule that is in the state of the log, unless it has ended, because then it is not driven again.
+func (h *histories) release(r *root) {
 	if r.State.Finished() {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.kept == nil {
-		h.kept = make(map[string]*root)
+	if h.roots == nil {
+		h.roots = make(map[string]*root)
 	}
-	h.kept[r.Name.ID] = r
+	h.roots[r.Name.ID] = r
 }
 
 // read applies the commits of the log.
 func (h *histories) read(ctx context.Context, r *root) error {
 	if r.Seq == 0 {
-		h.reading.Lock()
-		defer h.reading.Unlock()
+		h.readMu.Lock()
+		defer h.readMu.Unlock()
 	}
 	return r.Read(ctx)
 }

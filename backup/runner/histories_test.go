@@ -12,20 +12,20 @@ import (
 	"scute.dev/eventlog"
 )
 
-// readings counts the commits that are read, and the concurrent reads of whole histories.
-type readings struct {
+// concurrentReads counts the commits that are read, and the concurrent reads of whole histories.
+type concurrentReads struct {
 	aggregate.Log
 	commits int
 
 	mu        sync.Mutex
-	now, most int
+	now, peak int
 }
 
-func (l *readings) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
+func (l *concurrentReads) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
 	l.mu.Lock()
 	if after == 0 {
 		l.now++
-		l.most = max(l.most, l.now)
+		l.peak = max(l.peak, l.now)
 	}
 	l.mu.Unlock()
 	records, err := l.Log.Read(ctx, a, after)
@@ -40,28 +40,28 @@ func (l *readings) Read(ctx context.Context, a eventlog.Aggregate, after uint64)
 // TestHistoryIsReadOnce checks that a backup reads only the commits since the previous backup, rather than the whole
 // history.
 func TestHistoryIsReadOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	root := w.root(id, "daemon/earlier")
 	if err := root.Read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 50 {
 		for _, e := range []schedule.Event{
-			schedule.Started{ID: fmt.Sprint(i), Place: "p", Due: w.now},
-			schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Place: "p", TakenAt: w.now}},
+			schedule.Started{ID: fmt.Sprint(i), Path: "p", Due: w.now},
+			schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Path: "p", TakenAt: w.now}},
 			schedule.RemovalStarted{Backups: []string{fmt.Sprint(i)}},
-			schedule.Removed{Backups: []schedule.Backup{{ID: fmt.Sprint(i), Place: "p"}}},
+			schedule.Removed{Backups: []schedule.Backup{{ID: fmt.Sprint(i), Path: "p"}}},
 		} {
 			if err := root.Append(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	log := &readings{Log: w.log}
+	log := &concurrentReads{Log: w.log}
 	w.Log = log
-	w.away() // the attempts fail, which is enough for this test
+	w.makeUnreachable() // the attempts fail, which is enough for this test
 	for i := range 3 {
-		w.record(schedule.Asked{Value: fmt.Sprint(i)})
+		w.record(schedule.Requested{Value: fmt.Sprint(i)})
 		w.now = w.now.Add(24 * time.Hour)
 		log.commits = 0
 		w.drive()
@@ -69,13 +69,13 @@ func TestHistoryIsReadOnce(t *testing.T) {
 	if log.commits > 5 {
 		t.Errorf("the third backup read %d commits, want at most 5", log.commits)
 	}
-	if s := w.state(); s.Failures != 3 || len(w.histories.kept) != 1 {
-		t.Errorf("%d failures, %d cached schedules", s.Failures, len(w.histories.kept))
+	if s := w.state(); s.Failures != 3 || len(w.histories.roots) != 1 {
+		t.Errorf("%d failures, %d cached schedules", s.Failures, len(w.histories.roots))
 	}
 	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
 		t.Fatal(err)
 	}
-	if w.drive(); len(w.histories.kept) > 0 {
+	if w.drive(); len(w.histories.roots) > 0 {
 		t.Error("a schedule that ended is still cached")
 	}
 }
@@ -83,10 +83,10 @@ func TestHistoryIsReadOnce(t *testing.T) {
 // TestOneHistoryAtATime checks that schedules that start at the same time read their histories one after the other, to
 // limit memory.
 func TestOneHistoryAtATime(t *testing.T) {
-	w := newWorld(t)
-	log := &readings{Log: w.log}
+	w := newFixture(t)
+	log := &concurrentReads{Log: w.log}
 	w.Log = log
-	w.away()
+	w.makeUnreachable()
 	spec := w.state().Spec
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -101,7 +101,7 @@ func TestOneHistoryAtATime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if log.most != 1 {
-		t.Errorf("%d histories were read at once, want 1", log.most)
+	if log.peak != 1 {
+		t.Errorf("%d histories were read at once, want 1", log.peak)
 	}
 }

@@ -25,8 +25,8 @@ func NewError(p schedule.Problem) error { return &problemError{p} }
 // errTimeout means that the attempt exceeded spec.timeout.
 var errTimeout = errors.New("it took longer than spec.timeout")
 
-// timedOut adds errTimeout to an error if the timeout of the attempt has expired.
-func timedOut(bounded context.Context, err error) error {
+// wrapTimeout adds errTimeout to an error if the timeout of the attempt has expired.
+func wrapTimeout(bounded context.Context, err error) error {
 	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", errTimeout, err)
 	}
@@ -72,7 +72,7 @@ func ProblemOf(err error) schedule.Problem {
 			Next: "back up fewer Clusters, by names or selector, or have the operator of scute raise clusterBackups.maxBytes of the chart (--cluster-backup-max-bytes)",
 		}
 	case errors.As(err, &refused):
-		message, next := told(refused.Findings)
+		message, next := describeErrors(refused.Findings)
 		return schedule.Problem{Reason: "Refused", Field: "spec.clusters", Message: message, Next: next}
 	case errors.As(err, &final):
 		return schedule.Problem{Reason: "Refused", Message: err.Error(), Next: final.Next}
@@ -81,8 +81,8 @@ func ProblemOf(err error) schedule.Problem {
 	}
 }
 
-// ofResource converts a finding about the selection, which names arguments of scutectl, to one about the resource.
-func ofResource(f mover.Finding) mover.Finding {
+// resourceFinding converts a finding about the selection, which names arguments of scutectl, to one about the resource.
+func resourceFinding(f mover.Finding) mover.Finding {
 	switch f.Field {
 	case "--all":
 		f.Field, f.Remedy = "", "make the BackupSchedule in the namespace of the Clusters"
@@ -92,8 +92,8 @@ func ofResource(f mover.Finding) mover.Finding {
 	return f
 }
 
-// told returns a sentence with the first errors among findings, and what to do about the first one.
-func told(list []mover.Finding) (message, next string) {
+// describeErrors returns a sentence with the first errors among findings, and what to do about the first one.
+func describeErrors(list []mover.Finding) (message, next string) {
 	const first = 3
 	var parts []string
 	errors := 0
@@ -101,7 +101,7 @@ func told(list []mover.Finding) (message, next string) {
 		if f.Severity != mover.Error {
 			continue
 		}
-		f = ofResource(f)
+		f = resourceFinding(f)
 		if len(parts) == 0 {
 			next = f.Remedy
 		}

@@ -36,10 +36,10 @@ type Runner struct {
 	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
 	// Dir is a local folder for backups that are being made. Files of an earlier process are deleted there.
 	Dir string
-	// MostBytes limits the size of a backup there; 0 means no limit.
-	MostBytes int64
-	// Places limit the backups that are made concurrently; nil means no limit.
-	Places *supervise.Places
+	// MaxBytes limits the size of a backup there; 0 means no limit.
+	MaxBytes int64
+	// Slots limit the backups that are made concurrently; nil means no limit.
+	Slots  *supervise.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -81,8 +81,8 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 		if s.Spec.Generation != spec.Generation {
 			events = append(events, schedule.Configured{Spec: spec})
 		}
-		if asked != "" && s.Asked != asked {
-			events = append(events, schedule.Asked{Value: asked})
+		if asked != "" && s.LastRequest != asked {
+			events = append(events, schedule.Requested{Value: asked})
 		}
 		return events
 	})
@@ -90,9 +90,9 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 
 // End records that the resource was deleted. It does nothing if that is recorded already, or if the log does not contain the schedule.
 func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
-	defer r.histories.take(id) // the schedule is not driven again
+	defer r.histories.acquire(id) // the schedule is not driven again
 	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
-		if !s.Known() {
+		if !s.IsConfigured() {
 			return nil
 		}
 		return []schedule.Event{schedule.Ended{Reason: reason}}
@@ -113,39 +113,39 @@ func (r *Runner) update(ctx context.Context, id, actor string, decide func(*sche
 	})
 }
 
-// Drive performs the steps of a schedule until none is due. If another process claims the schedule, it returns aggregate.ErrLost.
+// Drive performs the steps of a schedule until none is due. If another process claims the schedule, it returns aggregate.ErrClaimLost.
 func (r *Runner) Drive(ctx context.Context, id string) error {
-	d := &drive{root: r.histories.take(id), runner: r}
+	d := &drive{root: r.histories.acquire(id), runner: r}
 	if d.root == nil {
 		d.root = r.root(id, "daemon/"+r.Incarnation)
 	}
 	if err := r.histories.read(ctx, d.root); err != nil {
 		return err
 	}
-	if err := d.drive(ctx, id); err != nil {
+	if err := d.run(ctx, id); err != nil {
 		return err
 	}
-	r.histories.keep(d.root)
+	r.histories.release(d.root)
 	return nil
 }
 
-// drive performs the steps that are due.
-func (d *drive) drive(ctx context.Context, id string) error {
+// run performs the steps that are due.
+func (d *drive) run(ctx context.Context, id string) error {
 	r := d.runner
-	if schedule.NextStep(d.State, d.Time()).Do == schedule.Rest {
+	if schedule.NextStep(d.State, d.Time()).Action == schedule.Idle {
 		return nil
 	}
-	place := r.Places.Place(d.State.Spec.Namespace)
-	if err := r.take(ctx, id, place); err != nil {
+	place := r.Slots.Slot(d.State.Spec.Namespace)
+	if err := r.acquireSlot(ctx, id, place); err != nil {
 		return err
 	}
-	defer place.Give()
+	defer place.Release()
 	if err := d.claim(ctx); err != nil {
 		return err
 	}
 	for {
 		step := schedule.NextStep(d.State, d.Time())
-		if step.Do == schedule.Rest {
+		if step.Action == schedule.Idle {
 			return nil
 		}
 		if err := d.step(ctx, step); err != nil {
@@ -154,15 +154,15 @@ func (d *drive) drive(ctx context.Context, id string) error {
 	}
 }
 
-// take waits for a free place, and reports meanwhile that the schedule is throttled.
-func (r *Runner) take(ctx context.Context, id string, place *supervise.Place) error {
-	if place.Ask(); !place.Held() {
+// acquireSlot waits for a free place, and reports meanwhile that the schedule is throttled.
+func (r *Runner) acquireSlot(ctx context.Context, id string, place *supervise.Slot) error {
+	if place.Request(); !place.Held() {
 		r.Throttle(id, supervise.Throttled{
 			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many backups are made as may be at once (--cluster-backup-concurrency)",
 		})
 		defer r.Throttle(id, supervise.Throttled{})
 	}
-	return place.Take(ctx)
+	return place.Acquire(ctx)
 }
 
 // drive is a schedule that is being driven.
@@ -193,7 +193,7 @@ func (d *drive) step(ctx context.Context, step schedule.Step) error {
 	spec := d.State.Spec
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(spec.Timeout))
 	defer cancel()
-	switch step.Do {
+	switch step.Action {
 	case schedule.Begin:
 		return d.begin(ctx, bounded, step)
 	case schedule.Resume:

@@ -28,7 +28,7 @@ func NewSchedules(changed func(id string)) *Schedules {
 // Status returns the status of a schedule at a time.
 func (v *Schedules) Status(id string, now time.Time) (status v1alpha1.BackupScheduleStatus, known bool) {
 	v.Read(id, func(e *aggregate.Entry[*schedule.State]) {
-		if e == nil || !e.State.Known() && e.Err == nil {
+		if e == nil || !e.State.IsConfigured() && e.Err == nil {
 			return
 		}
 		known, status = true, v.status(id, e, now)
@@ -59,12 +59,12 @@ func (v *Schedules) Recall(ctx context.Context, id string, now time.Time) (statu
 func (v *Schedules) Open(namespace, name string) []string {
 	return v.Where(func(e *aggregate.Entry[*schedule.State]) bool {
 		s := e.State
-		return s.Known() && !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
+		return s.IsConfigured() && !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
 	})
 }
 
 func (v *Schedules) namespace(id string) (namespace string) {
-	v.Look(id, func(s *schedule.State) {
+	v.ReadState(id, func(s *schedule.State) {
 		if s != nil {
 			namespace = s.Spec.Namespace
 		}
@@ -72,8 +72,8 @@ func (v *Schedules) namespace(id string) (namespace string) {
 	return namespace
 }
 
-// longestWait is the maximum wait before the clock is read again, because it can be set, and stops while the machine is suspended.
-const longestWait = time.Minute
+// maxWait is the maximum wait before the clock is read again, because it can be set, and stops while the machine is suspended.
+const maxWait = time.Minute
 
 // Due reports whether Drive has work for a schedule, and after which wait.
 func (v *Schedules) Due(id string, now time.Time) (wait time.Duration, due bool) {
@@ -82,7 +82,7 @@ func (v *Schedules) Due(id string, now time.Time) (wait time.Duration, due bool)
 			return
 		}
 		step := schedule.NextStep(e.State, now)
-		wait, due = min(max(step.At.Sub(now), 0), longestWait), !step.At.IsZero()
+		wait, due = min(max(step.At.Sub(now), 0), maxWait), !step.At.IsZero()
 	})
 	return wait, due
 }

@@ -10,10 +10,10 @@ import (
 	"scute.dev/backup/schedule"
 )
 
-// stalls is the time without a read or a write after which the volume is considered hanging.
-const stalls = time.Minute
+// stallTimeout is the time without a read or a write after which the volume is considered hanging.
+const stallTimeout = time.Minute
 
-func errHangs() error {
+func newHangError() error {
 	return NewError(schedule.Problem{
 		Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: what was begun there does not return",
 		Next: "look at the volume of scuted; or choose s3; it is tried again",
@@ -22,9 +22,9 @@ func errHangs() error {
 
 // do runs work on the volume. After an error the caller must not use data of the work, which may still be running.
 func do[T any](ctx context.Context, v *guardedVolume, work func(moved func()) (T, error)) (T, error) {
-	value, err := runGuarded(ctx, v, stalls, work)
+	value, err := runGuarded(ctx, v, stallTimeout, work)
 	if errors.Is(err, errVolumeHangs) {
-		err = errHangs()
+		err = newHangError()
 	}
 	return value, err
 }
@@ -39,56 +39,56 @@ func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watched{opened, &r.volume}, nil
+	return &volumeStore{opened, &r.volume}, nil
 }
 
-// watched is a store on the volume. Its methods return if the volume hangs.
-type watched struct {
+// volumeStore is a store on the volume. Its methods return if the volume hangs.
+type volumeStore struct {
 	Store
 	volume *guardedVolume
 }
 
 // Put implements store.Store.
-func (w *watched) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+func (w *volumeStore) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
 	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
-		return none, w.Store.Put(ctx, name, &moving{ctx, from, moved}, size)
+		return none, w.Store.Put(ctx, name, &progressReaderAt{ctx, from, moved}, size)
 	})
 	return err
 }
 
-// moving reports each read to moved, until ctx ends.
-type moving struct {
-	ctx   context.Context //nolint:containedctx // the context of one call
-	from  io.ReaderAt
-	moved func()
+// progressReaderAt reports each read to moved, until ctx ends.
+type progressReaderAt struct {
+	ctx      context.Context //nolint:containedctx // the context of one call
+	from     io.ReaderAt
+	progress func()
 }
 
-func (m *moving) ReadAt(p []byte, off int64) (int, error) {
+func (m *progressReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if err := m.ctx.Err(); err != nil {
 		return 0, err
 	}
-	m.moved()
+	m.progress()
 	return m.from.ReadAt(p, off)
 }
 
 // Get implements store.Store.
-func (w *watched) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+func (w *volumeStore) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	from, err := do(ctx, w.volume, func(func()) (io.ReadCloser, error) { return w.Store.Get(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
-	return &reading{from, ctx, w.volume}, nil
+	return &volumeFile{from, ctx, w.volume}, nil
 }
 
-// reading is an open file on the volume.
-type reading struct {
+// volumeFile is an open file on the volume.
+type volumeFile struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // the context of one call
 	volume *guardedVolume
 }
 
 // Read implements io.Reader. The work reads into separate memory, because it may still be running after Read has returned.
-func (r *reading) Read(p []byte) (int, error) {
+func (r *volumeFile) Read(p []byte) (int, error) {
 	n := len(p)
 	part, err := do(r.ctx, r.volume, func(func()) ([]byte, error) {
 		part := make([]byte, n)
@@ -99,7 +99,7 @@ func (r *reading) Read(p []byte) (int, error) {
 }
 
 // List implements store.Store.
-func (w *watched) List(ctx context.Context, folder string, fn func(name string) error) error {
+func (w *volumeStore) List(ctx context.Context, folder string, fn func(name string) error) error {
 	var mu sync.Mutex
 	left := false
 	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
@@ -107,7 +107,7 @@ func (w *watched) List(ctx context.Context, folder string, fn func(name string) 
 			mu.Lock()
 			defer mu.Unlock()
 			if left {
-				return errHangs()
+				return newHangError()
 			}
 			moved()
 			return fn(name)
@@ -120,7 +120,7 @@ func (w *watched) List(ctx context.Context, folder string, fn func(name string) 
 }
 
 // Delete implements store.Store.
-func (w *watched) Delete(ctx context.Context, name string) error {
+func (w *volumeStore) Delete(ctx context.Context, name string) error {
 	_, err := do(ctx, w.volume, func(func()) (none struct{}, err error) { return none, w.Store.Delete(ctx, name) })
 	return err
 }

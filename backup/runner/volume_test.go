@@ -12,27 +12,27 @@ import (
 	"scute.dev/backup/schedule"
 )
 
-// slow is a volume whose calls block until they receive from may.
-type slow struct {
-	may chan struct{}
+// slowStore is a volume whose calls block until they receive from may.
+type slowStore struct {
+	proceed chan struct{}
 }
 
-func (s slow) Put(_ context.Context, _ string, from io.ReaderAt, size int64) error {
-	_, err := io.Copy(io.Discard, &paced{io.NewSectionReader(from, 0, size), s.may})
+func (s slowStore) Put(_ context.Context, _ string, from io.ReaderAt, size int64) error {
+	_, err := io.Copy(io.Discard, &pacedReader{io.NewSectionReader(from, 0, size), s.proceed})
 	return err
 }
 
-func (s slow) Write(context.Context, string, io.Reader) (int64, error) {
+func (s slowStore) Write(context.Context, string, io.Reader) (int64, error) {
 	return 0, errors.New("a backup has no files of unknown size")
 }
 
-func (s slow) Get(context.Context, string) (io.ReadCloser, error) {
-	return io.NopCloser(&paced{strings.NewReader("content"), s.may}), nil
+func (s slowStore) Get(context.Context, string) (io.ReadCloser, error) {
+	return io.NopCloser(&pacedReader{strings.NewReader("content"), s.proceed}), nil
 }
 
-func (s slow) List(_ context.Context, _ string, fn func(string) error) error {
+func (s slowStore) List(_ context.Context, _ string, fn func(string) error) error {
 	for range 3 {
-		<-s.may
+		<-s.proceed
 		if err := fn("a"); err != nil {
 			return err
 		}
@@ -40,21 +40,21 @@ func (s slow) List(_ context.Context, _ string, fn func(string) error) error {
 	return nil
 }
 
-func (s slow) Delete(context.Context, string) error {
-	<-s.may
+func (s slowStore) Delete(context.Context, string) error {
+	<-s.proceed
 	return nil
 }
 
-func (slow) Close() error { return nil }
+func (slowStore) Close() error { return nil }
 
-// paced reads one byte for each value of may.
-type paced struct {
+// pacedReader reads one byte for each value of may.
+type pacedReader struct {
 	io.Reader
-	may chan struct{}
+	proceed chan struct{}
 }
 
-func (p *paced) Read(b []byte) (int, error) {
-	<-p.may
+func (p *pacedReader) Read(b []byte) (int, error) {
+	<-p.proceed
 	return p.Reader.Read(b[:1])
 }
 
@@ -77,7 +77,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				may := make(chan struct{})
 				var r Runner
-				r.Destination = func(context.Context, *schedule.Spec) (Store, error) { return slow{may}, nil }
+				r.Destination = func(context.Context, *schedule.Spec) (Store, error) { return slowStore{may}, nil }
 				in, err := r.open(t.Context(), &schedule.Spec{})
 				if err != nil {
 					t.Fatal(err)
@@ -91,7 +91,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 				go func() { // a slow volume
 					for {
 						select {
-						case <-time.After(stalls * 9 / 10):
+						case <-time.After(stallTimeout * 9 / 10):
 						case <-done:
 							return
 						}
@@ -109,7 +109,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 				synctest.Wait()
 
 				hung := func(err error) bool { return err != nil && ProblemOf(err).Reason == "VolumeHangs" }
-				if took, err := work(t.Context()); !hung(err) || took != stalls {
+				if took, err := work(t.Context()); !hung(err) || took != stallTimeout {
 					t.Errorf("hanging volume: after %s: %v", took, err)
 				}
 				if took, err := work(t.Context()); !hung(err) || took > 0 {
@@ -130,7 +130,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) { return slow{make(chan struct{})}, nil }}
+		r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) { return slowStore{make(chan struct{})}, nil }}
 		in, err := r.open(t.Context(), &schedule.Spec{})
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 		begun := time.Now()
 		put := make(chan struct{})
 		r.Destination = nil
-		in.(*watched).Store = slow{put}
+		in.(*volumeStore).Store = slowStore{put}
 		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+hangGrace {
 			t.Errorf("canceled call: after %s: %v", time.Since(begun), err)
 		}
@@ -151,10 +151,10 @@ func TestAVolumeThatHangs(t *testing.T) {
 // TestABackupOnAVolumeThatHangs checks that a backup fails at once while an earlier call on the volume hangs, and
 // starts after that call has returned.
 func TestABackupOnAVolumeThatHangs(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	returned := w.volume.leave()
 	w.Destination = func(context.Context, *schedule.Spec) (Store, error) { return nil, errors.New("it was opened") }
-	w.record(schedule.Asked{Value: "x"})
+	w.record(schedule.Requested{Value: "x"})
 	w.drive()
 	if s := w.state(); s.Problem.Reason != "VolumeHangs" || len(s.Incomplete) > 0 {
 		t.Errorf("problem = %+v, want VolumeHangs", s.Problem)
@@ -167,20 +167,20 @@ func TestABackupOnAVolumeThatHangs(t *testing.T) {
 	}
 }
 
-// closing is a volume that counts calls of Close.
-type closing struct {
-	slow
+// closingStore is a volume that counts calls of Close.
+type closingStore struct {
+	slowStore
 	closed *int
 }
 
-func (c closing) Get(context.Context, string) (io.ReadCloser, error) {
-	<-c.may
+func (c closingStore) Get(context.Context, string) (io.ReadCloser, error) {
+	<-c.proceed
 	return c, nil
 }
 
-func (closing) Read([]byte) (int, error) { return 0, io.EOF }
+func (closingStore) Read([]byte) (int, error) { return 0, io.EOF }
 
-func (c closing) Close() error {
+func (c closingStore) Close() error {
 	*c.closed++
 	return nil
 }
@@ -194,21 +194,21 @@ func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
 			return err
 		},
 		"a file": func(ctx context.Context, r *Runner, in Store) error {
-			_, err := (&watched{in, &r.volume}).Get(ctx, "a")
+			_, err := (&volumeStore{in, &r.volume}).Get(ctx, "a")
 			return err
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			closed := 0
-			in := closing{slow{make(chan struct{})}, &closed}
+			in := closingStore{slowStore{make(chan struct{})}, &closed}
 			r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) {
-				<-in.may
+				<-in.proceed
 				return in, nil
 			}}
 			if err := open(t.Context(), &r, in); err == nil || closed != 0 {
 				t.Errorf("%s: error %v, %d closed, want an error and none closed", name, err, closed)
 			}
-			close(in.may)
+			close(in.proceed)
 			synctest.Wait()
 			if closed != 1 || r.volume.hangs() {
 				t.Errorf("%s: %d closed, want 1", name, closed)

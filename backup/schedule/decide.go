@@ -14,8 +14,8 @@ import (
 // Step is an action for a schedule.
 type Step struct {
 	// At is when the step is due. It is zero if only a change of the schedule makes a step due.
-	At time.Time
-	Do Action
+	At     time.Time
+	Action Action
 	// Due and Skipped, or Request, describe the backup to begin; see Started.
 	Due     time.Time
 	Skipped int
@@ -27,8 +27,8 @@ type Action int
 
 // The kinds of steps.
 const (
-	// Rest means that nothing is due before At, when NextStep must be called again.
-	Rest Action = iota
+	// Idle means that nothing is due before At, when NextStep must be called again.
+	Idle Action = iota
 	// Resume checks whether a backup is complete whose process ended.
 	Resume
 	// Begin starts the first attempt or a retry of a backup.
@@ -37,33 +37,33 @@ const (
 	Remove
 )
 
-// A failure is retried after retryFirst. Each further failure doubles the delay, up to retryLast.
+// A failure is retried after retryFirst. Each further failure doubles the delay, up to retryMax.
 const (
 	retryFirst = 5 * time.Second
-	retryLast  = 10 * time.Minute
+	retryMax   = 10 * time.Minute
 )
 
-func retry(failures int) time.Duration {
+func retryDelay(failures int) time.Duration {
 	if failures < 1 {
 		return 0
 	}
-	return min(retryFirst<<min(failures-1, 20), retryLast)
+	return min(retryFirst<<min(failures-1, 20), retryMax)
 }
 
-// again returns when work is retried that failed last at a time, which is zero if it never failed. A failure in the future means that the clock was
+// retryAt returns when work is retried that failed last at a time, which is zero if it never failed. A failure in the future means that the clock was
 // ahead, so the retry is due at once.
-func again(failed time.Time, failures int, now time.Time) time.Time {
+func retryAt(failed time.Time, failures int, now time.Time) time.Time {
 	if failed.IsZero() || failed.After(now) {
 		return now
 	}
-	return failed.Add(retry(failures))
+	return failed.Add(retryDelay(failures))
 }
 
 // clockDrift is how far the clock may be set back without a backup being made twice.
 const clockDrift = 10 * time.Minute
 
-// Check validates the schedule and the time zone of a spec. It returns the invalid field.
-func Check(schedule, zone string) (field string, err error) {
+// Validate validates the schedule and the time zone of a spec. It returns the invalid field.
+func Validate(schedule, zone string) (field string, err error) {
 	// Local depends on the machine on which the daemon runs.
 	if _, err := time.LoadLocation(zone); err != nil || strings.EqualFold(zone, "Local") {
 		return "spec.timeZone", fmt.Errorf("%q is not a time zone that is known here: write it as Europe/Berlin or Etc/UTC", zone)
@@ -110,24 +110,24 @@ func parse(schedule, zone string) (times, error) {
 
 // NextStep returns the step that is due now or later. It returns the same step until an event is applied.
 func NextStep(s *State, now time.Time) Step {
-	if !s.Known() || s.Finished() {
+	if !s.IsConfigured() || s.Finished() {
 		return Step{}
 	}
 	if s.Working {
-		return Step{At: now, Do: Resume}
+		return Step{At: now, Action: Resume}
 	}
 	begin := nextBegin(s, now)
-	if s.removing() || len(Expired(s)) > 0 {
-		at := again(s.RemovalAt, s.Removals, now)
+	if s.hasRemovals() || len(Expired(s)) > 0 {
+		at := retryAt(s.RemovalFailedAt, s.RemovalFailures, now)
 		if begin.At.IsZero() || at.Before(begin.At) {
-			return later(Step{At: at, Do: Remove}, now)
+			return deferUntilDue(Step{At: at, Action: Remove}, now)
 		}
 	}
-	return later(begin, now)
+	return deferUntilDue(begin, now)
 }
 
-// later returns a Rest until the step is due, or the step if it is due.
-func later(step Step, now time.Time) Step {
+// deferUntilDue returns a Idle until the step is due, or the step if it is due.
+func deferUntilDue(step Step, now time.Time) Step {
 	if step.At.After(now) {
 		return Step{At: step.At}
 	}
@@ -136,12 +136,12 @@ func later(step Step, now time.Time) Step {
 
 // nextBegin returns the step that starts the next backup.
 func nextBegin(s *State, now time.Time) Step {
-	if s.Asked != s.Begun {
-		return Step{At: now, Do: Begin, Request: s.Asked}
+	if s.LastRequest != s.BegunRequest {
+		return Step{At: now, Action: Begin, Request: s.LastRequest}
 	}
 	next := NextDue(s, now)
-	if tried(s) {
-		retried := Step{At: again(s.FailedAt, s.Failures, now), Do: Begin, Due: s.Running.Due, Request: s.Running.Request}
+	if isRetried(s) {
+		retried := Step{At: retryAt(s.FailedAt, s.Failures, now), Action: Begin, Due: s.Running.Due, Request: s.Running.Request}
 		if next.At.IsZero() || next.At.After(now) && retried.At.Before(next.At) {
 			return retried
 		}
@@ -149,12 +149,14 @@ func nextBegin(s *State, now time.Time) Step {
 	return next
 }
 
-// tried reports whether a failed backup is retried.
-func tried(s *State) bool { return s.Running != nil && (!s.Spec.Suspend || s.Running.Request != "") }
+// isRetried reports whether a failed backup is retried.
+func isRetried(s *State) bool {
+	return s.Running != nil && (!s.Spec.Suspend || s.Running.Request != "")
+}
 
 // NextDue returns the next time of the schedule, or the last missed time within the starting deadline.
 func NextDue(s *State, now time.Time) Step {
-	if s.Spec.Suspend || s.Finished() || !s.Known() {
+	if s.Spec.Suspend || s.Finished() || !s.IsConfigured() {
 		return Step{}
 	}
 	times, err := parse(s.Spec.Schedule, s.Spec.TimeZone)
@@ -172,7 +174,7 @@ func NextDue(s *State, now time.Time) Step {
 	for next := times.Next(due); !next.IsZero() && !next.After(now); next = times.Next(next) {
 		due, missed = next, missed+1
 	}
-	return Step{At: due, Do: Begin, Due: due, Skipped: missed}
+	return Step{At: due, Action: Begin, Due: due, Skipped: missed}
 }
 
 // lastDue returns the time after which a backup may be due. It returns now if the schedule was set, or a backup started, in the future: the clock was
@@ -212,8 +214,8 @@ func Expired(s *State) (expired []Backup) {
 	return expired
 }
 
-// Place returns the name of a backup's folder at its destination. The names of a schedule's backups sort by time.
-func Place(s *Spec, id string, now time.Time) string {
+// BackupPath returns the name of a backup's folder at its destination. The names of a schedule's backups sort by time.
+func BackupPath(s *Spec, id string, now time.Time) string {
 	const unique = 8
 	parts := []string{s.Destination.Prefix, s.Name, now.UTC().Format("20060102T150405Z") + "-" + id[:min(len(id), unique)]}
 	if s.Destination.Bucket == "" {
@@ -223,9 +225,9 @@ func Place(s *Spec, id string, now time.Time) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// Recipients parses the public keys of a spec, whose owners can read its backups. An error names the field, but does not quote it, because it may be
+// ParseRecipients parses the public keys of a spec, whose owners can read its backups. An error names the field, but does not quote it, because it may be
 // a private key.
-func Recipients(keys []string) (recipients []age.Recipient, field string, err error) {
+func ParseRecipients(keys []string) (recipients []age.Recipient, field string, err error) {
 	for i, key := range keys {
 		r, err := age.ParseRecipients(strings.NewReader(key))
 		if err != nil {

@@ -27,8 +27,8 @@ func hourly() *State {
 }
 
 func (s *State) backup(id, when string) {
-	s.Apply(Started{ID: id, Place: "prod/nightly/" + id, Due: at(when)}, at(when))
-	s.Apply(Completed{Backup{ID: id, Place: "prod/nightly/" + id, TakenAt: at(when), Clusters: []string{"prod"}, Objects: 41}}, at(when))
+	s.Apply(Started{ID: id, Path: "prod/nightly/" + id, Due: at(when)}, at(when))
+	s.Apply(Completed{Backup{ID: id, Path: "prod/nightly/" + id, TakenAt: at(when), Clusters: []string{"prod"}, Objects: 41}}, at(when))
 }
 
 // TestDue checks that each time of the schedule starts one backup, that only the last of several missed times is made
@@ -40,29 +40,29 @@ func TestDue(t *testing.T) {
 		want      Step
 	}{
 		{"before its time", "2026-11-25T10:05:00", nil, Step{At: at("2026-11-25T10:15:00")}},
-		{"at its time", "2026-11-25T10:15:00", nil, Step{At: at("2026-11-25T10:15:00"), Do: Begin, Due: at("2026-11-25T10:15:00")}},
+		{"at its time", "2026-11-25T10:15:00", nil, Step{At: at("2026-11-25T10:15:00"), Action: Begin, Due: at("2026-11-25T10:15:00")}},
 		{"after it was made", "2026-11-25T10:16:00", func(s *State) { s.backup("a", "2026-11-25T10:15:00") }, Step{At: at("2026-11-25T11:15:00")}},
-		{"missed thrice", "2026-11-25T13:00:00", nil, Step{At: at("2026-11-25T12:15:00"), Do: Begin, Due: at("2026-11-25T12:15:00"), Skipped: 2}},
-		{"missed for a month", "2026-12-25T13:00:00", nil, Step{At: at("2026-12-25T12:15:00"), Do: Begin, Due: at("2026-12-25T12:15:00"), Skipped: 2}},
+		{"missed thrice", "2026-11-25T13:00:00", nil, Step{At: at("2026-11-25T12:15:00"), Action: Begin, Due: at("2026-11-25T12:15:00"), Skipped: 2}},
+		{"missed for a month", "2026-12-25T13:00:00", nil, Step{At: at("2026-12-25T12:15:00"), Action: Begin, Due: at("2026-12-25T12:15:00"), Skipped: 2}},
 		{"missed for longer than it may", "2026-11-25T11:00:00", func(s *State) { s.Spec.StartingDeadline = Duration(10 * time.Minute) }, Step{At: at("2026-11-25T11:15:00")}},
-		{"at the end of its deadline", "2026-11-25T11:25:00", func(s *State) { s.Spec.StartingDeadline = Duration(10 * time.Minute) }, Step{At: at("2026-11-25T11:15:00"), Do: Begin, Due: at("2026-11-25T11:15:00")}},
+		{"at the end of its deadline", "2026-11-25T11:25:00", func(s *State) { s.Spec.StartingDeadline = Duration(10 * time.Minute) }, Step{At: at("2026-11-25T11:15:00"), Action: Begin, Due: at("2026-11-25T11:15:00")}},
 		{"at the end of the deadline of one that was made", "2026-11-25T10:25:00", func(s *State) {
 			s.Spec.StartingDeadline = Duration(10 * time.Minute)
 			s.backup("a", "2026-11-25T10:15:00")
 		}, Step{At: at("2026-11-25T11:15:00")}},
-		{"missed once, at the next time", "2026-11-25T11:15:00", nil, Step{At: at("2026-11-25T11:15:00"), Do: Begin, Due: at("2026-11-25T11:15:00"), Skipped: 1}},
+		{"missed once, at the next time", "2026-11-25T11:15:00", nil, Step{At: at("2026-11-25T11:15:00"), Action: Begin, Due: at("2026-11-25T11:15:00"), Skipped: 1}},
 		{"made, and the clock was set back by as much as it may", "2026-11-25T10:05:00", func(s *State) { s.backup("a", "2026-11-25T10:15:00") }, Step{At: at("2026-11-25T11:15:00")}},
 		{"requested, and something must be removed", "2026-11-25T11:20:00", func(s *State) {
 			s.Spec.KeepLast = 1
 			s.backup("a", "2026-11-25T10:15:00")
 			s.backup("b", "2026-11-25T11:15:00")
-			s.Apply(Asked{"x"}, s.Since)
-		}, Step{At: at("2026-11-25T11:20:00"), Do: Begin, Request: "x"}},
+			s.Apply(Requested{"x"}, s.Since)
+		}, Step{At: at("2026-11-25T11:20:00"), Action: Begin, Request: "x"}},
 		{"suspended", "2026-11-25T13:00:00", func(s *State) { s.Spec.Suspend = true }, Step{}},
-		{"requested", "2026-11-25T10:05:00", func(s *State) { s.Apply(Asked{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Do: Begin, Request: "x"}},
-		{"requested while suspended", "2026-11-25T10:05:00", func(s *State) { s.Spec.Suspend = true; s.Apply(Asked{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Do: Begin, Request: "x"}},
+		{"requested", "2026-11-25T10:05:00", func(s *State) { s.Apply(Requested{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Action: Begin, Request: "x"}},
+		{"requested while suspended", "2026-11-25T10:05:00", func(s *State) { s.Spec.Suspend = true; s.Apply(Requested{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Action: Begin, Request: "x"}},
 		{"in another time zone", "2026-11-25T10:05:00", func(s *State) { s.Spec.Schedule, s.Spec.TimeZone = "0 18 * * *", "Asia/Tokyo" }, Step{At: at("2026-11-26T09:00:00")}},
-		{"its process ended", "2026-11-25T10:20:00", func(s *State) { s.Apply(Started{ID: "a", Due: at("2026-11-25T10:15:00")}, s.Since) }, Step{At: at("2026-11-25T10:20:00"), Do: Resume}},
+		{"its process ended", "2026-11-25T10:20:00", func(s *State) { s.Apply(Started{ID: "a", Due: at("2026-11-25T10:15:00")}, s.Since) }, Step{At: at("2026-11-25T10:20:00"), Action: Resume}},
 		{"gone", "2026-11-25T10:20:00", func(s *State) { s.Apply(Ended{}, s.Since) }, Step{}},
 	} {
 		s := hourly()
@@ -83,13 +83,13 @@ func TestRetries(t *testing.T) {
 	var waits []time.Duration
 	for i := range 9 {
 		step := NextStep(s, now)
-		if step.Do != Begin || !step.Due.Equal(at("2026-11-25T10:15:00")) {
+		if step.Action != Begin || !step.Due.Equal(at("2026-11-25T10:15:00")) {
 			t.Fatalf("step before attempt %d = %+v", i, step)
 		}
 		id := strings.Repeat("a", i+1)
-		s.Apply(Started{ID: id, Place: id, Due: step.Due}, now)
+		s.Apply(Started{ID: id, Path: id, Due: step.Due}, now)
 		s.Apply(Failed{ID: id, Problem: Problem{Message: "it is away"}}, now)
-		if step := NextStep(s, now); step.Do != Remove {
+		if step := NextStep(s, now); step.Action != Remove {
 			t.Fatalf("step after attempt %d = %+v, want Remove", i, step)
 		}
 		s.Apply(Removed{Incomplete: []string{id}}, now)
@@ -105,7 +105,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("step at the next time of the schedule = %+v", step)
 	}
 	s.Apply(Configured{Spec: s.Spec}, now)
-	if step := NextStep(s, now); step.Do != Begin {
+	if step := NextStep(s, now); step.Action != Begin {
 		t.Errorf("step after a change of the spec = %+v, want Begin", step)
 	}
 }
@@ -153,7 +153,7 @@ func TestRetention(t *testing.T) {
 }
 
 func (s *State) failed(id, when string) {
-	s.Apply(Started{ID: id, Place: "prod/nightly/" + id, Due: at(when)}, at(when))
+	s.Apply(Started{ID: id, Path: "prod/nightly/" + id, Due: at(when)}, at(when))
 	s.Apply(Failed{ID: id, Problem: Problem{Message: "it is away"}}, at(when))
 }
 
@@ -169,16 +169,16 @@ func TestExpiring(t *testing.T) {
 	if got := Status(s, now); got.Kept != 1 || len(got.Backups) != 1 || got.Backups[0].ID != "b" || !strings.Contains(got.Message, "it is away") {
 		t.Errorf("Status = %+v", got)
 	}
-	if step := NextStep(s, now); step.Do != Remove {
+	if step := NextStep(s, now); step.Action != Remove {
 		t.Errorf("step = %+v, want Remove", step)
 	}
 	s.Apply(Removed{Backups: []Backup{{ID: "a"}}}, now)
-	if step := NextStep(s, now); step.Do != Rest || len(s.Expiring) > 0 || s.Removal != (Problem{}) {
+	if step := NextStep(s, now); step.Action != Idle || len(s.Expiring) > 0 || s.RemovalProblem != (Problem{}) {
 		t.Errorf("step = %+v, state %+v", step, s)
 	}
 	s.Apply(RemovalFailed{Problem{Message: "it is away"}}, now)
-	if s.Removal != (Problem{}) {
-		t.Errorf("state has a removal problem with nothing to remove: %+v", s.Removal)
+	if s.RemovalProblem != (Problem{}) {
+		t.Errorf("state has a removal problem with nothing to remove: %+v", s.RemovalProblem)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestCompleteAfterAll(t *testing.T) {
 	s := hourly()
 	s.failed("a", "2026-11-25T10:15:00")
 	s.failed("b", "2026-11-25T11:15:00")
-	found := Backup{ID: "a", Place: "prod/nightly/a", TakenAt: at("2026-11-25T10:15:10")}
+	found := Backup{ID: "a", Path: "prod/nightly/a", TakenAt: at("2026-11-25T10:15:10")}
 	s.Apply(Completed{found}, at("2026-11-25T11:16:00"))
 	if len(s.Kept) != 1 || len(s.Incomplete) != 1 || !s.Incomplete[0].Superseded || s.Running == nil || !s.LastSuccess.Equal(found.TakenAt) {
 		t.Errorf("after the completion of the older backup: %+v", s)
@@ -243,10 +243,10 @@ func TestClockThatWasWrong(t *testing.T) {
 	if step := NextDue(s, now.Add(-time.Minute)); step.At.Before(at("2026-11-25T12:15:00")) {
 		t.Errorf("step after the clock went back by a minute = %+v, want the next scheduled time", step)
 	}
-	s.Apply(Asked{"x"}, now)
+	s.Apply(Requested{"x"}, now)
 	s.Apply(Started{ID: "a", Request: "x"}, now)
 	s.Apply(Failed{ID: "a", Unwritten: true}, at("2031-01-01T00:15:00"))
-	if step := NextStep(s, now); step.Do != Begin {
+	if step := NextStep(s, now); step.Action != Begin {
 		t.Errorf("step after a requested backup failed = %+v, want Begin", step)
 	}
 }
@@ -265,9 +265,9 @@ func TestAnotherDestination(t *testing.T) {
 	if s.Apply(Configured{Spec: spec}, s.Since); len(s.Kept) != 0 {
 		t.Errorf("kept after a change of the destination: %v, want none", s.Kept)
 	}
-	for name, end := range map[string]Event{"complete": Completed{Backup{ID: "b", Place: "prod/nightly/b", TakenAt: s.Since}}, "failed": Failed{ID: "b"}} {
+	for name, end := range map[string]Event{"complete": Completed{Backup{ID: "b", Path: "prod/nightly/b", TakenAt: s.Since}}, "failed": Failed{ID: "b"}} {
 		s := hourly()
-		s.Apply(Started{ID: "b", Place: "prod/nightly/b", Due: s.Since}, s.Since)
+		s.Apply(Started{ID: "b", Path: "prod/nightly/b", Due: s.Since}, s.Since)
 		s.Apply(Configured{Spec: spec}, s.Since)
 		if s.Apply(end, s.Since); len(s.Kept)+len(s.Incomplete) > 0 || s.Working {
 			t.Errorf("%s at the earlier destination: %+v", name, s)
@@ -287,7 +287,7 @@ func TestCheck(t *testing.T) {
 		{"0 3 * * *", "Europe/Atlantis", "spec.timeZone"},
 		{"@daily", "Local", "spec.timeZone"},
 	} {
-		if field, err := Check(c.schedule, c.zone); field != c.field || (err == nil) != (field == "") {
+		if field, err := Validate(c.schedule, c.zone); field != c.field || (err == nil) != (field == "") {
 			t.Errorf("Check(%q, %s) = %s, error %v", c.schedule, c.zone, field, err)
 		}
 	}
@@ -296,11 +296,11 @@ func TestCheck(t *testing.T) {
 func TestPlace(t *testing.T) {
 	spec := hourly().Spec
 	now := at("2026-11-25T10:15:00")
-	if got, want := Place(&spec, "0123456789", now), "prod/nightly/20261125T101500Z-01234567"; got != want {
+	if got, want := BackupPath(&spec, "0123456789", now), "prod/nightly/20261125T101500Z-01234567"; got != want {
 		t.Errorf("Place = %s, want %s", got, want)
 	}
 	spec.Destination = Destination{Folder: "weekly"}
-	if got, want := Place(&spec, "0123456789", now), "fleet/weekly/nightly/20261125T101500Z-01234567"; got != want {
+	if got, want := BackupPath(&spec, "0123456789", now), "fleet/weekly/nightly/20261125T101500Z-01234567"; got != want {
 		t.Errorf("Place = %s, want %s", got, want)
 	}
 }

@@ -14,14 +14,14 @@ func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Configured:
 		return view.Line{Name: "schedule set", Detail: scheduled(e.Spec)}
-	case Asked:
+	case Requested:
 		return view.Line{Name: "backup requested", Detail: e.Value}
 	case Claimed:
 		return view.Line{Detail: "by " + e.Holder}
 	case Started:
-		return view.Line{Name: "backup started", Detail: view.Join("backup "+e.ID+" at "+e.Place, occasion(e))}
+		return view.Line{Name: "backup started", Detail: view.Join("backup "+e.ID+" at "+e.Path, occasion(e))}
 	case Completed:
-		detail := "backup " + e.ID + " at " + e.Place
+		detail := "backup " + e.ID + " at " + e.Path
 		if e.Objects > 0 {
 			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", plural.Of(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), view.Named)], ", "), e.Bytes)
 		}
@@ -83,7 +83,7 @@ func ids(list []string) string {
 func removed(e Removed) string {
 	var parts []string
 	for _, b := range e.Backups[:min(len(e.Backups), view.Named)] {
-		parts = append(parts, b.Place)
+		parts = append(parts, b.Path)
 	}
 	for _, place := range e.Incomplete[:min(len(e.Incomplete), view.Named)] {
 		parts = append(parts, place+" (incomplete)")

@@ -54,16 +54,16 @@ type Destination struct {
 	Insecure bool   `json:"insecure,omitempty"`
 }
 
-// Same reports whether two destinations are the same place. Region and credentials may differ.
-func (d Destination) Same(other Destination) bool {
+// SameLocation reports whether two destinations are the same place. Region and credentials may differ.
+func (d Destination) SameLocation(other Destination) bool {
 	return d.Folder == other.Folder && d.Endpoint == other.Endpoint && d.Bucket == other.Bucket && d.Prefix == other.Prefix
 }
 
 // Backup is a complete backup.
 type Backup struct {
 	ID string `json:"id"`
-	// Place is the name of its folder at the destination.
-	Place    string    `json:"place"`
+	// Path is the name of its folder at the destination.
+	Path     string    `json:"place"`
 	TakenAt  time.Time `json:"takenAt"`
 	Clusters []string  `json:"clusters,omitempty"`
 	Objects  int       `json:"objects,omitempty"`
@@ -88,8 +88,8 @@ type (
 	Configured struct {
 		Spec Spec `json:"spec"`
 	}
-	// Asked records a user's request for a backup now. Each new value is another request.
-	Asked struct {
+	// Requested records a user's request for a backup now. Each new value is another request.
+	Requested struct {
 		Value string `json:"value"`
 	}
 	// Claimed makes the next append of every earlier holder fail.
@@ -98,8 +98,8 @@ type (
 	}
 	// Started records that a backup is about to be made.
 	Started struct {
-		ID    string `json:"id"`
-		Place string `json:"place"`
+		ID   string `json:"id"`
+		Path string `json:"place"`
 		// Due is the time of the schedule that the backup is for; zero if a user requested it.
 		Due time.Time `json:"due,omitzero"`
 		// Skipped is the number of earlier times that were missed.
@@ -140,7 +140,7 @@ type (
 )
 
 func (Configured) event()     {}
-func (Asked) event()          {}
+func (Requested) event()      {}
 func (Claimed) event()        {}
 func (Started) event()        {}
 func (Completed) event()      {}
@@ -154,7 +154,7 @@ func (Ended) event()          {}
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindBackup,
 		eventlog.Define[Event, Configured]("configured", 1),
-		eventlog.Define[Event, Asked]("asked", 1),
+		eventlog.Define[Event, Requested]("asked", 1),
 		eventlog.Define[Event, Claimed]("claimed", 1),
 		eventlog.Define[Event, Started]("started", 1),
 		eventlog.Define[Event, Completed]("completed", 1),
@@ -168,24 +168,24 @@ func NewCatalog() *eventlog.Catalog[Event] {
 
 // Links returns the links between the events of one attempt, and to the request for it.
 func Links(_ *State, event Event) aggregate.Links {
-	backup := func(id string) aggregate.Key { return aggregate.Key{What: "backup", Name: id} }
+	backup := func(id string) aggregate.Key { return aggregate.Key{Kind: "backup", Name: id} }
 	switch e := event.(type) {
 	case Configured:
-		return aggregate.Links{Is: []aggregate.Key{{What: "configured"}}}
-	case Asked:
-		return aggregate.Links{Is: []aggregate.Key{{What: "asked", Name: e.Value}}}
+		return aggregate.Links{Keys: []aggregate.Key{{Kind: "configured"}}}
+	case Requested:
+		return aggregate.Links{Keys: []aggregate.Key{{Kind: "asked", Name: e.Value}}}
 	case Started:
-		l := aggregate.Links{Is: []aggregate.Key{backup(e.ID)}, Of: []aggregate.Key{{What: "configured"}}}
+		l := aggregate.Links{Keys: []aggregate.Key{backup(e.ID)}, CauseKeys: []aggregate.Key{{Kind: "configured"}}}
 		if e.Request != "" {
-			l.Of = []aggregate.Key{{What: "asked", Name: e.Request}}
+			l.CauseKeys = []aggregate.Key{{Kind: "asked", Name: e.Request}}
 		}
 		return l
 	case Completed:
-		return aggregate.Links{Is: []aggregate.Key{{What: "completed"}}, Of: []aggregate.Key{backup(e.ID)}, Ends: []aggregate.Key{backup(e.ID)}}
+		return aggregate.Links{Keys: []aggregate.Key{{Kind: "completed"}}, CauseKeys: []aggregate.Key{backup(e.ID)}, Ended: []aggregate.Key{backup(e.ID)}}
 	case Failed:
-		return aggregate.Links{Of: []aggregate.Key{backup(e.ID)}}
+		return aggregate.Links{CauseKeys: []aggregate.Key{backup(e.ID)}}
 	case RemovalStarted, Removed:
-		return aggregate.Links{Of: []aggregate.Key{{What: "completed"}, {What: "configured"}}}
+		return aggregate.Links{CauseKeys: []aggregate.Key{{Kind: "completed"}, {Kind: "configured"}}}
 	default:
 		return aggregate.Links{}
 	}

@@ -19,7 +19,7 @@ func TestMissed(t *testing.T) {
 	if got := Status(s, now); !strings.Contains(got.Message, "2026-11-25T11:15:00Z") || !strings.Contains(got.Next, "scute.dev/back-up-now") {
 		t.Errorf("message %s, next %s", got.Message, got.Next)
 	}
-	s.Apply(Asked{"x"}, now)
+	s.Apply(Requested{"x"}, now)
 	s.Apply(Started{ID: "b", Request: "x"}, now)
 	s.Apply(Completed{Backup{ID: "b", TakenAt: now}}, now)
 	if missed := Missed(s, now); !missed.IsZero() {

@@ -14,47 +14,47 @@ type State struct {
 	EndedAt time.Time
 	// LastDue is the last time of the schedule for which a backup was started. LastSuccess is when the last backup was complete.
 	LastDue, LastSuccess time.Time
-	// Asked is the value of the last request. Begun is the last value for which a backup was started.
-	Asked, Begun string
+	// LastRequest is the value of the last request. Begun is the last value for which a backup was started.
+	LastRequest, BegunRequest string
 
 	// Running is the backup that is being made, or nil. After a failure it is retained for the retry.
 	Running *Started
 	// Working means that an attempt at Running has begun and is not known to have ended.
 	Working bool
-	// Elsewhere means that the backup that is being made was started at an earlier destination.
-	Elsewhere bool
+	// DestinationChanged means that the backup that is being made was started at an earlier destination.
+	DestinationChanged bool
 	// Failures is the number of failed attempts since the last success. FailedAt is when the last attempt failed.
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
 	// Kept are the backups at the destination, in the order of their completion. Expiring are about to be deleted. Incomplete are failed attempts
 	// that may have files there.
-	Kept       []Kept
+	Kept       []KeptBackup
 	Expiring   []Backup
 	Incomplete []Attempt
-	// Removal is why a deletion failed, RemovalAt is when it failed, and Removals is how often in succession.
-	Removal   Problem
-	RemovalAt time.Time
-	Removals  int
+	// RemovalProblem is why a deletion failed, RemovalFailedAt is when it failed, and Removals is how often in succession.
+	RemovalProblem  Problem
+	RemovalFailedAt time.Time
+	RemovalFailures int
 }
 
-// Kept is a backup at the destination. It has only the number of Clusters, because there may be thousands of backups of hundreds of Clusters each.
-type Kept struct {
+// KeptBackup is a backup at the destination. It has only the number of Clusters, because there may be thousands of backups of hundreds of Clusters each.
+type KeptBackup struct {
 	Backup
 	Clusters int
 }
 
-func kept(b Backup) Kept {
-	k := Kept{Backup: b, Clusters: len(b.Clusters)}
+func newKept(b Backup) KeptBackup {
+	k := KeptBackup{Backup: b, Clusters: len(b.Clusters)}
 	k.Backup.Clusters = nil
 	return k
 }
 
 // Attempt is a failed attempt at the backup for Due or Request.
 type Attempt struct {
-	ID, Place string
-	Due       time.Time
-	Request   string
+	ID, Path string
+	Due      time.Time
+	Request  string
 	// Superseded means that a backup has succeeded since.
 	Superseded bool
 }
@@ -62,8 +62,8 @@ type Attempt struct {
 // ClaimedBy returns the incarnation that drives the schedule.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Known reports whether the schedule was configured.
-func (s *State) Known() bool { return s.Spec.Schedule != "" }
+// IsConfigured reports whether the schedule was configured.
+func (s *State) IsConfigured() bool { return s.Spec.Schedule != "" }
 
 // Finished reports whether the resource was deleted.
 func (s *State) Finished() bool { return !s.EndedAt.IsZero() }
@@ -73,8 +73,8 @@ func (s *State) Apply(event Event, at time.Time) {
 	switch e := event.(type) {
 	case Configured:
 		s.configure(e.Spec, at)
-	case Asked:
-		s.Asked = e.Value
+	case Requested:
+		s.LastRequest = e.Value
 	case Claimed:
 		s.Holder = e.Holder
 	case Started:
@@ -86,14 +86,14 @@ func (s *State) Apply(event Event, at time.Time) {
 	case RemovalStarted:
 		s.expire(e.Backups)
 	case Removed:
-		s.removed(e)
+		s.applyRemoved(e)
 	case RemovalFailed:
-		if s.removing() { // another destination may have been set meanwhile
-			s.Removal, s.RemovalAt = e.Problem, at
-			s.Removals++
+		if s.hasRemovals() { // another destination may have been set meanwhile
+			s.RemovalProblem, s.RemovalFailedAt = e.Problem, at
+			s.RemovalFailures++
 		}
 	case Ended:
-		s.EndedAt, s.Running, s.Working, s.Problem, s.Removal = at, nil, false, Problem{}, Problem{}
+		s.EndedAt, s.Running, s.Working, s.Problem, s.RemovalProblem = at, nil, false, Problem{}, Problem{}
 	}
 }
 
@@ -102,46 +102,46 @@ func (s *State) configure(spec Spec, at time.Time) {
 	if spec.Schedule != s.Spec.Schedule || spec.TimeZone != s.Spec.TimeZone || spec.Suspend != s.Spec.Suspend {
 		s.Since = at
 	}
-	if s.Known() && !spec.Destination.Same(s.Spec.Destination) {
-		s.Kept, s.Expiring, s.Incomplete, s.Elsewhere = nil, nil, nil, s.Working
+	if s.IsConfigured() && !spec.Destination.SameLocation(s.Spec.Destination) {
+		s.Kept, s.Expiring, s.Incomplete, s.DestinationChanged = nil, nil, nil, s.Working
 	}
 	// The change may have corrected the cause of a failure, so the retry is due at once.
-	s.Spec, s.Failures, s.FailedAt, s.Removals, s.RemovalAt, s.Removal = spec, 0, time.Time{}, 0, time.Time{}, Problem{}
+	s.Spec, s.Failures, s.FailedAt, s.RemovalFailures, s.RemovalFailedAt, s.RemovalProblem = spec, 0, time.Time{}, 0, time.Time{}, Problem{}
 }
 
 func (s *State) start(e Started) {
-	s.Running, s.Working, s.Elsewhere = &e, true, false
+	s.Running, s.Working, s.DestinationChanged = &e, true, false
 	if !e.Due.IsZero() {
 		s.LastDue = e.Due
 	}
 	if e.Request != "" {
-		s.Begun = e.Request
+		s.BegunRequest = e.Request
 	}
 }
 
 // complete adds a complete backup. Backups are in the order of the log, not of the clock.
 func (s *State) complete(b Backup, at time.Time) {
 	if i := slices.IndexFunc(s.Incomplete, func(a Attempt) bool { return a.ID == b.ID }); i >= 0 {
-		s.found(b, s.Incomplete[i])
+		s.addFound(b, s.Incomplete[i])
 		return
 	}
-	if !s.Elsewhere {
-		s.Kept = append(s.Kept, kept(b))
+	if !s.DestinationChanged {
+		s.Kept = append(s.Kept, newKept(b))
 		s.LastSuccess = at
 		s.supersede()
 	}
-	s.over()
+	s.clearRunning()
 }
 
-// found adds a backup that was complete although its attempt counted as failed. A backup that has failed since is still retried if it is for another
+// addFound adds a backup that was complete although its attempt counted as failed. A backup that has failed since is still retried if it is for another
 // time of the schedule.
-func (s *State) found(b Backup, a Attempt) {
+func (s *State) addFound(b Backup, a Attempt) {
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(other Attempt) bool { return other.ID == b.ID })
-	s.Kept = append(s.Kept, kept(b))
+	s.Kept = append(s.Kept, newKept(b))
 	s.LastSuccess = b.TakenAt
 	s.supersede()
 	if r := s.Running; r != nil && !s.Working && r.Due.Equal(a.Due) && r.Request == a.Request {
-		s.over()
+		s.clearRunning()
 	}
 }
 
@@ -151,26 +151,26 @@ func (s *State) supersede() {
 	}
 }
 
-// over ends the backup that is being made.
-func (s *State) over() {
-	s.Running, s.Working, s.Elsewhere, s.Failures, s.FailedAt, s.Problem = nil, false, false, 0, time.Time{}, Problem{}
+// clearRunning ends the backup that is being made.
+func (s *State) clearRunning() {
+	s.Running, s.Working, s.DestinationChanged, s.Failures, s.FailedAt, s.Problem = nil, false, false, 0, time.Time{}, Problem{}
 }
 
 func (s *State) fail(e Failed, at time.Time) {
 	if s.Running == nil || s.Running.ID != e.ID {
 		return
 	}
-	if !s.Elsewhere && !e.Unwritten {
-		s.Incomplete = append(s.Incomplete, Attempt{ID: e.ID, Place: s.Running.Place, Due: s.Running.Due, Request: s.Running.Request})
+	if !s.DestinationChanged && !e.Unwritten {
+		s.Incomplete = append(s.Incomplete, Attempt{ID: e.ID, Path: s.Running.Path, Due: s.Running.Due, Request: s.Running.Request})
 	}
-	s.Working, s.Elsewhere = false, false
+	s.Working, s.DestinationChanged = false, false
 	s.Failures++
 	s.FailedAt, s.Problem = at, e.Problem
 }
 
 // expire moves backups to Expiring: from now on their files may be incomplete.
 func (s *State) expire(ids []string) {
-	s.Kept = slices.DeleteFunc(s.Kept, func(b Kept) bool {
+	s.Kept = slices.DeleteFunc(s.Kept, func(b KeptBackup) bool {
 		if !slices.Contains(ids, b.ID) {
 			return false
 		}
@@ -179,16 +179,16 @@ func (s *State) expire(ids []string) {
 	})
 }
 
-// removing reports whether the destination may have files to delete.
-func (s *State) removing() bool { return len(s.Expiring)+len(s.Incomplete) > 0 }
+// hasRemovals reports whether the destination may have files to delete.
+func (s *State) hasRemovals() bool { return len(s.Expiring)+len(s.Incomplete) > 0 }
 
-func (s *State) removed(e Removed) {
-	s.Removal, s.RemovalAt, s.Removals = Problem{}, time.Time{}, 0
+func (s *State) applyRemoved(e Removed) {
+	s.RemovalProblem, s.RemovalFailedAt, s.RemovalFailures = Problem{}, time.Time{}, 0
 	gone := func(b Backup) bool {
-		return slices.ContainsFunc(e.Backups, func(gone Backup) bool { return gone.ID == b.ID }) || slices.Contains(e.Foreign, b.Place)
+		return slices.ContainsFunc(e.Backups, func(gone Backup) bool { return gone.ID == b.ID }) || slices.Contains(e.Foreign, b.Path)
 	}
-	s.Kept, s.Expiring = slices.DeleteFunc(s.Kept, func(b Kept) bool { return gone(b.Backup) }), slices.DeleteFunc(s.Expiring, gone)
+	s.Kept, s.Expiring = slices.DeleteFunc(s.Kept, func(b KeptBackup) bool { return gone(b.Backup) }), slices.DeleteFunc(s.Expiring, gone)
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(a Attempt) bool {
-		return slices.Contains(e.Incomplete, a.Place) || slices.Contains(e.Foreign, a.Place)
+		return slices.Contains(e.Incomplete, a.Path) || slices.Contains(e.Foreign, a.Path)
 	})
 }

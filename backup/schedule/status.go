@@ -19,13 +19,13 @@ const statusBackups = 20
 // Status returns the status of the BackupSchedule.
 func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	out := v1alpha1.BackupScheduleStatus{
-		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.Stamp(s.LastDue), LastSuccessfulTime: mover.Stamp(s.LastSuccess),
-		NextScheduleTime: mover.Stamp(NextDue(s, now).At), LastRequest: s.Begun, Kept: len(s.Kept),
+		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.StatusTime(s.LastDue), LastSuccessfulTime: mover.StatusTime(s.LastSuccess),
+		NextScheduleTime: mover.StatusTime(NextDue(s, now).At), LastRequest: s.BegunRequest, Kept: len(s.Kept),
 	}
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {
 			out.Backups = append(out.Backups, v1alpha1.BackupRecord{
-				ID: b.ID, Place: s.Spec.Destination.Where(b.Place), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: b.Clusters, Objects: b.Objects, Bytes: b.Bytes,
+				ID: b.ID, Place: s.Spec.Destination.Location(b.Path), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: b.Clusters, Objects: b.Objects, Bytes: b.Bytes,
 			})
 		}
 	}
@@ -44,8 +44,8 @@ func DestinationOf(d v1alpha1.BackupDestination) (to Destination) {
 	return to
 }
 
-// Where returns a place at a destination as users name it.
-func (d Destination) Where(place string) string {
+// Location returns a place at a destination as users name it.
+func (d Destination) Location(place string) string {
 	if d.Bucket == "" {
 		return place
 	}
@@ -58,7 +58,7 @@ func phase(s *State) v1alpha1.BackupSchedulePhase {
 		return v1alpha1.BackupEnded
 	case s.Working:
 		return v1alpha1.BackupRunning
-	case tried(s):
+	case isRetried(s):
 		return v1alpha1.BackupFailing
 	case s.Spec.Suspend:
 		return v1alpha1.BackupSuspended
@@ -73,23 +73,23 @@ func explain(s *State, now time.Time) (message, next string) {
 	case v1alpha1.BackupEnded:
 		return "the BackupSchedule is gone; its backups are kept", ""
 	case v1alpha1.BackupRunning:
-		message = "backing up to " + s.Spec.Destination.Where(s.Running.Place)
+		message = "backing up to " + s.Spec.Destination.Location(s.Running.Path)
 		if s.Failures > 0 {
 			message += "; the attempt before failed: " + s.Problem.Text()
 		}
 	case v1alpha1.BackupFailing:
 		return "the last backup failed: " + s.Problem.Text(), cmp.Or(s.Problem.Next, "it is tried again")
 	case v1alpha1.BackupSuspended:
-		message = "suspended" + last(s)
+		message = "suspended" + lastBackupText(s)
 	default:
-		message = "waiting for the next time of the schedule" + last(s)
+		message = "waiting for the next time of the schedule" + lastBackupText(s)
 	}
 	if missed := Missed(s, now); !missed.IsZero() {
-		return fmt.Sprintf("no backup could begin within spec.startingDeadline of %s%s", missed.Format(time.RFC3339), last(s)),
+		return fmt.Sprintf("no backup could begin within spec.startingDeadline of %s%s", missed.Format(time.RFC3339), lastBackupText(s)),
 			"ask for one with the annotation " + v1alpha1.AnnotationBackUpNow + "; raise spec.startingDeadline, or have the operator of scute see why scuted did not run or had no free place"
 	}
-	if s.Removal.Message != "" {
-		return message + "; what is no longer kept could not be removed: " + s.Removal.Text(), cmp.Or(s.Removal.Next, "it is tried again")
+	if s.RemovalProblem.Message != "" {
+		return message + "; what is no longer kept could not be removed: " + s.RemovalProblem.Text(), cmp.Or(s.RemovalProblem.Next, "it is tried again")
 	}
 	return message, ""
 }
@@ -102,20 +102,20 @@ func (p Problem) Text() string {
 	return p.Field + ": " + p.Message
 }
 
-func last(s *State) string {
+func lastBackupText(s *State) string {
 	if len(s.Kept) == 0 {
 		return "; there is no backup yet"
 	}
 	b := s.Kept[len(s.Kept)-1]
 	if b.Objects == 0 { // it was found to be complete after its process had ended
-		return "; the last backup is " + s.Spec.Destination.Where(b.Place)
+		return "; the last backup is " + s.Spec.Destination.Location(b.Path)
 	}
 	return fmt.Sprintf("; the last backup has %s of %s", plural.Of(b.Objects, "object"), plural.Of(b.Clusters, "cluster"))
 }
 
 // Missed returns the first time of the schedule since the last backup for which no backup began within the starting deadline, or zero.
 func Missed(s *State, now time.Time) time.Time {
-	if s.Spec.Suspend || s.Finished() || !s.Known() || s.Running != nil {
+	if s.Spec.Suspend || s.Finished() || !s.IsConfigured() || s.Running != nil {
 		return time.Time{}
 	}
 	times, err := parse(s.Spec.Schedule, s.Spec.TimeZone)

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// uploads is the maximum number of files that are copied concurrently.
-	uploads = 8
-	// mostHead is how many bytes of an index are read to identify its backup. mostFiles limits the files of a backup, because their names are in
-	// memory. mostListed limits the files that are listed to find backups.
-	mostHead   = 64 << 10
-	mostFiles  = 200_000
-	mostListed = 1_000_000
+	// maxUploads is the maximum number of files that are copied concurrently.
+	maxUploads = 8
+	// maxHeadBytes is how many bytes of an index are read to identify its backup. maxFiles limits the files of a backup, because their names are in
+	// memory. maxListed limits the files that are listed to find backups.
+	maxHeadBytes = 64 << 10
+	maxFiles     = 200_000
+	maxListed    = 1_000_000
 )
 
 // Upload copies a complete backup from a folder to a place in a store, the list of checksums last. It returns the number of bytes.
@@ -44,7 +44,7 @@ func Upload(ctx context.Context, to Store, place, dir string) (bytes int64, err 
 	}
 	last := len(files) - 1
 	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(uploads)
+	group.SetLimit(maxUploads)
 	for _, file := range files[:last] {
 		group.Go(func() error { return put(limited, file) })
 	}
@@ -68,8 +68,8 @@ func upload(ctx context.Context, to Store, name, file string) (int64, error) {
 	return info.Size(), to.Put(ctx, name, f, info.Size())
 }
 
-// Complete returns the beginning of the index of the complete backup at a place, or the zero value if there is none.
-func Complete(ctx context.Context, in Store, place string) (archive.Head, error) {
+// CompleteHead returns the beginning of the index of the complete backup at a place, or the zero value if there is none.
+func CompleteHead(ctx context.Context, in Store, place string) (archive.Head, error) {
 	sums, err := in.Get(ctx, path.Join(place, archive.SumsFile))
 	if errors.Is(err, ErrNotFound) {
 		return archive.Head{}, nil
@@ -91,13 +91,13 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 		return archive.Head{}, err
 	}
 	defer index.Close()
-	return archive.ReadHead(io.LimitReader(index, mostHead))
+	return archive.ReadHead(io.LimitReader(index, maxHeadBytes))
 }
 
 // Remove deletes the files of the backup with an ID from a place, the list of checksums first, including those of an interrupted upload or removal.
 // If the place has another backup or an invalid index, it deletes nothing and returns ErrForeign.
 func Remove(ctx context.Context, from Store, place, id string) error {
-	there, err := Complete(ctx, from, place)
+	there, err := CompleteHead(ctx, from, place)
 	if err == nil && there.ID == "" { // the upload or an earlier removal was interrupted
 		there, err = identify(ctx, from, place)
 	}
@@ -110,7 +110,7 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 	if there.ID != "" && there.ID != id {
 		return fmt.Errorf("%s: %w", place, ErrForeign)
 	}
-	files, err := names(ctx, from, place)
+	files, err := listFiles(ctx, from, place)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 		return err
 	}
 	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(uploads)
+	group.SetLimit(maxUploads)
 	for _, file := range files {
 		if file != archive.SumsFile && file != archive.IndexFile {
 			group.Go(func() error { return from.Delete(limited, path.Join(place, file)) })
@@ -130,15 +130,15 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 	return from.Delete(ctx, path.Join(place, archive.IndexFile))
 }
 
-// names returns the files at a place that a backup can have, relative to the place.
-func names(ctx context.Context, in Store, place string) (files []string, err error) {
+// listFiles returns the files at a place that a backup can have, relative to the place.
+func listFiles(ctx context.Context, in Store, place string) (files []string, err error) {
 	err = in.List(ctx, place, func(name string) error {
 		file, below := strings.CutPrefix(name, place+"/")
 		if below && archive.IsFile(file) {
 			files = append(files, file)
 		}
-		if len(files) > mostFiles {
-			return fmt.Errorf("%s has more than %d files", place, mostFiles)
+		if len(files) > maxFiles {
+			return fmt.Errorf("%s has more than %d files", place, maxFiles)
 		}
 		return nil
 	})
@@ -147,18 +147,18 @@ func names(ctx context.Context, in Store, place string) (files []string, err err
 
 // Download copies a complete backup from a place in a store to a folder, which it creates. It does not check for damage; archive.Open does.
 func Download(ctx context.Context, from Store, place, dir string) error {
-	switch head, err := Complete(ctx, from, place); {
+	switch head, err := CompleteHead(ctx, from, place); {
 	case err != nil:
 		return err
 	case head.ID == "":
 		return fmt.Errorf("%s: %w: file %s, which is written last, is not there", place, archive.ErrIncomplete, archive.SumsFile)
 	}
-	files, err := names(ctx, from, place)
+	files, err := listFiles(ctx, from, place)
 	if err != nil {
 		return err
 	}
 	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(uploads)
+	group.SetLimit(maxUploads)
 	for _, file := range slices.Compact(slices.Sorted(slices.Values(files))) {
 		group.Go(func() error {
 			return download(limited, from, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
@@ -167,13 +167,13 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 	return group.Wait()
 }
 
-// Below returns the complete backups below a place, sorted by base name, so that those of a BackupSchedule are sorted by time. If there are more than
+// ListBackups returns the complete backups below a place, sorted by base name, so that those of a BackupSchedule are sorted by time. If there are more than
 // most, it returns the last ones; all is the total.
-func Below(ctx context.Context, in Store, place string, most int) (places []string, all int, err error) {
+func ListBackups(ctx context.Context, in Store, place string, most int) (places []string, all int, err error) {
 	files := 0
 	err = in.List(ctx, place, func(name string) error {
-		if files++; files > mostListed {
-			return fmt.Errorf("%s has more than %d files", place, mostListed)
+		if files++; files > maxListed {
+			return fmt.Errorf("%s has more than %d files", place, maxListed)
 		}
 		if path.Base(name) == archive.SumsFile {
 			places = append(places, path.Dir(name))

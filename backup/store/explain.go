@@ -13,15 +13,15 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// explain converts an error of the client to an Error that names the field, without the store's text: an endpoint may lead to something other than a
+// convertError converts an error of the client to an Error that names the field, without the store's text: an endpoint may lead to something other than a
 // store, whose responses must not be readable this way.
-func explain(err error) error {
+func convertError(err error) error {
 	if err == nil {
 		return nil
 	}
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) && answer.StatusCode != 0 {
-		return answered(answer)
+		return responseError(answer)
 	}
 	var certificate *tls.CertificateVerificationError
 	var network *net.OpError
@@ -29,7 +29,7 @@ func explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, guard.ErrDenied):
-		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denied(err), Next: "choose another endpoint, or have the operator of scute allow the address", err: err}
+		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denialText(err), Next: "choose another endpoint, or have the operator of scute allow the address", err: err}
 	case errors.As(err, &certificate):
 		return &Error{
 			Reason: ReasonNotTrusted, Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
@@ -37,8 +37,8 @@ func explain(err error) error {
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time", Next: "look at the store; raise the timeout if it is slow", err: err}
-	case errors.Is(err, errTooMuch):
-		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooMuch.Error(), Next: "is it an S3-compatible store?", err: err}
+	case errors.Is(err, errTooLarge):
+		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "is it an S3-compatible store?", err: err}
 	case errors.As(err, &network):
 		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(), Next: "look at the store, and at the network between", err: err}
 	default:
@@ -46,8 +46,8 @@ func explain(err error) error {
 	}
 }
 
-// denied returns the guard's text without the text around it.
-func denied(err error) string {
+// denialText returns the guard's text without the text around it.
+func denialText(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Err != nil {
 		return network.Err.Error()
@@ -55,8 +55,8 @@ func denied(err error) string {
 	return guard.ErrDenied.Error()
 }
 
-// aboutCredentials reports whether an error code of S3 is about the credentials.
-func aboutCredentials(code string) bool {
+// isCredentialsCode reports whether an error code of S3 is about the credentials.
+func isCredentialsCode(code string) bool {
 	switch code {
 	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":
 		return true
@@ -64,7 +64,7 @@ func aboutCredentials(code string) bool {
 	return false
 }
 
-func aboutBucket(code string) bool {
+func isBucketCode(code string) bool {
 	switch code {
 	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
 		return true
@@ -72,20 +72,20 @@ func aboutBucket(code string) bool {
 	return false
 }
 
-func answered(answer minio.ErrorResponse) error {
+func responseError(answer minio.ErrorResponse) error {
 	code := fmt.Sprintf("it answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	switch {
 	case answer.Code == "NoSuchKey":
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
-	case aboutCredentials(answer.Code), answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
-		if aboutCredentials(answer.Code) {
+	case isCredentialsCode(answer.Code), answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
+		if isCredentialsCode(answer.Code) {
 			code = "the store refuses them (" + answer.Code + ")"
 		}
 		return &Error{
 			Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
 			Next: "correct accessKeyID and secretAccessKey, and what they may do: put, get, list and delete objects", err: answer,
 		}
-	case aboutBucket(answer.Code):
+	case isBucketCode(answer.Code):
 		return &Error{Reason: "BucketRefused", Field: FieldBucket, Message: "the store refuses it (" + answer.Code + ")", Next: "make the bucket, or correct its name and its region", err: answer}
 	case answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %s", ErrNotFound, code)

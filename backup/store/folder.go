@@ -17,7 +17,7 @@ type Folder struct{ root *os.Root }
 func OpenFolder(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, volume(err)
+		return nil, volumeError(err)
 	}
 	return &Folder{root}, nil
 }
@@ -25,7 +25,7 @@ func OpenFolder(dir string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-func volume(err error) error {
+func volumeError(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -44,25 +44,25 @@ func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64,
 		return 0, err
 	}
 	if err := f.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return 0, volume(err)
+		return 0, volumeError(err)
 	}
-	unfinished := name + suffix
-	n, err := f.fill(unfinished, from)
+	unfinished := name + unfinishedSuffix
+	n, err := f.writeFile(unfinished, from)
 	if err == nil {
 		err = f.root.Rename(unfinished, name)
 	}
 	if err != nil { // otherwise retries would fill the volume
 		_ = f.root.Remove(unfinished)
-		return 0, volume(err)
+		return 0, volumeError(err)
 	}
-	return n, volume(f.sync(path.Dir(name)))
+	return n, volumeError(f.sync(path.Dir(name)))
 }
 
-// suffix is the suffix of files that are being written.
-const suffix = ".unfinished"
+// unfinishedSuffix is the suffix of files that are being written.
+const unfinishedSuffix = ".unfinished"
 
-// fill writes and syncs a file.
-func (f *Folder) fill(name string, from io.Reader) (int64, error) {
+// writeFile writes and syncs a file.
+func (f *Folder) writeFile(name string, from io.Reader) (int64, error) {
 	out, err := f.root.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
-		return nil, volume(err)
+		return nil, volumeError(err)
 	}
 	return file, nil
 }
@@ -114,12 +114,12 @@ func (f *Folder) List(ctx context.Context, folder string, fn func(name string) e
 		case d.IsDir():
 			return nil
 		}
-		return fn(strings.TrimSuffix(name, suffix))
+		return fn(strings.TrimSuffix(name, unfinishedSuffix))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return volume(err)
+	return volumeError(err)
 }
 
 // Delete implements Store. It also deletes the folders that are then empty.
@@ -127,17 +127,17 @@ func (f *Folder) Delete(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, file := range []string{name, name + suffix} {
+	for _, file := range []string{name, name + unfinishedSuffix} {
 		if err := f.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return volume(err)
+			return volumeError(err)
 		}
 	}
-	f.tidy(path.Dir(name))
+	f.removeEmpty(path.Dir(name))
 	return nil
 }
 
-// tidy deletes a folder and its parents, up to the first one that is not empty.
-func (f *Folder) tidy(dir string) {
+// removeEmpty deletes a folder and its parents, up to the first one that is not empty.
+func (f *Folder) removeEmpty(dir string) {
 	for dir != "." && f.root.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}

@@ -71,14 +71,14 @@ func TestBackup(t *testing.T) {
 	f, _ := openFolder(t)
 	ctx := t.Context()
 	place := "fleet/nightly/one"
-	if head, err := Complete(ctx, f, place); err != nil || head.ID != "" {
+	if head, err := CompleteHead(ctx, f, place); err != nil || head.ID != "" {
 		t.Errorf("Complete without a backup = %+v, error %v", head, err)
 	}
 	bytes, err := Upload(ctx, f, place, newArchive(t, "id-1"))
 	if err != nil || bytes == 0 {
 		t.Fatalf("Upload = %d bytes, error %v", bytes, err)
 	}
-	if head, err := Complete(ctx, f, place); err != nil || head.ID != "id-1" || head.TakenAt.Unix() != 1_800_000_000 {
+	if head, err := CompleteHead(ctx, f, place); err != nil || head.ID != "id-1" || head.TakenAt.Unix() != 1_800_000_000 {
 		t.Errorf("Complete = %+v, error %v", head, err)
 	}
 	back := filepath.Join(t.TempDir(), "back")
@@ -97,7 +97,7 @@ func TestBackup(t *testing.T) {
 	if err := f.Delete(ctx, place+"/"+archive.SumsFile); err != nil {
 		t.Fatal(err)
 	}
-	if head, err := Complete(ctx, f, place); err != nil || head.ID != "" {
+	if head, err := CompleteHead(ctx, f, place); err != nil || head.ID != "" {
 		t.Errorf("Complete without the last file = %+v, error %v", head, err)
 	}
 	if err := Download(ctx, f, place, filepath.Join(t.TempDir(), "none")); !errors.Is(err, archive.ErrIncomplete) {
@@ -113,7 +113,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBelow checks that Below returns the newest complete backups below a place, of all schedules.
+// TestBelow checks that ListBackups returns the newest complete backups below a place, of all schedules.
 func TestBelow(t *testing.T) {
 	f, _ := openFolder(t)
 	ctx := t.Context()
@@ -125,11 +125,11 @@ func TestBelow(t *testing.T) {
 	if err := f.Delete(ctx, "other/x/20261126T0000Z-d/"+archive.SumsFile); err != nil {
 		t.Fatal(err)
 	}
-	places, all, err := Below(ctx, f, ".", 2)
+	places, all, err := ListBackups(ctx, f, ".", 2)
 	if want := []string{"fleet/nightly/20261125T0130Z-b", "fleet/hourly/20261125T0200Z-c"}; err != nil || all != 3 || !slices.Equal(places, want) {
 		t.Errorf("Below = %v of %d, error %v; want %v of 3", places, all, err, want)
 	}
-	if places, all, err := Below(ctx, f, "other", 2); err != nil || all != 0 || len(places) > 0 {
+	if places, all, err := ListBackups(ctx, f, "other", 2); err != nil || all != 0 || len(places) > 0 {
 		t.Errorf("Below without complete backups = %v of %d, error %v", places, all, err)
 	}
 }
@@ -203,14 +203,14 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
-// failing is a store that fails after left writes.
-type failing struct {
+// failingStore is a store that fails after left writes.
+type failingStore struct {
 	Store
-	left atomic.Int32
+	remaining atomic.Int32
 }
 
-func (f *failing) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
-	if f.left.Add(-1) < 0 {
+func (f *failingStore) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	if f.remaining.Add(-1) < 0 {
 		return errors.New("killed")
 	}
 	return f.Store.Put(ctx, name, from, size)
@@ -221,12 +221,12 @@ func TestKilledUpload(t *testing.T) {
 	dir := newArchive(t, "id-1")
 	for n := range 3 {
 		f, _ := openFolder(t)
-		dying := &failing{Store: f}
-		dying.left.Store(int32(n)) //nolint:gosec // it is small
+		dying := &failingStore{Store: f}
+		dying.remaining.Store(int32(n)) //nolint:gosec // it is small
 		if _, err := Upload(t.Context(), dying, "one", dir); err == nil {
 			t.Fatalf("upload succeeded with %d writes", n)
 		}
-		if head, err := Complete(t.Context(), f, "one"); err != nil || head.ID != "" {
+		if head, err := CompleteHead(t.Context(), f, "one"); err != nil || head.ID != "" {
 			t.Errorf("Complete after %d writes = %+v, error %v", n, head, err)
 		}
 		if err := Remove(t.Context(), f, "one", "id-1"); err != nil {

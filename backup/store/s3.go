@@ -41,20 +41,20 @@ type S3 struct {
 }
 
 const (
-	// answerTimeout limits the wait for a response to begin.
-	answerTimeout = 30 * time.Second
-	handshake     = 15 * time.Second
-	// mostAnswer limits a response with an object. The largest object of a backup is far smaller: an index of 100,000 objects has 40 MiB.
-	mostAnswer = 256 << 20
-	// mostPage limits all other responses, because they are decoded to structures of up to 200 times their size. A page of a list has pageKeys names
+	// responseTimeout limits the wait for a response to begin.
+	responseTimeout  = 30 * time.Second
+	handshakeTimeout = 15 * time.Second
+	// maxObjectBytes limits a response with an object. The largest object of a backup is far smaller: an index of 100,000 objects has 40 MiB.
+	maxObjectBytes = 256 << 20
+	// maxPageBytes limits all other responses, because they are decoded to structures of up to 200 times their size. A page of a list has pageKeys names
 	// of at most 3 KiB each.
-	mostPage   = 512 << 10
-	pageKeys   = 100
-	mostHeader = 64 << 10
-	// tries is the maximum number of attempts of a request, with a backoff.
-	tries = 3
-	// part is the size of the parts in which a large file is sent. At most one part of each file is in memory.
-	part = 16 << 20
+	maxPageBytes   = 512 << 10
+	pageKeys       = 100
+	maxHeaderBytes = 64 << 10
+	// maxAttempts is the maximum number of attempts of a request, with a backoff.
+	maxAttempts = 3
+	// partSize is the size of the parts in which a large file is sent. At most one part of each file is in memory.
+	partSize = 16 << 20
 )
 
 // OpenS3 returns a client of a bucket. It sends no request.
@@ -70,15 +70,15 @@ func OpenS3(o S3Options) (*S3, error) {
 		return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "accessKeyID or secretAccessKey is empty", Next: "set both"}
 	}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: o.Dial, TLSHandshakeTimeout: handshake, ResponseHeaderTimeout: answerTimeout,
-		MaxResponseHeaderBytes: mostHeader, MaxIdleConnsPerHost: uploads, MaxConnsPerHost: uploads, IdleConnTimeout: time.Minute,
+		Proxy: http.ProxyFromEnvironment, DialContext: o.Dial, TLSHandshakeTimeout: handshakeTimeout, ResponseHeaderTimeout: responseTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes, MaxIdleConnsPerHost: maxUploads, MaxConnsPerHost: maxUploads, IdleConnTimeout: time.Minute,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if o.Dial != nil {
 		transport.Proxy = nil // behind a proxy, Dial could not check the address
 	}
 	if len(o.CA) > 0 {
-		if err := kube.Affordable(o.CA); err != nil { // with an untrusted key, verifying one certificate could take hours
+		if err := kube.CheckKeySizes(o.CA); err != nil { // with an untrusted key, verifying one certificate could take hours
 			return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt: " + err.Error(), Next: "name a certificate authority with a usual key", err: err}
 		}
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
@@ -88,7 +88,7 @@ func OpenS3(o S3Options) (*S3, error) {
 	}
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(o.AccessKeyID, o.SecretAccessKey, o.SessionToken),
-		Secure: u.Scheme == "https", Region: cmp.Or(o.Region, "us-east-1"), Transport: limited{transport}, MaxRetries: tries,
+		Secure: u.Scheme == "https", Region: cmp.Or(o.Region, "us-east-1"), Transport: limitedTransport{transport}, MaxRetries: maxAttempts,
 	})
 	if err != nil {
 		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it cannot be used", Next: "write it as https://s3.example.com", err: err}
@@ -102,75 +102,75 @@ func (s *S3) Close() error {
 	return nil
 }
 
-// limited limits the size of responses.
-type limited struct{ next *http.Transport }
+// limitedTransport limits the size of responses.
+type limitedTransport struct{ next *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	most := int64(mostPage)
+	most := int64(maxPageBytes)
 	if r.Method == http.MethodGet && r.URL.RawQuery == "" { // the content of an object
-		most = mostAnswer
+		most = maxObjectBytes
 	}
-	answer.Body = &body{answer.Body, most}
+	answer.Body = &limitedBody{answer.Body, most}
 	return answer, nil
 }
 
 // CloseIdleConnections implements an optional interface of http.Client.
-func (l limited) CloseIdleConnections() { l.next.CloseIdleConnections() }
+func (l limitedTransport) CloseIdleConnections() { l.next.CloseIdleConnections() }
 
-type body struct {
+type limitedBody struct {
 	io.ReadCloser
-	left int64
+	remaining int64
 }
 
-var errTooMuch = errors.New("the store sends too much")
+var errTooLarge = errors.New("the store sends too much")
 
 // Read implements io.Reader. It fails beyond the limit.
-func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooMuch
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.remaining <= 0 {
+		return 0, errTooLarge
 	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.remaining)])
+	b.remaining -= int64(n)
 	return n, err
 }
 
 // Put implements Store.
 func (s *S3) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
 	_, err := s.client.PutObject(ctx, s.bucket, name, io.NewSectionReader(from, 0, size), size, minio.PutObjectOptions{
-		ContentType: "application/octet-stream", PartSize: part, NumThreads: 1,
+		ContentType: "application/octet-stream", PartSize: partSize, NumThreads: 1,
 	})
-	return explain(err)
+	return convertError(err)
 }
 
 // Write implements Store. It keeps one part in memory.
 func (s *S3) Write(ctx context.Context, name string, from io.Reader) (int64, error) {
 	done, err := s.client.PutObject(ctx, s.bucket, name, from, -1, minio.PutObjectOptions{
-		ContentType: "application/octet-stream", PartSize: part, NumThreads: 1,
+		ContentType: "application/octet-stream", PartSize: partSize, NumThreads: 1,
 	})
-	return done.Size, explain(err)
+	return done.Size, convertError(err)
 }
 
 // Get implements Store.
 func (s *S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	o, _, _, err := minio.Core{Client: s.client}.GetObject(ctx, s.bucket, name, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, explain(err)
+		return nil, convertError(err)
 	}
-	return content{o}, nil
+	return objectBody{o}, nil
 }
 
-type content struct{ io.ReadCloser }
+type objectBody struct{ io.ReadCloser }
 
 // Read implements io.Reader, and explains errors.
-func (o content) Read(p []byte) (int, error) {
+func (o objectBody) Read(p []byte) (int, error) {
 	n, err := o.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = explain(err)
+		err = convertError(err)
 	}
 	return n, err
 }
@@ -183,7 +183,7 @@ func (s *S3) List(ctx context.Context, folder string, fn func(name string) error
 		Prefix: strings.TrimSuffix(folder, "/") + "/", Recursive: true, MaxKeys: pageKeys,
 	}) {
 		if o.Err != nil {
-			return explain(o.Err)
+			return convertError(o.Err)
 		}
 		if err := fn(o.Key); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (s *S3) List(ctx context.Context, folder string, fn func(name string) error
 
 // Delete implements Store.
 func (s *S3) Delete(ctx context.Context, name string) error {
-	err := explain(s.client.RemoveObject(ctx, s.bucket, name, minio.RemoveObjectOptions{}))
+	err := convertError(s.client.RemoveObject(ctx, s.bucket, name, minio.RemoveObjectOptions{}))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -30,7 +30,7 @@ func bucket(t *testing.T, h http.HandlerFunc, change func(*S3Options)) *S3 {
 	return s
 }
 
-func refusing(status int, code string) http.HandlerFunc {
+func refusingServer(status int, code string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, "<Error><Code>"+code+"</Code><Message>private text</Message></Error>")
@@ -49,14 +49,14 @@ func TestAnswers(t *testing.T) {
 		{404, "NoSuchBucket", "BucketRefused", FieldBucket},
 		{400, "private-code", "StoreFailed", FieldEndpoint},
 	} {
-		s := bucket(t, refusing(c.status, c.code), nil)
+		s := bucket(t, refusingServer(c.status, c.code), nil)
 		err := s.Put(t.Context(), "one", strings.NewReader("x"), 1)
 		var got *Error
 		if !errors.As(err, &got) || got.Reason != c.reason || got.Field != c.field || got.Next == "" || strings.Contains(got.Error(), "private") {
 			t.Errorf("Put with response %d %s = %v", c.status, c.code, err)
 		}
 	}
-	s := bucket(t, refusing(404, "NoSuchKey"), nil)
+	s := bucket(t, refusingServer(404, "NoSuchKey"), nil)
 	if _, err := s.Get(t.Context(), "one"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Get of a missing file = %v, want ErrNotFound", err)
 	}
@@ -95,8 +95,8 @@ func TestAddresses(t *testing.T) {
 
 // TestEndlessAnswer checks that the size of a response is limited.
 func TestEndlessAnswer(t *testing.T) {
-	b := &body{io.NopCloser(zeros{}), 100}
-	if data, err := io.ReadAll(b); !errors.Is(err, errTooMuch) || len(data) != 100 {
+	b := &limitedBody{io.NopCloser(zeros{}), 100}
+	if data, err := io.ReadAll(b); !errors.Is(err, errTooLarge) || len(data) != 100 {
 		t.Errorf("read %d bytes, error %v, want 100 and errTooMuch", len(data), err)
 	}
 }
@@ -131,13 +131,13 @@ func TestLargeAnswers(t *testing.T) {
 		t.Errorf("object: %d bytes, error %v", len(data), err)
 	}
 	_ = object.Close()
-	large := strings.NewReader(strings.Repeat("x", part+1))
+	large := strings.NewReader(strings.Repeat("x", partSize+1))
 	for what, err := range map[string]error{
 		"a list":                       s.List(t.Context(), "one", func(string) error { return nil }),
 		"the start of a file in parts": s.Put(t.Context(), "one", large, large.Size()),
 	} {
 		var got *Error
-		if !errors.As(err, &got) || got.Message != errTooMuch.Error() {
+		if !errors.As(err, &got) || got.Message != errTooLarge.Error() {
 			t.Errorf("%s: %v, want errTooMuch", what, err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestUploadCutShort(t *testing.T) {
 				w.Header().Set("ETag", `"part"`)
 			}
 		}, nil)
-		from := io.MultiReader(strings.NewReader(strings.Repeat("x", part+1)), reader(func() error {
+		from := io.MultiReader(strings.NewReader(strings.Repeat("x", partSize+1)), reader(func() error {
 			if why == "its time is over" {
 				over()
 				return ctx.Err()

@@ -143,7 +143,7 @@ func checkWorkflowRun(text []byte) (said []string) {
 	if w != nil {
 		o := tasks.Options{Clusters: &access.Clusters{Local: true}, Local: true, ExecEnabled: true}
 		kinds := tasks.Kinds(o)
-		env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+		env := &manifest.Env{Kinds: kinds, NamedWorkflow: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace})
 		}}
 		problems = append(problems, env.Check(w.Namespace, w.Name, &w.Spec)...)
@@ -166,7 +166,7 @@ func checkResource(kind string, block []byte) (problems []string) {
 	if err := yaml.Unmarshal(block, &object); err != nil {
 		return []string{err.Error()}
 	}
-	for _, path := range v.Unknown(object) {
+	for _, path := range v.UnknownFields(object) {
 		problems = append(problems, path+": unknown field")
 	}
 	for _, e := range v.Validate(context.Background(), object) {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		"kubectl-scute": func() { os.Exit(runAt("kubectl-scute")) },
 		"seedlog":       func() { exit(seed(context.Background(), os.Args[1:])) },
 		"seallog":       func() { exit(sealLog(context.Background(), os.Args[1:])) },
-		"alter":         func() { exit(alter(os.Args[1:])) },
+		"alter":         func() { exit(forge(os.Args[1:])) },
 		"servelog":      func() { exit(serve(os.Args[1:])) },
 	})
 }

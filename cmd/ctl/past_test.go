@@ -22,13 +22,13 @@ func TestPast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	histories := uitest.Saved(t, "../..")
+	histories := uitest.SavedHistories(t, "../..")
 	for _, h := range histories {
-		if h.Of.ID == "fleet/rolled-back/1" { // a run is found by its ID
-			h.Of.ID = "workflows/rolls-back/1"
+		if h.Aggregate.ID == "fleet/rolled-back/1" { // a run is found by its ID
+			h.Aggregate.ID = "workflows/rolls-back/1"
 		}
 	}
-	uitest.Interleaved(t, log, histories)
+	uitest.WriteInterleaved(t, log, histories)
 	head, err := log.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -70,11 +70,11 @@ func keyIn(path string) (seal.Key, error) {
 	return key, os.WriteFile(path, text, 0o600)
 }
 
-// alter forges an export or a proof.
+// forge forges an export or a proof.
 //
 //	alter change|remove|swap|garble SEQUENCE IN OUT
 //	alter proof 0 IN OUT
-func alter(args []string) error {
+func forge(args []string) error {
 	seq, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err

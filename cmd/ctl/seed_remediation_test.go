@@ -9,8 +9,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// told returns the events of a remediation of the given name, or nil.
-func told(name string) []remediator.Event {
+// machineEvents returns the events of a remediation of the given name, or nil.
+func machineEvents(name string) []remediator.Event {
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: name + "-cp", UID: "0a1b2c3d-0000", Cluster: name}
 	victim, replacement := remediator.Subject{Name: name + "-cp-1", UID: "1"}, remediator.Subject{Name: name + "-cp-4", UID: "4"}
 	baseline := []remediator.Subject{victim, {Name: name + "-cp-2", UID: "2"}, {Name: name + "-cp-3", UID: "3"}}
@@ -42,8 +42,8 @@ func told(name string) []remediator.Event {
 	}
 }
 
-// tellOfMachines appends the events of a remediation, one commit each.
-func tellOfMachines(ctx context.Context, log *eventlog.Log, name string, events []remediator.Event, now func() time.Time) error {
+// appendMachineStory appends the events of a remediation, one commit each.
+func appendMachineStory(ctx context.Context, log *eventlog.Log, name string, events []remediator.Event, now func() time.Time) error {
 	root := aggregate.Root[remediator.Event, *remediator.State]{
 		Log: log, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/" + name + "-cp/0a1b2c3d"},
 		Actor: "daemon/test-1", Now: now, Links: remediator.Links, State: &remediator.State{},

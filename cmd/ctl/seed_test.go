@@ -36,7 +36,7 @@ func seed(ctx context.Context, args []string) error {
 		return err
 	}
 	for i, name := range args[1:] {
-		if err := tell(ctx, log, name, i); err != nil {
+		if err := appendMoveStory(ctx, log, name, i); err != nil {
 			return errors.Join(fmt.Errorf("story %s: %w", name, err), log.Close())
 		}
 	}
@@ -61,16 +61,16 @@ func (c *clock) now() time.Time {
 	return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC).Add(time.Duration(c.ticks.Add(1)) * 100 * time.Millisecond)
 }
 
-func tell(ctx context.Context, log *eventlog.Log, name string, index int) error {
+func appendMoveStory(ctx context.Context, log *eventlog.Log, name string, index int) error {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
 	defer stop()
 	c := &clock{}
 	c.ticks.Store(int64(index) * 600) // stories are a minute apart
-	if events := told(name); events != nil {
-		return tellOfMachines(ctx, log, name, events, c.now)
+	if events := machineEvents(name); events != nil {
+		return appendMachineStory(ctx, log, name, events, c.now)
 	}
-	if events := held(name); events != nil {
-		return tellOfPause(ctx, log, name, events, c.now)
+	if events := pauseEvents(name); events != nil {
+		return appendPauseStory(ctx, log, name, events, c.now)
 	}
 	s := &story{name: name, stop: stop}
 	r := &runner.Runner{
@@ -101,7 +101,7 @@ type story struct {
 	name, id string
 	runner   *runner.Runner
 	stop     func()
-	looks    int
+	attempts int
 }
 
 // Reach always succeeds.
@@ -119,22 +119,22 @@ func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step
 			}}, nil
 		}
 		return mover.PreflightDone{Clusters: []string{"prod"}}, nil
-	case mover.TakeBaseline:
+	case mover.RecordBaseline:
 		before := make(map[object.Ref]pause.Baseline)
 		for _, r := range objects() {
 			before[r] = pause.Baseline{UID: types.UID(r.Name), Paused: object.False}
 		}
-		return mover.BaselineSeen{Objects: before, Roots: []pause.Root{{Ref: objects()[0], UID: "prod"}}}, nil
-	case mover.SetPause:
+		return mover.BaselineRead{Objects: before, Roots: []pause.Root{{Ref: objects()[0], UID: "prod"}}}, nil
+	case mover.PauseSource:
 		return mover.Paused{}, nil
 	case mover.AwaitAcks:
-		return s.acks(ctx)
+		return s.acknowledge(ctx)
 	case mover.DraftPlan:
 		var items []mover.Item
 		for i, r := range objects() {
 			items = append(items, mover.Item{Ref: r, Version: "v1beta2", UID: types.UID(r.Name), ResourceVersion: "1", Level: min(i, 1), Cluster: "prod"})
 		}
-		return mover.Drafted{Items: items, Left: []mover.Wait{{Ref: ref("", "Secret", "other"), Why: "nothing that moves owns it"}}}, nil
+		return mover.Drafted{Items: items, Excluded: []mover.ObjectReason{{Ref: ref("", "Secret", "other"), Reason: "nothing that moves owns it"}}}, nil
 	case mover.CreateCopies:
 		created := make(map[object.Ref]types.UID)
 		for _, r := range objects() {
@@ -153,8 +153,8 @@ func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step
 		return mover.SourceEmptied{}, emit(mover.Deleted{Objects: objects()})
 	case mover.RestorePauses:
 		return mover.PausesRestored{}, nil
-	case mover.AwaitAwake:
-		return mover.AwakeSeen{New: objects()}, nil
+	case mover.AwaitResume:
+		return mover.AwakeRead{New: objects()}, nil
 	case mover.ClearTarget:
 		return mover.TargetCleared{}, nil
 	case mover.RestoreSource:
@@ -164,23 +164,23 @@ func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step
 	}
 }
 
-func (s *story) acks(ctx context.Context) (mover.Outcome, error) {
-	s.looks++
+func (s *story) acknowledge(ctx context.Context) (mover.Outcome, error) {
+	s.attempts++
 	all := make(map[object.Ref]pause.Signal)
 	for _, r := range objects() {
 		all[r] = pause.ByCondition
 	}
 	machine := objects()[1]
 	switch {
-	case s.name == "waiting" && s.looks > 1:
+	case s.name == "waiting" && s.attempts > 1:
 		return nil, errStop
-	case s.name == "rolledback" && s.looks > 1:
-		return mover.AcksSeen{}, s.runner.Abort(ctx, s.id, "user/jane", "wrong target")
+	case s.name == "rolledback" && s.attempts > 1:
+		return mover.AcksRead{}, s.runner.Abort(ctx, s.id, "user/jane", "wrong target")
 	case s.name == "waiting", s.name == "rolledback":
 		delete(all, machine)
-		return mover.AcksSeen{New: all, Pending: []mover.Wait{{Ref: machine, Why: "condition Paused is False"}}}, nil
+		return mover.AcksRead{New: all, Pending: []mover.ObjectReason{{Ref: machine, Reason: "condition Paused is False"}}}, nil
 	default:
-		return mover.AcksSeen{New: all, Stable: true}, nil
+		return mover.AcksRead{New: all, Stable: true}, nil
 	}
 }
 

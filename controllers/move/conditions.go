@@ -17,7 +17,7 @@ func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []
 		reason = "Stranded"
 	}
 	return resource.Kstatus(old, generation, reason,
-		resource.Said{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
-		resource.Said{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
-		resource.Said{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
+		resource.Value{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
+		resource.Value{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
+		resource.Value{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
 }

@@ -41,8 +41,8 @@ type Reconciler struct {
 	resource.Base
 	Moves Moves
 	// LogID is the ID of the event log that this daemon writes.
-	LogID   string
-	written pace
+	LogID string
+	pace  pace
 }
 
 // SetupWithManager registers the controller.
@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if err != nil {
-		r.written.forget(req.NamespacedName)
+		r.pace.forget(req.NamespacedName)
 	}
 	if err := r.orphans(ctx, req, &m); err != nil || m.UID == "" {
 		return ctrl.Result{}, err
@@ -80,12 +80,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: resource.Remedy,
 		})
 	}
-	if set, err := resource.Hold(ctx, r.Client, &m, finalizer); set || err != nil {
+	if set, err := resource.AddFinalizer(ctx, r.Client, &m, finalizer); set || err != nil {
 		// The watch requeues the Move at once. No move starts before the finalizer is set.
 		return ctrl.Result{}, err
 	}
-	if why := r.Quota.Throttled(m.Namespace); !known && !r.begun(&m) && why != (supervise.Throttled{}) {
-		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
+	if why := r.Quota.Throttled(m.Namespace); !known && !r.hasStarted(&m) && why != (supervise.Throttled{}) {
+		return ctrl.Result{RequeueAfter: supervise.RecheckInterval}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
 	}
 	if !known {
 		return ctrl.Result{}, r.request(ctx, &m, id) // the view triggers a reconcile when it contains the move
@@ -100,8 +100,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
 		}
 	}
-	if counts(m.Status, status) {
-		if wait := r.written.wait(req.NamespacedName, time.Now()); wait > 0 {
+	if differsOnlyInProgress(m.Status, status) {
+		if wait := r.pace.wait(req.NamespacedName, time.Now()); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
@@ -129,19 +129,19 @@ func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (s
 	return status, known, nil
 }
 
-// full writes into the status that the log is full and accepts no new move. The request is retried.
-func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) error {
+// publishFull writes into the status that the log is full and accepts no new move. The request is retried.
+func (r *Reconciler) publishFull(ctx context.Context, m *v1alpha1.Move, err error) error {
 	if !errors.Is(err, eventlog.ErrFull) {
 		return nil
 	}
 	return r.publish(ctx, m, v1alpha1.MoveStatus{
 		LogID:   m.Status.LogID,
-		Message: resource.Full(err), Next: resource.FullRemedy,
+		Message: resource.FullMessage(err), Next: resource.FullRemedy,
 	})
 }
 
-// begun reports whether a Move that the log does not contain had started.
-func (r *Reconciler) begun(m *v1alpha1.Move) bool {
+// hasStarted reports whether a Move that the log does not contain had started.
+func (r *Reconciler) hasStarted(m *v1alpha1.Move) bool {
 	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
 }
 
@@ -149,7 +149,7 @@ func (r *Reconciler) begun(m *v1alpha1.Move) bool {
 // has another ID, the log of the move was lost or replaced, and request records that instead of starting the move again.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
 	actor := "resource/" + m.Namespace + "/" + m.Name
-	if r.begun(m) {
+	if r.hasStarted(m) {
 		lost := mover.LogLost{Log: m.Status.LogID, Phase: m.Status.Phase, Sequence: uint64(max(m.Status.LogSequence, 0))} //nolint:gosec // never negative
 		if err := r.Moves.Recover(ctx, id, actor, Spec(m), lost); err != nil {
 			return fmt.Errorf("recording that the log of the move was lost: %w", err)
@@ -162,7 +162,7 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 		return client.IgnoreNotFound(r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	}
 	if err := r.Moves.Request(ctx, id, actor, Spec(m)); err != nil {
-		return errors.Join(fmt.Errorf("recording the request: %w", err), r.full(ctx, m, err))
+		return errors.Join(fmt.Errorf("recording the request: %w", err), r.publishFull(ctx, m, err))
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		}
 		return r.publish(ctx, m, status)
 	}
-	return resource.Release(ctx, r.Client, m, finalizer)
+	return resource.RemoveFinalizer(ctx, r.Client, m, finalizer)
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
@@ -200,9 +200,9 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 	before := m.DeepCopy()
 	status.ObservedGeneration = m.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
-	status.Conditions = resource.Throttled(kstatus(m.Status.Conditions, status, m.Generation), why, m.Generation)
+	status.Conditions = resource.WithThrottled(kstatus(m.Status.Conditions, status, m.Generation), why, m.Generation)
 	if status.MoveID == "" && m.Unreadable.Spec != nil {
-		status.Conditions = resource.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
+		status.Conditions = resource.Ignored(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
 	}
 	m.Status = status
 	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, m, &m.Status.Conditions); !written {
@@ -214,7 +214,7 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 		case mover.PhaseFailed, mover.PhaseRollingBack, mover.PhaseRolledBack:
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", resource.Short(m.Status.Message))
+		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", resource.TruncateNote(m.Status.Message))
 	}
 	return nil
 }

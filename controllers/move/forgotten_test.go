@@ -17,18 +17,18 @@ import (
 	"scute.dev/mover"
 )
 
-// forgotten is a log with an ended move, and a view that has forgotten it. No other method may be called.
-type forgotten struct {
+// forgottenMove is a log with an ended move, and a view that has forgotten it. No other method may be called.
+type forgottenMove struct {
 	Moves
-	err   error
-	asked int
+	err     error
+	recalls int
 }
 
-func (*forgotten) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
-func (*forgotten) Throttled(string) supervise.Throttled      { return supervise.Throttled{} }
-func (*forgotten) Open(string, string) []string              { return nil }
-func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.MoveStatus, bool, error) {
-	f.asked++
+func (*forgottenMove) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
+func (*forgottenMove) Throttled(string) supervise.Throttled      { return supervise.Throttled{} }
+func (*forgottenMove) Open(string, string) []string              { return nil }
+func (f *forgottenMove) Recall(_ context.Context, id string) (v1alpha1.MoveStatus, bool, error) {
+	f.recalls++
 	at := metav1.NewTime(time.Unix(1000, 0))
 	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhaseSucceeded, LogID: "one", LogSequence: 7, FinishedAt: &at}, f.err == nil, f.err
 }
@@ -38,8 +38,8 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.MoveStatus, b
 func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 	for name, told := range map[string]mover.Phase{"its end was told": mover.PhaseSucceeded, "it was not": mover.PhaseDeleting, "nothing was": ""} {
 		t.Run(name, func(t *testing.T) {
-			view := &forgotten{}
-			r, c, m := reconciling(t, view)
+			view := &forgottenMove{}
+			r, c, m := newReconciling(t, view)
 			m.Spec.Abort, m.Spec.AbandonTarget = true, true // it is too late for that
 			if err := c.Update(t.Context(), m); err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 			want := 1
 			if told == mover.PhaseSucceeded {
 				m.Status, _, _ = view.Recall(t.Context(), v1alpha1.LogID(m))
-				want, view.asked = 0, 0
+				want, view.recalls = 0, 0
 			}
 			if err := c.Status().Update(t.Context(), m); err != nil {
 				t.Fatal(err)
@@ -61,8 +61,8 @@ func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 				t.Fatal(err)
 			}
-			if s := m.Status; s.Phase != mover.PhaseSucceeded || s.FinishedAt == nil || s.LogSequence != 7 || s.MoveID != v1alpha1.LogID(m) || view.asked != want {
-				t.Errorf("the log was read %d times; status = %+v", view.asked, s)
+			if s := m.Status; s.Phase != mover.PhaseSucceeded || s.FinishedAt == nil || s.LogSequence != 7 || s.MoveID != v1alpha1.LogID(m) || view.recalls != want {
+				t.Errorf("the log was read %d times; status = %+v", view.recalls, s)
 			}
 		})
 	}
@@ -70,8 +70,8 @@ func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 
 // TestAForgottenMoveIsDeleted checks that a forgotten Move without a final status can be deleted once the log was read.
 func TestAForgottenMoveIsDeleted(t *testing.T) {
-	view := &forgotten{err: errors.New("no log")}
-	r, c, m := reconciling(t, view)
+	view := &forgottenMove{err: errors.New("no log")}
+	r, c, m := newReconciling(t, view)
 	m.Status.Phase = mover.PhaseDeleting
 	if err := errors.Join(c.Status().Update(t.Context(), m), c.Delete(t.Context(), m)); err != nil {
 		t.Fatal(err)
@@ -92,17 +92,17 @@ func TestAForgottenMoveIsDeleted(t *testing.T) {
 	}
 }
 
-// lost is a log that does not contain a move that was started.
-type lost struct{ forgotten }
+// lostMove is a log that does not contain a move that was started.
+type lostMove struct{ forgottenMove }
 
-func (lost) Recall(context.Context, string) (s v1alpha1.MoveStatus, over bool, err error) {
+func (lostMove) Recall(context.Context, string) (s v1alpha1.MoveStatus, over bool, err error) {
 	return s, false, nil
 }
 
 // TestALostMoveIsNotBegunAgain checks that the status of a Move that the log does not contain remains while its spec
 // cannot be read, because only the status shows that the move was started.
 func TestALostMoveIsNotBegunAgain(t *testing.T) {
-	r, c, m := reconciling(t, &lost{})
+	r, c, m := newReconciling(t, &lostMove{})
 	m.Status.Phase, m.Status.LogID, m.Status.LogSequence = mover.PhaseDeleting, "another", 7
 	if err := c.Status().Update(t.Context(), m); err != nil {
 		t.Fatal(err)

@@ -31,22 +31,22 @@ func (fullLog) Recall(context.Context, string) (v1alpha1.MoveStatus, bool, error
 	return v1alpha1.MoveStatus{}, false, nil
 }
 
-// crowded has a move that waits for other moves while why is set.
-type crowded struct {
+// throttledMove has a move that waits for other moves while why is set.
+type throttledMove struct {
 	Moves
 	why supervise.Throttled
 }
 
-func (crowded) Status(id string) (v1alpha1.MoveStatus, bool) {
+func (throttledMove) Status(id string) (v1alpha1.MoveStatus, bool) {
 	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhasePending, Message: "requested"}, true
 }
-func (crowded) Open(string, string) []string           { return nil }
-func (c crowded) Throttled(string) supervise.Throttled { return c.why }
+func (throttledMove) Open(string, string) []string           { return nil }
+func (c throttledMove) Throttled(string) supervise.Throttled { return c.why }
 
-// reconciling returns a Reconciler, its client, and a Move with its finalizer.
-func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
+// newReconciling returns a Reconciler, its client, and a Move with its finalizer.
+func newReconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
 	t.Helper()
-	m := aMove()
+	m := newMove()
 	m.Finalizers = []string{finalizer}
 	c := controllertest.Client(t, m)
 	return &Reconciler{Base: controllertest.Base(c), Moves: moves}, c, m
@@ -55,7 +55,7 @@ func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alph
 // TestAMoveThatWaitsForOthersSaysSo checks that a Move that waits for others is Throttled, and no longer is when it
 // continues.
 func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
-	r, c, m := reconciling(t, nil)
+	r, c, m := newReconciling(t, nil)
 	for _, step := range []struct {
 		why     supervise.Throttled
 		status  metav1.ConditionStatus
@@ -65,7 +65,7 @@ func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 		{supervise.Throttled{Reason: supervise.TooManyUnfinished, Message: "waits until another move ends"}, metav1.ConditionTrue, supervise.TooManyUnfinished, "waits until another move ends"},
 		{supervise.Throttled{}, metav1.ConditionFalse, "NotThrottled", "requested"},
 	} {
-		r.Moves = crowded{why: step.why}
+		r.Moves = throttledMove{why: step.why}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 
 // TestFullLogIsTold checks that a Move that cannot start because the log is full reports what to do, and is retried.
 func TestFullLogIsTold(t *testing.T) {
-	r, c, m := reconciling(t, fullLog{})
+	r, c, m := newReconciling(t, fullLog{})
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); !errors.Is(err, eventlog.ErrFull) {
 		t.Errorf("Reconcile = %v, want ErrFull", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"scute.dev/mover"
 )
 
-func aMove() *v1alpha1.Move {
+func newMove() *v1alpha1.Move {
 	return &v1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "go", UID: "0123456789"},
 		Spec: v1alpha1.MoveSpec{
@@ -26,11 +26,11 @@ func TestSpec(t *testing.T) {
 		Namespace: "fleet", Name: "go", Clusters: []string{"a", "b"}, Target: mover.Target{SecretName: "there", SecretKey: "value"},
 		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(30 * time.Minute), Awake: mover.Duration(10 * time.Minute),
 	}
-	if diff := cmp.Diff(want, Spec(aMove())); diff != "" {
+	if diff := cmp.Diff(want, Spec(newMove())); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 
-	m, no := aMove(), false
+	m, no := newMove(), false
 	m.Spec = v1alpha1.MoveSpec{
 		Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: "there", Key: "kubeconfig"}},
 		Selection: v1alpha1.MoveSelection{All: true}, DryRun: true, RollbackOnFailure: &no, CarryStatus: []string{"X.y"}, Abort: true,
@@ -55,11 +55,11 @@ func TestSpec(t *testing.T) {
 }
 
 func TestID(t *testing.T) {
-	m := aMove()
+	m := newMove()
 	if id := v1alpha1.LogID(m); id != "fleet/go/01234567" {
 		t.Errorf("LogID = %q", id)
 	}
-	again := aMove()
+	again := newMove()
 	again.UID = "9876543210"
 	if v1alpha1.LogID(m) == v1alpha1.LogID(again) {
 		t.Error("a recreated Move has the same LogID")

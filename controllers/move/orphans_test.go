@@ -13,19 +13,19 @@ import (
 	"scute.dev/mover"
 )
 
-// driven is a log with open moves of the Move's name.
-type driven struct {
+// drivenMoves is a log with open moves of the Move's name.
+type drivenMoves struct {
 	Moves
 	open, aborted []string
 }
 
-func (d *driven) Open(string, string) []string       { return d.open }
-func (*driven) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
-func (*driven) Status(id string) (v1alpha1.MoveStatus, bool) {
+func (d *drivenMoves) Open(string, string) []string       { return d.open }
+func (*drivenMoves) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
+func (*drivenMoves) Status(id string) (v1alpha1.MoveStatus, bool) {
 	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhaseAwaitingAcks}, true
 }
 
-func (d *driven) Abort(_ context.Context, id, _, _ string) error {
+func (d *drivenMoves) Abort(_ context.Context, id, _, _ string) error {
 	d.aborted = append(d.aborted, id)
 	return nil
 }
@@ -38,12 +38,12 @@ func TestAMoveWithoutItsResourceIsAborted(t *testing.T) {
 		gone bool
 		want []string
 	}{
-		"it is gone":                   {true, []string{earlier, v1alpha1.LogID(aMove())}},
+		"it is gone":                   {true, []string{earlier, v1alpha1.LogID(newMove())}},
 		"another one has its name now": {false, []string{earlier}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := &driven{open: []string{earlier, v1alpha1.LogID(aMove())}}
-			r, api, m := reconciling(t, log)
+			log := &drivenMoves{open: []string{earlier, v1alpha1.LogID(newMove())}}
+			r, api, m := newReconciling(t, log)
 			if c.gone {
 				m.Finalizers = nil
 				if err := api.Update(t.Context(), m); err != nil {

@@ -11,9 +11,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// writeEvery is the shortest interval between two updates of a Move's status that change only its progress. A move records many batches of objects a
+// writeInterval is the shortest interval between two updates of a Move's status that change only its progress. A move records many batches of objects a
 // second.
-const writeEvery = time.Second
+const writeInterval = time.Second
 
 // pace stores when the status of each Move was last written only for its progress. The zero value is ready for use.
 type pace struct {
@@ -25,7 +25,7 @@ type pace struct {
 func (p *pace) wait(name types.NamespacedName, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if left := writeEvery - now.Sub(p.last[name]); left > 0 {
+	if left := writeInterval - now.Sub(p.last[name]); left > 0 {
 		return left
 	}
 	if p.last == nil {
@@ -41,8 +41,8 @@ func (p *pace) forget(name types.NamespacedName) {
 	delete(p.last, name)
 }
 
-// counts reports whether two statuses differ only in the progress of the move. It compares them encoded, because a stored time has whole seconds.
-func counts(old, status v1alpha1.MoveStatus) bool {
+// differsOnlyInProgress reports whether two statuses differ only in the progress of the move. It compares them encoded, because a stored time has whole seconds.
+func differsOnlyInProgress(old, status v1alpha1.MoveStatus) bool {
 	rest := func(s v1alpha1.MoveStatus) []byte {
 		s.Counts, s.Message, s.WaitingFor, s.LogSequence = v1alpha1.MoveCounts{}, "", nil, 0
 		s.ObservedGeneration, s.Conditions = 0, nil // publish derives them

@@ -14,25 +14,25 @@ import (
 	"scute.dev/mover"
 )
 
-// progressing is a move whose status the test sets.
-type progressing struct {
+// progressingMove is a move whose status the test sets.
+type progressingMove struct {
 	Moves
 	status v1alpha1.MoveStatus
 }
 
-func (*progressing) Open(string, string) []string { return nil }
-func (p *progressing) Status(id string) (v1alpha1.MoveStatus, bool) {
+func (*progressingMove) Open(string, string) []string { return nil }
+func (p *progressingMove) Status(id string) (v1alpha1.MoveStatus, bool) {
 	p.status.MoveID = id
 	return p.status, true
 }
-func (*progressing) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
+func (*progressingMove) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
 
 // TestProgressIsWrittenOnceASecond checks that changed counts are written at most once a second, and that other changes
 // are written at once.
 func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	begun := metav1.NewTime(time.Now().Truncate(time.Second).Add(123 * time.Millisecond)) // finer than the stored precision
-	moves := &progressing{status: v1alpha1.MoveStatus{StartedAt: &begun}}
-	r, c, m := reconciling(t, moves)
+	moves := &progressingMove{status: v1alpha1.MoveStatus{StartedAt: &begun}}
+	r, c, m := newReconciling(t, moves)
 	key := client.ObjectKeyFromObject(m)
 	look := func(phase v1alpha1.MovePhase, created int) (v1alpha1.MoveStatus, time.Duration) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	if s, _ := look(mover.PhaseCreating, 1); s.Counts.Created != 1 {
 		t.Fatalf("first status = %+v", s)
 	}
-	r.written.last = map[types.NamespacedName]time.Time{key: time.Now().Add(time.Hour)} // the last write was less than a second ago
+	r.pace.last = map[types.NamespacedName]time.Time{key: time.Now().Add(time.Hour)} // the last write was less than a second ago
 	s, again := look(mover.PhaseCreating, 2)
 	if s.Counts.Created != 1 || again <= 0 {
 		t.Errorf("%d objects within the second, requeued after %s, want 1 object and a delay", s.Counts.Created, again)
@@ -57,7 +57,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	if s, _ = look(mover.PhaseVerified, 3); s.Phase != mover.PhaseVerified || s.Counts.Created != 3 {
 		t.Errorf("status of another phase = %+v", s)
 	}
-	r.written.last[key] = time.Now().Add(-writeEvery)
+	r.pace.last[key] = time.Now().Add(-writeInterval)
 	if s, again = look(mover.PhaseVerified, 4); s.Counts.Created != 4 || again != 0 {
 		t.Errorf("after the second: %d objects, requeued after %s", s.Counts.Created, again)
 	}

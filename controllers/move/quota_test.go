@@ -14,18 +14,18 @@ import (
 	"scute.dev/mover"
 )
 
-// counting is a log without moves that counts its calls.
-type counting struct {
+// requestCounter is a log without moves that counts its calls.
+type requestCounter struct {
 	fullLog
 	requested, recovered int
 }
 
-func (c *counting) Request(context.Context, string, string, mover.Spec) error {
+func (c *requestCounter) Request(context.Context, string, string, mover.Spec) error {
 	c.requested++
 	return nil
 }
 
-func (c *counting) Recover(context.Context, string, string, mover.Spec, mover.LogLost) error {
+func (c *requestCounter) Recover(context.Context, string, string, mover.Spec, mover.LogLost) error {
 	c.recovered++
 	return nil
 }
@@ -33,8 +33,8 @@ func (c *counting) Recover(context.Context, string, string, mover.Spec, mover.Lo
 // TestQuota checks that a Move does not start while its namespace is at its quota, and reports why. A started Move is
 // still recovered.
 func TestQuota(t *testing.T) {
-	over, log := "its quota", &counting{}
-	r, c, m := reconciling(t, log)
+	over, log := "its quota", &requestCounter{}
+	r, c, m := newReconciling(t, log)
 	r.LogID, r.Quota = "one", func(string) string { return over }
 	turn := func() ctrl.Result {
 		t.Helper()

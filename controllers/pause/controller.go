@@ -62,15 +62,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !p.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.release(ctx, &p, id, status, known)
 	}
-	if wrong := refusal(&p); wrong != nil && !known {
-		return ctrl.Result{}, r.publish(ctx, &p, waiting(&p, wrong.String(), resource.Remedy))
+	if wrong := invalidPart(&p); wrong != nil && !known {
+		return ctrl.Result{}, r.publish(ctx, &p, waitingStatus(&p, wrong.String(), resource.Remedy))
 	}
-	if set, err := resource.Hold(ctx, r.Client, &p, finalizer); set || err != nil {
+	if set, err := resource.AddFinalizer(ctx, r.Client, &p, finalizer); set || err != nil {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
 		return ctrl.Result{}, err
 	}
 	if why := r.Quota.Throttled(p.Namespace); !known && p.Status.PauseID == "" && why != (supervise.Throttled{}) {
-		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
+		return ctrl.Result{RequeueAfter: supervise.RecheckInterval}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
 	}
 	if !known {
 		return ctrl.Result{}, r.request(ctx, &p, id) // the view queues the Pause when the log has the request
@@ -102,12 +102,12 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
 	spec, err := Spec(p)
 	if err != nil {
-		return r.publish(ctx, p, waiting(p, "spec.selector: "+err.Error(), resource.Remedy))
+		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
 	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
 	if errors.Is(err, eventlog.ErrFull) {
 		return errors.Join(fmt.Errorf("recording the request: %w", err),
-			r.publish(ctx, p, waiting(p, resource.Full(err), resource.FullRemedy)))
+			r.publish(ctx, p, waitingStatus(p, resource.FullMessage(err), resource.FullRemedy)))
 	}
 	if err != nil {
 		return fmt.Errorf("recording the request: %w", err)
@@ -115,8 +115,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	return nil
 }
 
-// waiting returns the status of a pause that is not requested. If the log has lost a pause, only PauseID shows that it had started: see release.
-func waiting(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
+// waitingStatus returns the status of a pause that is not requested. If the log has lost a pause, only PauseID shows that it had started: see release.
+func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	status := v1alpha1.PauseStatus{Message: message, Next: next}
 	if p.Status.FinishedAt == nil {
 		status.PauseID = p.Status.PauseID
@@ -141,7 +141,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 			return err
 		}
 	}
-	return resource.Release(ctx, r.Client, p, finalizer)
+	return resource.RemoveFinalizer(ctx, r.Client, p, finalizer)
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {
@@ -158,9 +158,9 @@ func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alph
 	if why.Message != "" {
 		status.Message = why.Message
 	}
-	status.Conditions = resource.Throttled(said(p.Status.Conditions, status, p.Generation), why, p.Generation)
-	if wrong := refusal(p); status.Phase == "" && wrong != nil {
-		status.Conditions = resource.Refused(p.Status.Conditions, p.Generation, wrong)
+	status.Conditions = resource.WithThrottled(kstatus(p.Status.Conditions, status, p.Generation), why, p.Generation)
+	if wrong := invalidPart(p); status.Phase == "" && wrong != nil {
+		status.Conditions = resource.Ignored(p.Status.Conditions, p.Generation, wrong)
 	}
 	p.Status = status
 	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, p, &p.Status.Conditions); !written {
@@ -171,7 +171,7 @@ func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alph
 		if p.Status.Phase == v1alpha1.PauseTimedOut || p.Status.FinishedAt != nil && p.Status.Counts.Asleep+p.Status.Counts.Pending > 0 {
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(p, nil, kind, string(p.Status.Phase), "Pause", "%s", resource.Short(p.Status.Message))
+		r.Recorder.Eventf(p, nil, kind, string(p.Status.Phase), "Pause", "%s", resource.TruncateNote(p.Status.Message))
 	}
 	return nil
 }

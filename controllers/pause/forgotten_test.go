@@ -18,17 +18,19 @@ import (
 	"scute.dev/pause/request"
 )
 
-// forgotten is a log with an ended pause, and a view that has forgotten it. No other method may be called.
-type forgotten struct {
+// forgottenPause is a log with an ended pause, and a view that has forgotten it. No other method may be called.
+type forgottenPause struct {
 	Pauses
-	asked int
+	recalls int
 }
 
-func (*forgotten) Status(string) (v1alpha1.PauseStatus, bool) { return v1alpha1.PauseStatus{}, false }
-func (*forgotten) Throttled(string) supervise.Throttled       { return supervise.Throttled{} }
-func (*forgotten) Open(string, string) []string               { return nil }
-func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.PauseStatus, bool, error) {
-	f.asked++
+func (*forgottenPause) Status(string) (v1alpha1.PauseStatus, bool) {
+	return v1alpha1.PauseStatus{}, false
+}
+func (*forgottenPause) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
+func (*forgottenPause) Open(string, string) []string         { return nil }
+func (f *forgottenPause) Recall(_ context.Context, id string) (v1alpha1.PauseStatus, bool, error) {
+	f.recalls++
 	at := metav1.NewTime(time.Unix(1000, 0))
 	return v1alpha1.PauseStatus{PauseID: id, Phase: v1alpha1.PauseReleased, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
 }
@@ -38,11 +40,11 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 	for name, told := range map[string]v1alpha1.PausePhase{"its end was told": v1alpha1.PauseReleased, "it was not": v1alpha1.PauseResuming, "nothing was": ""} {
 		t.Run(name, func(t *testing.T) {
 			p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-			view, want := &forgotten{}, 1
+			view, want := &forgottenPause{}, 1
 			p.Status.Phase = told
 			if told == v1alpha1.PauseReleased {
 				p.Status, _, _ = view.Recall(t.Context(), v1alpha1.LogID(p))
-				want, view.asked = 0, 0
+				want, view.recalls = 0, 0
 			} else if told != "" {
 				p.Status.PauseID = v1alpha1.LogID(p)
 			}
@@ -57,8 +59,8 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 			if err := c.Get(t.Context(), req.NamespacedName, p); err != nil {
 				t.Fatal(err)
 			}
-			if s := p.Status; s.Phase != v1alpha1.PauseReleased || s.FinishedAt == nil || s.LogSequence != 7 || view.asked != want {
-				t.Errorf("the log was read %d times; status = %+v", view.asked, s)
+			if s := p.Status; s.Phase != v1alpha1.PauseReleased || s.FinishedAt == nil || s.LogSequence != 7 || view.recalls != want {
+				t.Errorf("the log was read %d times; status = %+v", view.recalls, s)
 			}
 			if err := c.Delete(t.Context(), p); err != nil {
 				t.Fatal(err)
@@ -73,13 +75,13 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 	}
 }
 
-// full is a log that does not contain a pause that was started, and accepts nothing new.
-type full struct{ forgotten }
+// fullLog is a log that does not contain a pause that was started, and accepts nothing new.
+type fullLog struct{ forgottenPause }
 
-func (full) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, err error) {
+func (fullLog) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, err error) {
 	return s, false, nil
 }
-func (full) Request(context.Context, string, string, request.Spec) error { return eventlog.ErrFull }
+func (fullLog) Request(context.Context, string, string, request.Spec) error { return eventlog.ErrFull }
 
 // TestALostPauseIsNotLeftOnItsClusters checks that a deleted Pause is kept until the log accepts it again and restores
 // what it paused.
@@ -90,7 +92,7 @@ func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	if err := c.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Base: controllertest.Base(c), Pauses: &full{}}
+	r := &Reconciler{Base: controllertest.Base(c), Pauses: &fullLog{}}
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); !errors.Is(err, eventlog.ErrFull) {
 			t.Errorf("Reconcile = %v, want ErrFull", err)

@@ -16,17 +16,17 @@ import (
 	"scute.dev/pause/request"
 )
 
-// counting is a log without pauses that counts requests.
-type counting struct {
-	forgotten
+// requestCounter is a log without pauses that counts requests.
+type requestCounter struct {
+	forgottenPause
 	requested int
 }
 
-func (*counting) Recall(context.Context, string) (v1alpha1.PauseStatus, bool, error) {
+func (*requestCounter) Recall(context.Context, string) (v1alpha1.PauseStatus, bool, error) {
 	return v1alpha1.PauseStatus{}, false, nil
 }
 
-func (c *counting) Request(context.Context, string, string, request.Spec) error {
+func (c *requestCounter) Request(context.Context, string, string, request.Spec) error {
 	c.requested++
 	return nil
 }
@@ -39,7 +39,7 @@ func TestQuota(t *testing.T) {
 		Spec:       v1alpha1.PauseSpec{Clusters: []string{"prod"}},
 	}
 	c := controllertest.Client(t, p)
-	log := &counting{}
+	log := &requestCounter{}
 	r := &Reconciler{Base: controllertest.Base(c), Pauses: log}
 	r.Quota = func(string) string { return "its quota" }
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}

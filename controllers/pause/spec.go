@@ -43,8 +43,8 @@ func Spec(p *v1alpha1.Pause) (request.Spec, error) {
 	return s, nil
 }
 
-// refusal returns the part of the spec that cannot be read, or an invalid selector that the schema permits; nil if there is neither.
-func refusal(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
+// invalidPart returns the part of the spec that cannot be read, or an invalid selector that the schema permits; nil if there is neither.
+func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	if p.Unreadable.Spec != nil || p.Spec.Selector == nil {
 		return p.Unreadable.Spec
 	}
@@ -61,23 +61,23 @@ func timeout(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
 	return pause.Duration(d.Duration)
 }
 
-// said returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged are True while all objects have acknowledged the
+// kstatus returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged are True while all objects have acknowledged the
 // pause, Reconciling while some have not, and Stalled if a user is needed.
-func said(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
+func kstatus(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
 	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0
 	stuck := s.Next != "" && !acked
 	list := resource.Kstatus(old, generation, string(s.Phase),
-		resource.Said{True: acked, Message: s.Message},
-		resource.Said{True: !acked && !stuck && s.FinishedAt == nil, Message: s.Message},
-		resource.Said{True: stuck, Message: s.Next})
+		resource.Value{True: acked, Message: s.Message},
+		resource.Value{True: !acked && !stuck && s.FinishedAt == nil, Message: s.Message},
+		resource.Value{True: stuck, Message: s.Next})
 	c := metav1.Condition{
-		Type: v1alpha1.ConditionAcknowledged, Status: metav1.ConditionFalse, Reason: "Waiting", Message: resource.Long(s.Message), ObservedGeneration: generation,
+		Type: v1alpha1.ConditionAcknowledged, Status: metav1.ConditionFalse, Reason: "Waiting", Message: resource.TruncateMessage(s.Message), ObservedGeneration: generation,
 	}
 	switch {
 	case acked:
 		c.Status, c.Reason = metav1.ConditionTrue, "Acknowledged"
 	case s.Phase == v1alpha1.PauseTimedOut:
-		c.Reason, c.Message = "TimedOut", resource.Long(s.Message+". "+s.Next)
+		c.Reason, c.Message = "TimedOut", resource.TruncateMessage(s.Message+". "+s.Next)
 	case s.Phase == v1alpha1.PauseRestoring, s.Phase == v1alpha1.PauseResuming, s.Phase == v1alpha1.PauseReleased:
 		c.Reason = "Released"
 	}

@@ -14,9 +14,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// when returns a predicate that accepts an update only if it made a relevant change. Statuses are written often and mostly without a change, which
+// updatedIf returns a predicate that accepts an update only if it made a relevant change. Statuses are written often and mostly without a change, which
 // must not cause a reconciliation.
-func when[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
+func updatedIf[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs(e.ObjectOld, e.ObjectNew)
 	}}
@@ -44,8 +44,8 @@ func clusterDiffers(a, b *clusterv1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
 }
 
-// same reports no difference, for kinds whose status is irrelevant.
-func same[T client.Object](T, T) bool { return false }
+// neverDiffers reports no difference, for kinds whose status is irrelevant.
+func neverDiffers[T client.Object](T, T) bool { return false }
 
 // conditionsDiffer compares the fields that decisions use, without the messages, whose counts and names change all the time.
 func conditionsDiffer(a, b []metav1.Condition) bool {

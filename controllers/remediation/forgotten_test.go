@@ -29,14 +29,14 @@ func (forgotten) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, boo
 // TestTheEndOfAForgottenRemediationRemains checks that the final status of a forgotten remediation remains while its
 // machine exists.
 func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
-	if s := requestOf(t, forgotten{}); s.Phase != v1alpha1.RemediationRecovered || s.Message != "it recovered" || s.LogSequence != 7 || s.FinishedAt == nil {
+	if s := statusAfterReconcile(t, forgotten{}); s.Phase != v1alpha1.RemediationRecovered || s.Message != "it recovered" || s.LogSequence != 7 || s.FinishedAt == nil {
 		t.Errorf("status = %+v", s)
 	}
 }
 
-// requestOf returns the status of the request of a recovered machine, in a namespace without policies, after a
+// statusAfterReconcile returns the status of the request of a recovered machine, in a namespace without policies, after a
 // reconcile with the view.
-func requestOf(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
+func statusAfterReconcile(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
@@ -78,7 +78,7 @@ func (deselected) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bo
 // TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected checks that the end of an earlier remediation is not reported for
 // a machine that no policy selects.
 func TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected(t *testing.T) {
-	if s := requestOf(t, deselected{}); s.Phase != v1alpha1.RemediationUnselected || s.FinishedAt != nil || s.Next == "" {
+	if s := statusAfterReconcile(t, deselected{}); s.Phase != v1alpha1.RemediationUnselected || s.FinishedAt != nil || s.Next == "" {
 		t.Errorf("status = %+v", s)
 	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// lookAgain is the delay before the start is retried while caches are not synced, missing the delay while Cluster API is not installed.
-	lookAgain, missing = 200 * time.Millisecond, 30 * time.Second
+	// cacheRetryInterval is the delay before the start is retried while caches are not synced, missing the delay while Cluster API is not installed.
+	cacheRetryInterval, installRetryInterval = 200 * time.Millisecond, 30 * time.Second
 )
 
 // Gate starts the remediator when the first RepairPolicy appears. Until then the only cost is one watch of that kind. The remediator keeps running
@@ -32,7 +32,7 @@ type Gate struct {
 	Start func(ctx context.Context) (done bool, missing string, err error)
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   resource.Wait
+	catchUp  resource.Wait
 
 	open bool // used by the only worker
 }
@@ -41,7 +41,7 @@ type Gate struct {
 func (r *Gate) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("remediator").
 		For(&v1alpha1.RepairPolicy{}).
-		WithOptions(retries(1)).
+		WithOptions(controllerOptions(1)).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			q.Add(reconcile.Request{}) // for owners that are due without a policy
 			return nil
@@ -58,7 +58,7 @@ func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if r.open {
 		return ctrl.Result{}, nil
 	}
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	p := &v1alpha1.RepairPolicy{}
@@ -77,21 +77,21 @@ func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 		r.open = true
 		return ctrl.Result{}, nil
 	case without == "":
-		return ctrl.Result{RequeueAfter: lookAgain}, nil
+		return ctrl.Result{RequeueAfter: cacheRetryInterval}, nil
 	case req.Name == "":
-		return ctrl.Result{RequeueAfter: missing}, nil
+		return ctrl.Result{RequeueAfter: installRetryInterval}, nil
 	default:
-		return ctrl.Result{RequeueAfter: missing}, r.tell(ctx, p, without)
+		return ctrl.Result{RequeueAfter: installRetryInterval}, r.reportMissing(ctx, p, without)
 	}
 }
 
-// tell records in a policy's status why the remediator cannot start.
-func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without string) error {
+// reportMissing records in a policy's status why the remediator cannot start.
+func (r *Gate) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, without string) error {
 	after := p.DeepCopy()
-	message := without + ": scute looks again every " + timespan.Text(missing)
+	message := without + ": scute looks again every " + timespan.Text(installRetryInterval)
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
 	after.Status.Conditions = resource.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
-		resource.Said{Message: message}, resource.Said{}, resource.Said{True: true, Message: message})
+		resource.Value{Message: message}, resource.Value{}, resource.Value{True: true, Message: message})
 	_, err := resource.Write(ctx, r.Client, p, after)
 	return err
 }

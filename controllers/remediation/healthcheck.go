@@ -19,8 +19,8 @@ import (
 // policyLabel is the label with the name of the RepairPolicy that owns an object.
 const policyLabel = "scute.dev/policy"
 
-// leastStartup is the shortest node startup timeout that a MachineHealthCheck accepts. scute itself uses the policy's value.
-const leastStartup = 30 * time.Second
+// minNodeStartup is the shortest node startup timeout that a MachineHealthCheck accepts. scute itself uses the policy's value.
+const minNodeStartup = 30 * time.Second
 
 // templateName returns the name of a policy's SurgeRemediationTemplate.
 func templateName(policy string) string { return "scute-" + policy }
@@ -28,10 +28,10 @@ func templateName(policy string) string { return "scute-" + policy }
 // healthCheckName returns the name of the MachineHealthCheck of a control plane.
 func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
 
-// limit returns the number of unhealthy machines up to which a MachineHealthCheck requests remediation. A control plane of this size can lose that
+// maxUnhealthy returns the number of unhealthy machines up to which a MachineHealthCheck requests remediation. A control plane of this size can lose that
 // many and keep its quorum. One more is allowed while a new machine of scute provisions, because it counts as unhealthy until it has joined. The
 // minimum is 1: a single machine can be replaced while its etcd responds, which the remediator decides with more facts than a count.
-func limit(replicas int32, provisioning bool) int32 {
+func maxUnhealthy(replicas int32, provisioning bool) int32 {
 	n := max(1, (replicas-1)/2)
 	if provisioning {
 		n++
@@ -42,7 +42,7 @@ func limit(replicas int32, provisioning bool) int32 {
 // healthCheckSpec returns the spec of the MachineHealthCheck of a control plane.
 func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clusterv1.MachineHealthCheckSpec {
 	from := observe.Policy(p).Checks // with defaults
-	checks := clusterv1.MachineHealthCheckChecks{NodeStartupTimeoutSeconds: startup(from.NodeStartup)}
+	checks := clusterv1.MachineHealthCheckChecks{NodeStartupTimeoutSeconds: startupSeconds(from.NodeStartup)}
 	for _, c := range from.Node {
 		checks.UnhealthyNodeConditions = append(checks.UnhealthyNodeConditions, clusterv1.UnhealthyNodeCondition{
 			Type: corev1.NodeConditionType(c.Type), Status: corev1.ConditionStatus(c.Status), TimeoutSeconds: seconds(c.Timeout),
@@ -70,12 +70,12 @@ func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clust
 	}
 }
 
-// startup returns a timeout in seconds; 0 disables the check.
-func startup(d time.Duration) *int32 {
+// startupSeconds returns a timeout in seconds; 0 disables the check.
+func startupSeconds(d time.Duration) *int32 {
 	if d == 0 {
 		return new(int32)
 	}
-	return seconds(max(d, leastStartup))
+	return seconds(max(d, minNodeStartup))
 }
 
 // seconds rounds up, so that no machine counts as unhealthy earlier than the policy specifies.
@@ -94,7 +94,7 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	var list []string
 	for i := range checks {
 		c := &checks[i]
-		if !observe.AsksScute(c) || !c.DeletionTimestamp.IsZero() || !slices.Contains(s.clusters, c.Spec.ClusterName) {
+		if !observe.UsesScute(c) || !c.DeletionTimestamp.IsZero() || !slices.Contains(s.clusters, c.Spec.ClusterName) {
 			continue
 		}
 		name := c.Spec.Remediation.TemplateRef.Name
@@ -109,9 +109,9 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	return list
 }
 
-// rival returns the MachineHealthCheck of another author for the same control plane, nil if there is none. A MachineHealthCheck that requests
+// conflictingCheck returns the MachineHealthCheck of another author for the same control plane, nil if there is none. A MachineHealthCheck that requests
 // remediations from scute is not a rival. It replaces the policy's own, and sets wired.
-func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
+func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {
 		c := &checks[i]
@@ -126,7 +126,7 @@ func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster s
 		if !selects {
 			continue
 		}
-		if observe.AsksScute(c) {
+		if observe.UsesScute(c) {
 			wired = true
 			continue
 		}
@@ -135,13 +135,13 @@ func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster s
 	return nil, wired
 }
 
-// besides returns a problem for each MachineHealthCheck that remediates workers of the policy without scute. scute does not remediate those machines.
-func besides(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck) []string {
+// competingChecks returns a problem for each MachineHealthCheck that remediates workers of the policy without scute. scute does not remediate those machines.
+func competingChecks(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck) []string {
 	var list []string
 	for cluster, machines := range s.workers {
 		for i := range checks {
 			c := &checks[i]
-			if !observe.Unwired(c, cluster) {
+			if !observe.RemediatesDirectly(c, cluster) {
 				continue
 			}
 			selector := observe.Selector(c)

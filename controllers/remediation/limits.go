@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// countAgain is how often the machines are counted for the status if the log does not change.
-	countAgain = time.Minute
-	// mostDomains bounds the failure domains in a status.
-	mostDomains = 100
+	// countInterval is how often the machines are counted for the status if the log does not change.
+	countInterval = time.Minute
+	// maxDomains bounds the failure domains in a status.
+	maxDomains = 100
 )
 
 // Limits writes the usage of the limits into the status of the RepairLimits.
@@ -36,14 +36,14 @@ type Limits struct {
 	Recorder events.EventRecorder
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   resource.Wait
+	catchUp  resource.Wait
 
 	mu    sync.Mutex
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
 }
 
-// Follow starts reporting the usage when the remediator runs.
-func (r *Limits) Follow(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
+// SetFleet starts reporting the usage when the remediator runs.
+func (r *Limits) SetFleet(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fleet = fleet
@@ -54,8 +54,8 @@ func (r *Limits) Follow(feed *EventSource, fleet func(ctx context.Context) (reme
 func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
-		WithOptions(retries(1)).
-		WatchesRawSource(ofLimits(&feed.limits)).
+		WithOptions(controllerOptions(1)).
+		WatchesRawSource(limitsSource(&feed.limits)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("preparing the RepairLimits controller: %w", err)
@@ -65,7 +65,7 @@ func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
 
 // Reconcile writes the status.
 func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	l := &v1alpha1.RepairLimits{}
@@ -86,8 +86,8 @@ func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 			return ctrl.Result{}, err
 		}
 		now := time.Now()
-		mass, again = inUse(&after.Status, &fleet, now)
-		if opens = remediator.Opens(fleet.Begun, fleet.Limits.PerWindow, fleet.Limits.Window, now); !opens.IsZero() {
+		mass, again = setUsage(&after.Status, &fleet, now)
+		if opens = remediator.NextStart(fleet.Starts, fleet.Limits.PerWindow, fleet.Limits.Window, now); !opens.IsZero() {
 			again = min(again, opens.Sub(now))
 		}
 	}
@@ -98,11 +98,11 @@ func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation
-	reason, message := begins(after, mass, opens)
-	s.Message = resource.Long(message)
+	reason, message := availability(after, mass, opens)
+	s.Message = resource.TruncateMessage(message)
 	wrong := before.Unreadable.Spec != nil
 	s.Conditions = resource.Kstatus(s.Conditions, before.Generation, reason,
-		resource.Said{True: !wrong, Message: message}, resource.Said{}, resource.Said{True: wrong, Message: message})
+		resource.Value{True: !wrong, Message: message}, resource.Value{}, resource.Value{True: wrong, Message: message})
 	if mass != nil {
 		mass.ObservedGeneration = before.Generation
 		meta.SetStatusCondition(&s.Conditions, *mass)
@@ -111,13 +111,13 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 	return err
 }
 
-// inUse sets the counts, and returns the condition MassFailure and the delay before the next count.
-func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
+// setUsage sets the counts, and returns the condition MassFailure and the delay before the next count.
+func setUsage(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
-	s.Active, s.Begun = remediator.Total(f.Active), len(f.Begun)
-	again = countAgain
+	s.Active, s.Begun = remediator.Total(f.Active), len(f.Starts)
+	again = countInterval
 	closed := func(domain string, l remediator.MassFailure) *metav1.Time {
-		passed, ok := f.Passed[domain]
+		passed, ok := f.MassFailuresEnded[domain]
 		if left := passed.Add(l.Cooldown).Sub(now); ok && left > 0 {
 			again = min(again, left)
 			return &metav1.Time{Time: passed.Add(l.Cooldown).Truncate(time.Second)}
@@ -137,7 +137,7 @@ func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (
 	slices.SortFunc(s.FailureDomains, func(a, b v1alpha1.FailureDomainStatus) int {
 		return cmp.Or(cmp.Compare(b.Unhealthy, a.Unhealthy), cmp.Compare(a.Name, b.Name))
 	})
-	s.FailureDomains = s.FailureDomains[:min(len(s.FailureDomains), mostDomains)]
+	s.FailureDomains = s.FailureDomains[:min(len(s.FailureDomains), maxDomains)]
 	return massFailure(f, atLarge, s.FailureDomains), again
 }
 
@@ -154,7 +154,7 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 	}
 	c := &metav1.Condition{Type: v1alpha1.ConditionMassFailure, Status: metav1.ConditionTrue}
 	switch {
-	case f.FailingAtLarge():
+	case f.FleetFailing():
 		c.Reason, c.Message = "Fleet", "so many machines are unhealthy at once that nothing is begun"
 	case atLarge != nil:
 		c.Reason, c.Message = "FleetCooldown", "a mass failure has passed; nothing is begun until "+atLarge.UTC().Format(time.RFC3339)
@@ -168,10 +168,10 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 	return c
 }
 
-// begins returns one sentence about what may start now, or why nothing may.
-func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
+// availability returns one sentence about what may start now, or why nothing may.
+func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
 	s := &l.Status
-	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + full(opens)
+	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + windowClause(opens)
 	switch {
 	case l.Unreadable.Spec != nil:
 		return resource.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"

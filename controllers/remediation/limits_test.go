@@ -29,7 +29,7 @@ func TestLimitsStatus(t *testing.T) {
 	}{
 		"at rest": {remediator.Fleet{}, nil, "None", "302 machines selected, 0 unhealthy, 0 remediations in progress", time.Minute},
 		"some": {
-			remediator.Fleet{Unhealthy: map[string]int{"a": 1, "": 1}, Active: map[string]int{"b": 1}, Begun: []time.Time{now, now, now}},
+			remediator.Fleet{Unhealthy: map[string]int{"a": 1, "": 1}, Active: map[string]int{"b": 1}, Starts: []time.Time{now, now, now}},
 			[]v1alpha1.FailureDomainStatus{{Name: "a", Machines: 100, Unhealthy: 1}, {Name: "b", Machines: 100, Active: 1}},
 			"None", "302 machines selected, 2 unhealthy, 1 remediation in progress", time.Minute,
 		},
@@ -39,7 +39,7 @@ func TestLimitsStatus(t *testing.T) {
 			"FailureDomains", "nothing is sent into b (60 of 100 machines)", time.Minute,
 		},
 		"a failure domain that recovered": {
-			remediator.Fleet{Passed: map[string]time.Time{"b": now.Add(-time.Minute)}},
+			remediator.Fleet{MassFailuresEnded: map[string]time.Time{"b": now.Add(-time.Minute)}},
 			[]v1alpha1.FailureDomainStatus{{Name: "b", Machines: 100, ClosedUntil: &until}},
 			"FailureDomainsCooldown", "nothing is sent into b until 2026-05-01T12:09:00Z", time.Minute,
 		},
@@ -49,14 +49,14 @@ func TestLimitsStatus(t *testing.T) {
 			"Fleet", "nothing is begun", time.Minute,
 		},
 		"the fleet, a moment ago": {
-			remediator.Fleet{Passed: map[string]time.Time{"": now.Add(-10*time.Minute + time.Second)}},
+			remediator.Fleet{MassFailuresEnded: map[string]time.Time{"": now.Add(-10*time.Minute + time.Second)}},
 			nil, "FleetCooldown", "nothing is begun until 2026-05-01T12:00:01Z", time.Second,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &v1alpha1.RepairLimits{}
 			c.fleet.Limits, c.fleet.Machines = limits, machines
-			mass, again := inUse(&l.Status, &c.fleet, now)
+			mass, again := setUsage(&l.Status, &c.fleet, now)
 			if again != c.again {
 				t.Errorf("requeued after %s", again)
 			}
@@ -66,7 +66,7 @@ func TestLimitsStatus(t *testing.T) {
 			if mass.Reason != c.reason || (mass.Status == metav1.ConditionTrue) != (c.reason != "None") {
 				t.Errorf("condition = %+v", mass)
 			}
-			if _, message := begins(l, mass, time.Time{}); !strings.Contains(message, c.says) {
+			if _, message := availability(l, mass, time.Time{}); !strings.Contains(message, c.says) {
 				t.Errorf("message = %q", message)
 			}
 		})
@@ -74,14 +74,14 @@ func TestLimitsStatus(t *testing.T) {
 }
 
 func TestLimitsSayWhyNothingIsBegun(t *testing.T) {
-	_, full := begins(&v1alpha1.RepairLimits{}, &metav1.Condition{Status: metav1.ConditionFalse}, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	_, full := availability(&v1alpha1.RepairLimits{}, &metav1.Condition{Status: metav1.ConditionFalse}, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	if !strings.HasSuffix(full, "0 remediations in progress; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z") {
 		t.Error(full)
 	}
 	paused := v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{PauseRequests: []string{"network works"}}}
 	unread := v1alpha1.RepairLimits{Unreadable: v1alpha1.Unreadable{Spec: &v1alpha1.UnreadablePart{Field: "spec.window", Problem: "it is a list"}}}
 	for want, l := range map[string]*v1alpha1.RepairLimits{"Paused: begins nothing: network works": &paused, "Unreadable: spec.window cannot be read": &unread, "Idle: no RepairPolicy": {}} {
-		if reason, message := begins(l, nil, time.Time{}); !strings.HasPrefix(reason+": "+message, want) {
+		if reason, message := availability(l, nil, time.Time{}); !strings.HasPrefix(reason+": "+message, want) {
 			t.Errorf("begins = %s: %s", reason, message)
 		}
 	}

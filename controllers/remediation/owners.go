@@ -23,8 +23,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// firstRetry is the first delay after a failed reconciliation, lastRetry the longest.
-const firstRetry, lastRetry = 200 * time.Millisecond, time.Minute
+// minRetryDelay is the first delay after a failed reconciliation, maxRetryDelay the longest.
+const minRetryDelay, maxRetryDelay = 200 * time.Millisecond, time.Minute
 
 // Owners finds the owners that a changed object concerns, from caches only; *observe.Observer implements it.
 type Owners interface {
@@ -39,7 +39,7 @@ type OwnerReconciler struct {
 	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
 	// CaughtUp is closed when the view has everything that the log had at the start: no owner is reconciled before.
 	CaughtUp <-chan struct{}
-	behind   resource.Wait
+	catchUp  resource.Wait
 	// Concurrency is the number of owners reconciled in parallel.
 	Concurrency int
 	// Kinds are the kinds of owners that the API server serves.
@@ -52,7 +52,7 @@ type OwnerReconciler struct {
 
 // fairByNamespace returns a queue that alternates between namespaces, so that many silent control planes in one do not occupy all workers.
 func fairByNamespace(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
-	return fair.New(name, limiter, func(o remediator.Owner) string { return o.Namespace })
+	return fair.NewQueue(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 }
 
 // SetupWithManager registers the controller. The caches must be synced before.
@@ -60,18 +60,18 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
 			MaxConcurrentReconciles: r.Concurrency, // the runner limits the duration of each
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: fairByNamespace,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](minRetryDelay, maxRetryDelay), NewQueue: fairByNamespace,
 		}).
 		WatchesRawSource(resource.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
-		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
-		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
-		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.SurgeRemediation{}, same)).
-		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.RepairPolicy{}, same))
+		WatchesRawSource(watchOwners(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
+		WatchesRawSource(watchOwners(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
+		WatchesRawSource(watchOwners(r, r.Cache, &v1alpha1.SurgeRemediation{}, neverDiffers)).
+		WatchesRawSource(watchOwners(r, r.Cache, &v1alpha1.RepairPolicy{}, neverDiffers))
 	for _, kind := range r.Kinds {
-		b = b.WatchesRawSource(concerns(r, r.Cache, kind.New(), ownerDiffers))
+		b = b.WatchesRawSource(watchOwners(r, r.Cache, kind.New(), ownerDiffers))
 	}
 	if r.Limits != nil {
-		b = b.WatchesRawSource(concerns(r, r.Limits, &v1alpha1.RepairLimits{}, same))
+		b = b.WatchesRawSource(watchOwners(r, r.Limits, &v1alpha1.RepairLimits{}, neverDiffers))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("preparing the turns of owners: %w", err)
@@ -79,8 +79,8 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// concerns watches a kind in a cache, and queues the owners that a changed object concerns.
-func concerns[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
+// watchOwners watches a kind in a cache, and queues the owners that a changed object concerns.
+func watchOwners[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
 	owners := func(ctx context.Context, o T) []remediator.Owner { // for both objects of an update, so the previous owner is included
 		owners, err := r.Owners.OwnersFor(ctx, o)
 		if err != nil { // the caches are being shut down
@@ -88,12 +88,12 @@ func concerns[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, 
 		}
 		return owners
 	}
-	return source.TypedKind(watched, kind, handler.TypedEnqueueRequestsFromMapFunc(owners), when(differs))
+	return source.TypedKind(watched, kind, handler.TypedEnqueueRequestsFromMapFunc(owners), updatedIf(differs))
 }
 
 // Reconcile reconciles one owner.
 func (r *OwnerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
 		return reconcile.Result{RequeueAfter: pause}, nil
 	}
 	again, err := r.ReconcileOwner(ctx, owner)

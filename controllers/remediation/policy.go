@@ -34,12 +34,12 @@ type Policies struct {
 	Totals func(namespace, policy string) runner.Totals
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   resource.Wait
+	catchUp  resource.Wait
 }
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
@@ -47,7 +47,7 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	p := &v1alpha1.RepairPolicy{}
 	err := r.Cache.Get(ctx, req.NamespacedName, p)
 	if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.abandon(ctx, req)
+		return ctrl.Result{}, r.removeOwned(ctx, req)
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -55,11 +55,11 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if wrong := problems(p); len(wrong) > 0 {
 		return r.publish(ctx, p, &scope{}, wrong) // its objects are unchanged until it can be read again
 	}
-	s, err := look(ctx, r.Cache, p)
+	s, err := readScope(ctx, r.Cache, p)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	conflicts, failed := r.own(ctx, p, s)
+	conflicts, failed := r.reconcileOwned(ctx, p, s)
 	result, err := r.publish(ctx, p, s, conflicts)
 	if err = errors.Join(failed, err); err != nil {
 		return ctrl.Result{}, err
@@ -67,8 +67,8 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return result, nil
 }
 
-// own creates, corrects and deletes the objects that the policy owns.
-func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
+// reconcileOwned creates, corrects and deletes the objects that the policy owns.
+func (r *Policies) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
 	if err := r.template(ctx, p); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 	if err := r.Cache.List(ctx, &templates, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the %ss: %w", observe.TemplateKind, err)
 	}
-	conflicts = append(templateProblems(p, s, checks, templates.Items), besides(p, s, checks)...)
+	conflicts = append(templateProblems(p, s, checks, templates.Items), competingChecks(p, s, checks)...)
 	byName := make(map[string]*clusterv1.MachineHealthCheck, len(checks))
 	for i := range checks {
 		byName[checks[i].Name] = &checks[i]
@@ -92,7 +92,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 		pl := &s.planes[i]
 		name := healthCheckName(pl.owner.GetName())
 		existing := byName[name]
-		if pl.resting() {
+		if pl.isPausedOrDeleting() {
 			kept[name] = true
 			continue
 		}
@@ -103,7 +103,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s is not this policy's: rename or remove it, or set spec.healthCheck to false", pl.cluster.Name, name))
 			continue
 		}
-		other, wired := rival(checks, pl.owner, pl.cluster.Name, pl.machines)
+		other, wired := conflictingCheck(checks, pl.owner, pl.cluster.Name, pl.machines)
 		if other != nil {
 			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s selects the same control plane, and would remediate beside this policy: remove it, or refer its templateRef to %s %s",
 				pl.cluster.Name, other.Name, observe.TemplateKind, templateName(p.Name)))
@@ -157,7 +157,7 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 
 // check creates the MachineHealthCheck of a control plane, or corrects it.
 func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
-	spec := healthCheckSpec(p, pl.cluster.Name, limit(pl.size(), r.provisioning(pl)))
+	spec := healthCheckSpec(p, pl.cluster.Name, maxUnhealthy(pl.size(), r.provisioning(pl)))
 	if existing != nil {
 		c := existing.DeepCopy()
 		return r.patch(ctx, p, c, func() { c.Spec = spec })
@@ -231,8 +231,8 @@ func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
 	return nil
 }
 
-// abandon removes what a deleted policy has left. The garbage collector does the same, where one runs.
-func (r *Policies) abandon(ctx context.Context, req ctrl.Request) error {
+// removeOwned removes what a deleted policy has left. The garbage collector does the same, where one runs.
+func (r *Policies) removeOwned(ctx context.Context, req ctrl.Request) error {
 	checks, err := r.checks(ctx, req.Namespace)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func TestLimitFollowsTheSize(t *testing.T) {
 		{spec: 9, machines: 9, want: 4},
 	} {
 		p := plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{Spec: controlplanev1.KubeadmControlPlaneSpec{Replicas: &c.spec}}), machines: make([]clusterv1.Machine, c.machines)}
-		if got := limit(p.size(), c.provisioning); got != c.want {
+		if got := maxUnhealthy(p.size(), c.provisioning); got != c.want {
 			t.Errorf("%d machines of %d, new machine %v: limit = %d, want %d", c.machines, c.spec, c.provisioning, got, c.want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestRival(t *testing.T) {
 		"one that goes already": {[]clusterv1.MachineHealthCheck{going}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other, wired := rival(c.checks, kcp, "a", machines)
+			other, wired := conflictingCheck(c.checks, kcp, "a", machines)
 			got := ""
 			if other != nil {
 				got = other.Name
@@ -255,7 +255,7 @@ func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
 		kcp := &controlplanev1.KubeadmControlPlane{}
 		p := plane{cluster: &clusterv1.Cluster{}, owner: ownerOf(kcp)}
 		change(p.cluster, kcp)
-		return p.resting()
+		return p.isPausedOrDeleting()
 	}
 	yes, now := true, metav1.Now()
 	for name, change := range map[string]func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane){
@@ -286,7 +286,7 @@ func TestBesidesNamesWhatRemediatesWorkersWithoutScute(t *testing.T) {
 	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: observe.TemplateKind, Name: "scute-repair"}
 	worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "x"}}}
 	s := &scope{workers: map[string][]*clusterv1.Machine{"a": {worker}}}
-	got := besides(p, s, []clusterv1.MachineHealthCheck{wired, check("theirs", "a", "x"), check("others", "a", "y"), check("elsewhere", "b", "x")})
+	got := competingChecks(p, s, []clusterv1.MachineHealthCheck{wired, check("theirs", "a", "x"), check("others", "a", "y"), check("elsewhere", "b", "x")})
 	want := []string{"cluster a: MachineHealthCheck theirs remediates workers itself, and scute leaves them to it: refer its templateRef to SurgeRemediationTemplate scute-repair, or delete it"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -345,7 +345,7 @@ func TestWorkersWithoutKubeadm(t *testing.T) {
 			return from.List(ctx, list, opts...)
 		},
 	}).Build()
-	s, err := look(t.Context(), cached, p)
+	s, err := readScope(t.Context(), cached, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	if over := totals.MassFailureEnded.Add(limits.MassFailure.Cooldown); !totals.MassFailureEnded.IsZero() && over.After(now) {
 		calm, again = over, over.Sub(now)
 	}
-	opens := remediator.Opens(totals.Begun, limits.PerWindow, limits.Window, now)
+	opens := remediator.NextStart(totals.Started, limits.PerWindow, limits.Window, now)
 	if left := opens.Sub(now); left > 0 && (again == 0 || left < again) {
 		again = left
 	}
@@ -40,14 +40,14 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// longestReason bounds the texts of one remediation in the history of a policy, which has several.
-const longestReason = 512
+// maxReasonLength bounds the texts of one remediation in the history of a policy, which has several.
+const maxReasonLength = 512
 
 // history returns the last remediations of a policy, with texts of bounded length.
 func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
 	list := r.View.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
 	for i := range list {
-		list[i].Reason, list[i].Message = resource.Cut(list[i].Reason, longestReason), resource.Cut(list[i].Message, longestReason)
+		list[i].Reason, list[i].Message = resource.Truncate(list[i].Reason, maxReasonLength), resource.Truncate(list[i].Message, maxReasonLength)
 	}
 	return list
 }
@@ -57,7 +57,7 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
 		for _, e := range r.View.Etcd(s.planes[i].owner.Owner().ID()) {
-			e.Message = resource.Cut(e.Message, longestReason)
+			e.Message = resource.Truncate(e.Message, maxReasonLength)
 			if e.Problem.Alarm() {
 				alarms = append(alarms, e)
 			} else {
@@ -72,24 +72,24 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 // policyStatus returns the status of a policy. calm is the end of the cooldown after a mass failure, zero without one. opens is when the limit of a
 // window allows another remediation, zero if it already does.
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
-	reason, message := stands(p, s, t, wrong, calm, opens)
+	reason, message := policySummary(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Unhealthy, Active: t.Active, MassFailure: t.MassFailure || !calm.IsZero(), Message: resource.Long(message),
+		Unhealthy: t.Unhealthy, Active: t.Active, MassFailure: t.MassFailure || !calm.IsZero(), Message: resource.TruncateMessage(message),
 		Conditions: resource.Kstatus(p.Status.Conditions, p.Generation, reason,
-			resource.Said{True: len(wrong) == 0, Message: message},
-			resource.Said{},
-			resource.Said{True: len(wrong) > 0, Message: strings.Join(wrong, "; ")}),
+			resource.Value{True: len(wrong) == 0, Message: message},
+			resource.Value{},
+			resource.Value{True: len(wrong) > 0, Message: strings.Join(wrong, "; ")}),
 	}
 }
 
-// stands returns one sentence about what a policy does now, or why it does nothing.
-func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
+// policySummary returns one sentence about what a policy does now, or why it does nothing.
+func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", plural.Of(s.machines, "machine"), plural.Of(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
 		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
 	}
-	usedUp := full(opens)
+	usedUp := windowClause(opens)
 	switch {
 	case len(wrong) > 0 && len(s.clusters) == 0 && s.machines == 0:
 		return "Refused", "refused: " + strings.Join(wrong, "; ")
@@ -114,8 +114,8 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string,
 	}
 }
 
-// full returns a clause if the limit of a window is used up until opens, otherwise "".
-func full(opens time.Time) string {
+// windowClause returns a clause if the limit of a window is used up until opens, otherwise "".
+func windowClause(opens time.Time) string {
 	if opens.IsZero() {
 		return ""
 	}

@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	// fresh is the maximum age of an event in the log that is still reported. An older one was reported by the previous daemon, or is no longer of
+	// maxEventAge is the maximum age of an event in the log that is still reported. An older one was reported by the previous daemon, or is no longer of
 	// interest.
-	fresh = 10 * time.Minute
-	// kept bounds the events that wait to be reported. In a mass failure the oldest ones are dropped.
-	kept = 2000
-	// often bounds the events of one reason for a machine within fresh.
-	often = 3
-	// eventsPerSecond and eventsAtOnce limit requests, so that many remediations do not overload the API server.
-	eventsPerSecond, eventsAtOnce = 20, 100
-	// retry is the delay before another attempt to create an event.
-	retry = time.Second
+	maxEventAge = 10 * time.Minute
+	// maxQueued bounds the events that wait to be reported. In a mass failure the oldest ones are dropped.
+	maxQueued = 2000
+	// maxRepeats bounds the events of one reason for a machine within fresh.
+	maxRepeats = 3
+	// eventsPerSecond and eventBurst limit requests, so that many remediations do not overload the API server.
+	eventsPerSecond, eventBurst = 20, 100
+	// retryInterval is the delay before another attempt to create an event.
+	retryInterval = time.Second
 )
 
 // EventReporter creates a Kubernetes event for each fact in the log that users are notified of. The name of an event is derived from the position of
@@ -45,16 +45,16 @@ type EventReporter struct {
 	LogID, Instance string
 	Logger          *slog.Logger
 
-	mu      sync.Mutex
-	waiting []runner.Report
-	lost    int
-	told    map[topic][]time.Time
-	swept   time.Time
-	wake    chan struct{}
+	mu       sync.Mutex
+	waiting  []runner.Report
+	lost     int
+	reported map[topic][]time.Time
+	swept    time.Time
+	wake     chan struct{}
 }
 
 // Since returns the time from which facts count. Facts older than fresh are not reported, but count towards the limit of a machine's events.
-func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * fresh) }
+func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * maxEventAge) }
 
 // topic identifies events whose number is limited.
 type topic struct {
@@ -66,11 +66,11 @@ type topic struct {
 func (t *EventReporter) Report(n runner.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n.Machine.Name == "" && !n.Notification.Owner || !t.seldom(n) || time.Since(n.At) > fresh {
+	if n.Machine.Name == "" && !n.Notification.Owner || !t.shouldReport(n) || time.Since(n.At) > maxEventAge {
 		return
 	}
 	t.waiting = append(t.waiting, n)
-	if len(t.waiting) > kept {
+	if len(t.waiting) > maxQueued {
 		t.waiting = t.waiting[1:]
 		t.lost++
 	}
@@ -80,29 +80,29 @@ func (t *EventReporter) Report(n runner.Report) {
 	}
 }
 
-// seldom reports whether the machine had fewer than often such events recently, and counts this one. It uses the times of the log, so that the same
+// shouldReport reports whether the machine had fewer than often such events recently, and counts this one. It uses the times of the log, so that the same
 // facts are skipped when they are read again. mu is held.
-func (t *EventReporter) seldom(n runner.Report) bool {
-	if t.told == nil {
-		t.told = make(map[topic][]time.Time)
+func (t *EventReporter) shouldReport(n runner.Report) bool {
+	if t.reported == nil {
+		t.reported = make(map[topic][]time.Time)
 	}
-	if n.At.Sub(t.swept) > fresh { // delete old entries, so that the map stays small
-		for key, times := range t.told {
-			if n.At.Sub(times[len(times)-1]) > fresh {
-				delete(t.told, key)
+	if n.At.Sub(t.swept) > maxEventAge { // delete old entries, so that the map stays small
+		for key, times := range t.reported {
+			if n.At.Sub(times[len(times)-1]) > maxEventAge {
+				delete(t.reported, key)
 			}
 		}
 		t.swept = n.At
 	}
 	key := topic{about: cmp.Or(n.Machine.UID, n.Owner.UID), reason: n.Reason}
-	times := t.told[key]
-	for len(times) > 0 && n.At.Sub(times[0]) > fresh {
+	times := t.reported[key]
+	for len(times) > 0 && n.At.Sub(times[0]) > maxEventAge {
 		times = times[1:]
 	}
-	if len(times) >= often {
+	if len(times) >= maxRepeats {
 		return false
 	}
-	t.told[key] = append(times, n.At)
+	t.reported[key] = append(times, n.At)
 	return true
 }
 
@@ -116,7 +116,7 @@ func (t *EventReporter) signal() chan struct{} {
 
 // Run creates the events in the order of the log until ctx ends.
 func (t *EventReporter) Run(ctx context.Context, c client.Client) {
-	limit := flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce)
+	limit := flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventBurst)
 	defer limit.Stop()
 	t.mu.Lock()
 	wake := t.signal()
@@ -127,8 +127,8 @@ func (t *EventReporter) Run(ctx context.Context, c client.Client) {
 				if limit.Wait(ctx) != nil {
 					return
 				}
-				for again := t.create(ctx, c, e); again && time.Since(n.At) <= fresh; again = t.create(ctx, c, e) {
-					if !sleep(ctx, retry) {
+				for again := t.create(ctx, c, e); again && time.Since(n.At) <= maxEventAge; again = t.create(ctx, c, e) {
+					if !sleep(ctx, retryInterval) {
 						return
 					}
 				}
@@ -152,7 +152,7 @@ func (t *EventReporter) next() (runner.Report, bool) {
 	for len(t.waiting) > 0 {
 		n := t.waiting[0]
 		t.waiting = t.waiting[1:]
-		if time.Since(n.At) <= fresh {
+		if time.Since(n.At) <= maxEventAge {
 			return n, true
 		}
 	}
@@ -223,10 +223,10 @@ func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectRefer
 	name := about.Name[:min(len(about.Name), 200)]
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: fmt.Sprintf("%s.%010x.%02x.%x", name, n.Seq, n.Index, sum[:4])},
-		EventTime:  metav1.NewMicroTime(n.At), ReportingController: reporter, ReportingInstance: cmp.Or(t.Instance, reporter),
-		Action: "Remediate", Reason: n.Reason, Type: kind, Regarding: about, Related: &related, Note: resource.Short(note),
+		EventTime:  metav1.NewMicroTime(n.At), ReportingController: reportingController, ReportingInstance: cmp.Or(t.Instance, reportingController),
+		Action: "Remediate", Reason: n.Reason, Type: kind, Regarding: about, Related: &related, Note: resource.TruncateNote(note),
 	}
 }
 
-// reporter is the reporting controller of the events.
-const reporter = "scuted"
+// reportingController is the reporting controller of the events.
+const reportingController = "scuted"

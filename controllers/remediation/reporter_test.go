@@ -23,7 +23,7 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-func aTold(at time.Time, seq uint64, reason string) runner.Report {
+func newReport(at time.Time, seq uint64, reason string) runner.Report {
 	return runner.Report{
 		Owner:        remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", UID: "0a1b2c3d-1"},
 		Notification: remediator.Notification{Machine: remediator.Subject{Name: "cp-1", UID: "m1"}, Reason: reason, Note: "so it is; next: that"},
@@ -31,7 +31,7 @@ func aTold(at time.Time, seq uint64, reason string) runner.Report {
 	}
 }
 
-func aTeller() *EventReporter {
+func newReporter() *EventReporter {
 	return &EventReporter{LogID: "log", Instance: "test", Logger: slog.New(slog.DiscardHandler)}
 }
 
@@ -53,13 +53,13 @@ func TestTellerTellsNothingTwice(t *testing.T) {
 				return c.Create(ctx, o, opts...)
 			},
 		}).Build()
-		requested := aTold(time.Now(), 7, "ReplacementRequested")
+		requested := newReport(time.Now(), 7, "ReplacementRequested")
 		requested.Notification.Owner = true
-		succeeded := aTold(time.Now(), 9, "RemediationSucceeded")
+		succeeded := newReport(time.Now(), 9, "RemediationSucceeded")
 		var names [][]string
 		for range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
-			reporter := aTeller()
+			reporter := newReporter()
 			done := make(chan struct{})
 			go func() { defer close(done); reporter.Run(ctx, c) }()
 			reporter.Report(requested)
@@ -93,9 +93,9 @@ func namesOf(t *testing.T, c client.Client) []string {
 }
 
 func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
-	n := aTold(time.Now(), 7, "RemediationFrozen")
+	n := newReport(time.Now(), 7, "RemediationFrozen")
 	n.Notification.Owner, n.Warning = true, true
-	got := aTeller().events(n)
+	got := newReporter().events(n)
 	if len(got) != 2 || got[0].Regarding.Name != "cp-1" || got[0].Related.Name != "cp" || got[1].Regarding.Kind != "KubeadmControlPlane" || got[1].Regarding.APIVersion == "" {
 		t.Fatalf("events = %+v", got)
 	}
@@ -103,7 +103,7 @@ func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
 		t.Errorf("events = %+v", got)
 	}
 	n.Owner.Kind = "RKE2ControlPlane"
-	if got := aTeller().events(n); len(got) != 1 || got[0].Related != nil {
+	if got := newReporter().events(n); len(got) != 1 || got[0].Related != nil {
 		t.Errorf("owner of an unknown kind: events = %+v", got)
 	}
 }
@@ -111,16 +111,16 @@ func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
 // TestTellerTellsTheOwnerAlone checks that a fact without a machine, such as one about etcd, is reported for the owner
 // and limited like others.
 func TestTellerTellsTheOwnerAlone(t *testing.T) {
-	n := aTold(time.Now(), 7, "EtcdAlarm")
+	n := newReport(time.Now(), 7, "EtcdAlarm")
 	n.Machine, n.Notification.Owner = remediator.Subject{}, true
-	teller := aTeller()
+	teller := newReporter()
 	if got := teller.events(n); len(got) != 1 || got[0].Regarding.Kind != "KubeadmControlPlane" || got[0].Related != nil || got[0].Note != n.Note {
 		t.Errorf("events = %+v", got)
 	}
 	for range 10 {
 		teller.Report(n)
 	}
-	if len(teller.waiting) != often {
+	if len(teller.waiting) != maxRepeats {
 		t.Errorf("got %d waiting events of one reason", len(teller.waiting))
 	}
 	n.Owner.Kind = "RKE2ControlPlane"
@@ -131,27 +131,27 @@ func TestTellerTellsTheOwnerAlone(t *testing.T) {
 
 func TestTellerBoundsWhatRepeats(t *testing.T) {
 	now := time.Now()
-	reporter := aTeller()
+	reporter := newReporter()
 	for i := range 20 {
-		reporter.Report(aTold(now.Add(time.Duration(i)*time.Second), uint64(i), "RemediationWaiting"))
+		reporter.Report(newReport(now.Add(time.Duration(i)*time.Second), uint64(i), "RemediationWaiting"))
 	}
-	reporter.Report(aTold(now, 21, "RemediationSucceeded"))
-	other := aTold(now, 22, "RemediationWaiting")
+	reporter.Report(newReport(now, 21, "RemediationSucceeded"))
+	other := newReport(now, 22, "RemediationWaiting")
 	other.Machine.UID = "m2"
 	reporter.Report(other)
-	if len(reporter.waiting) != often+2 {
+	if len(reporter.waiting) != maxRepeats+2 {
 		t.Errorf("got %d waiting events", len(reporter.waiting))
 	}
-	reporter.Report(aTold(now.Add(-time.Hour), 23, "MachineDeleted"))
-	if len(reporter.waiting) != often+2 {
+	reporter.Report(newReport(now.Add(-time.Hour), 23, "MachineDeleted"))
+	if len(reporter.waiting) != maxRepeats+2 {
 		t.Error("an old fact was reported")
 	}
-	for i := range 2 * kept {
-		n := aTold(now, uint64(100+i), "RemediationWaiting")
+	for i := range 2 * maxQueued {
+		n := newReport(now, uint64(100+i), "RemediationWaiting")
 		n.Machine.UID = types.UID(fmt.Sprint(i))
 		reporter.Report(n)
 	}
-	if len(reporter.waiting) != kept || reporter.lost == 0 {
+	if len(reporter.waiting) != maxQueued || reporter.lost == 0 {
 		t.Errorf("got %d waiting and %d lost events", len(reporter.waiting), reporter.lost)
 	}
 }

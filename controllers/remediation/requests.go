@@ -32,19 +32,19 @@ type Requests struct {
 	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   resource.Wait
+	catchUp  resource.Wait
 }
 
 // Reconcile holds or releases a request, and writes its status.
 func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) { // the remediator wrote it too, and the cache will have it soon
-		return ctrl.Result{RequeueAfter: resource.Pause}, nil
+		return ctrl.Result{RequeueAfter: resource.MinInterval}, nil
 	}
 	return ctrl.Result{}, err
 }
@@ -75,52 +75,52 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 		status, known = r.View.Status(owner.ID(), machine.UID)
 	}
 	switch {
-	case owned && !known && told(request):
+	case owned && !known && hasOutcome(request):
 		status, known = request.Status, true
-	case known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is determined here
+	case known && (endedBefore(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is determined here
 		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
 	open := known && status.FinishedAt == nil
 	switch {
 	// A MachineHealthCheck reports a machine as healthy again only while its request exists.
 	case open, policy != nil && request.DeletionTimestamp.IsZero():
-		if err := r.hold(ctx, request); err != nil {
+		if err := r.addFinalizer(ctx, request); err != nil {
 			return err
 		}
 	default: // do not wait: the client that deletes it must not be blocked
-		if err := resource.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
+		if err := resource.RemoveFinalizer(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
 	}
-	return r.publish(ctx, request, machine, shown(status, known, policy, machine))
+	return r.publish(ctx, request, machine, requestStatus(status, known, policy, machine))
 }
 
 // withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. One that a user created remains, and its status
 // explains why it has no effect. The status of a remediation in the log is not overwritten.
 func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if err := resource.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
+	if err := resource.RemoveFinalizer(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
 		return err
 	}
 	before := request.DeepCopy()
-	request.Status = noMachine(request)
+	request.Status = noMachineStatus(request)
 	_, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions)
 	return err
 }
 
-// told reports whether the status of a request has the end of a remediation. It remains valid when the view forgets the remediation, because the view
+// hasOutcome reports whether the status of a request has the end of a remediation. It remains valid when the view forgets the remediation, because the view
 // would know a later one.
-func told(request *v1alpha1.SurgeRemediation) bool {
+func hasOutcome(request *v1alpha1.SurgeRemediation) bool {
 	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }
 
-// earlier reports whether the remediation in the log ended before this request was created, so that it concerns an earlier failure. Times of objects
+// endedBefore reports whether the remediation in the log ended before this request was created, so that it concerns an earlier failure. Times of objects
 // are in whole seconds.
-func earlier(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
+func endedBefore(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
 	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
 
-// shown returns the status of a request: the log's view, or why the log has none.
-func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
+// requestStatus returns the status of a request: the log's view, or why the log has none.
+func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
 	switch {
 	case known:
 	case metav1.GetControllerOfNoCopy(m) == nil: // whether a policy selects it depends on its controller
@@ -155,14 +155,14 @@ func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediati
 	if err != nil {
 		return nil, fmt.Errorf("reading Machine %s: %w", request.Name, err)
 	}
-	if owner := ofMachine(request); owner != "" && owner != m.UID {
+	if owner := machineUID(request); owner != "" && owner != m.UID {
 		return nil, nil // a later Machine with this name
 	}
 	return m, nil
 }
 
-// ofMachine returns the UID of the Machine that owns a request, "" for a request that a user created.
-func ofMachine(request *v1alpha1.SurgeRemediation) types.UID {
+// machineUID returns the UID of the Machine that owns a request, "" for a request that a user created.
+func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	for _, ref := range request.OwnerReferences {
 		if ref.Kind == "Machine" {
 			return ref.UID
@@ -188,32 +188,32 @@ func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind s
 	return observe.Select(policies.Items, c.Labels, ownerKind), nil
 }
 
-// hold adds the finalizer. A request that is being deleted accepts none: it is deleted, and created again if necessary.
-func (r *Requests) hold(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+// addFinalizer adds the finalizer. A request that is being deleted accepts none: it is deleted, and created again if necessary.
+func (r *Requests) addFinalizer(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if !request.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	_, err := resource.Hold(ctx, r.Live, request, act.RequestFinalizer)
+	_, err := resource.AddFinalizer(ctx, r.Live, request, act.RequestFinalizer)
 	return err
 }
 
 func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
 	before := request.DeepCopy()
 	status.ObservedGeneration = request.Generation
-	status.Message, status.Next = resource.Long(status.Message), resource.Long(status.Next)
+	status.Message, status.Next = resource.TruncateMessage(status.Message), resource.TruncateMessage(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
 	request.Status = status
 	if written, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions); !written {
 		return err
 	}
-	if n, ok := news(&before.Status, &status); ok {
+	if n, ok := newEvent(&before.Status, &status); ok {
 		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
 	}
 	return nil
 }
 
-// over reports whether a phase is final.
-func over(p v1alpha1.RemediationPhase) bool {
+// isFinal reports whether a phase is final.
+func isFinal(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered, v1alpha1.RemediationCancelled, v1alpha1.RemediationFailed, v1alpha1.RemediationUnselected,
 	}, p)

@@ -20,29 +20,29 @@ func TestShown(t *testing.T) {
 	plane := worker.DeepCopy()
 	plane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	logged := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, Message: "asked"}
-	if diff := cmp.Diff(logged, shown(logged, true, nil, worker)); diff != "" {
+	if diff := cmp.Diff(logged, requestStatus(logged, true, nil, worker)); diff != "" {
 		t.Errorf("shown changed the status of the log:\n%s", diff)
 	}
 	repair := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "repair"}}
-	s := shown(v1alpha1.SurgeRemediationStatus{}, false, repair, plane)
+	s := requestStatus(v1alpha1.SurgeRemediationStatus{}, false, repair, plane)
 	if s.Phase != v1alpha1.RemediationMarked || s.Policy != "repair" || s.Cluster != "a" {
 		t.Errorf("shown = %+v", s)
 	}
-	s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, plane)
+	s = requestStatus(v1alpha1.SurgeRemediationStatus{}, false, nil, plane)
 	if s.Phase != v1alpha1.RemediationUnselected || !strings.Contains(s.Next, "RepairPolicy in namespace fleet") || strings.Contains(s.Next, "workers") {
 		t.Errorf("shown = %+v", s)
 	}
-	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, worker); !strings.Contains(s.Next, "spec.workers") {
+	if s = requestStatus(v1alpha1.SurgeRemediationStatus{}, false, nil, worker); !strings.Contains(s.Next, "spec.workers") {
 		t.Errorf("shown = %+v", s)
 	}
 	repair.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.hold", Problem: "it is a list", Raw: []byte("{}")}
-	s = shown(v1alpha1.SurgeRemediationStatus{}, false, repair, worker)
+	s = requestStatus(v1alpha1.SurgeRemediationStatus{}, false, repair, worker)
 	if s.Phase != v1alpha1.RemediationFrozen || s.Policy != "repair" || !strings.Contains(s.Message, "RepairPolicy repair cannot be read: spec.hold") || s.Next == "" {
 		t.Errorf("shown = %+v", s)
 	}
 	orphan := worker.DeepCopy()
 	orphan.OwnerReferences = nil
-	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, orphan); s.Phase != v1alpha1.RemediationFrozen || !strings.Contains(s.Message, "no owner controls") || s.Next == "" {
+	if s = requestStatus(v1alpha1.SurgeRemediationStatus{}, false, nil, orphan); s.Phase != v1alpha1.RemediationFrozen || !strings.Contains(s.Message, "no owner controls") || s.Next == "" {
 		t.Errorf("machine without an owner: shown = %+v", s)
 	}
 }
@@ -54,11 +54,11 @@ func TestEarlierIllnessesAreNotShown(t *testing.T) {
 		finished metav1.Time
 		want     bool
 	}{{metav1.Unix(99, 0), true}, {metav1.Unix(100, 500), true}, {metav1.Unix(101, 0), false}} {
-		if got := earlier(&v1alpha1.SurgeRemediationStatus{FinishedAt: &c.finished}, request); got != c.want {
+		if got := endedBefore(&v1alpha1.SurgeRemediationStatus{FinishedAt: &c.finished}, request); got != c.want {
 			t.Errorf("ended at %d: earlier = %v", c.finished.Unix(), got)
 		}
 	}
-	if earlier(&v1alpha1.SurgeRemediationStatus{}, request) {
+	if endedBefore(&v1alpha1.SurgeRemediationStatus{}, request) {
 		t.Error("earlier = true for a remediation in progress")
 	}
 }
@@ -92,7 +92,7 @@ func TestRequestConditions(t *testing.T) {
 
 func TestARequestWithoutAMachineSaysSo(t *testing.T) {
 	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "gone", Generation: 2}}
-	s := noMachine(request)
+	s := noMachineStatus(request)
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "MachineNotFound" || !strings.Contains(c.Message, "no Machine gone in namespace fleet") {
 		t.Errorf("Stalled = %+v", c)
@@ -104,15 +104,15 @@ func TestARequestWithoutAMachineSaysSo(t *testing.T) {
 
 func TestNews(t *testing.T) {
 	unselected := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationUnselected, Message: "no RepairPolicy selects it", Next: "make one"}
-	got, ok := news(&v1alpha1.SurgeRemediationStatus{}, &unselected)
-	if diff := cmp.Diff(item{"Warning", "RemediationUnselected", "no RepairPolicy selects it; next: make one"}, got, cmp.AllowUnexported(item{})); diff != "" || !ok {
+	got, ok := newEvent(&v1alpha1.SurgeRemediationStatus{}, &unselected)
+	if diff := cmp.Diff(eventContent{"Warning", "RemediationUnselected", "no RepairPolicy selects it; next: make one"}, got, cmp.AllowUnexported(eventContent{})); diff != "" || !ok {
 		t.Error(diff)
 	}
-	if _, ok := news(&unselected, &unselected); ok {
+	if _, ok := newEvent(&unselected, &unselected); ok {
 		t.Error("news = true for an unchanged status")
 	}
 	known := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, RemediationID: "fleet/cp/0a1b2c3d/m"}
-	if n, ok := news(&unselected, &known); ok {
+	if n, ok := newEvent(&unselected, &known); ok {
 		t.Errorf("news = %v for a status from the log, want none", n)
 	}
 }
@@ -142,7 +142,7 @@ func TestOnlyWhatMattersMakesATurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := base.DeepCopy()
 			c.change(after)
-			if got := when(machineDiffers).Update(event.TypedUpdateEvent[*clusterv1.Machine]{ObjectOld: base, ObjectNew: after}); got != c.turn {
+			if got := updatedIf(machineDiffers).Update(event.TypedUpdateEvent[*clusterv1.Machine]{ObjectOld: base, ObjectNew: after}); got != c.turn {
 				t.Errorf("Update = %v", got)
 			}
 		})

@@ -39,9 +39,9 @@ type plane struct {
 	machines []clusterv1.Machine
 }
 
-// resting reports whether a control plane must not be changed because it is paused or being deleted. A move deletes the objects of a paused cluster,
+// isPausedOrDeleting reports whether a control plane must not be changed because it is paused or being deleted. A move deletes the objects of a paused cluster,
 // which must not be created again.
-func (p *plane) resting() bool {
+func (p *plane) isPausedOrDeleting() bool {
 	return !p.owner.GetDeletionTimestamp().IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.owner)
 }
 
@@ -51,14 +51,14 @@ func (p *plane) size() int32 {
 	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // the machines of one control plane
 }
 
-// ofPlanes and ofWorkers are the kinds of owners that a policy selects separately.
+// planeKind and workerKind are the kinds of owners that a policy selects separately.
 const (
-	ofPlanes  = string(remediator.ControlPlane)
-	ofWorkers = string(remediator.Deployment)
+	planeKind  = string(remediator.ControlPlane)
+	workerKind = string(remediator.Deployment)
 )
 
-// look returns what a policy is responsible for. It reads caches only.
-func look(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
+// readScope returns what a policy is responsible for. It reads caches only.
+func readScope(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
 	var machines clusterv1.MachineList
@@ -84,20 +84,20 @@ func look(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (
 	slices.SortFunc(clusters.Items, func(a, b clusterv1.Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
-		planes, workers := observe.Select(policies.Items, c.Labels, ofPlanes), observe.Select(policies.Items, c.Labels, ofWorkers)
+		planes, workers := observe.Select(policies.Items, c.Labels, planeKind), observe.Select(policies.Items, c.Labels, workerKind)
 		switch {
-		case is(p, planes), is(p, workers):
+		case samePolicy(p, planes), samePolicy(p, workers):
 			s.clusters = append(s.clusters, c.Name)
-		case observe.Selects(p, c.Labels, ofPlanes) == object.True || observe.Selects(p, c.Labels, ofWorkers) == object.True:
+		case observe.Selects(p, c.Labels, planeKind) == object.True || observe.Selects(p, c.Labels, workerKind) == object.True:
 			s.elsewhere = append(s.elsewhere, c.Name)
 		}
-		if is(p, planes) {
+		if samePolicy(p, planes) {
 			s.machines += len(membersOf[c.Name])
 			for _, owner := range planesOf[c.Name] {
 				s.planes = append(s.planes, plane{cluster: c, owner: owner, machines: membersOf[c.Name]})
 			}
 		}
-		if is(p, workers) {
+		if samePolicy(p, workers) {
 			s.machines += len(workersOf[c.Name])
 			s.workers[c.Name] = workersOf[c.Name]
 		}
@@ -128,4 +128,4 @@ func controlPlanes(ctx context.Context, cached client.Reader, namespace string) 
 	return planes, nil
 }
 
-func is(p, other *v1alpha1.RepairPolicy) bool { return other != nil && other.Name == p.Name }
+func samePolicy(p, other *v1alpha1.RepairPolicy) bool { return other != nil && other.Name == p.Name }

@@ -22,25 +22,25 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// gather is how long changes in a namespace are collected before its policies are reconciled, because each reconciliation counts the whole namespace.
-const gather = 300 * time.Millisecond
+// gatherDelay is how long changes in a namespace are collected before its policies are reconciled, because each reconciliation counts the whole namespace.
+const gatherDelay = 300 * time.Millisecond
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // SetupWithManager registers the controller of policies. The API server must serve the kinds of owners.
 func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
-		WithOptions(retries(1)).
-		WatchesRawSource(ofNamespaces(&feed.policies, watched, &v1alpha1.RepairPolicyList{})).
-		WatchesRawSource(concernsPolicies(watched, &v1alpha1.RepairPolicy{}, same)).
-		WatchesRawSource(concernsPolicies(watched, &v1alpha1.SurgeRemediationTemplate{}, same)).
-		WatchesRawSource(concernsPolicies(watched, &clusterv1.MachineHealthCheck{}, same)).
-		WatchesRawSource(concernsPolicies(watched, &clusterv1.Cluster{}, same)).
+		WithOptions(controllerOptions(1)).
+		WatchesRawSource(namespaceSource(&feed.policies, watched, &v1alpha1.RepairPolicyList{})).
+		WatchesRawSource(watchPolicies(watched, &v1alpha1.RepairPolicy{}, neverDiffers)).
+		WatchesRawSource(watchPolicies(watched, &v1alpha1.SurgeRemediationTemplate{}, neverDiffers)).
+		WatchesRawSource(watchPolicies(watched, &clusterv1.MachineHealthCheck{}, neverDiffers)).
+		WatchesRawSource(watchPolicies(watched, &clusterv1.Cluster{}, neverDiffers)).
 		// Machines are only counted.
-		WatchesRawSource(concernsPolicies(watched, &clusterv1.Machine{}, nil))
+		WatchesRawSource(watchPolicies(watched, &clusterv1.Machine{}, nil))
 	for _, kind := range kinds {
 		if kind.Name.IsControlPlane() {
-			b = b.WatchesRawSource(concernsPolicies(watched, kind.New(), same))
+			b = b.WatchesRawSource(watchPolicies(watched, kind.New(), neverDiffers))
 		}
 	}
 	if err := b.Complete(r); err != nil {
@@ -49,17 +49,17 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	return nil
 }
 
-// concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. If differs is nil, updates queue nothing.
-func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
+// watchPolicies watches a kind, and queues the policies of the namespace in which an object changed. If differs is nil, updates queue nothing.
+func watchPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
 	queue := func(ctx context.Context, q requestQueue, o T) {
 		if _, policy := client.Object(o).(*v1alpha1.RepairPolicy); policy {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}) // also a deleted one
 		}
-		for _, request := range within(ctx, watched, &v1alpha1.RepairPolicyList{}, o.GetNamespace()) {
-			q.AddAfter(request, gather) // when the changes have been gathered
+		for _, request := range requestsIn(ctx, watched, &v1alpha1.RepairPolicyList{}, o.GetNamespace()) {
+			q.AddAfter(request, gatherDelay) // when the changes have been gathered
 		}
 	}
-	only := when(differs)
+	only := updatedIf(differs)
 	if differs == nil {
 		only = predicate.TypedFuncs[T]{UpdateFunc: func(event.TypedUpdateEvent[T]) bool { return false }}
 	}
@@ -73,15 +73,15 @@ func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func
 // SetupWithManager registers the controller of requests.
 func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
 	all := func(ctx context.Context, o client.Object) []reconcile.Request {
-		return within(ctx, watched, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
+		return requestsIn(ctx, watched, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
 	}
 	named := func(q requestQueue, o client.Object) {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
-		WithOptions(retries(2)).
-		WatchesRawSource(ofNamespaces(&feed.requests, watched, &v1alpha1.SurgeRemediationList{})).
-		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(same[*v1alpha1.SurgeRemediation]))).
+		WithOptions(controllerOptions(2)).
+		WatchesRawSource(namespaceSource(&feed.requests, watched, &v1alpha1.SurgeRemediationList{})).
+		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, updatedIf(neverDiffers[*v1alpha1.SurgeRemediation]))).
 		// A request is released when the Machine with its name was deleted. A request that was created before its Machine waits for the Machine.
 		WatchesRawSource(source.Kind(watched, &clusterv1.Machine{}, handler.TypedFuncs[*clusterv1.Machine, reconcile.Request]{
 			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*clusterv1.Machine], q requestQueue) {
@@ -93,14 +93,14 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		})).
 		WatchesRawSource(source.Kind(watched, &v1alpha1.RepairPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, p *v1alpha1.RepairPolicy) []reconcile.Request {
 			return all(ctx, p)
-		}), when(same[*v1alpha1.RepairPolicy]))).
+		}), updatedIf(neverDiffers[*v1alpha1.RepairPolicy]))).
 		WatchesRawSource(source.Kind(watched, &clusterv1.Cluster{}, handler.TypedFuncs[*clusterv1.Cluster, reconcile.Request]{
 			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1.Cluster], q requestQueue) {
 				for _, request := range all(ctx, e.ObjectNew) {
 					q.Add(request)
 				}
 			},
-		}, when(same[*clusterv1.Cluster]))).
+		}, updatedIf(neverDiffers[*clusterv1.Cluster]))).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("preparing the SurgeRemediation controller: %w", err)
@@ -108,10 +108,10 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	return nil
 }
 
-// retries returns options that bound the delay between retries.
-func retries(workers int) controller.Options {
+// controllerOptions returns options that bound the delay between retries.
+func controllerOptions(workers int) controller.Options {
 	return controller.Options{
-		MaxConcurrentReconciles: workers, NewQueue: fair.Requests,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		MaxConcurrentReconciles: workers, NewQueue: fair.NewRequestQueue,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryDelay, maxRetryDelay),
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// settle is how long changes of owners are collected, because one reconciliation appends several facts. settleLimits is longer, because the limits
+// ownerDelay is how long changes of owners are collected, because one reconciliation appends several facts. limitsDelay is longer, because the limits
 // count the whole fleet.
-const settle, settleLimits = 100 * time.Millisecond, time.Second
+const ownerDelay, limitsDelay = 100 * time.Millisecond, time.Second
 
 // EventSource notifies the controllers of changes in the log about owners of machines, whether this daemon or an operator appended them. It is
 // created by NewEventSource.
@@ -29,7 +29,7 @@ type EventSource struct {
 // NewEventSource returns a source that is ready for Changed.
 func NewEventSource() *EventSource {
 	f := &EventSource{}
-	f.owners.Gather, f.requests.Gather, f.policies.Gather, f.limits.Gather = settle, settle, settle, settleLimits
+	f.owners.Delay, f.requests.Delay, f.policies.Delay, f.limits.Delay = ownerDelay, ownerDelay, ownerDelay, limitsDelay
 	return f
 }
 
@@ -41,22 +41,22 @@ func (f *EventSource) Changed(owner remediator.Owner) {
 	f.limits.Add("")
 }
 
-// ofNamespaces queues all objects of a kind in the namespaces that changed. A cache that cannot be read is being shut down.
-func ofNamespaces(c *resource.Changes[string], cache client.Reader, kind client.ObjectList) source.Source {
+// namespaceSource queues all objects of a kind in the namespaces that changed. A cache that cannot be read is being shut down.
+func namespaceSource(c *resource.Changes[string], cache client.Reader, kind client.ObjectList) source.Source {
 	return resource.Source(c, func(ctx context.Context, namespace string) []reconcile.Request {
-		return within(ctx, cache, kind, namespace)
+		return requestsIn(ctx, cache, kind, namespace)
 	})
 }
 
-// ofLimits queues the RepairLimits.
-func ofLimits(c *resource.Changes[string]) source.Source {
+// limitsSource queues the RepairLimits.
+func limitsSource(c *resource.Changes[string]) source.Source {
 	return resource.Source(c, func(context.Context, string) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}}
 	})
 }
 
-// within returns requests for all objects of a kind in a namespace.
-func within(ctx context.Context, cache client.Reader, kind client.ObjectList, namespace string) (all []reconcile.Request) {
+// requestsIn returns requests for all objects of a kind in a namespace.
+func requestsIn(ctx context.Context, cache client.Reader, kind client.ObjectList, namespace string) (all []reconcile.Request) {
 	list, ok := kind.DeepCopyObject().(client.ObjectList)
 	if !ok || cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
 		return nil

@@ -21,31 +21,31 @@ func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatu
 		message += "; " + s.Next
 	}
 	return resource.Kstatus(old, generation, string(s.Phase),
-		resource.Said{True: ready, Message: s.Message},
-		resource.Said{True: !over(s.Phase) && !stalled, Message: s.Message},
-		resource.Said{True: stalled, Message: message})
+		resource.Value{True: ready, Message: s.Message},
+		resource.Value{True: !isFinal(s.Phase) && !stalled, Message: s.Message},
+		resource.Value{True: stalled, Message: message})
 }
 
-// noMachine returns the status of a request whose Machine does not exist.
-func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
+// noMachineStatus returns the status of a request whose Machine does not exist.
+func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
 	s := v1alpha1.SurgeRemediationStatus{
 		ObservedGeneration: request.Generation,
 		Message:            fmt.Sprintf("there is no Machine %s in namespace %s: nothing is done", request.Name, request.Namespace),
 		Next:               "delete this SurgeRemediation; one that you make yourself has the name of its Machine",
 	}
 	s.Conditions = resource.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
-		resource.Said{Message: s.Message}, resource.Said{}, resource.Said{True: true, Message: s.Message + "; " + s.Next})
+		resource.Value{Message: s.Message}, resource.Value{}, resource.Value{True: true, Message: s.Message + "; " + s.Next})
 	return s
 }
 
-// item is the content of a Kubernetes event.
-type item struct{ kind, reason, note string }
+// eventContent is the content of a Kubernetes event.
+type eventContent struct{ kind, reason, note string }
 
-// news returns the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read. The
+// newEvent returns the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read. The
 // EventReporter reports what the log knows. news compares with the published status, so a restarted daemon reports nothing twice.
-func news(before, after *v1alpha1.SurgeRemediationStatus) (item, bool) {
+func newEvent(before, after *v1alpha1.SurgeRemediationStatus) (eventContent, bool) {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
-		return item{}, false
+		return eventContent{}, false
 	}
-	return item{corev1.EventTypeWarning, "Remediation" + string(after.Phase), resource.Short(after.Message + "; next: " + after.Next)}, true
+	return eventContent{corev1.EventTypeWarning, "Remediation" + string(after.Phase), resource.TruncateNote(after.Message + "; next: " + after.Next)}, true
 }

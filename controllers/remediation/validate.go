@@ -29,7 +29,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 		say("%v: correct it; an empty selector selects all clusters of the namespace", err)
 	}
 	for i, step := range p.Spec.Escalation {
-		if err := template(step.Template.Raw); err != nil {
+		if err := checkTemplate(step.Template.Raw); err != nil {
 			say("spec.escalation[%d].template: %v", i, err)
 		}
 		for j, field := range step.FailedWhen {
@@ -42,7 +42,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 		}
 	}
 	for i, c := range p.Spec.Checks.UnhealthyMachineConditions {
-		if slices.Contains(derived(), c.Type) {
+		if slices.Contains(derivedConditions(), c.Type) {
 			say("spec.checks.unhealthyMachineConditions[%d].type: %s follows from other conditions, and from remediation itself: name one of those", i, c.Type)
 		}
 	}
@@ -51,11 +51,11 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 			say("spec.checks: the timeout of condition %d, %s=%s, is %s: it must not be below 0", i, c.Type, c.Status, timespan.Text(c.Timeout.Duration))
 		}
 	}
-	durations(&p.Spec, say)
+	checkDurations(&p.Spec, say)
 	return list
 }
 
-func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
+func checkDurations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 	for _, d := range []struct {
 		field string
 		is    *v1alpha1.Duration
@@ -82,21 +82,21 @@ func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 	}
 }
 
-// derived returns the conditions that a MachineHealthCheck refuses.
-func derived() []string {
+// derivedConditions returns the conditions that a MachineHealthCheck refuses.
+func derivedConditions() []string {
 	return []string{
 		clusterv1.ReadyCondition, clusterv1.AvailableCondition, clusterv1.MachineHealthCheckSucceededCondition,
 		clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineExternallyRemediatedCondition,
 	}
 }
 
-// template returns an error if the template of an escalation step is invalid.
-func template(raw []byte) error {
+// checkTemplate returns an error if the template of an escalation step is invalid.
+func checkTemplate(raw []byte) error {
 	var object struct {
 		metav1.TypeMeta `json:",inline"`
 	}
-	if len(raw) > act.MostTemplate {
-		return fmt.Errorf("it has %d bytes: it may have %d", len(raw), act.MostTemplate)
+	if len(raw) > act.MaxTemplateSize {
+		return fmt.Errorf("it has %d bytes: it may have %d", len(raw), act.MaxTemplateSize)
 	}
 	if err := json.Unmarshal(raw, &object); err != nil {
 		return fmt.Errorf("it is no object: %w: write one with apiVersion and kind", err)

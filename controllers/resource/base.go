@@ -31,9 +31,9 @@ type Base struct {
 
 // Setup registers a reconciler of the kind of an object.
 func (b *Base) Setup(mgr ctrl.Manager, object client.Object, r reconcile.Reconciler, options controller.Options) error {
-	options.NewQueue = fair.Requests
-	return ctrl.NewControllerManagedBy(mgr).For(object).WithOptions(options).WatchesRawSource(OfResources(b.Changes)).Complete(r)
+	options.NewQueue = fair.NewRequestQueue
+	return ctrl.NewControllerManagedBy(mgr).For(object).WithOptions(options).WatchesRawSource(ResourceSource(b.Changes)).Complete(r)
 }
 
 // Behind reports whether a reconcile must wait until the view has caught up, and for how long until the next check.
-func (b *Base) Behind() (pause time.Duration, behind bool) { return b.wait.Later(b.CaughtUp) }
+func (b *Base) Behind() (pause time.Duration, behind bool) { return b.wait.Delay(b.CaughtUp) }

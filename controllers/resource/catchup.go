@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// Pause is the shortest interval between two checks.
-	Pause = 100 * time.Millisecond
-	// longest bounds the interval between two checks. A longer interval for many objects costs less.
-	longest = 10 * time.Second
-	// share divides the time waited so far: the next pause lasts a tenth of it.
-	share = 10
+	// MinInterval is the shortest interval between two checks.
+	MinInterval = 100 * time.Millisecond
+	// maxInterval bounds the interval between two checks. A longer interval for many objects costs less.
+	maxInterval = 10 * time.Second
+	// intervalDivisor divides the time waited so far: the next pause lasts a tenth of it.
+	intervalDivisor = 10
 )
 
 // Wait is the wait of one controller. The zero value is ready for use, and it is safe for concurrent use.
@@ -21,9 +21,9 @@ type Wait struct {
 	now   func() time.Time // nil is time.Now
 }
 
-// Later reports whether a reconcile must wait until caughtUp is closed. pause is the time until the next check, which grows with the time waited so
+// Delay reports whether a reconcile must wait until caughtUp is closed. pause is the time until the next check, which grows with the time waited so
 // far.
-func (w *Wait) Later(caughtUp <-chan struct{}) (pause time.Duration, wait bool) {
+func (w *Wait) Delay(caughtUp <-chan struct{}) (pause time.Duration, wait bool) {
 	select {
 	case <-caughtUp:
 		return 0, false
@@ -38,5 +38,5 @@ func (w *Wait) Later(caughtUp <-chan struct{}) (pause time.Duration, wait bool) 
 	if w.since.IsZero() {
 		w.since = now
 	}
-	return min(max(now.Sub(w.since)/share, Pause), longest), true
+	return min(max(now.Sub(w.since)/intervalDivisor, MinInterval), maxInterval), true
 }

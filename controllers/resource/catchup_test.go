@@ -13,15 +13,15 @@ func TestLater(t *testing.T) {
 	w := Wait{now: func() time.Time { return now }}
 	caughtUp := make(chan struct{})
 	for _, c := range []struct{ after, want time.Duration }{
-		{0, Pause}, {500 * time.Millisecond, Pause}, {20 * time.Second, 2 * time.Second}, {time.Hour, longest},
+		{0, MinInterval}, {500 * time.Millisecond, MinInterval}, {20 * time.Second, 2 * time.Second}, {time.Hour, maxInterval},
 	} {
 		now = start.Add(c.after)
-		if got, wait := w.Later(caughtUp); got != c.want || !wait {
+		if got, wait := w.Delay(caughtUp); got != c.want || !wait {
 			t.Errorf("after %s: Later = %s, %t; want %s", c.after, got, wait, c.want)
 		}
 	}
 	close(caughtUp)
-	if got, wait := w.Later(caughtUp); got != 0 || wait {
+	if got, wait := w.Delay(caughtUp); got != 0 || wait {
 		t.Errorf("caught up: Later = %s, %t", got, wait)
 	}
 }

@@ -17,8 +17,8 @@ import (
 // Changes are the keys of changed objects, each once until the controller reads it. Only one controller reads them. The zero value is ready for use,
 // and it is safe for concurrent use.
 type Changes[K comparable] struct {
-	// Gather is how long changes are gathered before they are sent. It is set before use.
-	Gather time.Duration
+	// Delay is how long changes are gathered before they are sent. It is set before use.
+	Delay time.Duration
 
 	mu      sync.Mutex
 	changed map[K]bool
@@ -60,7 +60,7 @@ func (c *Changes[K]) send(ctx context.Context, events chan<- event.TypedGenericE
 			return
 		case <-wake:
 		}
-		gathered.Reset(c.Gather)
+		gathered.Reset(c.Delay)
 		select {
 		case <-ctx.Done():
 			return
@@ -96,8 +96,8 @@ func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, k
 	})
 }
 
-// OfResources returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the resource that requested the changed object.
-func OfResources(c *Changes[string]) source.Source {
+// ResourceSource returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the resource that requested the changed object.
+func ResourceSource(c *Changes[string]) source.Source {
 	return Source(c, func(_ context.Context, id string) []reconcile.Request {
 		namespace, rest, _ := strings.Cut(id, "/")
 		name, _, _ := strings.Cut(rest, "/")

@@ -20,7 +20,7 @@ func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		c := &resource.Changes[string]{Gather: time.Second}
+		c := &resource.Changes[string]{Delay: time.Second}
 		looks := 0
 		s := resource.Source(c, func(_ context.Context, key string) []string {
 			looks++
@@ -67,7 +67,7 @@ func TestOfResources(t *testing.T) {
 		c := &resource.Changes[string]{}
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		defer q.ShutDown()
-		if err := resource.OfResources(c).Start(ctx, q); err != nil {
+		if err := resource.ResourceSource(c).Start(ctx, q); err != nil {
 			t.Fatal(err)
 		}
 		c.Add("local")

@@ -12,19 +12,19 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// Said is the status and the message of one condition.
-type Said struct {
+// Value is the status and the message of one condition.
+type Value struct {
 	True    bool
 	Message string
 }
 
 // Kstatus returns the conditions Ready, Reconciling and Stalled with the same reason, a word in CamelCase. It keeps the transition times of unchanged
 // conditions, and all other conditions. It does not change old.
-func Kstatus(old []metav1.Condition, generation int64, reason string, ready, reconciling, stalled Said) []metav1.Condition {
+func Kstatus(old []metav1.Condition, generation int64, reason string, ready, reconciling, stalled Value) []metav1.Condition {
 	list := slices.Clone(old)
-	set := func(conditionType string, said Said) {
+	set := func(conditionType string, said Value) {
 		c := metav1.Condition{
-			Type: conditionType, Status: metav1.ConditionFalse, Reason: cmp.Or(reason, "Unknown"), Message: Long(said.Message), ObservedGeneration: generation,
+			Type: conditionType, Status: metav1.ConditionFalse, Reason: cmp.Or(reason, "Unknown"), Message: TruncateMessage(said.Message), ObservedGeneration: generation,
 		}
 		if said.True {
 			c.Status = metav1.ConditionTrue
@@ -37,8 +37,8 @@ func Kstatus(old []metav1.Condition, generation int64, reason string, ready, rec
 	return list
 }
 
-// Throttled adds the condition Throttled to a list. It does not add the condition to an object that was never throttled.
-func Throttled(list []metav1.Condition, why supervise.Throttled, generation int64) []metav1.Condition {
+// WithThrottled adds the condition Throttled to a list. It does not add the condition to an object that was never throttled.
+func WithThrottled(list []metav1.Condition, why supervise.Throttled, generation int64) []metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionThrottled, Status: metav1.ConditionTrue, Reason: why.Reason, Message: why.Message, ObservedGeneration: generation,
 	}
@@ -61,12 +61,12 @@ const Remedy = "correct the field; where the spec is fixed, delete the object an
 // FullRemedy states what to do if the log is full.
 const FullRemedy = "raise the limit of the event log (log.maxBytes of the chart)"
 
-// Full returns the message of an object that waits because the log is full. err is the log's error.
-func Full(err error) string { return "waiting: " + Short(err.Error()) }
+// FullMessage returns the message of an object that waits because the log is full. err is the log's error.
+func FullMessage(err error) string { return "waiting: " + TruncateNote(err.Error()) }
 
-// readable sets the condition Readable to False if the spec cannot be read, and removes the condition otherwise. It does not change old. fresh is
+// withReadable sets the condition Readable to False if the spec cannot be read, and removes the condition otherwise. It does not change old. fresh is
 // true if an event must be recorded: the spec has become unreadable, or the stored status is unreadable, which the next write of the status fixes.
-func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
+func withReadable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
 	list = slices.Clone(old)
 	wrong := unread.Spec
 	if wrong == nil {
@@ -75,25 +75,25 @@ func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadab
 	}
 	fresh = meta.FindStatusCondition(old, v1alpha1.ConditionReadable) == nil
 	meta.SetStatusCondition(&list, metav1.Condition{
-		Type: v1alpha1.ConditionReadable, Status: metav1.ConditionFalse, Reason: Unreadable, Message: Long(wrong.String()), ObservedGeneration: generation,
+		Type: v1alpha1.ConditionReadable, Status: metav1.ConditionFalse, Reason: Unreadable, Message: TruncateMessage(wrong.String()), ObservedGeneration: generation,
 	})
 	return list, fresh
 }
 
-// Refused returns the conditions of an object that is ignored because its spec cannot be read.
-func Refused(old []metav1.Condition, generation int64, wrong *v1alpha1.UnreadablePart) []metav1.Condition {
-	said := Said{Message: wrong.String() + ": " + Remedy}
-	return Kstatus(old, generation, Unreadable, said, Said{}, Said{True: true, Message: said.Message})
+// Ignored returns the conditions of an object that is ignored because its spec cannot be read.
+func Ignored(old []metav1.Condition, generation int64, wrong *v1alpha1.UnreadablePart) []metav1.Condition {
+	said := Value{Message: wrong.String() + ": " + Remedy}
+	return Kstatus(old, generation, Unreadable, said, Value{}, Value{True: true, Message: said.Message})
 }
 
-// Short cuts the note of an event to the API's limit of 1 KiB.
-func Short(s string) string { return Cut(s, 1000) }
+// TruncateNote cuts the note of an event to the API's limit of 1 KiB.
+func TruncateNote(s string) string { return Truncate(s, 1000) }
 
-// Long cuts a message far below the limits of an object and of a condition's message.
-func Long(s string) string { return Cut(s, 16<<10) }
+// TruncateMessage cuts a message far below the limits of an object and of a condition's message.
+func TruncateMessage(s string) string { return Truncate(s, 16<<10) }
 
-// Cut cuts a text to about limit bytes.
-func Cut(s string, limit int) string {
+// Truncate cuts a text to about limit bytes.
+func Truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

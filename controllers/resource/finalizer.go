@@ -8,26 +8,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Hold sets a finalizer on an object. set is false if the object already has it. It fails if another client has written the object since it was read,
+// AddFinalizer sets a finalizer on an object. set is false if the object already has it. It fails if another client has written the object since it was read,
 // because all writers share one list of finalizers. It ignores an object that does not exist.
-func Hold(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
-	before := copied(o)
+func AddFinalizer(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
+	before := deepCopy(o)
 	if !controllerutil.AddFinalizer(o, finalizer) {
 		return false, nil
 	}
-	return true, finalizers(ctx, c, before, o)
+	return true, patchFinalizers(ctx, c, before, o)
 }
 
-// Release removes a finalizer from an object, if the object exists and has it. It fails as Hold does.
-func Release(ctx context.Context, c client.Client, o client.Object, finalizer string) error {
-	before := copied(o)
+// RemoveFinalizer removes a finalizer from an object, if the object exists and has it. It fails as AddFinalizer does.
+func RemoveFinalizer(ctx context.Context, c client.Client, o client.Object, finalizer string) error {
+	before := deepCopy(o)
 	if !controllerutil.RemoveFinalizer(o, finalizer) {
 		return nil
 	}
-	return finalizers(ctx, c, before, o)
+	return patchFinalizers(ctx, c, before, o)
 }
 
-func finalizers(ctx context.Context, c client.Client, before, after client.Object) error {
+func patchFinalizers(ctx context.Context, c client.Client, before, after client.Object) error {
 	err := c.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the finalizers: %w", err)
@@ -35,6 +35,6 @@ func finalizers(ctx context.Context, c client.Client, before, after client.Objec
 	return nil
 }
 
-func copied(o client.Object) client.Object {
+func deepCopy(o client.Object) client.Object {
 	return o.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy has the type of the original
 }

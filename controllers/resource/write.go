@@ -24,9 +24,9 @@ type Resource interface {
 // object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after Resource, list *[]metav1.Condition) (written bool, err error) {
 	var unreadable bool
-	*list, unreadable = readable(*list, before.GetGeneration(), before.Parts())
+	*list, unreadable = withReadable(*list, before.GetGeneration(), before.Parts())
 	if written, err = Write(ctx, c, before, after); written && unreadable {
-		recorder.Eventf(after, nil, corev1.EventTypeWarning, Unreadable, "Read", "%s", Short(before.Unread().String()))
+		recorder.Eventf(after, nil, corev1.EventTypeWarning, Unreadable, "Read", "%s", TruncateNote(before.Unread().String()))
 	}
 	return written, err
 }

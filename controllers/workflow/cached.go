@@ -29,7 +29,7 @@ func Cached(o any) (any, error) {
 			annotations[name] = value
 		}
 	}
-	if size := bytes(&w.Spec); size > 0 {
+	if size := approximateSize(&w.Spec); size > 0 {
 		annotations[specBytes] = strconv.Itoa(size)
 	}
 	w.Annotations, w.Labels = annotations, nil
@@ -40,8 +40,8 @@ func Cached(o any) (any, error) {
 	return w, nil
 }
 
-// bytes returns the approximate size of a spec.
-func bytes(spec *v1alpha1.WorkflowRunSpec) int {
+// approximateSize returns the approximate size of a spec.
+func approximateSize(spec *v1alpha1.WorkflowRunSpec) int {
 	const ofTask = 200 // the names and other fields of a task
 	size := len(spec.Tasks) * ofTask
 	for i := range spec.Tasks {

@@ -21,8 +21,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// stored returns a large WorkflowRun with large metadata.
-func stored() *v1alpha1.WorkflowRun {
+// storedRun returns a large WorkflowRun with large metadata.
+func storedRun() *v1alpha1.WorkflowRun {
 	large := strings.Repeat("x", 10_000)
 	owners := make([]metav1.OwnerReference, 300)
 	for i := range owners {
@@ -47,8 +47,8 @@ func stored() *v1alpha1.WorkflowRun {
 // TestCached checks that the cache keeps little of a large WorkflowRun, and that writing the cached object does not
 // change the omitted fields.
 func TestCached(t *testing.T) {
-	api := controllertest.Client(t, stored())
-	key := client.ObjectKeyFromObject(stored())
+	api := controllertest.Client(t, storedRun())
+	key := client.ObjectKeyFromObject(storedRun())
 	var before, w v1alpha1.WorkflowRun
 	for _, into := range []*v1alpha1.WorkflowRun{&before, &w} {
 		if err := api.Get(t.Context(), key, into); err != nil {
@@ -62,7 +62,7 @@ func TestCached(t *testing.T) {
 		t.Errorf("got %d bytes, error %v: %.1000s", len(text), err, text)
 	}
 	r := &Reconciler{Base: controllertest.Base(api)}
-	if err := r.wait(t.Context(), w.DeepCopy(), "it waits", ""); err != nil {
+	if err := r.publishWaiting(t.Context(), w.DeepCopy(), "it waits", ""); err != nil {
 		t.Fatal(err)
 	}
 	var after v1alpha1.WorkflowRun
@@ -89,23 +89,23 @@ func TestCachedUnreadable(t *testing.T) {
 	}
 }
 
-// asked is a definer that records the requested spec.
-type asked struct{ spec *v1alpha1.WorkflowRunSpec }
+// recordingDefiner is a definer that records the requested spec.
+type recordingDefiner struct{ spec *v1alpha1.WorkflowRunSpec }
 
-var errAsked = errors.New("it was asked")
+var errRecorded = errors.New("it was asked")
 
-func (a *asked) Definition(_ context.Context, _, _ string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
+func (a *recordingDefiner) Definition(_ context.Context, _, _ string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
 	a.spec = spec
-	return nil, nil, errAsked
+	return nil, nil, errRecorded
 }
 
-// unknown is a log without runs.
-type unknown struct{ Runs }
+// unknownRun is a log without runs.
+type unknownRun struct{ Runs }
 
-func (unknown) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
-func (unknown) Open(string, string) []string            { return nil }
-func (unknown) Left(string, string) ([]string, error)   { return nil, nil }
-func (unknown) Recall(context.Context, string) (v1alpha1.WorkflowRunStatus, bool, error) {
+func (unknownRun) Summary(string) (workflow.Summary, bool)    { return workflow.Summary{}, false }
+func (unknownRun) Open(string, string) []string               { return nil }
+func (unknownRun) WithFiles(string, string) ([]string, error) { return nil, nil }
+func (unknownRun) Recall(context.Context, string) (v1alpha1.WorkflowRunStatus, bool, error) {
 	return v1alpha1.WorkflowRunStatus{}, false, nil
 }
 
@@ -118,19 +118,19 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 		"it was changed":   func(w *v1alpha1.WorkflowRun) { w.Generation++ },
 		"it is gone again": func(w *v1alpha1.WorkflowRun) { w.Name = "another" },
 	} {
-		live := stored()
+		live := storedRun()
 		change(live)
-		cached := interceptor.NewClient(controllertest.Client(t, stored()), interceptor.Funcs{
+		cached := interceptor.NewClient(controllertest.Client(t, storedRun()), interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 				err := c.Get(ctx, key, o, options...)
 				return errors.Join(err, func() error { _, err := Cached(o); return err }())
 			},
 		})
-		var definer asked
-		r := &Reconciler{Base: controllertest.Base(cached), Runs: unknown{}, Definer: &definer}
+		var definer recordingDefiner
+		r := &Reconciler{Base: controllertest.Base(cached), Runs: unknownRun{}, Definer: &definer}
 		r.Live = controllertest.Client(t, live)
-		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())})
-		if begins := name == ""; errors.Is(err, errAsked) != begins || !begins && err != nil || (definer.spec != nil) != begins {
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(storedRun())})
+		if begins := name == ""; errors.Is(err, errRecorded) != begins || !begins && err != nil || (definer.spec != nil) != begins {
 			t.Errorf("%s: Reconcile = %v", name, err)
 		}
 		if definer.spec != nil && !cmp.Equal(*definer.spec, live.Spec) {
@@ -140,18 +140,18 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 }
 
 // damaged is a log that does not contain the run, and cannot read an earlier run of the same name, which left files.
-type damaged struct{ unknown }
+type damaged struct{ unknownRun }
 
-func (damaged) Left(string, string) ([]string, error) { return []string{"fleet/up/89abcdef"}, nil }
+func (damaged) WithFiles(string, string) ([]string, error) { return []string{"fleet/up/89abcdef"}, nil }
 func (damaged) State(context.Context, string) (*workflow.State, uint64, error) {
 	return nil, 0, errors.New("an event of a later version")
 }
 
 // TestFilesOfAnEarlierRunThatCannotBeRead checks that these files do not block a run from starting.
 func TestFilesOfAnEarlierRunThatCannotBeRead(t *testing.T) {
-	api := controllertest.Client(t, stored())
-	r := &Reconciler{Base: controllertest.Base(api), Runs: damaged{}, Definer: &asked{}}
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())}); !errors.Is(err, errAsked) {
+	api := controllertest.Client(t, storedRun())
+	r := &Reconciler{Base: controllertest.Base(api), Runs: damaged{}, Definer: &recordingDefiner{}}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(storedRun())}); !errors.Is(err, errRecorded) {
 		t.Errorf("the run was not started: %v", err)
 	}
 }

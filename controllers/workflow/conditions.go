@@ -20,7 +20,7 @@ func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation in
 		going = true
 	}
 	return resource.Kstatus(old, generation, string(s.Phase),
-		resource.Said{True: ready, Message: s.Message},
-		resource.Said{True: going, Message: s.Message},
-		resource.Said{True: !ready && !going, Message: cmp.Or(s.Next, s.Message)})
+		resource.Value{True: ready, Message: s.Message},
+		resource.Value{True: going, Message: s.Message},
+		resource.Value{True: !ready && !going, Message: cmp.Or(s.Next, s.Message)})
 }

@@ -41,8 +41,8 @@ type Runs interface {
 	// Open returns the IDs of the runs that a resource of the name requested and that have neither ended nor been stopped.
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
-	// Left returns the IDs of the runs that a resource of the name requested and that have files on disk.
-	Left(namespace, name string) ([]string, error)
+	// WithFiles returns the IDs of the runs that a resource of the name requested and that have files on disk.
+	WithFiles(namespace, name string) ([]string, error)
 	// Discard removes the files of a run that has ended.
 	Discard(id string) error
 }
@@ -85,33 +85,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.release(ctx, &w, id, summary, known)
 	}
 	if !known {
-		if over, err := r.over(ctx, &w, id); over || err != nil {
+		if over, err := r.publishEnded(ctx, &w, id); over || err != nil {
 			return ctrl.Result{}, err
 		}
 		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // only the status shows that the run has started: see strand
-			return ctrl.Result{}, r.strand(ctx, &w)
+			return ctrl.Result{}, r.publishLost(ctx, &w)
 		}
 	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: resource.Remedy}, supervise.Throttled{})
 	}
-	if set, err := resource.Hold(ctx, r.Client, &w, finalizer); set || err != nil {
+	if set, err := resource.AddFinalizer(ctx, r.Client, &w, finalizer); set || err != nil {
 		// The watch requeues the WorkflowRun at once. No run starts before the finalizer is set.
 		return ctrl.Result{}, err
 	}
 	switch {
 	case refusal != nil:
-		return ctrl.Result{}, r.refuse(ctx, &w, refusal.Error())
+		return ctrl.Result{}, r.publishProblems(ctx, &w, refusal.Error())
 	case known:
 		if err := r.suspend(ctx, &w, id, summary); err != nil {
 			return ctrl.Result{}, err
 		}
 		return r.publish(ctx, &w, id, summary)
 	case adopted:
-		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "restore the log that has the run, or delete the WorkflowRun")
+		return ctrl.Result{}, r.publishWaiting(ctx, &w, "waiting for the run "+id+" to come into the log", "restore the log that has the run, or delete the WorkflowRun")
 	}
 	if why := r.Quota.Throttled(w.Namespace); why != (supervise.Throttled{}) && w.Status.FinishedAt == nil {
-		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}, why)
+		return ctrl.Result{RequeueAfter: supervise.RecheckInterval}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}, why)
 	}
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
@@ -126,7 +126,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	if err != nil || w.UID != "" {
 		return err
 	}
-	left, err := r.Runs.Left(req.Namespace, req.Name)
+	left, err := r.Runs.WithFiles(req.Namespace, req.Name)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "looking for files of runs")
 	}
@@ -136,7 +136,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 		switch {
 		case err != nil: // for example because of an event of a later version; a WorkflowRun of the same name must not wait for this run
 			ctrl.LoggerFrom(ctx).Error(err, "looking in the log for a run that has left files", "run", id)
-		case !s.Known() || workflow.Look(s).Settled:
+		case !s.IsDefined() || workflow.Summarize(s).Settled:
 			r.discard(ctx, id)
 		}
 		return nil
@@ -150,9 +150,9 @@ func (r *Reconciler) discard(ctx context.Context, id string) {
 	}
 }
 
-// over writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
+// publishEnded writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
 // is in the WorkflowRun's status, or, if the daemon stopped before it could write that, in the log.
-func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
+func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
 	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id
 	if refused := w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation; !ended && !refused {
 		var err error
@@ -182,21 +182,21 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &whole.Spec)
 	if err != nil {
-		waiting := r.wait(ctx, w, "preparing the run: "+resource.Short(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
+		waiting := r.publishWaiting(ctx, w, "preparing the run: "+resource.TruncateNote(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
 		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)
 	}
 	if definition == nil {
-		return r.refuse(ctx, w, list(problems))
+		return r.publishProblems(ctx, w, list(problems))
 	}
 	if w.Spec.Suspend {
-		return r.wait(ctx, w, "suspended before it began", "set spec.suspend to false")
+		return r.publishWaiting(ctx, w, "suspended before it began", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
 	if errors.Is(err, eventlog.ErrFull) {
-		waiting := r.wait(ctx, w, resource.Full(err), resource.FullRemedy)
+		waiting := r.publishWaiting(ctx, w, resource.FullMessage(err), resource.FullRemedy)
 		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
 	}
-	if err != nil && !errors.Is(err, runner.ErrOther) { // with another definition: the log contains the run, and the view will contain it soon
+	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // with another definition: the log contains the run, and the view will contain it soon
 		return fmt.Errorf("recording the request: %w", err)
 	}
 	r.warn(w, problems)
@@ -237,7 +237,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		case err != nil:
 			return ctrl.Result{}, fmt.Errorf("looking for the run %s in the log: %w", id, err)
 		default:
-			g, known = workflow.Look(s), s.Known()
+			g, known = workflow.Summarize(s), s.IsDefined()
 		}
 	}
 	// A run that its WorkflowRun does not adopt is not driven, so that it never ends. No more tasks of it start.
@@ -251,7 +251,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	}
 	r.discard(ctx, id)
 	r.pace.forget(client.ObjectKeyFromObject(w))
-	return ctrl.Result{}, resource.Release(ctx, r.Client, w, finalizer)
+	return ctrl.Result{}, resource.RemoveFinalizer(ctx, r.Client, w, finalizer)
 }
 
 // actor returns the actor of the log for requests by a WorkflowRun.

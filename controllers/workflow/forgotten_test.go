@@ -18,26 +18,26 @@ import (
 	"scute.dev/workflow"
 )
 
-// forgotten is a log with an ended run, and a view that has forgotten it. No other method may be called.
-type forgotten struct {
+// forgottenRun is a log with an ended run, and a view that has forgotten it. No other method may be called.
+type forgottenRun struct {
 	Runs
-	asked     int
+	recalls   int
 	discarded []string
 }
 
-func (*forgotten) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
-func (*forgotten) Open(string, string) []string            { return nil }
-func (*forgotten) Left(string, string) ([]string, error) {
+func (*forgottenRun) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (*forgottenRun) Open(string, string) []string            { return nil }
+func (*forgottenRun) WithFiles(string, string) ([]string, error) {
 	return nil, errors.New("the volume is away")
 }
 
-func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error) {
-	f.asked++
+func (f *forgottenRun) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error) {
+	f.recalls++
 	at := metav1.NewTime(time.Unix(1000, 0))
 	return v1alpha1.WorkflowRunStatus{RunID: id, Phase: v1alpha1.RunDegraded, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
 }
 
-func (*forgotten) State(context.Context, string) (*workflow.State, uint64, error) {
+func (*forgottenRun) State(context.Context, string) (*workflow.State, uint64, error) {
 	return ended(), 7, nil
 }
 
@@ -51,7 +51,7 @@ func ended() *workflow.State {
 	return s
 }
 
-func (f *forgotten) Discard(id string) error {
+func (f *forgottenRun) Discard(id string) error {
 	f.discarded = append(f.discarded, id)
 	return errors.New("the volume is away")
 }
@@ -76,11 +76,11 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				w.Annotations = map[string]string{v1alpha1.RunAnnotation: "fleet/up/3"}
 			}
 			id, _, _ := w.LogID()
-			view, want := &forgotten{}, 1
+			view, want := &forgottenRun{}, 1
 			w.Status.Phase = c.told
 			if c.told == v1alpha1.RunDegraded {
 				w.Status, _, _ = view.Recall(t.Context(), id)
-				want, view.asked = 0, 0
+				want, view.recalls = 0, 0
 			} else if c.refused {
 				at := metav1.NewTime(time.Unix(500, 0))
 				w.Status = v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunFailed, Message: "refused", FinishedAt: &at}
@@ -99,8 +99,8 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 			if err := api.Get(t.Context(), req.NamespacedName, w); err != nil {
 				t.Fatal(err)
 			}
-			if s := w.Status; s.Phase != v1alpha1.RunDegraded || s.FinishedAt == nil || s.LogSequence != 7 || s.RunID != id || view.asked != want {
-				t.Errorf("the log was read %d times; status = %+v", view.asked, s)
+			if s := w.Status; s.Phase != v1alpha1.RunDegraded || s.FinishedAt == nil || s.LogSequence != 7 || s.RunID != id || view.recalls != want {
+				t.Errorf("the log was read %d times; status = %+v", view.recalls, s)
 			}
 			if err := api.Delete(t.Context(), w); err != nil {
 				t.Fatal(err)
@@ -118,13 +118,13 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 	}
 }
 
-// lost is a log that does not contain a run that was started.
-type lost struct{ Runs }
+// lostRun is a log that does not contain a run that was started.
+type lostRun struct{ Runs }
 
-func (lost) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
-func (lost) Open(string, string) []string            { return nil }
-func (lost) Left(string, string) ([]string, error)   { return nil, nil }
-func (lost) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
+func (lostRun) Summary(string) (workflow.Summary, bool)    { return workflow.Summary{}, false }
+func (lostRun) Open(string, string) []string               { return nil }
+func (lostRun) WithFiles(string, string) ([]string, error) { return nil, nil }
+func (lostRun) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
 	return s, false, nil
 }
 
@@ -141,7 +141,7 @@ func TestALostRunIsNotBegunAgain(t *testing.T) {
 		id, _, _ := w.LogID()
 		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
 		api := controllertest.Client(t, w)
-		r := &Reconciler{Base: controllertest.Base(nil), Runs: lost{}}
+		r := &Reconciler{Base: controllertest.Base(nil), Runs: lostRun{}}
 		r.Client = interceptor.NewClient(api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, key, o, opts...)
 			if got, ok := o.(*v1alpha1.WorkflowRun); ok {

@@ -10,17 +10,17 @@ import (
 	"scute.dev/workflow"
 )
 
-// item is a Kubernetes event to record.
-type item struct{ kind, reason, note string }
+// eventItem is a Kubernetes event to record.
+type eventItem struct{ kind, reason, note string }
 
-// tell bounds the events about tasks for one status. The log contains all of them.
-const tell = 10
+// maxTaskEvents bounds the events about tasks for one status. The log contains all of them.
+const maxTaskEvents = 10
 
-// news returns the events for the changes since the previous status: another phase of the run, and tasks that failed finally or wait for an operator.
+// newEvents returns the events for the changes since the previous status: another phase of the run, and tasks that failed finally or wait for an operator.
 // It compares published statuses, so that a restarted daemon records no event twice.
-func news(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []item {
+func newEvents(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []eventItem {
 	after := &w.Status
-	var items []item
+	var items []eventItem
 	was := make(map[string]v1alpha1.TaskPhase, len(before.Tasks))
 	for i := range before.Tasks {
 		was[before.Tasks[i].Name] = before.Tasks[i].Phase
@@ -28,29 +28,29 @@ func news(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []item {
 	left := 0
 	for i := range after.Tasks {
 		t := &after.Tasks[i]
-		if !notable(t.Phase) || was[t.Name] == t.Phase {
+		if !isNotable(t.Phase) || was[t.Name] == t.Phase {
 			continue
 		}
-		if len(items) == tell {
+		if len(items) == maxTaskEvents {
 			left++
 			continue
 		}
-		items = append(items, item{corev1.EventTypeWarning, "Task" + string(t.Phase), fmt.Sprintf("task %s: %s", t.Name, t.Message)})
+		items = append(items, eventItem{corev1.EventTypeWarning, "Task" + string(t.Phase), fmt.Sprintf("task %s: %s", t.Name, t.Message)})
 	}
 	if left > 0 {
-		items = append(items, item{corev1.EventTypeWarning, "TasksFailed", fmt.Sprintf("%d more tasks failed or wait: see `scutectl describe run %s -n %s`", left, w.Name, w.Namespace)})
+		items = append(items, eventItem{corev1.EventTypeWarning, "TasksFailed", fmt.Sprintf("%d more tasks failed or wait: see `scutectl describe run %s -n %s`", left, w.Name, w.Namespace)})
 	}
 	if before.Phase != after.Phase {
 		kind := corev1.EventTypeNormal
-		if troubled(after.Phase) {
+		if isTroubled(after.Phase) {
 			kind = corev1.EventTypeWarning
 		}
-		items = append(items, item{kind, string(after.Phase), after.Message})
+		items = append(items, eventItem{kind, string(after.Phase), after.Message})
 	}
 	return items
 }
 
-func notable(p v1alpha1.TaskPhase) bool {
+func isNotable(p v1alpha1.TaskPhase) bool {
 	switch p {
 	case v1alpha1.TaskFailed, v1alpha1.TaskIgnored, v1alpha1.TaskPaused, v1alpha1.TaskUndoFailed:
 		return true
@@ -59,7 +59,7 @@ func notable(p v1alpha1.TaskPhase) bool {
 	}
 }
 
-func troubled(p v1alpha1.RunPhase) bool {
+func isTroubled(p v1alpha1.RunPhase) bool {
 	switch p {
 	case v1alpha1.RunDegraded, v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRolledBack, v1alpha1.RunRollbackFailed,
 		v1alpha1.RunFailed, v1alpha1.RunStranded, v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
@@ -72,10 +72,10 @@ func troubled(p v1alpha1.RunPhase) bool {
 // warn records an event for each warning about an accepted manifest.
 func (r *Reconciler) warn(w *v1alpha1.WorkflowRun, problems []workflow.Problem) {
 	for i, p := range problems {
-		if i == tell {
-			r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%d more warnings", len(problems)-tell)
+		if i == maxTaskEvents {
+			r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%d more warnings", len(problems)-maxTaskEvents)
 			return
 		}
-		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%s", resource.Short(p.String()))
+		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%s", resource.TruncateNote(p.String()))
 	}
 }

@@ -43,7 +43,7 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 				w.Annotations = map[string]string{v1alpha1.RunAnnotation: earlier}
 			}
 			runs := &runner.Runner{Log: log, Incarnation: "one", Kinds: func(context.Context, workflow.Header) (task.Kinds, error) {
-				return task.Kinds{"Do": none{}}, nil
+				return task.Kinds{"Do": noopKind{}}, nil
 			}}
 			all := []string{own, earlier, pushed, older, namesake}
 			for _, id := range all {
@@ -91,7 +91,7 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 			for _, id := range all {
 				if s, _, err := runs.State(t.Context(), id); err != nil {
 					t.Fatal(err)
-				} else if workflow.Look(s).Stopping {
+				} else if workflow.Summarize(s).Stopping {
 					aborted = append(aborted, id)
 				}
 			}
@@ -113,7 +113,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 		own, _, _ := w.LogID()
 		runs := &runner.Runner{
 			Log: log, Incarnation: "one", Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) },
-			Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Do": none{}}, nil },
+			Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Do": noopKind{}}, nil },
 		}
 		all := []string{own, over, open, unknown, pushed, namesake, other}
 		for _, id := range all {
@@ -138,7 +138,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "a-file"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		left, err := runs.Left("", "")
+		left, err := runs.WithFiles("", "")
 		want := []string{open, own, unknown, over, namesake, other}
 		if diff := cmp.Diff(want, left); diff != "" || err != nil {
 			t.Fatalf("Left = %v %s", err, diff)
@@ -171,7 +171,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 		}
 	}
 	for _, none := range []*runner.Runner{{}, {Dir: func(string) string { return "" }}, {Dir: func(string) string { return "/is/not/there" }}} {
-		if left, err := none.Left("", ""); len(left) > 0 || err != nil {
+		if left, err := none.WithFiles("", ""); len(left) > 0 || err != nil {
 			t.Errorf("Left = %v, %v", left, err)
 		}
 	}

@@ -10,17 +10,17 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// publishEvery is the shortest interval between two updates of the status of a run, because a run may append thousands of events a second.
-const publishEvery = time.Second
+// publishInterval is the shortest interval between two updates of the status of a run, because a run may append thousands of events a second.
+const publishInterval = time.Second
 
-// publishBytes is the largest WorkflowRun whose status is updated every publishEvery. For larger ones the interval grows with their size, because
+// publishBytes is the largest WorkflowRun whose status is updated every publishInterval. For larger ones the interval grows with their size, because
 // each update of the status stores the whole object in etcd and sends it to every watch.
 const publishBytes = 64 << 10
 
-// often returns the interval between updates of the status of a cached WorkflowRun, by the approximate size of its spec.
-func often(w *v1alpha1.WorkflowRun) time.Duration {
+// publishIntervalFor returns the interval between updates of the status of a cached WorkflowRun, by the approximate size of its spec.
+func publishIntervalFor(w *v1alpha1.WorkflowRun) time.Duration {
 	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 without the annotation
-	return max(publishEvery, publishEvery*time.Duration(size)/publishBytes)
+	return max(publishInterval, publishInterval*time.Duration(size)/publishBytes)
 }
 
 // pace stores when the status of each WorkflowRun was last written. The zero value is ready for use.
@@ -34,8 +34,8 @@ type published struct {
 	phase v1alpha1.RunPhase
 }
 
-// hold returns how long the next update of the status must wait. A new phase does not wait, because users wait for it.
-func (p *pace) hold(key types.NamespacedName, phase v1alpha1.RunPhase, every time.Duration, now time.Time) time.Duration {
+// delay returns how long the next update of the status must wait. A new phase does not wait, because users wait for it.
+func (p *pace) delay(key types.NamespacedName, phase v1alpha1.RunPhase, every time.Duration, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, ok := p.last[key]

@@ -18,7 +18,7 @@ import (
 
 // publish writes the log's view of a run into the status, at a bounded rate.
 func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) (ctrl.Result, error) {
-	if wait := r.pace.hold(client.ObjectKeyFromObject(w), g.Phase, often(w), time.Now()); wait > 0 {
+	if wait := r.pace.delay(client.ObjectKeyFromObject(w), g.Phase, publishIntervalFor(w), time.Now()); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	status, ok := r.Runs.Status(id)
@@ -28,11 +28,11 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, r.write(ctx, w, status, r.Runs.Throttled(id))
 }
 
-// refuse writes the errors of a manifest into the status. It records nothing in the log.
-func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
+// publishProblems writes the errors of a manifest into the status. It records nothing in the log.
+func (r *Reconciler) publishProblems(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
 	status := v1alpha1.WorkflowRunStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
-		Message: "refused, nothing was started: " + resource.Long(message), Next: "correct it, and make another WorkflowRun",
+		Message: "refused, nothing was started: " + resource.TruncateMessage(message), Next: "correct it, and make another WorkflowRun",
 	}
 	if status.FinishedAt == nil {
 		now := metav1.Now().Rfc3339Copy()
@@ -41,9 +41,9 @@ func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.WorkflowRun, messag
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// strand writes into the status that the log does not contain a run that has started. The run is not started again, because the effects of its tasks
+// publishLost writes into the status that the log does not contain a run that has started. The run is not started again, because the effects of its tasks
 // exist.
-func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.WorkflowRun) error {
+func (r *Reconciler) publishLost(ctx context.Context, w *v1alpha1.WorkflowRun) error {
 	status := *w.Status.DeepCopy()
 	status.Phase = v1alpha1.RunStranded
 	status.Message = "stranded: the event log does not hold the run " + status.RunID + ", which has begun: the log went back, or was replaced"
@@ -51,8 +51,8 @@ func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.WorkflowRun) error 
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// wait writes into the status why a run has not started.
-func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.WorkflowRun, message, next string) error {
+// publishWaiting writes into the status why a run has not started.
+func (r *Reconciler) publishWaiting(ctx context.Context, w *v1alpha1.WorkflowRun, message, next string) error {
 	return r.write(ctx, w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
 
@@ -61,15 +61,15 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
-	if status.Conditions = resource.Throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
-		status.Conditions = resource.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
+	if status.Conditions = resource.WithThrottled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
+		status.Conditions = resource.Ignored(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
 	}
 	w.Status = status
 	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, w, &w.Status.Conditions); !written {
 		return err
 	}
-	for _, n := range news(w, &before.Status) {
-		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", resource.Short(n.note))
+	for _, n := range newEvents(w, &before.Status) {
+		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", resource.TruncateNote(n.note))
 	}
 	return nil
 }

@@ -17,15 +17,15 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// none is a kind of task that does nothing.
-type none struct{ task.Kind }
+// noopKind is a kind of task that does nothing.
+type noopKind struct{ task.Kind }
 
 // TestDeletedBeforeTheViewKnowsTheRun checks that a run is aborted if its WorkflowRun is deleted when the request is in
 // the log but not yet in the view. Otherwise, the run would continue without being visible.
 func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 	log, view := logtest.Open(t), runner.NewRuns(nil)
 	runs := &runner.Runner{Log: log, Incarnation: "one", Kinds: func(context.Context, workflow.Header) (task.Kinds, error) {
-		return task.Kinds{"Do": none{}}, nil
+		return task.Kinds{"Do": noopKind{}}, nil
 	}}
 	w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Finalizers: []string{finalizer}}}
 	id, _, _ := w.LogID()
@@ -52,7 +52,7 @@ func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 	for range 2 {
 		reconcile()
 	}
-	if s, _, err := runs.State(t.Context(), id); err != nil || !workflow.Look(s).Stopping {
+	if s, _, err := runs.State(t.Context(), id); err != nil || !workflow.Summarize(s).Stopping {
 		t.Fatalf("phase = %s, want it to stop; error %v", workflow.CurrentPhase(s), err)
 	}
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(w), w); err != nil {

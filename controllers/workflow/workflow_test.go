@@ -79,19 +79,19 @@ func TestConditions(t *testing.T) {
 func TestPace(t *testing.T) {
 	var p pace
 	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
-	if wait := p.hold(key, v1alpha1.RunRunning, time.Second, start); wait != 0 {
+	if wait := p.delay(key, v1alpha1.RunRunning, time.Second, start); wait != 0 {
 		t.Errorf("hold of the first write = %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunRunning, time.Second, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
+	if wait := p.delay(key, v1alpha1.RunRunning, time.Second, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
 		t.Errorf("hold of the second write = %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunPaused, time.Second, start.Add(400*time.Millisecond)); wait != 0 {
+	if wait := p.delay(key, v1alpha1.RunPaused, time.Second, start.Add(400*time.Millisecond)); wait != 0 {
 		t.Errorf("hold of a new phase = %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunPaused, time.Second, start.Add(1400*time.Millisecond)); wait != 0 {
+	if wait := p.delay(key, v1alpha1.RunPaused, time.Second, start.Add(1400*time.Millisecond)); wait != 0 {
 		t.Errorf("hold after a second = %s", wait)
 	}
-	if wait := p.hold(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, time.Second, start); wait != 0 {
+	if wait := p.delay(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, time.Second, start); wait != 0 {
 		t.Errorf("hold of another object = %s", wait)
 	}
 	p.forget(key)
@@ -122,17 +122,17 @@ func TestPaceOfLargeRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if every := often(w); every < c.least || every > c.most {
+		if every := publishIntervalFor(w); every < c.least || every > c.most {
 			t.Errorf("%s: written every %s", name, every)
 		}
 	}
 	var p pace
 	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
-	p.hold(key, v1alpha1.RunRunning, 16*time.Second, start)
-	if wait := p.hold(key, v1alpha1.RunRunning, 16*time.Second, start.Add(time.Second)); wait != 15*time.Second {
+	p.delay(key, v1alpha1.RunRunning, 16*time.Second, start)
+	if wait := p.delay(key, v1alpha1.RunRunning, 16*time.Second, start.Add(time.Second)); wait != 15*time.Second {
 		t.Errorf("hold of the second write = %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunSucceeded, 16*time.Second, start.Add(time.Second)); wait != 0 {
+	if wait := p.delay(key, v1alpha1.RunSucceeded, 16*time.Second, start.Add(time.Second)); wait != 0 {
 		t.Errorf("hold of the last write = %s", wait)
 	}
 }
@@ -145,23 +145,23 @@ func TestNews(t *testing.T) {
 	after := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPaused, Message: "waits", Tasks: []v1alpha1.TaskStatus{
 		task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskPaused), task("b", v1alpha1.TaskSucceeded), task("c", v1alpha1.TaskIgnored),
 	}}
-	want := []item{{"Warning", "TaskPaused", "task a: why"}, {"Warning", "TaskIgnored", "task c: why"}, {"Warning", "Paused", "waits"}}
+	want := []eventItem{{"Warning", "TaskPaused", "task a: why"}, {"Warning", "TaskIgnored", "task c: why"}, {"Warning", "Paused", "waits"}}
 	with := func(s *v1alpha1.WorkflowRunStatus) *v1alpha1.WorkflowRun {
 		w := &v1alpha1.WorkflowRun{Status: *s}
 		w.Namespace, w.Name = "fleet", "prod"
 		return w
 	}
-	if diff := cmp.Diff(want, news(with(after), before), cmp.AllowUnexported(item{})); diff != "" {
+	if diff := cmp.Diff(want, newEvents(with(after), before), cmp.AllowUnexported(eventItem{})); diff != "" {
 		t.Error(diff)
 	}
-	if again := news(with(after), after); len(again) != 0 {
+	if again := newEvents(with(after), after); len(again) != 0 {
 		t.Errorf("repeated news: %v", again)
 	}
 	many := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPaused}
 	for i := range 100 {
 		many.Tasks = append(many.Tasks, task(fmt.Sprint(i), v1alpha1.TaskFailed))
 	}
-	if got := news(with(many), after); len(got) != tell+1 || got[tell].note != "90 more tasks failed or wait: see `scutectl describe run prod -n fleet`" {
+	if got := newEvents(with(many), after); len(got) != maxTaskEvents+1 || got[maxTaskEvents].note != "90 more tasks failed or wait: see `scutectl describe run prod -n fleet`" {
 		t.Errorf("got %d events: %v", len(got), got[len(got)-1])
 	}
 }

@@ -24,9 +24,9 @@ import (
 
 const logID = "00112233445566aa"
 
-// madeUp returns a generated log of n commits, spread over seven aggregates.
-func madeUp(n uint64) eventlog.Restored {
-	return eventlog.Restored{
+// generatedLog returns a generated log of n commits, spread over seven aggregates.
+func generatedLog(n uint64) eventlog.RestoreSource {
+	return eventlog.RestoreSource{
 		LogID: logID, Last: n,
 		Archive: backup.Archive(n, func(_ context.Context, fn func(eventlog.Record) error) error {
 			source, random := rand.New(rand.NewPCG(1, 2)), make([]byte, 512) //nolint:gosec // the same every time
@@ -51,25 +51,25 @@ func madeUp(n uint64) eventlog.Restored {
 }
 
 // restoreTo restores to a folder, or to the URL of a server.
-func restoreTo(ctx context.Context, to string, r eventlog.Restored, allow embedded.RestoreOptions) error {
+func restoreTo(ctx context.Context, to string, r eventlog.RestoreSource, allow embedded.RestoreOptions) error {
 	if strings.HasPrefix(to, "nats://") {
 		return eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{URL: to}, r)
 	}
 	return embedded.Restore(ctx, embedded.Options{Dir: to}, r, allow)
 }
 
-// logOf restores a log of n commits to a new folder.
-func logOf(t *testing.T, n uint64) string {
+// newLog restores a log of n commits to a new folder.
+func newLog(t *testing.T, n uint64) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := restoreTo(t.Context(), dir, madeUp(n), embedded.RestoreOptions{}); err != nil {
+	if err := restoreTo(t.Context(), dir, generatedLog(n), embedded.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// with opens the log in a folder, or at a URL, and closes it after fn.
-func with(t *testing.T, where string, fn func(l *eventlog.Log)) {
+// withLog opens the log in a folder, or at a URL, and closes it after fn.
+func withLog(t *testing.T, where string, fn func(l *eventlog.Log)) {
 	t.Helper()
 	var l *eventlog.Log
 	var err error
@@ -89,10 +89,10 @@ func with(t *testing.T, where string, fn func(l *eventlog.Log)) {
 	fn(l)
 }
 
-// backedUp backs up the log in a folder.
-func backedUp(t *testing.T, from, to string) (m backup.Manifest) {
+// backUp backs up the log in a folder.
+func backUp(t *testing.T, from, to string) (m backup.Manifest) {
 	t.Helper()
-	with(t, from, func(l *eventlog.Log) {
+	withLog(t, from, func(l *eventlog.Log) {
 		var err error
 		if m, err = backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()}); err != nil {
 			t.Fatal(err)
@@ -101,15 +101,15 @@ func backedUp(t *testing.T, from, to string) (m backup.Manifest) {
 	return m
 }
 
-// root returns the size and the root hash of a log's tree.
-func root(t *testing.T, where string) (c seal.Checkpoint) {
+// treeCheckpoint returns the size and the root hash of a log's tree.
+func treeCheckpoint(t *testing.T, where string) (c seal.Checkpoint) {
 	t.Helper()
 	tree, err := seal.OpenTree(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	with(t, where, func(l *eventlog.Log) {
+	withLog(t, where, func(l *eventlog.Log) {
 		var h seal.Hasher
 		if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error { return tree.Append(h.Hash(seal.MessageOf(r))) }); err != nil {
 			t.Fatal(err)
@@ -122,10 +122,10 @@ func root(t *testing.T, where string) (c seal.Checkpoint) {
 	return c
 }
 
-// appendTo appends n commits as a daemon does.
-func appendTo(t *testing.T, where string, n int) {
+// appendCommits appends n commits as a daemon does.
+func appendCommits(t *testing.T, where string, n int) {
 	t.Helper()
-	with(t, where, func(l *eventlog.Log) {
+	withLog(t, where, func(l *eventlog.Log) {
 		head, err := l.Head(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -142,18 +142,18 @@ func appendTo(t *testing.T, where string, n int) {
 	})
 }
 
-// external starts a NATS server, and returns its URL.
-func external(t *testing.T) string {
+// startServer starts a NATS server, and returns its URL.
+func startServer(t *testing.T) string {
 	t.Helper()
 	return logtest.Serve(t, &server.Options{SyncAlways: true}).ClientURL()
 }
 
-// restored restores a backup after verifying it.
-func restored(t *testing.T, from, to string) {
+// mustRestore restores a backup after verifying it.
+func mustRestore(t *testing.T, from, to string) {
 	t.Helper()
 	m, err := backup.Verify(t.Context(), from, nil)
 	if err == nil {
-		err = restoreTo(t.Context(), to, backup.Restored(from, m, nil, nil), embedded.RestoreOptions{})
+		err = restoreTo(t.Context(), to, backup.Source(from, m, nil, nil), embedded.RestoreOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -163,28 +163,28 @@ func restored(t *testing.T, from, to string) {
 // TestRestore checks that a log backed up in several steps is restored to a folder and to an external server with every
 // byte that seals cover, and continues there.
 func TestRestore(t *testing.T) {
-	dir, to := logOf(t, 300), t.TempDir()
-	backedUp(t, dir, to)
-	appendTo(t, dir, 20)
-	if m := backedUp(t, dir, to); len(m.Parts) != 2 || m.Last != 320 {
+	dir, to := newLog(t, 300), t.TempDir()
+	backUp(t, dir, to)
+	appendCommits(t, dir, 20)
+	if m := backUp(t, dir, to); len(m.Parts) != 2 || m.Last != 320 {
 		t.Fatalf("second backup = %+v, want 2 parts up to 320", m)
 	}
-	if m := backedUp(t, dir, to); len(m.Parts) != 2 {
+	if m := backUp(t, dir, to); len(m.Parts) != 2 {
 		t.Fatalf("backup without new commits = %+v, want 2 parts", m)
 	}
-	want := root(t, dir)
-	for name, place := range map[string]string{"embedded": filepath.Join(t.TempDir(), "new"), "external": external(t)} {
+	want := treeCheckpoint(t, dir)
+	for name, place := range map[string]string{"embedded": filepath.Join(t.TempDir(), "new"), "external": startServer(t)} {
 		t.Run(name, func(t *testing.T) {
-			restored(t, to, place)
-			if got := root(t, place); got != want {
+			mustRestore(t, to, place)
+			if got := treeCheckpoint(t, place); got != want {
 				t.Errorf("restored %+v, want %+v", got, want)
 			}
-			appendTo(t, place, 5)
+			appendCommits(t, place, 5)
 			m, err := backup.Read(to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := restoreTo(t.Context(), place, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{}); !errors.Is(err, eventlog.ErrExists) {
+			if err := restoreTo(t.Context(), place, backup.Source(to, m, nil, nil), embedded.RestoreOptions{}); !errors.Is(err, eventlog.ErrExists) {
 				t.Errorf("restore over an existing log = %v, want ErrExists", err)
 			}
 		})
@@ -194,10 +194,10 @@ func TestRestore(t *testing.T) {
 // TestRestoreOfAnEmptyLog checks that a log without commits keeps its ID.
 func TestRestoreOfAnEmptyLog(t *testing.T) {
 	dir, to, place := t.TempDir(), t.TempDir(), t.TempDir()
-	want := root(t, dir)
-	backedUp(t, dir, to)
-	restored(t, to, place)
-	if got := root(t, place); got != want {
+	want := treeCheckpoint(t, dir)
+	backUp(t, dir, to)
+	mustRestore(t, to, place)
+	if got := treeCheckpoint(t, place); got != want {
 		t.Errorf("restored %+v, want %+v", got, want)
 	}
 }
@@ -205,8 +205,8 @@ func TestRestoreOfAnEmptyLog(t *testing.T) {
 // TestRestoreBelowTheSize checks that a restore fails if the size limit would leave no room for new commits.
 func TestRestoreBelowTheSize(t *testing.T) {
 	to := t.TempDir()
-	m := backedUp(t, logOf(t, 300), to)
-	err := embedded.Restore(t.Context(), embedded.Options{Dir: t.TempDir(), MaxBytes: 20_000}, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{})
+	m := backUp(t, newLog(t, 300), to)
+	err := embedded.Restore(t.Context(), embedded.Options{Dir: t.TempDir(), MaxBytes: 20_000}, backup.Source(to, m, nil, nil), embedded.RestoreOptions{})
 	if !errors.Is(err, eventlog.ErrConfig) || !strings.Contains(err.Error(), "a limit of 20000 is below that") {
 		t.Errorf("Restore = %v, want ErrConfig with the limit", err)
 	}
@@ -214,10 +214,10 @@ func TestRestoreBelowTheSize(t *testing.T) {
 
 // TestDamage checks that Verify detects damage of a backup, and reports where it is.
 func TestDamage(t *testing.T) {
-	dir, good := logOf(t, 200), t.TempDir()
-	backedUp(t, dir, good)
-	appendTo(t, dir, 10)
-	m := backedUp(t, dir, good)
+	dir, good := newLog(t, 200), t.TempDir()
+	backUp(t, dir, good)
+	appendCommits(t, dir, 10)
+	m := backUp(t, dir, good)
 	first, second := m.Parts[0].File, m.Parts[1].File
 	line := func(text []byte, n int) []byte { return bytes.SplitAfter(text, []byte("\n"))[n-1] }
 	for name, c := range map[string]struct {
@@ -285,14 +285,14 @@ func TestDamage(t *testing.T) {
 
 // TestBackupOfAnotherLog checks that a backup is only continued from the same log.
 func TestBackupOfAnotherLog(t *testing.T) {
-	dir, to := logOf(t, 50), t.TempDir()
-	m := backedUp(t, dir, to)
+	dir, to := newLog(t, 50), t.TempDir()
+	m := backUp(t, dir, to)
 	for name, c := range map[string]struct{ dir, says string }{
 		"another log":              {t.TempDir(), "it has a backup of log " + logID},
-		"a log that went back":     {logOf(t, 49), "the log ends at 49, the backup at 50"},
-		"a log that went on since": {func() string { d := logOf(t, 49); appendTo(t, d, 5); return d }(), "commit 50 of the log is not the one of the backup"},
+		"a log that went back":     {newLog(t, 49), "the log ends at 49, the backup at 50"},
+		"a log that went on since": {func() string { d := newLog(t, 49); appendCommits(t, d, 5); return d }(), "commit 50 of the log is not the one of the backup"},
 	} {
-		with(t, c.dir, func(l *eventlog.Log) {
+		withLog(t, c.dir, func(l *eventlog.Log) {
 			_, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: got %v, want %q", name, err, c.says)
@@ -305,7 +305,7 @@ func TestBackupOfAnotherLog(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(to, "notes.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	with(t, dir, func(l *eventlog.Log) {
+	withLog(t, dir, func(l *eventlog.Log) {
 		if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()}); err == nil || !strings.Contains(err.Error(), "notes.txt") {
 			t.Errorf("Write to a folder with an unrelated file = %v, want an error with its name", err)
 		}
@@ -315,31 +315,31 @@ func TestBackupOfAnotherLog(t *testing.T) {
 // TestRestoreOfAnOlderBackup checks that a folder is not replaced by a backup with fewer commits unless this is allowed
 // explicitly.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
-	dir, to := logOf(t, 30), t.TempDir()
-	m := backedUp(t, dir, to)
-	appendTo(t, dir, 3)
-	allow := embedded.RestoreOptions{SetAside: "jetstream-damaged"}
-	err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow)
+	dir, to := newLog(t, 30), t.TempDir()
+	m := backUp(t, dir, to)
+	appendCommits(t, dir, 3)
+	allow := embedded.RestoreOptions{RenameExistingTo: "jetstream-damaged"}
+	err := restoreTo(t.Context(), dir, backup.Source(to, m, nil, nil), allow)
 	if !errors.Is(err, eventlog.ErrGap) || !strings.Contains(err.Error(), "up to 33, the backup ends at 30") {
 		t.Errorf("Restore = %v, want ErrGap with both ends", err)
 	}
 	// A failed restore keeps the folder's mark: the log there must still have all commits.
-	allow.Older = true
-	if err := os.MkdirAll(filepath.Join(dir, allow.SetAside, "something"), 0o700); err != nil {
+	allow.AllowOlder = true
+	if err := os.MkdirAll(filepath.Join(dir, allow.RenameExistingTo, "something"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); err == nil {
+	if err := restoreTo(t.Context(), dir, backup.Source(to, m, nil, nil), allow); err == nil {
 		t.Fatal("Restore set the log aside over an existing folder")
 	}
-	allow = embedded.RestoreOptions{SetAside: "jetstream-2"}
-	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); !errors.Is(err, eventlog.ErrGap) {
+	allow = embedded.RestoreOptions{RenameExistingTo: "jetstream-2"}
+	if err := restoreTo(t.Context(), dir, backup.Source(to, m, nil, nil), allow); !errors.Is(err, eventlog.ErrGap) {
 		t.Errorf("Restore after a failed attempt = %v, want ErrGap", err)
 	}
-	allow.Older = true
-	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); err != nil {
+	allow.AllowOlder = true
+	if err := restoreTo(t.Context(), dir, backup.Source(to, m, nil, nil), allow); err != nil {
 		t.Fatal(err)
 	}
-	if got := root(t, dir); got != m.Checkpoint() {
+	if got := treeCheckpoint(t, dir); got != m.Checkpoint() {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "jetstream-2", "$G")); err != nil {

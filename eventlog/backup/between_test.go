@@ -17,12 +17,12 @@ import (
 // becomes a log.
 func moveTo(t *testing.T, dir, url string, checked func() error) error {
 	t.Helper()
-	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Moved: true})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, AllowMoved: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	r, err := backup.Between(t.Context(), l, func(string, uint64, uint64) {}, checked)
+	r, err := backup.LogSource(t.Context(), l, func(string, uint64, uint64) {}, checked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +33,13 @@ func moveTo(t *testing.T, dir, url string, checked func() error) error {
 // copy is compared, and before it becomes a log, the folder can no longer be opened; an interrupted move can be
 // repeated.
 func TestBetween(t *testing.T) {
-	dir, url := logOf(t, 300), external(t)
-	appendTo(t, dir, 5)
-	want := root(t, dir)
+	dir, url := newLog(t, 300), startServer(t)
+	appendCommits(t, dir, 5)
+	want := treeCheckpoint(t, dir)
 
 	cut := errors.New("killed")
 	err := moveTo(t, dir, url, func() error {
-		if err := embedded.SetMoved(dir, embedded.Moved{LogID: want.LogID, Last: want.Size, To: url}); err != nil {
+		if err := embedded.RecordMove(dir, embedded.Moved{LogID: want.LogID, Last: want.Size, To: url}); err != nil {
 			t.Fatal(err)
 		}
 		return cut
@@ -57,10 +57,10 @@ func TestBetween(t *testing.T) {
 	if err := moveTo(t, dir, url, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := root(t, url); got != want {
+	if got := treeCheckpoint(t, url); got != want {
 		t.Errorf("moved %+v, want %+v", got, want)
 	}
-	appendTo(t, url, 5)
+	appendCommits(t, url, 5)
 	if err := moveTo(t, dir, url, func() error { return nil }); !errors.Is(err, eventlog.ErrExists) {
 		t.Errorf("move over an existing log = %v, want ErrExists", err)
 	}
@@ -68,18 +68,18 @@ func TestBetween(t *testing.T) {
 
 // TestBetweenComparesTheCopy checks that a copy that differs from the log is refused.
 func TestBetweenComparesTheCopy(t *testing.T) {
-	dir, url := logOf(t, 300), external(t)
+	dir, url := newLog(t, 300), startServer(t)
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	checked := false
-	r, err := backup.Between(t.Context(), l, func(string, uint64, uint64) {}, func() error { checked = true; return nil })
+	r, err := backup.LogSource(t.Context(), l, func(string, uint64, uint64) {}, func() error { checked = true; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Archive = madeUp(300).Archive // the copy now differs from the log that Between read
+	r.Archive = generatedLog(300).Archive // the copy now differs from the log that Between read
 	if err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url}, r); err == nil || !strings.Contains(err.Error(), "the copy is not the log") || checked {
 		t.Errorf("RestoreExternal = %v, checked %t, want an error and no call of checked", err, checked)
 	}
@@ -88,22 +88,22 @@ func TestBetweenComparesTheCopy(t *testing.T) {
 // TestRestoreWhereALogWasMovedFrom checks that a backup can be restored to a folder whose log was moved away, and the
 // folder opened.
 func TestRestoreWhereALogWasMovedFrom(t *testing.T) {
-	dir, to := logOf(t, 3), t.TempDir()
-	backedUp(t, dir, to)
-	if err := embedded.SetMoved(dir, embedded.Moved{LogID: logID, Last: 3, To: "nats://elsewhere:4222"}); err != nil {
+	dir, to := newLog(t, 3), t.TempDir()
+	backUp(t, dir, to)
+	if err := embedded.RecordMove(dir, embedded.Moved{LogID: logID, Last: 3, To: "nats://elsewhere:4222"}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := backup.Read(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{SetAside: "old"}); err != nil {
+	if err := restoreTo(t.Context(), dir, backup.Source(to, m, nil, nil), embedded.RestoreOptions{RenameExistingTo: "old"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "old")); err != nil {
 		t.Error(err)
 	}
-	with(t, dir, func(l *eventlog.Log) {
+	withLog(t, dir, func(l *eventlog.Log) {
 		if head, err := l.Head(context.Background()); err != nil || head != 3 {
 			t.Errorf("Head = %d, error %v, want 3", head, err)
 		}

@@ -13,8 +13,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// elected starts a cluster and waits until it has elected its leader.
-func elected(t *testing.T) (servers []*logtest.Member, urls string) {
+// startCluster starts a cluster and waits until it has elected its leader.
+func startCluster(t *testing.T) (servers []*logtest.Member, urls string) {
 	t.Helper()
 	servers, urls = logtest.Cluster(t)
 	for !slices.ContainsFunc(servers, func(s *logtest.Member) bool {
@@ -32,30 +32,30 @@ func elected(t *testing.T) (servers []*logtest.Member, urls string) {
 // TestRestoreToACluster checks that all three servers have the restored log, also after an interrupted restore.
 func TestRestoreToACluster(t *testing.T) {
 	from := t.TempDir()
-	m := backedUp(t, logOf(t, 400), from)
-	servers, urls := elected(t)
+	m := backUp(t, newLog(t, 400), from)
+	servers, urls := startCluster(t)
 	o := eventlog.ExternalOptions{URL: urls, Replicas: 3}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cut := errors.New("cut off")
-	bad := backup.Restored(from, m, nil, nil)
+	bad := backup.Source(from, m, nil, nil)
 	bad.Check = func(context.Context, *eventlog.Log) error { return cut }
 	if err := eventlog.RestoreExternal(ctx, o, bad); !errors.Is(err, cut) {
 		t.Fatal(err)
 	}
-	good := backup.Restored(from, m, nil, nil)
+	good := backup.Source(from, m, nil, nil)
 	var waited []string
-	good.Waiting = func(what string) { waited = append(waited, what) }
+	good.OnWait = func(what string) { waited = append(waited, what) }
 	if err := eventlog.RestoreExternal(ctx, o, good); err != nil {
 		t.Fatal(err)
 	}
 	if len(waited) == 0 || !strings.HasPrefix(waited[0], "for all 3 servers of stream "+eventlog.DefaultStream) {
 		t.Errorf("Waiting was called with %q", waited)
 	}
-	if got := root(t, o.URL); got != m.Checkpoint() {
+	if got := treeCheckpoint(t, o.URL); got != m.Checkpoint() {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
-	appendTo(t, o.URL, 3)
+	appendCommits(t, o.URL, 3)
 
 	// Stop the leader, which had the commits first.
 	l, err := eventlog.Connect(ctx, o)
@@ -78,7 +78,7 @@ func TestRestoreToACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if got := root(t, o.URL); got.Size != m.Checkpoint().Size+3 {
+	if got := treeCheckpoint(t, o.URL); got.Size != m.Checkpoint().Size+3 {
 		t.Errorf("the remaining servers have %d commits, want all", got.Size)
 	}
 }

@@ -26,7 +26,7 @@ func TestDeniedRestore(t *testing.T) {
 		{"administrator", `publish to "$JS.SNAPSHOT.RESTORE.SCUTE.`},
 		{"creator", `publish to "$JS.API.STREAM.UPDATE.SCUTE"`},
 	} {
-		err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: strings.Replace(srv.ClientURL(), "//", "//"+c.user+":x@", 1)}, madeUp(30))
+		err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: strings.Replace(srv.ClientURL(), "//", "//"+c.user+":x@", 1)}, generatedLog(30))
 		if !errors.Is(err, eventlog.ErrPermission) || !strings.Contains(err.Error(), c.lacks) {
 			t.Errorf("RestoreExternal as %s = %v, want %s", c.user, err, c.lacks)
 		}

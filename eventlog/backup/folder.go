@@ -12,9 +12,9 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// own locks the folder for this process, because two backups into one folder would corrupt each other. The kernel releases the lock when the
+// lockFolder locks the folder for this process, because two backups into one folder would corrupt each other. The kernel releases the lock when the
 // process ends.
-func own(dir string) (*os.File, error) {
+func lockFolder(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -32,9 +32,9 @@ func own(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// begin writes a manifest without an ended backup into an empty folder, which marks all later files in it as part of backups. It refuses a folder
+// initFolder writes a manifest without an ended backup into an empty folder, which marks all later files in it as part of backups. It refuses a folder
 // with any other file. This includes a backup without a manifest, because that may be the only copy of a log.
-func begin(dir string, m Manifest) error {
+func initFolder(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

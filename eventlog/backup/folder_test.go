@@ -13,7 +13,7 @@ import (
 // TestBackupKeepsWhatIsNotItsOwn checks that a backup refuses a folder with exports, with an auditor's hashes or with
 // an earlier backup without a manifest, and changes none of these files.
 func TestBackupKeepsWhatIsNotItsOwn(t *testing.T) {
-	dir := logOf(t, 20)
+	dir := newLog(t, 20)
 	for name, files := range map[string][]string{
 		"exports":                       {"log-2026-11-21.jsonl"},
 		"what a daemon published":       {"hashes", "checkpoints"},
@@ -26,7 +26,7 @@ func TestBackupKeepsWhatIsNotItsOwn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			with(t, dir, func(l *eventlog.Log) {
+			withLog(t, dir, func(l *eventlog.Log) {
 				if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()}); err == nil {
 					t.Error("Write to the folder succeeded")
 				}

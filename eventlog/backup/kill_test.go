@@ -15,37 +15,37 @@ import (
 
 // TestBackupIsKilled checks that a killed backup leaves the earlier backup, and that the next backup is complete.
 func TestBackupIsKilled(t *testing.T) {
-	dir := logOf(t, 400)
+	dir := newLog(t, 400)
 	for _, phase := range []string{"copy", "check"} {
 		for _, at := range []uint64{1, 123, 400} {
 			t.Run(fmt.Sprintf("first, %s %d", phase, at), func(t *testing.T) {
 				to := t.TempDir()
-				killedAt(t, "backup", dir, to, phase, at)
-				if _, err := backup.Verify(t.Context(), to, nil); !errors.Is(err, backup.ErrNone) {
+				killAt(t, "backup", dir, to, phase, at)
+				if _, err := backup.Verify(t.Context(), to, nil); !errors.Is(err, backup.ErrNotFound) {
 					t.Errorf("Verify of an incomplete backup = %v, want ErrNone", err)
 				}
-				backedUp(t, dir, to)
+				backUp(t, dir, to)
 				place := t.TempDir()
-				restored(t, to, place)
-				if got, want := root(t, place), root(t, dir); got != want {
+				mustRestore(t, to, place)
+				if got, want := treeCheckpoint(t, place), treeCheckpoint(t, dir); got != want {
 					t.Errorf("restored %+v, want %+v", got, want)
 				}
 			})
 		}
 	}
 	longer := t.TempDir()
-	if err := restoreTo(t.Context(), longer, madeUp(450), embedded.RestoreOptions{}); err != nil {
+	if err := restoreTo(t.Context(), longer, generatedLog(450), embedded.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, phase := range []string{"copy", "check"} {
 		t.Run("second, "+phase, func(t *testing.T) {
 			to := t.TempDir()
-			was := backedUp(t, dir, to)
-			killedAt(t, "backup", longer, to, phase, 425)
+			was := backUp(t, dir, to)
+			killAt(t, "backup", longer, to, phase, 425)
 			if m, err := backup.Verify(t.Context(), to, nil); phase == "copy" && (err != nil || m.Root != was.Root) {
 				t.Errorf("the earlier backup was changed: %v", err)
 			}
-			if m := backedUp(t, longer, to); m.Last != 450 {
+			if m := backUp(t, longer, to); m.Last != 450 {
 				t.Errorf("the next backup ends at %d, want 450", m.Last)
 			}
 			if _, err := backup.Verify(t.Context(), to, nil); err != nil {
@@ -59,17 +59,17 @@ func TestBackupIsKilled(t *testing.T) {
 // complete.
 func TestRestoreIsKilled(t *testing.T) {
 	from := t.TempDir()
-	m := backedUp(t, logOf(t, 400), from)
+	m := backUp(t, newLog(t, 400), from)
 	for _, phase := range []string{"copy", "check"} {
 		for _, at := range []uint64{1, 200, 400} {
 			t.Run(fmt.Sprintf("embedded, %s %d", phase, at), func(t *testing.T) {
 				to := t.TempDir()
-				killedAt(t, "restore", from, to, phase, at)
+				killAt(t, "restore", from, to, phase, at)
 				if _, err := os.Stat(filepath.Join(to, "jetstream")); err == nil {
 					t.Error("an incomplete log exists")
 				}
-				restored(t, from, to)
-				if got := root(t, to); got != m.Checkpoint() {
+				mustRestore(t, from, to)
+				if got := treeCheckpoint(t, to); got != m.Checkpoint() {
 					t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 				}
 				if entries, err := filepath.Glob(filepath.Join(to, "*restoring*")); err != nil || len(entries) > 0 {
@@ -78,14 +78,14 @@ func TestRestoreIsKilled(t *testing.T) {
 			})
 			t.Run(fmt.Sprintf("external, %s %d", phase, at), func(t *testing.T) {
 				t.Parallel() // a server waits five seconds for the rest of an interrupted restore
-				to := external(t)
-				killedAt(t, "restore", from, to, phase, at)
+				to := startServer(t)
+				killAt(t, "restore", from, to, phase, at)
 				if _, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: to}); err == nil ||
 					!errors.Is(err, eventlog.ErrMissing) && !strings.Contains(err.Error(), "its restore did not end") {
 					t.Errorf("Connect to an incomplete log = %v", err)
 				}
-				restored(t, from, to)
-				if got := root(t, to); got != m.Checkpoint() {
+				mustRestore(t, from, to)
+				if got := treeCheckpoint(t, to); got != m.Checkpoint() {
 					t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 				}
 			})

@@ -27,11 +27,11 @@ func TestLargeLog(t *testing.T) {
 			peak = max(peak, inUse())
 		}
 	}
-	from, to, place := elsewhere(t), t.TempDir(), elsewhere(t)
-	if err := restoreTo(t.Context(), from, madeUp(n), embedded.RestoreOptions{}); err != nil {
+	from, to, place := startServerProcess(t), t.TempDir(), startServerProcess(t)
+	if err := restoreTo(t.Context(), from, generatedLog(n), embedded.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	with(t, from, func(l *eventlog.Log) {
+	withLog(t, from, func(l *eventlog.Log) {
 		if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now(), Copied: measure, Verified: measure}); err != nil {
 			t.Fatal(err)
 		}
@@ -43,10 +43,10 @@ func TestLargeLog(t *testing.T) {
 	if len(m.Parts) < 2 {
 		t.Errorf("the backup of %d MiB has %d parts, want several", m.Bytes()>>20, len(m.Parts))
 	}
-	if err := restoreTo(t.Context(), place, backup.Restored(to, m, measure, measure), embedded.RestoreOptions{}); err != nil {
+	if err := restoreTo(t.Context(), place, backup.Source(to, m, measure, measure), embedded.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := root(t, place); got != m.Checkpoint() {
+	if got := treeCheckpoint(t, place); got != m.Checkpoint() {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
 	t.Logf("%d MiB in %d parts, %d MiB in use at most, %d before", m.Bytes()>>20, len(m.Parts), peak>>20, before>>20)

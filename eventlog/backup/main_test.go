@@ -26,19 +26,19 @@ const childEnv = "SCUTE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch part := os.Getenv(childEnv); part {
 	case "":
-		goleak.VerifyTestMain(m, logtest.Leaves()...)
+		goleak.VerifyTestMain(m, logtest.KnownLeaks()...)
 	case "serve":
 		serve(os.Args[1])
 	case "backup", "restore":
-		play(part, os.Args[1], os.Args[2], os.Args[3], os.Args[4])
+		runPart(part, os.Args[1], os.Args[2], os.Args[3], os.Args[4])
 	default:
 		panic("unknown part " + part)
 	}
 }
 
-// play backs up the log in folder from into to, or restores the backup in from to the folder or URL to, and blocks at a
+// runPart backs up the log in folder from into to, or restores the backup in from to the folder or URL to, and blocks at a
 // commit while it is copied or checked.
-func play(part, from, to, phase, at string) {
+func runPart(part, from, to, phase, at string) {
 	stopAt, err := strconv.ParseUint(at, 10, 64)
 	if err == nil {
 		tell := func(of string) func(seq, last uint64) {
@@ -51,11 +51,11 @@ func play(part, from, to, phase, at string) {
 		}
 		ctx := context.Background()
 		if part == "backup" {
-			err = playBackup(ctx, from, to, backup.Options{Now: time.Now(), Copied: tell("copy"), Verified: tell("check")})
+			err = runBackup(ctx, from, to, backup.Options{Now: time.Now(), Copied: tell("copy"), Verified: tell("check")})
 		} else {
 			var m backup.Manifest
 			if m, err = backup.Read(from); err == nil {
-				err = restoreTo(ctx, to, backup.Restored(from, m, tell("copy"), tell("check")), embedded.RestoreOptions{})
+				err = restoreTo(ctx, to, backup.Source(from, m, tell("copy"), tell("check")), embedded.RestoreOptions{})
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func play(part, from, to, phase, at string) {
 	os.Exit(1)
 }
 
-func playBackup(ctx context.Context, from, to string, o backup.Options) error {
+func runBackup(ctx context.Context, from, to string, o backup.Options) error {
 	l, err := embedded.Open(ctx, embedded.Options{Dir: from})
 	if err != nil {
 		return err
@@ -90,8 +90,8 @@ func serve(dir string) {
 	os.Exit(0)
 }
 
-// elsewhere starts a server in another process, and returns its URL.
-func elsewhere(t *testing.T) (url string) {
+// startServerProcess starts a server in another process, and returns its URL.
+func startServerProcess(t *testing.T) (url string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], t.TempDir())
 	cmd.Env = append(os.Environ(), childEnv+"=serve")
@@ -115,8 +115,8 @@ func elsewhere(t *testing.T) (url string) {
 	return lines.Text()
 }
 
-// killedAt starts a child, and kills it with SIGKILL when it is at a commit.
-func killedAt(t *testing.T, part, from, to, phase string, at uint64) {
+// killAt starts a child, and kills it with SIGKILL when it is at a commit.
+func killAt(t *testing.T, part, from, to, phase string, at uint64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], from, to, phase, strconv.FormatUint(at, 10))
 	cmd.Env = append(os.Environ(), childEnv+"="+part)

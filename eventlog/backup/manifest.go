@@ -32,8 +32,8 @@ type Manifest struct {
 	Format string `json:"format"`
 	// LogID is the ID of the log.
 	LogID string `json:"logID"`
-	// Taken is when the last backup into this folder ended; zero until the first one has ended.
-	Taken time.Time `json:"taken"`
+	// CompletedAt is when the last backup into this folder ended; zero until the first one has ended.
+	CompletedAt time.Time `json:"taken"`
 	// Last is the sequence of the last commit, and Stored is when the log stored it.
 	Last   uint64    `json:"last"`
 	Stored time.Time `json:"stored"`
@@ -67,14 +67,14 @@ func (m Manifest) Checkpoint() seal.Checkpoint {
 	return seal.Checkpoint{LogID: m.LogID, Size: m.Last, Root: m.Root}
 }
 
-// ErrNone is returned if a folder has no backup.
-var ErrNone = errors.New("there is no backup")
+// ErrNotFound is returned if a folder has no backup.
+var ErrNotFound = errors.New("there is no backup")
 
-// Read reads the manifest in a folder. It fails with ErrNone if there is none, or if no backup has ended there.
+// Read reads the manifest in a folder. It fails with ErrNotFound if there is none, or if no backup has ended there.
 func Read(dir string) (Manifest, error) {
 	m, err := read(dir)
-	if err == nil && m.Taken.IsZero() {
-		return Manifest{}, fmt.Errorf("%w in %s: the first one did not end; run it again", ErrNone, dir)
+	if err == nil && m.CompletedAt.IsZero() {
+		return Manifest{}, fmt.Errorf("%w in %s: the first one did not end; run it again", ErrNotFound, dir)
 	}
 	return m, err
 }
@@ -83,7 +83,7 @@ func Read(dir string) (Manifest, error) {
 func read(dir string) (Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("%w in %s: it has no file %s", ErrNone, dir, ManifestFile)
+		return Manifest{}, fmt.Errorf("%w in %s: it has no file %s", ErrNotFound, dir, ManifestFile)
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("reading the backup: %w", err)

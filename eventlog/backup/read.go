@@ -30,7 +30,7 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 		return bad(fmt.Errorf("%s: %w", p.File, err))
 	}
 	defer f.Close()
-	sum := &counter{to: io.Discard, hash: sha256.New()}
+	sum := &counter{w: io.Discard, hash: sha256.New()}
 	in := io.TeeReader(f, sum)
 	r, err := export.NewReader(in)
 	if err != nil {
@@ -47,9 +47,9 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 		var unreadable *export.LineError
 		switch {
 		case errors.Is(err, io.EOF):
-			return p.sum(sum, last, bad)
+			return p.verifySum(sum, last, bad)
 		case errors.As(err, &unreadable):
-			if err := bad(fmt.Errorf("%s: %w", p.place(uint64(unreadable.Line)), unreadable.Err)); err != nil { //nolint:gosec // not negative
+			if err := bad(fmt.Errorf("%s: %w", p.location(uint64(unreadable.Line)), unreadable.Err)); err != nil { //nolint:gosec // not negative
 				return err
 			}
 			continue
@@ -64,8 +64,8 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 	return ctx.Err()
 }
 
-// sum checks the size and the hash of the part. last is the last commit in it.
-func (p Part) sum(s *counter, last uint64, bad func(error) error) error {
+// verifySum checks the size and the hash of the part. last is the last commit in it.
+func (p Part) verifySum(s *counter, last uint64, bad func(error) error) error {
 	switch {
 	case s.bytes < p.Bytes:
 		return bad(fmt.Errorf("%s: it has %d bytes, must have %d: it was cut off after commit %d of %d", p.File, s.bytes, p.Bytes, last, p.Last))
@@ -75,16 +75,16 @@ func (p Part) sum(s *counter, last uint64, bad func(error) error) error {
 	return nil
 }
 
-// place returns the file, the line and the commit of a line. The first line is the head, and every other line is one commit.
-func (p Part) place(line uint64) string {
+// location returns the file, the line and the commit of a line. The first line is the head, and every other line is one commit.
+func (p Part) location(line uint64) string {
 	return fmt.Sprintf("%s, line %d (commit %d)", p.File, line, p.First+line-2)
 }
 
-// place returns the file and the line of a commit.
-func (m Manifest) place(seq uint64) string {
+// location returns the file and the line of a commit.
+func (m Manifest) location(seq uint64) string {
 	for _, p := range m.Parts {
 		if p.First <= seq && seq <= p.Last {
-			return p.place(seq - p.First + 2)
+			return p.location(seq - p.First + 2)
 		}
 	}
 	return fmt.Sprintf("commit %d", seq)

@@ -10,9 +10,9 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Restored returns the source for restoring a log from a verified backup. copied and checked may be nil.
-func Restored(dir string, m Manifest, copied, checked func(seq, last uint64)) eventlog.Restored {
-	return eventlog.Restored{
+// Source returns the source for restoring a log from a verified backup. copied and checked may be nil.
+func Source(dir string, m Manifest, copied, checked func(seq, last uint64)) eventlog.RestoreSource {
+	return eventlog.RestoreSource{
 		LogID: m.LogID, Last: m.Last,
 		Archive: Archive(m.Last, func(ctx context.Context, fn func(eventlog.Record) error) error {
 			return Each(ctx, dir, m, func(l export.Line) error {

@@ -18,12 +18,12 @@ type DamageError struct {
 	HashesOnly bool
 }
 
-// shown is the maximum number of problems in an error message.
-const shown = 20
+// maxShownProblems is the maximum number of problems in an error message.
+const maxShownProblems = 20
 
 // Error returns the first problems, and what to do.
 func (e *DamageError) Error() string {
-	lines := e.Problems[:min(len(e.Problems), shown)]
+	lines := e.Problems[:min(len(e.Problems), maxShownProblems)]
 	more := ""
 	if n := len(e.Problems) - len(lines); n > 0 {
 		more = fmt.Sprintf("\n  and %d more", n)
@@ -75,7 +75,7 @@ func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last
 		return err
 	}
 	for _, f := range report.Findings {
-		damage.Problems = append(damage.Problems, m.place(f.First)+": "+f.String())
+		damage.Problems = append(damage.Problems, m.location(f.First)+": "+f.String())
 	}
 	damage.HashesOnly = len(damage.Problems) == ofHashes // the root in the manifest is enough to verify the commits
 	if len(damage.Problems) > 0 {

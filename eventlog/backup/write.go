@@ -50,7 +50,7 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 			err = fmt.Errorf("backing up the log into %s: %w", dir, err)
 		}
 	}()
-	folder, err := own(dir)
+	folder, err := lockFolder(dir)
 	if err != nil {
 		return m, err
 	}
@@ -60,13 +60,13 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 		return m, err
 	}
 	m, err = read(dir)
-	first := errors.Is(err, ErrNone)
+	first := errors.Is(err, ErrNotFound)
 	if err != nil && !first {
 		return m, err
 	}
 	if first {
 		m = Manifest{Format: format, LogID: log.ID()}
-		if err := begin(dir, m); err != nil {
+		if err := initFolder(dir, m); err != nil {
 			return m, err
 		}
 	}
@@ -97,12 +97,12 @@ type backup struct {
 
 // write adds the new commits to the backup. stats are those of the log when the backup began.
 func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
-	if err := b.continues(ctx, stats.Commits); err != nil {
+	if err := b.checkContinues(ctx, stats.Commits); err != nil {
 		return err
 	}
 	m := &b.manifest
 	for m.Last < stats.Commits {
-		if err := b.part(ctx, stats.Commits); err != nil {
+		if err := b.writePart(ctx, stats.Commits); err != nil {
 			return err
 		}
 	}
@@ -112,18 +112,18 @@ func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	if m.Root, err = b.tree.Root(m.Last); err != nil {
 		return err
 	}
-	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
+	m.CompletedAt, m.MaxBytes = b.options.Now.UTC(), int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
 	if err := verify(ctx, b.dir, *m, b.options.Verified); err != nil {
 		return err
 	}
-	if err := b.checkpoint(); err != nil {
+	if err := b.writeCheckpoint(); err != nil {
 		return err
 	}
 	return m.write(b.dir)
 }
 
-// continues checks that the log contains the commits of the backup.
-func (b *backup) continues(ctx context.Context, head uint64) error {
+// checkContinues checks that the log contains the commits of the backup.
+func (b *backup) checkContinues(ctx context.Context, head uint64) error {
 	m := b.manifest
 	root, err := b.tree.Root(b.tree.Size())
 	switch {
@@ -150,14 +150,14 @@ func (b *backup) continues(ctx context.Context, head uint64) error {
 	return nil
 }
 
-var errFull = errors.New("the part is full")
+var errPartFull = errors.New("the part is full")
 
-// part writes the next part.
-func (b *backup) part(ctx context.Context, head uint64) error {
+// writePart writes the next part.
+func (b *backup) writePart(ctx context.Context, head uint64) error {
 	m := &b.manifest
 	p := Part{File: partName(m.Last + 1), First: m.Last + 1, Last: m.Last}
 	err := atomicfile.Write(filepath.Join(b.dir, p.File), func(out io.Writer) error {
-		sum := &counter{to: out, hash: sha256.New()}
+		sum := &counter{w: out, hash: sha256.New()}
 		w, err := export.NewWriter(sum, export.Head{LogID: m.LogID, Last: head})
 		if err != nil {
 			return err
@@ -171,11 +171,11 @@ func (b *backup) part(ctx context.Context, head uint64) error {
 				b.options.Copied(r.Seq, head)
 			}
 			if sum.bytes >= partBytes || r.Seq == head {
-				return errFull
+				return errPartFull
 			}
 			return nil
 		})
-		if errors.Is(err, errFull) {
+		if errors.Is(err, errPartFull) {
 			err = nil
 		}
 		err = errors.Join(err, w.Close())
@@ -189,8 +189,8 @@ func (b *backup) part(ctx context.Context, head uint64) error {
 	return nil
 }
 
-// checkpoint appends the newest checkpoint to CheckpointsFile.
-func (b *backup) checkpoint() error {
+// writeCheckpoint appends the newest checkpoint to CheckpointsFile.
+func (b *backup) writeCheckpoint() error {
 	if len(b.options.Checkpoint) == 0 {
 		return nil
 	}
@@ -211,13 +211,13 @@ func (b *backup) checkpoint() error {
 
 // counter counts and hashes the written bytes.
 type counter struct {
-	to    io.Writer
+	w     io.Writer
 	hash  hash.Hash
 	bytes int64
 }
 
 func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
+	n, err := c.w.Write(p)
 	c.bytes += int64(n)
 	c.hash.Write(p[:n])
 	return n, err

@@ -32,10 +32,10 @@ type Access struct {
 	// all.
 	Accept func(of eventlog.Aggregate, events []eventlog.Event) error
 
-	mu     sync.Mutex
-	own    fingerprint // the token of this process
-	tokens map[Role]fingerprint
-	server *server.Server
+	mu       sync.Mutex
+	ownToken fingerprint // the token of this process
+	tokens   map[Role]fingerprint
+	server   *server.Server
 	// accounts holds the NATS account of each role once the server runs.
 	accounts map[Role]*server.Account
 	// connected maps each connection to its token. Ended connections are removed later.
@@ -75,18 +75,18 @@ func (a *Access) disconnect(token fingerprint) {
 	}
 }
 
-// begin returns the token with which this process connects to the server.
-func (a *Access) begin() string {
+// newOwnToken returns the token with which this process connects to the server.
+func (a *Access) newOwnToken() string {
 	token := rand.Text()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.own = sha256.Sum256([]byte(token))
+	a.ownToken = sha256.Sum256([]byte(token))
 	return token
 }
 
-// serve sets the server, so that clients with a token of a role may connect.
-func (a *Access) serve(srv *server.Server) error {
-	accounts, err := makeAccounts(srv)
+// setServer sets the server, so that clients with a token of a role may connect.
+func (a *Access) setServer(srv *server.Server) error {
+	accounts, err := newAccounts(srv)
 	if err != nil {
 		return fmt.Errorf("preparing the accounts of the roles: %w", err)
 	}
@@ -101,12 +101,12 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	token := fingerprint(sha256.Sum256([]byte(c.GetOpts().Token)))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if token == a.own {
+	if token == a.ownToken {
 		return true
 	}
 	for _, role := range Roles() {
 		if is, ok := a.tokens[role]; ok && token == is && a.server != nil {
-			a.note(c.GetID(), token)
+			a.recordConnection(c.GetID(), token)
 			c.RegisterUser(&server.User{Username: string(role), Account: a.accounts[role], Permissions: role.permissions()})
 			return true
 		}
@@ -114,12 +114,12 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// remembered is the number of connections above which note removes ended ones.
-const remembered = 64
+// pruneThreshold is the number of connections above which note removes ended ones.
+const pruneThreshold = 64
 
-// note records the token of a connection. The lock is held.
-func (a *Access) note(id uint64, token fingerprint) {
-	if len(a.connected) >= remembered {
+// recordConnection records the token of a connection. The lock is held.
+func (a *Access) recordConnection(id uint64, token fingerprint) {
+	if len(a.connected) >= pruneThreshold {
 		for id := range a.connected {
 			if a.server.GetClient(id) == nil {
 				delete(a.connected, id)

@@ -25,11 +25,11 @@ type Options struct {
 	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
-	// Examine opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest. The server repairs the files that it
+	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest. The server repairs the files that it
 	// opens and so deletes what it cannot read: open a copy (CopyFolder).
-	Examine bool
-	// Moved also opens a log that was moved elsewhere, to move it again.
-	Moved bool
+	AllowDamaged bool
+	// AllowMoved also opens a log that was moved elsewhere, to move it again.
+	AllowMoved bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger
 
@@ -50,12 +50,12 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	f, err := takeFolder(o.Dir)
+	f, err := acquireFolder(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the embedded event log: %w", err)
 	}
-	if !o.Moved {
-		if err := stays(o.Dir); err != nil {
+	if !o.AllowMoved {
+		if err := checkNotMoved(o.Dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the embedded event log: %w", err), f.Close())
 		}
 	}
@@ -63,7 +63,7 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := f.compare(ctx, l, o); err != nil {
+	if err := f.verify(ctx, l, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err), l.Close())
 	}
 	return l, nil
@@ -75,7 +75,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if o.Access != nil {
-		o.Token = o.Access.begin()
+		o.Token = o.Access.newOwnToken()
 	}
 	srv, err := startServer(ctx, o, o.Logger)
 	if err != nil {
@@ -84,14 +84,14 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	f.server = srv
 	if o.Access != nil {
 		if f.gate, err = openGate(srv, o.Token, o.Access.Accept, o.Logger); err == nil {
-			err = o.Access.serve(srv)
+			err = o.Access.setServer(srv)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 		}
 	}
 	l, err := eventlog.OpenHosted(ctx, f, eventlog.HostedOptions{
-		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, Examine: o.Examine, Acknowledged: f.mark.acknowledged(), Logger: o.Logger,
+		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, AllowDamaged: o.AllowDamaged, Acknowledged: f.watermark.acknowledged(), Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, f.dir)
@@ -99,19 +99,19 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	return l, nil
 }
 
-// compare checks an open log against the watermark and the ID in the folder, and records the identity of its files.
-func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error {
-	if !o.Examine {
+// verify checks an open log against the watermark and the ID in the folder, and records the identity of its files.
+func (f *folder) verify(ctx context.Context, l *eventlog.Log, o Options) error {
+	if !o.AllowDamaged {
 		head, err := l.Head(ctx)
 		if err != nil {
 			return err
 		}
-		if err := f.mark.covered(head); err != nil {
+		if err := f.watermark.checkHead(head); err != nil {
 			return err
 		}
-		if err := keepID(f.dir, l.ID(), head); err != nil {
+		if err := recordID(f.dir, l.ID(), head); err != nil {
 			return err
 		}
 	}
-	return f.remember(o.Stream)
+	return f.recordFiles(o.Stream)
 }

@@ -14,18 +14,18 @@ import (
 
 // folder is the locked folder of an embedded log, with the server that runs on it.
 type folder struct {
-	dir    string
-	lock   *os.File
-	mark   *watermark
-	server *server.Server        // nil until the server has started
-	place  atomic.Pointer[place] // nil until the log is open
-	gate   *gate                 // nil without an Access
+	dir       string
+	lock      *os.File
+	watermark *watermark
+	server    *server.Server           // nil until the server has started
+	files     atomic.Pointer[logFiles] // nil until the log is open
+	gate      *gate                    // nil without an Access
 }
 
 var _ eventlog.Host = (*folder)(nil)
 
-// takeFolder creates the folder if it does not exist, locks it, and reads its watermark.
-func takeFolder(dir string) (*folder, error) {
+// acquireFolder creates the folder if it does not exist, locks it, and reads its watermark.
+func acquireFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func takeFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, unlock(lock))
 	}
-	return &folder{dir: dir, lock: lock, mark: mark}, nil
+	return &folder{dir: dir, lock: lock, watermark: mark}, nil
 }
 
 // InProcessConn returns a connection to the server that needs no listener.
@@ -51,20 +51,20 @@ func (f *folder) URL() string {
 	return f.server.ClientURL()
 }
 
-// Acknowledged raises the watermark.
-func (f *folder) Acknowledged(seq uint64) { f.mark.raise(seq) }
+// Acknowledge raises the watermark.
+func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
-// remember records the identity of the files of the open log.
-func (f *folder) remember(stream string) error {
-	p, err := findPlace(f.dir, stream)
+// recordFiles records the identity of the files of the open log.
+func (f *folder) recordFiles(stream string) error {
+	p, err := findLogFiles(f.dir, stream)
 	if err == nil {
-		f.place.Store(p)
+		f.files.Store(p)
 	}
 	return err
 }
 
-// Intact returns ErrMissing if the files of the log were removed or replaced while it was open.
-func (f *folder) Intact() error { return f.place.Load().check() }
+// CheckIntact returns ErrMissing if the files of the log were removed or replaced while it was open.
+func (f *folder) CheckIntact() error { return f.files.Load().check() }
 
 // Close stops the server and releases the folder.
 func (f *folder) Close() error {
@@ -73,5 +73,5 @@ func (f *folder) Close() error {
 		f.server.Shutdown()
 		f.server.WaitForShutdown()
 	}
-	return errors.Join(f.mark.close(), unlock(f.lock))
+	return errors.Join(f.watermark.close(), unlock(f.lock))
 }

@@ -12,9 +12,9 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Frozen returns ErrFrozen if a write has failed. The embedded server does not answer a publish then, until it is started again, even if the disk
+// CheckFrozen returns ErrFrozen if a write has failed. The embedded server does not answer a publish then, until it is started again, even if the disk
 // has space by then.
-func (f *folder) Frozen() error {
+func (f *folder) CheckFrozen() error {
 	health := f.server.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {
 		if strings.Contains(e.Error, "write error") {
@@ -28,8 +28,8 @@ func (f *folder) Frozen() error {
 // probeSize is the free space that Thawed requires: more than the largest commit.
 const probeSize = 4 << 20
 
-// Thawed returns nil if the disk accepts writes. It writes a file and removes it.
-func (f *folder) Thawed() error {
+// CheckWritable returns nil if the disk accepts writes. It writes a file and removes it.
+func (f *folder) CheckWritable() error {
 	probe, err := os.CreateTemp(f.dir, "probe-*")
 	if err != nil {
 		return fmt.Errorf("probing the disk of the log: %w", err)

@@ -21,12 +21,12 @@ import (
 const (
 	// createConsumer is the subject of requests for a consumer, and gateSubject the subject on which the requests of roles arrive.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
-	// appended replaces the prefix of the subjects on which the commits of roles arrive.
-	appended = "_SCUTE_APPEND"
-	// mostConsumers is the number of consumers at which roles cannot create another one. The server allows 1000; this process needs the rest.
-	mostConsumers = 900
-	// longestIdle is the longest inactive_threshold of a role's consumer.
-	longestIdle = 2 * time.Minute
+	// appendPrefix replaces the prefix of the subjects on which the commits of roles arrive.
+	appendPrefix = "_SCUTE_APPEND"
+	// maxConsumers is the number of consumers at which roles cannot create another one. The server allows 1000; this process needs the rest.
+	maxConsumers = 900
+	// maxIdle is the longest inactive_threshold of a role's consumer.
+	maxIdle = 2 * time.Minute
 	// gateTimeout bounds a request to the server of this process.
 	gateTimeout = 10 * time.Second
 )
@@ -48,7 +48,7 @@ func openGate(srv *server.Server, token string, accept func(eventlog.Aggregate, 
 	}
 	g := &gate{nc, accept}
 	_, err = nc.Subscribe(gateSubject, g.create)
-	_, err2 := nc.Subscribe(appended+".>", g.append)
+	_, err2 := nc.Subscribe(appendPrefix+".>", g.append)
 	if err = errors.Join(err, err2); err == nil {
 		err = nc.Flush()
 	}
@@ -91,7 +91,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	if err := d.Decode(&r); err != nil {
 		return nil, fmt.Errorf("the request for a consumer cannot be read: %w", err)
 	}
-	if err := r.permitted(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, err
 	}
 	// The decoded request is sent, because only that was checked.
@@ -112,7 +112,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	if err := json.Unmarshal(info.Data, &has); err != nil {
 		return nil, err
 	}
-	if has.State.Consumers >= mostConsumers {
+	if has.State.Consumers >= maxConsumers {
 		return nil, fmt.Errorf("the log has %d consumers: nobody gets another one before some of them are idle", has.State.Consumers)
 	}
 	reply, err := g.nc.Request("$JS.API.CONSUMER.CREATE."+stream+"."+name, data, gateTimeout)
@@ -122,8 +122,8 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	return reply.Data, nil
 }
 
-// permitted returns an error unless the consumer is pulled, in memory and short-lived.
-func (r *consumerRequest) permitted() error {
+// validate returns an error unless the consumer is pulled, in memory and short-lived.
+func (r *consumerRequest) validate() error {
 	c := r.Config
 	plain := jetstream.ConsumerConfig{
 		Name: c.Name, DeliverPolicy: c.DeliverPolicy, OptStartSeq: c.OptStartSeq, OptStartTime: c.OptStartTime, AckPolicy: jetstream.AckNonePolicy,
@@ -132,15 +132,15 @@ func (r *consumerRequest) permitted() error {
 	switch {
 	case !reflect.DeepEqual(c, plain):
 		return errors.New("a consumer by the listener must be pulled, without acknowledgements and filters, in memory and not durable")
-	case c.InactiveThreshold < 0 || c.InactiveThreshold > longestIdle:
-		return fmt.Errorf("inactive_threshold is %s: it must be %s or less", c.InactiveThreshold, longestIdle)
+	case c.InactiveThreshold < 0 || c.InactiveThreshold > maxIdle:
+		return fmt.Errorf("inactive_threshold is %s: it must be %s or less", c.InactiveThreshold, maxIdle)
 	}
 	return nil
 }
 
 // append stores a commit of a role.
 func (g *gate) append(m *nats.Msg) {
-	subject := logPrefix + strings.TrimPrefix(m.Subject, appended)
+	subject := logPrefix + strings.TrimPrefix(m.Subject, appendPrefix)
 	if err := g.check(subject, m); err != nil {
 		answer, _ := json.Marshal(map[string]any{"error": &jetstream.APIError{Code: 403, Description: err.Error()}}) // never fails
 		_ = m.Respond(answer)                                                                                        // the client may have disconnected

@@ -17,16 +17,16 @@ import (
 // tidyStream repairs the stream's files after a crash during a change.
 func tidyStream(dir, stream string) error {
 	folder := filepath.Join(dir, serverFolder, account, "streams", stream)
-	return errors.Join(discardHalfMade(folder), describe(folder))
+	return errors.Join(removeIncomplete(folder), repairChecksum(folder))
 }
 
-// discardHalfMade removes the folder of a stream whose creation was interrupted by a crash.
+// removeIncomplete removes the folder of a stream whose creation was interrupted by a crash.
 //
 // The server writes a stream's description and then the description's checksum. If it dies in between, the next start ignores the stream. Creating
 // the stream again keeps the old description, never writes the checksum, and accepts commits, all of which the following start ignores. Without the
 // checksum the creation never completed, so no commit in the folder can have been acknowledged. A folder with any data is kept nevertheless.
-func discardHalfMade(folder string) error {
-	_, err := os.Stat(filepath.Join(folder, sumFile))
+func removeIncomplete(folder string) error {
+	_, err := os.Stat(filepath.Join(folder, checksumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -51,26 +51,26 @@ func discardHalfMade(folder string) error {
 
 // The description of a stream, and its checksum.
 const (
-	metaFile = "meta.inf"
-	sumFile  = "meta.sum"
+	metaFile     = "meta.inf"
+	checksumFile = "meta.sum"
 )
 
-// describe rewrites the checksum of a stream's description if a crash during a change kept the server from writing it, because the server would
+// repairChecksum rewrites the checksum of a stream's description if a crash during a change kept the server from writing it, because the server would
 // ignore the stream. Both files are replaced atomically, so the description is complete. A description that is older than a checksum that does not
 // match was damaged, and is not changed.
-func describe(folder string) error {
+func repairChecksum(folder string) error {
 	meta, err := os.ReadFile(filepath.Join(folder, metaFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	sum, worse := os.ReadFile(filepath.Join(folder, sumFile)) //nolint:gosec // the log's folder
+	sum, worse := os.ReadFile(filepath.Join(folder, checksumFile)) //nolint:gosec // the log's folder
 	if errors.Is(worse, fs.ErrNotExist) {
 		return nil
 	}
 	if err := errors.Join(err, worse); err != nil {
 		return err
 	}
-	want, err := sumOf(filepath.Base(folder), meta)
+	want, err := checksumOf(filepath.Base(folder), meta)
 	if err != nil || want == string(sum) {
 		return err
 	}
@@ -78,15 +78,15 @@ func describe(folder string) error {
 	if err != nil {
 		return err
 	}
-	summed, err := os.Stat(filepath.Join(folder, sumFile))
+	summed, err := os.Stat(filepath.Join(folder, checksumFile))
 	if err != nil || described.ModTime().Before(summed.ModTime()) {
 		return err
 	}
-	return atomicfile.WriteBytes(filepath.Join(folder, sumFile), []byte(want))
+	return atomicfile.WriteBytes(filepath.Join(folder, checksumFile), []byte(want))
 }
 
-// sumOf returns the checksum of a description, computed as the server does.
-func sumOf(stream string, meta []byte) (string, error) {
+// checksumOf returns the checksum of a description, computed as the server does.
+func checksumOf(stream string, meta []byte) (string, error) {
 	key := sha256.Sum256([]byte(stream))
 	h, err := highwayhash.NewDigest64(key[:])
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // idFile contains the ID of the log in a folder, beside the server's files.
 const idFile = "scute.log-id"
 
-// keepID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if the folder had another log, because the stream was
+// recordID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if the folder had another log, because the stream was
 // replaced. A log without commits may replace another one, because it is created again after a crash.
-func keepID(dir, id string, head uint64) error {
+func recordID(dir, id string, head uint64) error {
 	path := filepath.Join(dir, idFile)
 	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder
 	switch {

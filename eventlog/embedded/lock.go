@@ -53,19 +53,19 @@ func lock(dir string, how int) (*os.File, error) {
 // flock acquires the lock, or fails with EWOULDBLOCK at once while its holder runs. The lock of a killed holder may remain for a moment, because a
 // child that it was starting has the file open until the child executes another program.
 func flock(f *os.File, how int) error {
-	for deadline := time.Now().Add(lingers); ; time.Sleep(lingers / 500) {
+	for deadline := time.Now().Add(staleLockTimeout); ; time.Sleep(staleLockTimeout / 500) {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) || !isGone(readPID(f)) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) || !hasExited(readPID(f)) {
 			return err
 		}
 	}
 }
 
-// lingers is the longest wait for the lock of a dead process.
-const lingers = 5 * time.Second
+// staleLockTimeout is the longest wait for the lock of a dead process.
+const staleLockTimeout = 5 * time.Second
 
-// isGone reports whether no process has the PID. A PID of 0 could not be read, because the process that holds the lock has not written it yet.
-func isGone(pid int) bool {
+// hasExited reports whether no process has the PID. A PID of 0 could not be read, because the process that holds the lock has not written it yet.
+func hasExited(pid int) bool {
 	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 

@@ -19,7 +19,7 @@ func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
 		holder int
 		want   error
 	}{
-		{"the holder is dead", dead(t), nil},
+		{"the holder is dead", exitedPID(t), nil},
 		{"the holder lives", os.Getpid(), eventlog.ErrLocked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
 // TestACopyIsWaitedFor checks that a writer waits while the folder is copied, and a copy of a folder in use is refused.
 func TestACopyIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, lockFile), fmt.Appendf(nil, "%d\n", dead(t)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, lockFile), fmt.Appendf(nil, "%d\n", exitedPID(t)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	copying, err := lockToRead(dir)
@@ -80,7 +80,7 @@ func TestACopyIsWaitedFor(t *testing.T) {
 	f.Close()
 }
 
-func dead(t *testing.T) int {
+func exitedPID(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
 	if err := cmd.Run(); err != nil {

@@ -30,8 +30,8 @@ type Moved struct {
 	Arrived bool `json:"arrived,omitempty"`
 }
 
-// MovedFrom returns where the log of a folder was moved to, and false if it was not moved.
-func MovedFrom(dir string) (m Moved, ok bool, err error) {
+// ReadMove returns where the log of a folder was moved to, and false if it was not moved.
+func ReadMove(dir string) (m Moved, ok bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, movedFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {
 		return Moved{}, false, nil
@@ -45,8 +45,8 @@ func MovedFrom(dir string) (m Moved, ok bool, err error) {
 	return m, true, nil
 }
 
-// SetMoved records that the log of a folder, which this process has open, was moved.
-func SetMoved(dir string, m Moved) error {
+// RecordMove records that the log of a folder, which this process has open, was moved.
+func RecordMove(dir string, m Moved) error {
 	data, err := json.Marshal(m)
 	if err == nil {
 		err = atomicfile.WriteBytes(filepath.Join(dir, movedFile), append(data, '\n'))
@@ -57,9 +57,9 @@ func SetMoved(dir string, m Moved) error {
 	return nil
 }
 
-// stays returns ErrMoved if the log of a folder was moved.
-func stays(dir string) error {
-	m, moved, err := MovedFrom(dir)
+// checkNotMoved returns ErrMoved if the log of a folder was moved.
+func checkNotMoved(dir string) error {
+	m, moved, err := ReadMove(dir)
 	if err != nil || !moved {
 		return err
 	}

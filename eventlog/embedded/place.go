@@ -11,22 +11,22 @@ import (
 // account is the NATS account of the log.
 const account = "$G"
 
-// place is the identity of the files of an embedded log. If its files are removed, the server continues to write and acknowledges commits that can
+// logFiles is the identity of the files of an embedded log. If its files are removed, the server continues to write and acknowledges commits that can
 // never be read. Comparing the files by name detects that.
-type place struct {
+type logFiles struct {
 	dir   string
-	files map[string]os.FileInfo
+	infos map[string]os.FileInfo
 }
 
-// findPlace records the files of an open log: the watermark and the folder of the stream's messages.
-func findPlace(dir, stream string) (*place, error) {
-	p := &place{dir: dir, files: make(map[string]os.FileInfo)}
+// findLogFiles records the files of an open log: the watermark and the folder of the stream's messages.
+func findLogFiles(dir, stream string) (*logFiles, error) {
+	p := &logFiles{dir: dir, infos: make(map[string]os.FileInfo)}
 	for _, path := range []string{filepath.Join(dir, watermarkFile), messagesOf(dir, stream)} {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("looking at the files of the log: %w", err)
 		}
-		p.files[path] = info
+		p.infos[path] = info
 	}
 	return p, nil
 }
@@ -37,11 +37,11 @@ func messagesOf(dir, stream string) string {
 }
 
 // check returns ErrMissing if the files were removed, moved or replaced. On a nil place (the log is being opened) it does nothing.
-func (p *place) check() error {
+func (p *logFiles) check() error {
 	if p == nil {
 		return nil
 	}
-	for path, was := range p.files {
+	for path, was := range p.infos {
 		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
 			return fmt.Errorf("%w any more: %s was removed or replaced while the log was open: "+
 				"what has happened since is not recorded, look at what was done before you begin again", eventlog.ErrMissing, path)

@@ -17,17 +17,17 @@ const restoringFolder = "scute.restoring"
 
 // RestoreOptions allow operations that Restore refuses by default.
 type RestoreOptions struct {
-	// Older allows a backup that ends before the last commit that the log in the folder had acknowledged.
-	Older bool
-	// SetAside is the new name, in the folder, of an existing log; with "" Restore refuses to replace the log.
-	SetAside string
+	// AllowOlder allows a backup that ends before the last commit that the log in the folder had acknowledged.
+	AllowOlder bool
+	// RenameExistingTo is the new name, in the folder, of an existing log; with "" Restore refuses to replace the log.
+	RenameExistingTo string
 }
 
 // Restore creates the log in a folder from a backup. The folder may be new, or have lost its log. Restore fails with ErrExists of package eventlog
 // if there is a log, and with ErrGap if the previous log had acknowledged commits after the end of the backup. The log appears in the folder
 // atomically, after it is complete, checked and synced. If Restore is interrupted, there is no log, and the next call starts again.
-func Restore(ctx context.Context, o Options, r eventlog.Restored, allow RestoreOptions) error {
-	f, err := takeFolder(o.Dir)
+func Restore(ctx context.Context, o Options, r eventlog.RestoreSource, allow RestoreOptions) error {
+	f, err := acquireFolder(o.Dir)
 	if err != nil {
 		return fmt.Errorf("restoring the event log: %w", err)
 	}
@@ -38,36 +38,36 @@ func Restore(ctx context.Context, o Options, r eventlog.Restored, allow RestoreO
 	return nil
 }
 
-func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, allow RestoreOptions) error {
+func (f *folder) restore(ctx context.Context, o Options, r eventlog.RestoreSource, allow RestoreOptions) error {
 	place := filepath.Join(f.dir, serverFolder)
 	_, err := os.Stat(place)
 	there := err == nil
-	if there && allow.SetAside == "" {
+	if there && allow.RenameExistingTo == "" {
 		return fmt.Errorf("%w: move %s away first, or name another folder", eventlog.ErrExists, place)
 	} else if !there && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if acked := f.mark.acknowledged(); acked > r.Last && !allow.Older {
+	if acked := f.watermark.acknowledged(); acked > r.Last && !allow.AllowOlder {
 		return fmt.Errorf("%w: the log that was in this folder had acknowledged commits up to %d, the backup ends at %d", eventlog.ErrGap, acked, r.Last)
 	}
 	work := filepath.Join(f.dir, restoringFolder)
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
-	if err := fill(ctx, o, work, r); err != nil {
+	if err := restoreInto(ctx, o, work, r); err != nil {
 		return errors.Join(err, os.RemoveAll(work))
 	}
 	// The watermark is never below the last commit that the log in the folder must have. It is raised before the old log is moved, so that no new
 	// log can begin in the folder, and lowered afterwards.
-	if err := f.mark.set(max(f.mark.acknowledged(), r.Last)); err != nil {
+	if err := f.watermark.set(max(f.watermark.acknowledged(), r.Last)); err != nil {
 		return err
 	}
 	if there {
-		if err := os.Rename(place, filepath.Join(f.dir, allow.SetAside)); err != nil {
+		if err := os.Rename(place, filepath.Join(f.dir, allow.RenameExistingTo)); err != nil {
 			return err
 		}
 	}
-	if err := f.mark.set(r.Last); err != nil {
+	if err := f.watermark.set(r.Last); err != nil {
 		return err
 	}
 	for _, name := range []string{movedFile, idFile} {
@@ -81,8 +81,8 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, al
 	return errors.Join(syncPath(f.dir), os.RemoveAll(work))
 }
 
-// fill restores the log in an unused folder, and syncs all of its files.
-func fill(ctx context.Context, o Options, work string, r eventlog.Restored) error {
+// restoreInto restores the log in an unused folder, and syncs all of its files.
+func restoreInto(ctx context.Context, o Options, work string, r eventlog.RestoreSource) error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -33,10 +33,10 @@ func (r Role) permissions() *server.Permissions {
 	}
 }
 
-// makeAccounts creates a separate account for each role, which imports only the role's requests. The server publishes an answer with the server's
+// newAccounts creates a separate account for each role, which imports only the role's requests. The server publishes an answer with the server's
 // rights on the subject that a request names. In a separate account this answer only reaches the role. In the account of the log the subject could
 // be one of the log, or a request to delete it.
-func makeAccounts(srv *server.Server) (map[Role]*server.Account, error) {
+func newAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 	log, accounts := srv.GlobalAccount(), make(map[Role]*server.Account)
 	for _, role := range Roles() {
 		account, err := srv.RegisterAccount("SCUTE_" + string(role))
@@ -49,7 +49,7 @@ func makeAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 			to, answers := subject, server.Singleton
 			switch commits, ok := strings.CutPrefix(subject, logPrefix); {
 			case ok:
-				to = appended + commits
+				to = appendPrefix + commits
 			case subject == createConsumer:
 				to = gateSubject
 			case subject == nextMessages:

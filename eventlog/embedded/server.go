@@ -55,7 +55,7 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 	fatal := make(chan string, 1)
 	srv.SetLoggerV2(serverLogger{logger, fatal}, false, false, false)
 	srv.Start()
-	if err := untilReady(ctx, srv, fatal); err != nil {
+	if err := waitUntilReady(ctx, srv, fatal); err != nil {
 		srv.Shutdown()
 		srv.WaitForShutdown()
 		return nil, err
@@ -63,8 +63,8 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 	return srv, nil
 }
 
-// untilReady waits until the server answers, or returns why it cannot start.
-func untilReady(ctx context.Context, srv *server.Server, fatal <-chan string) error {
+// waitUntilReady waits until the server answers, or returns why it cannot start.
+func waitUntilReady(ctx context.Context, srv *server.Server, fatal <-chan string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for !srv.ReadyForConnections(100*time.Millisecond) || !srv.JetStreamEnabled() {

@@ -81,8 +81,8 @@ func (w *watermark) acknowledged() uint64 {
 	return binary.BigEndian.Uint64(w.mapped)
 }
 
-// covered returns ErrGap if a log that ends at head lacks acknowledged commits.
-func (w *watermark) covered(head uint64) error {
+// checkHead returns ErrGap if a log that ends at head lacks acknowledged commits.
+func (w *watermark) checkHead(head uint64) error {
 	if acked := w.acknowledged(); head < acked {
 		return fmt.Errorf("%w: commits up to %d were acknowledged, but the log ends at %d: its tail was damaged or removed; restore it from a backup",
 			eventlog.ErrGap, acked, head)

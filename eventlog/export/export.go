@@ -102,9 +102,9 @@ func (l *Line) encode() {
 
 // Reader reads an export.
 type Reader struct {
-	Head  Head
-	lines *bufio.Scanner
-	at    int
+	Head       Head
+	lines      *bufio.Scanner
+	lineNumber int
 }
 
 // LineError is the error for a line that is not a commit. The lines after it can be read.
@@ -120,7 +120,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // NewReader returns a Reader, and reads the first line.
 func NewReader(r io.Reader) (*Reader, error) {
-	x := &Reader{lines: bufio.NewScanner(r), at: 1}
+	x := &Reader{lines: bufio.NewScanner(r), lineNumber: 1}
 	x.lines.Buffer(make([]byte, 0, 256<<10), maxLine)
 	if !x.lines.Scan() {
 		return nil, fmt.Errorf("reading the export: %w", errors.Join(x.lines.Err(), errors.New("it is empty")))
@@ -138,14 +138,14 @@ func NewReader(r io.Reader) (*Reader, error) {
 func (x *Reader) Next() (Line, error) {
 	if !x.lines.Scan() {
 		if err := x.lines.Err(); err != nil {
-			return Line{}, fmt.Errorf("reading the export after line %d: %w", x.at, err)
+			return Line{}, fmt.Errorf("reading the export after line %d: %w", x.lineNumber, err)
 		}
 		return Line{}, io.EOF
 	}
-	x.at++
+	x.lineNumber++
 	line, err := Decode(x.lines.Bytes())
 	if err != nil {
-		return Line{}, &LineError{x.at, err}
+		return Line{}, &LineError{x.lineNumber, err}
 	}
 	return line, nil
 }

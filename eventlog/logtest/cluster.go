@@ -72,8 +72,8 @@ func Leader(t testing.TB, members []*Member, stream string) *Member {
 	return nil
 }
 
-// Leaves returns the goroutines that nats-server 2.15 leaks if it is stopped while it creates the store of a stream.
-func Leaves() []goleak.Option {
+// KnownLeaks returns the goroutines that nats-server 2.15 leaks if it is stopped while it creates the store of a stream.
+func KnownLeaks() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
 		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),

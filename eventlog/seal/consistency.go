@@ -44,7 +44,7 @@ func prove(tree *Tree, from, to uint64) (tlog.TreeProof, tlog.Hash, error) {
 // Continues reports whether the checkpoint continues the earlier ones, according to the added commits. It returns an error if they do not match the
 // checkpoint, because then they prove nothing.
 func (v *Verifier) Continues() (bool, error) {
-	if !v.whole || v.good != v.want.Size {
+	if !v.complete || v.good != v.want.Size {
 		return false, fmt.Errorf("the commits are not those of the checkpoint at %d: nothing can be said by them", v.want.Size)
 	}
 	return v.bad == 0, nil

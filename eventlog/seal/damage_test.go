@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// recordHead is the size of the head of a stored record: length (4), sequence (8), time (8), length of the subject
+	// recordHeaderSize is the size of the head of a stored record: length (4), sequence (8), time (8), length of the subject
 	// (2).
-	recordHead = 22
-	// checksum is the size of the checksum at the end of a record.
-	checksum = 8
-	// hasHeader is the bit in a record's length that is set if it has a header.
-	hasHeader = 1 << 31
+	recordHeaderSize = 22
+	// checksumSize is the size of the checksum at the end of a record.
+	checksumSize = 8
+	// headerFlag is the bit in a record's length that is set if it has a header.
+	headerFlag = 1 << 31
 )
 
 // disk is the folder of a stopped log, with its block file split into records.
@@ -39,15 +39,15 @@ func (d *disk) block() string {
 	return filepath.Join(d.dir, "jetstream", "$G", "streams", eventlog.DefaultStream, "msgs", "1.blk")
 }
 
-// cut splits the block file into records.
-func (d *disk) cut(t *testing.T) {
+// readRecords splits the block file into records.
+func (d *disk) readRecords(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.block())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for len(text) > 0 {
-		n := binary.LittleEndian.Uint32(text) &^ uint32(hasHeader)
+		n := binary.LittleEndian.Uint32(text) &^ uint32(headerFlag)
 		d.records, text = append(d.records, slices.Clone(text[:n])), text[n:]
 	}
 }
@@ -59,8 +59,8 @@ func (d *disk) write(t *testing.T) {
 	}
 }
 
-// forge recomputes the checksum of a record, as an attacker could.
-func forge(t *testing.T, r []byte) {
+// fixChecksum recomputes the checksum of a record, as an attacker could.
+func fixChecksum(t *testing.T, r []byte) {
 	t.Helper()
 	key := sha256.Sum256([]byte(eventlog.DefaultStream + "-1"))
 	h, err := highwayhash.NewDigest64(key[:])
@@ -69,13 +69,13 @@ func forge(t *testing.T, r []byte) {
 	}
 	subject := int(binary.LittleEndian.Uint16(r[20:]))
 	_, _ = h.Write(r[4:20])
-	_, _ = h.Write(r[recordHead : recordHead+subject])
-	_, _ = h.Write(r[recordHead+subject+4 : len(r)-checksum])
-	copy(r[len(r)-checksum:], h.Sum(nil))
+	_, _ = h.Write(r[recordHeaderSize : recordHeaderSize+subject])
+	_, _ = h.Write(r[recordHeaderSize+subject+4 : len(r)-checksumSize])
+	copy(r[len(r)-checksumSize:], h.Sum(nil))
 }
 
-// sealedDisk returns a stopped log of twelve sealed commits.
-func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
+// newSealedDisk returns a stopped log of twelve sealed commits.
+func newSealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
 	t.Helper()
 	d := &disk{dir: t.TempDir()}
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: d.dir})
@@ -106,12 +106,12 @@ func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.cut(t)
+	d.readRecords(t)
 	return d, s.Tree(), c
 }
 
-// copied returns a copy of the disk in another folder.
-func (d *disk) copied(t *testing.T) *disk {
+// clone returns a copy of the disk in another folder.
+func (d *disk) clone(t *testing.T) *disk {
 	t.Helper()
 	c := &disk{dir: t.TempDir()}
 	if err := embedded.CopyFolder(d.dir, c.dir); err != nil {
@@ -126,7 +126,7 @@ func (d *disk) copied(t *testing.T) *disk {
 // findings returns the findings of a verification of the disk, as the server reads it.
 func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) string {
 	t.Helper()
-	l, err := embedded.Open(t.Context(), embedded.Options{Dir: d.dir, Examine: true})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: d.dir, AllowDamaged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) str
 // TestDamage damages the files of a stopped log in various ways, starts the server on them, and checks the findings of
 // the verification.
 func TestDamage(t *testing.T) {
-	original, tree, want := sealedDisk(t)
+	original, tree, want := newSealedDisk(t)
 	const victim = 5 // the commit with sequence 6
 	subject := int(binary.LittleEndian.Uint16(original.records[victim][20:]))
 	at := func(text string) int { return bytes.Index(original.records[victim], []byte(text)) }
@@ -153,7 +153,7 @@ func TestDamage(t *testing.T) {
 		return func(t *testing.T, d *disk) {
 			d.records[victim][pos] ^= 1
 			if forged {
-				forge(t, d.records[victim])
+				fixChecksum(t, d.records[victim])
 			}
 			d.write(t)
 		}
@@ -185,25 +185,25 @@ func TestDamage(t *testing.T) {
 			seq := slices.Clone(a[4:12])
 			copy(a[4:12], b[4:12])
 			copy(b[4:12], seq)
-			forge(t, a)
-			forge(t, b)
+			fixChecksum(t, a)
+			fixChecksum(t, b)
 			d.records[3], d.records[victim] = b, a
 			d.write(t)
 		}, "[reordered 4, sealed as 6 reordered 6, sealed as 4]"},
 		{"a forged tail", func(t *testing.T, d *disk) {
 			for _, r := range d.records[9:] {
 				copy(r[bytes.Index(r, []byte("prod")):], "evil")
-				forge(t, r)
+				fixChecksum(t, r)
 			}
 			d.write(t)
 		}, "[changed 10-12]"},
 		{"deleted and written again", func(t *testing.T, d *disk) {
-			other, _, _ := sealedDisk(t)
+			other, _, _ := newSealedDisk(t)
 			d.dir = other.dir
 		}, "[changed 1-12]"},
 	}
 	for name, pos := range map[string]int{
-		"length": 0, "sequence": 4, "time": 12, "length of the subject": 20, "subject": recordHead + subject - 1, "length of the header": recordHead + subject,
+		"length": 0, "sequence": 4, "time": 12, "length of the subject": 20, "subject": recordHeaderSize + subject - 1, "length of the header": recordHeaderSize + subject,
 		"header's first line": at("NATS/1.0"), "header's name": at("ce-actor") + 0, "header's value": at("dev.scute.move"), "line end": at("NATS/1.0") + 8,
 		"data": at(`{"cluster"`) + 14, "checksum": len(original.records[victim]) - 1,
 	} {
@@ -221,7 +221,7 @@ func TestDamage(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			d := original.copied(t)
+			d := original.clone(t)
 			c.do(t, d)
 			if got := d.findings(t, want, tree); !strings.Contains(got, c.says) {
 				t.Errorf("findings = %s, want %s", got, c.says)

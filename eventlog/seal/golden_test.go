@@ -57,7 +57,7 @@ func testKey() Key { return newKey(ed25519.NewKeyFromSeed([]byte("only for the g
 // TestCheckpoint checks that the text of a checkpoint and of its key never change.
 func TestCheckpoint(t *testing.T) {
 	k := testKey()
-	_, c := sealed(t, t.TempDir(), messages(5))
+	_, c := sealMessages(t, t.TempDir(), messages(5))
 	signed, err := c.Sign(k)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestCheckpoint(t *testing.T) {
 
 // TestCheckpointOfOthers checks that checkpoints are rejected that the key did not sign.
 func TestCheckpointOfOthers(t *testing.T) {
-	_, c := sealed(t, t.TempDir(), messages(5))
+	_, c := sealMessages(t, t.TempDir(), messages(5))
 	k := testKey()
 	public, err := k.Public(c.LogID)
 	if err != nil {

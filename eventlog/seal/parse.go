@@ -13,7 +13,7 @@ var errLeaf = errors.New("it is not the encoding of a stored commit")
 // ParseLeaf parses a result of AppendLeaf. It refuses every other encoding.
 func ParseLeaf(leaf []byte) (Message, error) {
 	rest, ok := bytes.CutPrefix(leaf, []byte(leafVersion))
-	p := parser{rest: rest, failed: !ok}
+	p := parser{remaining: rest, failed: !ok}
 	var m Message
 	m.Subject = string(p.bytes())
 	if n := p.count(); n > 0 {
@@ -37,19 +37,19 @@ func ParseLeaf(leaf []byte) (Message, error) {
 
 // parser reads fields from the front.
 type parser struct {
-	rest   []byte
-	failed bool
+	remaining []byte
+	failed    bool
 }
 
-func (p *parser) take(n uint64) []byte {
-	if p.failed = p.failed || n > uint64(len(p.rest)); p.failed {
+func (p *parser) next(n uint64) []byte {
+	if p.failed = p.failed || n > uint64(len(p.remaining)); p.failed {
 		return make([]byte, min(n, 8))
 	}
-	field := p.rest[:n]
-	p.rest = p.rest[n:]
+	field := p.remaining[:n]
+	p.remaining = p.remaining[n:]
 	return field
 }
 
-func (p *parser) number() uint64 { return binary.BigEndian.Uint64(p.take(8)) }
-func (p *parser) count() uint32  { return binary.BigEndian.Uint32(p.take(4)) }
-func (p *parser) bytes() []byte  { return p.take(uint64(p.count())) }
+func (p *parser) number() uint64 { return binary.BigEndian.Uint64(p.next(8)) }
+func (p *parser) count() uint32  { return binary.BigEndian.Uint32(p.next(4)) }
+func (p *parser) bytes() []byte  { return p.next(uint64(p.count())) }

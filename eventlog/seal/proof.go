@@ -46,7 +46,7 @@ func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 	return p, err
 }
 
-func (p *Prover) wants(index int64) bool {
+func (p *Prover) needs(index int64) bool {
 	_, ok := p.needed[index]
 	return ok
 }
@@ -61,7 +61,7 @@ func (p *Prover) Add(m Message) {
 	}
 	p.spare = p.edge.add(p.hasher.Hash(m), p.spare)
 	for _, h := range p.spare {
-		if p.wants(p.next) {
+		if p.needs(p.next) {
 			p.needed[p.next] = h
 		}
 		p.next++

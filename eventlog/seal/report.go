@@ -66,7 +66,7 @@ type Report struct {
 // Intact reports whether the log contains exactly the sealed commits.
 func (r Report) Intact() bool { return len(r.Findings) == 0 }
 
-func (r *Report) find(kind Kind, s runs) {
+func (r *Report) addFindings(kind Kind, s runs) {
 	for _, run := range s {
 		r.Findings = append(r.Findings, Finding{Kind: kind, Run: run})
 	}

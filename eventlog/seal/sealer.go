@@ -15,8 +15,8 @@ import (
 // checkpointFile contains the last checkpoint of a Sealer, in the folder of its tree.
 const checkpointFile = "checkpoint"
 
-// CheckpointIn returns the path of the last checkpoint of the log in a folder.
-func CheckpointIn(dir string) string { return filepath.Join(dir, Folder, checkpointFile) }
+// CheckpointPath returns the path of the last checkpoint of the log in a folder.
+func CheckpointPath(dir string) string { return filepath.Join(dir, Folder, checkpointFile) }
 
 // Log is the sealed log.
 type Log interface {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// near is the distance from its sequence within which Add searches for a commit that differs from the sealed one.
-	near = 8
-	// kept bounds the commits, and the sequences, that Report compares with each other.
-	kept = 512
+	// searchDistance is the distance from its sequence within which Add searches for a commit that differs from the sealed one.
+	searchDistance = 8
+	// maxCandidates bounds the commits, and the sequences, that Report compares with each other.
+	maxCandidates = 512
 )
 
 // search identifies commits that differ from the commits that were sealed with their sequences.
@@ -41,35 +41,35 @@ type move struct {
 
 // add adds a commit that differs from the one that was sealed with its sequence.
 func (s *search) add(m Message, size uint64) error {
-	found, content, err := s.nearby(m, size)
+	found, content, err := s.searchNearby(m, size)
 	if err != nil || found {
 		return err
 	}
 	s.unknown.extend(m.Seq, m.Seq)
-	if len(s.suspects) < kept {
+	if len(s.suspects) < maxCandidates {
 		s.suspects = append(s.suspects, suspect{m.Seq, content})
 	}
 	return nil
 }
 
-// look checks a commit after the checkpoint, because it may have been moved there.
-func (s *search) look(m Message, size uint64) error {
-	if s.leaves == nil || m.Seq > size+near && len(s.moved) == 0 {
+// checkTrailing checks a commit after the checkpoint, because it may have been moved there.
+func (s *search) checkTrailing(m Message, size uint64) error {
+	if s.leaves == nil || m.Seq > size+searchDistance && len(s.moved) == 0 {
 		return nil
 	}
-	_, _, err := s.nearby(m, size)
+	_, _, err := s.searchNearby(m, size)
 	return err
 }
 
-// nearby searches for the sequence with which a commit was sealed: first where the last move predicts it, then around its sequence.
-func (s *search) nearby(m Message, size uint64) (bool, hash.Cloner, error) {
+// searchNearby searches for the sequence with which a commit was sealed: first where the last move predicts it, then around its sequence.
+func (s *search) searchNearby(m Message, size uint64) (bool, hash.Cloner, error) {
 	content := s.content(m)
 	var tries []uint64
 	if n := len(s.moved); n > 0 {
 		tries = append(tries, m.Seq+s.moved[n-1].sealed-s.moved[n-1].First)
 	}
-	if len(s.suspects) < kept {
-		for d := uint64(1); d <= near; d++ {
+	if len(s.suspects) < maxCandidates {
+		for d := uint64(1); d <= searchDistance; d++ {
 			tries = append(tries, m.Seq+d, m.Seq-d)
 		}
 	}
@@ -77,12 +77,12 @@ func (s *search) nearby(m Message, size uint64) (bool, hash.Cloner, error) {
 		if sealed == m.Seq || sealed == 0 || sealed > min(size, s.leaves.tree.Size()) {
 			continue
 		}
-		ok, err := s.is(content, sealed)
+		ok, err := s.wasSealedAt(content, sealed)
 		if err != nil {
 			return false, nil, err
 		}
 		if ok {
-			s.move(m.Seq, sealed)
+			s.recordMove(m.Seq, sealed)
 			return true, nil, nil
 		}
 	}
@@ -97,8 +97,8 @@ func (s *search) content(m Message) hash.Cloner {
 	return h
 }
 
-// is reports whether a content was sealed with a sequence.
-func (s *search) is(content hash.Cloner, sealed uint64) (bool, error) {
+// wasSealedAt reports whether a content was sealed with a sequence.
+func (s *search) wasSealedAt(content hash.Cloner, sealed uint64) (bool, error) {
 	want, err := s.leaves.leaf(sealed)
 	if err != nil {
 		return false, err
@@ -113,7 +113,7 @@ func (s *search) is(content hash.Cloner, sealed uint64) (bool, error) {
 	return tlog.Hash(h.Sum(nil)) == want, nil
 }
 
-func (s *search) move(at, sealed uint64) {
+func (s *search) recordMove(at, sealed uint64) {
 	if n := len(s.moved); n > 0 {
 		if last := &s.moved[n-1]; last.Last+1 == at && last.sealed+at-last.First == sealed {
 			last.Last = at
@@ -127,32 +127,32 @@ func (s *search) move(at, sealed uint64) {
 func (s *search) classify(r *Report, known uint64, holes runs) error {
 	_, holes = split(holes, runs{{1, known}})
 	_, unknown := split(s.unknown, runs{{1, known}})
-	at, sealed := s.places()
+	at, sealed := s.positions()
 	candidates, _ := split(union(union(unknown, holes), at), sealed)
 	_, candidates = split(candidates, runs{{1, known}})
-	moved, err := s.everywhere(candidates, known)
+	moved, err := s.searchAll(candidates, known)
 	if err != nil {
 		return err
 	}
 	unknown, _ = split(unknown, moved)
-	at, sealed = s.places()
+	at, sealed = s.positions()
 	_, at = split(at, runs{{1, known}})
 	changed, added := split(unknown, sealed)
 	missing, _ := split(union(holes, at), sealed)
-	r.find(Changed, changed)
-	r.find(Added, added)
-	r.find(Missing, missing)
+	r.addFindings(Changed, changed)
+	r.addFindings(Added, added)
+	r.addFindings(Missing, missing)
 	for _, m := range s.moved {
 		r.Findings = append(r.Findings, Finding{Kind: Reordered, Run: m.Run, Sealed: m.sealed})
 	}
-	if n := unknown.count(); n > kept {
+	if n := unknown.count(); n > maxCandidates {
 		r.Notes = append(r.Notes, "too many commits differ to look for each of them at every sequence: some that are said to be changed may have been moved")
 	}
 	return nil
 }
 
-// places returns where moved commits are, and where they were sealed.
-func (s *search) places() (at, sealed runs) {
+// positions returns where moved commits are, and where they were sealed.
+func (s *search) positions() (at, sealed runs) {
 	for _, m := range s.moved {
 		at = union(at, runs{m.Run})
 		sealed = union(sealed, runs{{m.sealed, m.sealed + m.Last - m.First}})
@@ -160,11 +160,11 @@ func (s *search) places() (at, sealed runs) {
 	return at, sealed
 }
 
-// everywhere searches for the suspects at all candidate sequences, and returns the sequences of the suspects that it found there.
-func (s *search) everywhere(candidates runs, known uint64) (moved runs, err error) {
+// searchAll searches for the suspects at all candidate sequences, and returns the sequences of the suspects that it found there.
+func (s *search) searchAll(candidates runs, known uint64) (moved runs, err error) {
 	var places []uint64
 	for _, c := range candidates {
-		for seq := c.First; seq <= c.Last && len(places) < kept; seq++ {
+		for seq := c.First; seq <= c.Last && len(places) < maxCandidates; seq++ {
 			places = append(places, seq)
 		}
 	}
@@ -173,12 +173,12 @@ func (s *search) everywhere(candidates runs, known uint64) (moved runs, err erro
 			break
 		}
 		for _, sealed := range places {
-			ok, err := s.is(x.content, sealed)
+			ok, err := s.wasSealedAt(x.content, sealed)
 			if err != nil {
 				return nil, err
 			}
 			if ok {
-				s.move(x.at, sealed)
+				s.recordMove(x.at, sealed)
 				moved.extend(x.at, x.at)
 				break
 			}

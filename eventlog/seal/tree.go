@@ -78,7 +78,7 @@ func newTree(f *os.File, limit uint64) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{file: f}
-	size := min(limit, leaves(info.Size()/hashSize))
+	size := min(limit, maxLeaves(info.Size()/hashSize))
 	var at uint64
 	for level := bits.Len64(size) - 1; level >= 0; level-- {
 		if size&(1<<level) == 0 {
@@ -94,8 +94,8 @@ func newTree(f *os.File, limit uint64) (*Tree, error) {
 	return t, nil
 }
 
-// leaves returns the size of the largest tree whose hashes are among the first count ones.
-func leaves(count int64) uint64 {
+// maxLeaves returns the size of the largest tree whose hashes are among the first count ones.
+func maxLeaves(count int64) uint64 {
 	n := count / 2 // a tree of n leaves has from n to 2n-1 hashes
 	for n > 0 && tlog.StoredHashCount(n) > count {
 		n--

@@ -12,38 +12,38 @@ import (
 // Verifier compares the commits of a log with the sealed commits. Call Add for each commit in order, and then Report.
 type Verifier struct {
 	want Checkpoint
-	// marks are want and earlier checkpoints, by size.
-	marks  []Checkpoint
-	leaves *leafReader
+	// checkpoints are want and earlier checkpoints, by size.
+	checkpoints []Checkpoint
+	leaves      *leafReader
 
-	hasher Hasher
-	edge   edge
-	spare  []tlog.Hash
-	last   uint64 // the highest sequence so far
-	whole  bool   // no sequence was skipped or out of order
-	found  uint64
-	beyond uint64
+	hasher   Hasher
+	edge     edge
+	spare    []tlog.Hash
+	last     uint64 // the highest sequence so far
+	complete bool   // no sequence was skipped or out of order
+	found    uint64
+	beyond   uint64
 
-	good, bad uint64 // the sizes of the last checkpoint that the commits match, and of the first one that they do not match
-	holes     runs
-	disorder  []Finding
-	others    search
+	good, bad          uint64 // the sizes of the last checkpoint that the commits match, and of the first one that they do not match
+	holes              runs
+	outOfOrderFindings []Finding
+	mismatches         search
 }
 
 // NewVerifier returns a Verifier for a checkpoint. Earlier checkpoints of the same log narrow down the range of a change. With the tree, which may
 // be nil, the report names the changed commits. The tree need not be trusted, because it is compared with the checkpoints.
 func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
-	v := &Verifier{want: want, whole: true}
+	v := &Verifier{want: want, complete: true}
 	for _, c := range earlier {
 		if c.LogID == want.LogID && c.Size > 0 && c.Size < want.Size {
-			v.marks = append(v.marks, c)
+			v.checkpoints = append(v.checkpoints, c)
 		}
 	}
-	v.marks = append(v.marks, want)
-	slices.SortFunc(v.marks, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
+	v.checkpoints = append(v.checkpoints, want)
+	slices.SortFunc(v.checkpoints, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
 	if tree != nil {
 		v.leaves = &leafReader{tree: tree}
-		v.others.leaves = v.leaves
+		v.mismatches.leaves = v.leaves
 	}
 	return v
 }
@@ -52,20 +52,20 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 func (v *Verifier) Add(m Message) error {
 	v.found++
 	if m.Seq <= v.last || m.Seq == 0 {
-		v.outOfOrder(m)
+		v.recordOutOfOrder(m)
 		return nil
 	}
 	if m.Seq != v.last+1 {
-		v.whole = false
+		v.complete = false
 		v.holes.extend(v.last+1, min(m.Seq-1, v.want.Size))
 	}
 	v.last = m.Seq
 	if m.Seq > v.want.Size {
 		v.beyond++
-		return v.others.look(m, v.want.Size)
+		return v.mismatches.checkTrailing(m, v.want.Size)
 	}
 	hash := v.hasher.Hash(m)
-	if v.whole {
+	if v.complete {
 		v.spare = v.edge.add(hash, v.spare)
 		v.compare()
 	}
@@ -76,12 +76,12 @@ func (v *Verifier) Add(m Message) error {
 	if err != nil || sealed == hash {
 		return err
 	}
-	return v.others.add(m, v.want.Size)
+	return v.mismatches.add(m, v.want.Size)
 }
 
 // compare compares the added commits with the checkpoints of that size.
 func (v *Verifier) compare() {
-	for _, c := range v.marks {
+	for _, c := range v.checkpoints {
 		switch {
 		case c.Size != v.edge.size:
 		case c.Root == v.edge.root():
@@ -92,40 +92,40 @@ func (v *Verifier) compare() {
 	}
 }
 
-// outOfOrder records a commit that follows a later one, which is only possible in an export.
-func (v *Verifier) outOfOrder(m Message) {
+// recordOutOfOrder records a commit that follows a later one, which is only possible in an export.
+func (v *Verifier) recordOutOfOrder(m Message) {
 	f := Finding{Kind: Added, Run: Run{m.Seq, m.Seq}, Detail: fmt.Sprintf("it is there a second time, after %d", v.last)}
 	if v.holes.has(m.Seq) {
 		v.holes, _ = split(v.holes, runs{{m.Seq, m.Seq}})
 		f = Finding{Kind: Reordered, Run: f.Run, Detail: fmt.Sprintf("it comes after %d", v.last)}
 		if v.leaves != nil && m.Seq <= v.leaves.tree.Size() {
 			if sealed, err := v.leaves.leaf(m.Seq); err == nil && sealed != v.hasher.Hash(m) {
-				v.disorder = append(v.disorder, Finding{Kind: Changed, Run: f.Run})
+				v.outOfOrderFindings = append(v.outOfOrderFindings, Finding{Kind: Changed, Run: f.Run})
 			}
 		}
 	}
-	v.disorder = append(v.disorder, f)
+	v.outOfOrderFindings = append(v.outOfOrderFindings, f)
 }
 
 // Report returns the result of the comparison.
 func (v *Verifier) Report() (Report, error) {
 	r := Report{LogID: v.want.LogID, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
 	switch {
-	case v.want.Size == 0 || v.whole && v.good == v.want.Size && v.bad == 0:
-		r.Findings = append(r.Findings, v.disorder...)
+	case v.want.Size == 0 || v.complete && v.good == v.want.Size && v.bad == 0:
+		r.Findings = append(r.Findings, v.outOfOrderFindings...)
 		return r, nil
-	case v.whole && v.good == v.want.Size:
+	case v.complete && v.good == v.want.Size:
 		r.Findings = append(r.Findings, Finding{Kind: Altered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
 			"the checkpoint at %d and the one at %d are signed with one key and contradict each other: two histories were signed", v.bad, v.want.Size)})
 		return r, nil
 	}
 	v.holes.extend(v.last+1, v.want.Size)
-	known, err := v.authentic(&r)
+	known, err := v.verifiedUpTo(&r)
 	if err != nil {
 		return r, err
 	}
 	if known > 0 {
-		if err := v.others.classify(&r, known, v.holes); err != nil {
+		if err := v.mismatches.classify(&r, known, v.holes); err != nil {
 			return r, err
 		}
 	}
@@ -133,22 +133,22 @@ func (v *Verifier) Report() (Report, error) {
 	if known == 0 {
 		rest = v.holes
 	}
-	r.find(Missing, rest)
-	v.unlocated(&r, known)
-	r.Findings = append(r.Findings, v.disorder...)
+	r.addFindings(Missing, rest)
+	v.addUnlocated(&r, known)
+	r.Findings = append(r.Findings, v.outOfOrderFindings...)
 	r.sort()
 	return r, nil
 }
 
-// authentic returns the sequence up to which the leaf hashes match the checkpoints.
-func (v *Verifier) authentic(r *Report) (uint64, error) {
+// verifiedUpTo returns the sequence up to which the leaf hashes match the checkpoints.
+func (v *Verifier) verifiedUpTo(r *Report) (uint64, error) {
 	if v.leaves == nil {
 		r.Notes = append(r.Notes, "without the leaf hashes, a change is located only between two checkpoints")
 		return 0, nil
 	}
 	var known uint64
 	var e edge
-	for _, c := range v.marks {
+	for _, c := range v.checkpoints {
 		for e.size < min(c.Size, v.leaves.tree.Size()) {
 			h, err := v.leaves.leaf(e.size + 1)
 			if err != nil {
@@ -166,16 +166,16 @@ func (v *Verifier) authentic(r *Report) (uint64, error) {
 	return known, nil
 }
 
-// unlocated adds findings for the sequences after known, where the leaf hashes are not authentic.
-func (v *Verifier) unlocated(r *Report, known uint64) {
+// addUnlocated adds findings for the sequences after known, where the leaf hashes are not authentic.
+func (v *Verifier) addUnlocated(r *Report, known uint64) {
 	from := max(v.good, known) + 1
 	switch {
 	case known == v.want.Size:
 	case v.bad > known:
-		r.find(Altered, present(from, v.bad, v.holes))
-		r.find(Unverified, present(v.bad+1, v.want.Size, v.holes))
+		r.addFindings(Altered, present(from, v.bad, v.holes))
+		r.addFindings(Unverified, present(v.bad+1, v.want.Size, v.holes))
 	default:
-		r.find(Unverified, present(from, v.want.Size, v.holes))
+		r.addFindings(Unverified, present(from, v.want.Size, v.holes))
 	}
 }
 

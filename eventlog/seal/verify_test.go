@@ -26,8 +26,8 @@ func messages(n int) []Message {
 	return out
 }
 
-// sealed returns the tree of some commits, stored in dir, and its checkpoint.
-func sealed(t testing.TB, dir string, of []Message) (*Tree, Checkpoint) {
+// sealMessages returns the tree of some commits, stored in dir, and its checkpoint.
+func sealMessages(t testing.TB, dir string, of []Message) (*Tree, Checkpoint) {
 	t.Helper()
 	tree, err := OpenTree(dir, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func renumber(list []Message) []Message {
 	return list
 }
 
-func forged(seq uint64) Message {
+func forgedMessage(seq uint64) Message {
 	m := message(seq)
 	m.Data = []byte(`{"forged":true}`)
 	return m
@@ -89,7 +89,7 @@ func forged(seq uint64) Message {
 // checkpoints, and with the last checkpoint alone.
 func TestLocate(t *testing.T) {
 	original := messages(40)
-	tree, want := sealed(t, t.TempDir(), original)
+	tree, want := sealMessages(t, t.TempDir(), original)
 	earlier := []Checkpoint{checkpointAt(t, tree, 10), checkpointAt(t, tree, 20), checkpointAt(t, tree, 30)}
 	swapped := slices.Clone(original)
 	swapped[4], swapped[29] = original[29], original[4]
@@ -105,7 +105,7 @@ func TestLocate(t *testing.T) {
 	}{
 		{"intact", original, "[]", "[]", "[]"},
 		{"more after it", append(slices.Clone(original), message(41), message(42)), "[]", "[]", "[]"},
-		{"one changed", one(17, forged(17)), "[changed 17]", "[altered 11-20 unverified 21-40]", "[altered 1-40]"},
+		{"one changed", one(17, forgedMessage(17)), "[changed 17]", "[altered 11-20 unverified 21-40]", "[altered 1-40]"},
 		{"two swapped", renumber(swapped), "[reordered 5, sealed as 30 reordered 30, sealed as 5]", "[altered 1-10 unverified 11-40]", "[altered 1-40]"},
 		{
 			"one removed, with a gap", slices.Delete(slices.Clone(original), 11, 12), "[missing 12]",
@@ -116,11 +116,11 @@ func TestLocate(t *testing.T) {
 			"[missing 12 reordered 12-39, sealed as 13-40]", "[altered 11-20 unverified 21-39 missing 40]", "[unverified 1-39 missing 40]",
 		},
 		{
-			"one added, the others moved down", renumber(slices.Insert(slices.Clone(original), 11, forged(12))),
+			"one added, the others moved down", renumber(slices.Insert(slices.Clone(original), 11, forgedMessage(12))),
 			"[added 12 reordered 13-41, sealed as 12-40]", "[altered 11-20 unverified 21-40]", "[altered 1-40]",
 		},
 		{"the tail cut off", original[:33], "[missing 34-40]", "[unverified 31-33 missing 34-40]", "[unverified 1-33 missing 34-40]"},
-		{"the tail forged", append(slices.Clone(original[:37]), forged(38), forged(39), forged(40), forged(41)), "[changed 38-40]", "[altered 31-40]", "[altered 1-40]"},
+		{"the tail forged", append(slices.Clone(original[:37]), forgedMessage(38), forgedMessage(39), forgedMessage(40), forgedMessage(41)), "[changed 38-40]", "[altered 31-40]", "[altered 1-40]"},
 		{"the beginning cut off", original[5:], "[missing 1-5]", "[missing 1-5 unverified 6-40]", "[missing 1-5 unverified 6-40]"},
 		{"nothing left", nil, "[missing 1-40]", "[missing 1-40]", "[missing 1-40]"},
 		{
@@ -151,15 +151,15 @@ func TestLocate(t *testing.T) {
 func TestAnyChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		original := messages(rapid.IntRange(1, 70).Draw(rt, "size"))
-		tree, want := sealed(t, t.TempDir(), original)
+		tree, want := sealMessages(t, t.TempDir(), original)
 		list := slices.Clone(original)
 		for range rapid.IntRange(1, 4).Draw(rt, "changes") {
 			at := rapid.IntRange(0, max(len(list)-1, 0)).Draw(rt, "at")
 			switch kind := rapid.SampledFrom([]string{"change", "remove", "add", "swap"}).Draw(rt, "kind"); {
 			case kind == "add" || len(list) == 0:
-				list = slices.Insert(list, at, forged(uint64(rapid.IntRange(1000, 2000).Draw(rt, "n")))) //nolint:gosec // small
+				list = slices.Insert(list, at, forgedMessage(uint64(rapid.IntRange(1000, 2000).Draw(rt, "n")))) //nolint:gosec // small
 			case kind == "change":
-				list[at] = forged(uint64(rapid.IntRange(1000, 2000).Draw(rt, "n"))) //nolint:gosec // small
+				list[at] = forgedMessage(uint64(rapid.IntRange(1000, 2000).Draw(rt, "n"))) //nolint:gosec // small
 			case kind == "remove":
 				list = slices.Delete(list, at, at+1)
 			default:
@@ -204,7 +204,7 @@ func TestAnyChange(t *testing.T) {
 // TestTreeIsRFC6962 compares the tree with the one of package tlog.
 func TestTreeIsRFC6962(t *testing.T) {
 	const n = 300
-	tree, _ := sealed(t, t.TempDir(), messages(n))
+	tree, _ := sealMessages(t, t.TempDir(), messages(n))
 	var stored []tlog.Hash
 	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		out := make([]tlog.Hash, len(indexes))

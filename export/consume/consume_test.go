@@ -45,7 +45,7 @@ func twoEvents(seq uint64) eventlog.Record {
 		{"specversion":"1.0","id":"c/1","type":"dev.scute.move.two.v1","time":"2026-11-22T10:00:00Z","data":{}}]`))
 }
 
-func poison(seq uint64) eventlog.Record {
+func malformedRecord(seq uint64) eventlog.Record {
 	return eventlog.NewRecord(seq, at, "scute.log.move.a", nil, []byte("by hand"))
 }
 
@@ -71,8 +71,8 @@ func TestConsumer(t *testing.T) {
 	refused := errors.New("refused")
 	store := &memory{}
 	c := &consume.Consumer{
-		Log: records{"this", []eventlog.Record{twoEvents(1), poison(2), twoEvents(3), twoEvents(4)}}, Store: store,
-		Take: func(_ context.Context, e eventlog.CloudEvent) error {
+		Log: records{"this", []eventlog.Record{twoEvents(1), malformedRecord(2), twoEvents(3), twoEvents(4)}}, Store: store,
+		Deliver: func(_ context.Context, e eventlog.CloudEvent) error {
 			if refuse && e.Sequence == "3" && e.ID == "c/1" {
 				return refused
 			}
@@ -107,8 +107,8 @@ func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 	taken := 0
 	c := &consume.Consumer{
 		Log: records{"new", []eventlog.Record{twoEvents(1)}}, Store: &memory{at: consume.Position{LogID: "old", Sequence: 7}},
-		Take:   func(context.Context, eventlog.CloudEvent) error { taken++; return nil },
-		Logger: slog.New(slog.NewTextHandler(&said, nil)),
+		Deliver: func(context.Context, eventlog.CloudEvent) error { taken++; return nil },
+		Logger:  slog.New(slog.NewTextHandler(&said, nil)),
 	}
 	if err := c.Run(t.Context()); !errors.Is(err, errEnd) || taken != 2 {
 		t.Errorf("got %d events, error %v, want 2", taken, err)
@@ -123,17 +123,17 @@ func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 func TestLogThatWentBack(t *testing.T) {
 	store, taken := &memory{}, 0
 	run := func(all ...eventlog.Record) error {
-		c := &consume.Consumer{Log: records{"this", all}, Store: store, Take: func(context.Context, eventlog.CloudEvent) error { taken++; return nil }}
+		c := &consume.Consumer{Log: records{"this", all}, Store: store, Deliver: func(context.Context, eventlog.CloudEvent) error { taken++; return nil }}
 		return c.Run(t.Context())
 	}
 	if err := run(twoEvents(1), twoEvents(2), twoEvents(3)); !errors.Is(err, errEnd) || taken != 6 {
 		t.Fatalf("got %d events, error %v, want 6", taken, err)
 	}
-	if err := run(twoEvents(1), twoEvents(2), poison(3), twoEvents(4)); !errors.Is(err, consume.ErrWentBack) || taken != 6 {
+	if err := run(twoEvents(1), twoEvents(2), malformedRecord(3), twoEvents(4)); !errors.Is(err, consume.ErrRolledBack) || taken != 6 {
 		t.Errorf("got %d events, error %v, want 6 and ErrWentBack", taken, err)
 	}
 	store.at.Sequence = 1 // as an operator moves it
-	if err := run(twoEvents(1), twoEvents(2), poison(3), twoEvents(4)); !errors.Is(err, errEnd) || taken != 10 {
+	if err := run(twoEvents(1), twoEvents(2), malformedRecord(3), twoEvents(4)); !errors.Is(err, errEnd) || taken != 10 {
 		t.Errorf("got %d events, error %v, want 10", taken, err)
 	}
 	store.at = consume.Position{Sequence: 3}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// saveEvery is the default interval at which a position is saved.
-	saveEvery = 5 * time.Second
+	// saveInterval is the default interval at which a position is saved.
+	saveInterval = 5 * time.Second
 	// saveTimeout bounds one save.
 	saveTimeout = 10 * time.Second
 )
@@ -31,12 +31,12 @@ type Log interface {
 type Consumer struct {
 	Log   Log
 	Store Store
-	// Take receives each event in order. If it fails, the consumer stops, and the event counts as not delivered.
-	Take func(ctx context.Context, e eventlog.CloudEvent) error
-	// Taken is called with the sequence up to which all events were delivered; may be nil.
-	Taken func(seq uint64)
-	// SaveEvery is how often the position is saved while events arrive, and so how much is repeated after a crash; 0 is 5 s.
-	SaveEvery time.Duration
+	// Deliver receives each event in order. If it fails, the consumer stops, and the event counts as not delivered.
+	Deliver func(ctx context.Context, e eventlog.CloudEvent) error
+	// Delivered is called with the sequence up to which all events were delivered; may be nil.
+	Delivered func(seq uint64)
+	// SaveInterval is how often the position is saved while events arrive, and so how much is repeated after a crash; 0 is 5 s.
+	SaveInterval time.Duration
 	// Logger receives ignored messages, and saves that failed; nil is none.
 	Logger *slog.Logger
 }
@@ -45,7 +45,7 @@ type Consumer struct {
 // Consumer can be run again, and resumes at the first event that was not delivered.
 //
 // An event may be delivered twice after a crash, with the same source and id. A position of another log is ignored, and the log is read from its
-// beginning. Run returns ErrWentBack if the log no longer has the last delivered commit: the commits that replaced the lost ones were not
+// beginning. Run returns ErrRolledBack if the log no longer has the last delivered commit: the commits that replaced the lost ones were not
 // delivered, so an operator must decide where to continue.
 func (c *Consumer) Run(ctx context.Context) error {
 	p, err := c.Store.Load(ctx)
@@ -65,43 +65,43 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		p = Position{LogID: id}
 	}
-	if c.Taken != nil {
-		c.Taken(p.Sequence)
+	if c.Delivered != nil {
+		c.Delivered(p.Sequence)
 	}
-	s := &saver{store: c.Store, saved: p, at: p}
-	stop := s.start(ctx, cmp.Or(c.SaveEvery, saveEvery), logger)
+	s := &saver{store: c.Store, saved: p, position: p}
+	stop := s.start(ctx, cmp.Or(c.SaveInterval, saveInterval), logger)
 	from := p.Sequence
-	if p.marked() {
+	if p.hasCommit() {
 		from-- // the last delivered commit is read again, and compared
 	}
 	err = c.Log.Follow(ctx, from, func(r eventlog.Record) error {
 		if r.Seq == p.Sequence {
-			if !p.Holds(r) {
-				return fmt.Errorf("commit %d: %w", r.Seq, ErrWentBack)
+			if !p.Matches(r) {
+				return fmt.Errorf("commit %d: %w", r.Seq, ErrRolledBack)
 			}
 			return nil
 		}
-		if err := c.commit(ctx, r, logger); err != nil {
+		if err := c.deliverCommit(ctx, r, logger); err != nil {
 			return err
 		}
-		s.reached(After(p.LogID, r))
-		if c.Taken != nil {
-			c.Taken(r.Seq)
+		s.advance(PositionAfter(p.LogID, r))
+		if c.Delivered != nil {
+			c.Delivered(r.Seq)
 		}
 		return nil
 	})
 	return errors.Join(err, stop())
 }
 
-// commit delivers the events of one commit. It ignores a message that is not a commit.
-func (c *Consumer) commit(ctx context.Context, r eventlog.Record, logger *slog.Logger) error {
+// deliverCommit delivers the events of one commit. It ignores a message that is not a commit.
+func (c *Consumer) deliverCommit(ctx context.Context, r eventlog.Record, logger *slog.Logger) error {
 	events, err := r.CloudEvents(c.Log.ID())
 	if err != nil {
 		logger.Warn("a message of the event log is no event of scute and is passed over", "sequence", r.Seq, "subject", r.Subject(), "error", err)
 		return nil
 	}
 	for _, e := range events {
-		if err := c.Take(ctx, e); err != nil {
+		if err := c.Deliver(ctx, e); err != nil {
 			return fmt.Errorf("event %s of %s, commit %d: %w", e.ID, e.Source, r.Seq, err)
 		}
 	}
@@ -112,15 +112,15 @@ func (c *Consumer) commit(ctx context.Context, r eventlog.Record, logger *slog.L
 type saver struct {
 	store Store
 
-	mu    sync.Mutex
-	at    Position
-	saved Position // used only by the goroutine that saves
+	mu       sync.Mutex
+	position Position
+	saved    Position // used only by the goroutine that saves
 }
 
-func (s *saver) reached(p Position) {
+func (s *saver) advance(p Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at = p
+	s.position = p
 }
 
 // start saves at each interval. The returned function stops that, and saves a last time.
@@ -150,7 +150,7 @@ func (s *saver) start(ctx context.Context, every time.Duration, logger *slog.Log
 
 func (s *saver) save(ctx context.Context) error {
 	s.mu.Lock()
-	at := s.at
+	at := s.position
 	s.mu.Unlock()
 	if at == s.saved {
 		return nil

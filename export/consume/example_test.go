@@ -23,7 +23,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	scuted := listen(dir)
+	scuted := serveLog(dir)
 	defer scuted.Close()
 
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: scuted.URL(), Token: "secret"})
@@ -43,7 +43,7 @@ func Example() {
 	}
 	position := consume.File(filepath.Join(dir, "position.json"))
 	for _, until := range []string{"2", "3"} {
-		c := &consume.Consumer{Log: log, Store: position, Take: take(until)}
+		c := &consume.Consumer{Log: log, Store: position, Deliver: take(until)}
 		fmt.Println("ended:", errors.Is(c.Run(ctx), enough))
 	}
 	// Output:
@@ -55,8 +55,8 @@ func Example() {
 	// ended: true
 }
 
-// listen serves a log with three commits.
-func listen(dir string) *eventlog.Log {
+// serveLog serves a log with three commits.
+func serveLog(dir string) *eventlog.Log {
 	l, err := embedded.Open(context.Background(), embedded.Options{Dir: filepath.Join(dir, "log"), Listen: "127.0.0.1:0", Token: "secret"})
 	if err != nil {
 		panic(err)

@@ -26,25 +26,25 @@ type Position struct {
 	Since uint64 `json:"since,omitempty"`
 }
 
-// ErrWentBack is returned if the log no longer has the last delivered commit: it was restored from an older backup, and continued.
-var ErrWentBack = errors.New("the log went back before the position, and has another commit there now")
+// ErrRolledBack is returned if the log no longer has the last delivered commit: it was restored from an older backup, and continued.
+var ErrRolledBack = errors.New("the log went back before the position, and has another commit there now")
 
-// After returns the position after a commit.
-func After(logID string, r eventlog.Record) Position {
-	return Position{LogID: logID, Sequence: r.Seq, Commit: mark(r.Seq) + r.Fingerprint()}
+// PositionAfter returns the position after a commit.
+func PositionAfter(logID string, r eventlog.Record) Position {
+	return Position{LogID: logID, Sequence: r.Seq, Commit: commitPrefix(r.Seq) + r.Fingerprint()}
 }
 
-// mark returns the prefix of Commit.
-func mark(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
+// commitPrefix returns the prefix of Commit.
+func commitPrefix(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// Holds reports whether a log still has the last delivered commit, or the position does not identify it; r is the log's commit at Sequence.
-func (p Position) Holds(r eventlog.Record) bool {
-	return !p.marked() || After(p.LogID, r).Commit == p.Commit
+// Matches reports whether a log still has the last delivered commit, or the position does not identify it; r is the log's commit at Sequence.
+func (p Position) Matches(r eventlog.Record) bool {
+	return !p.hasCommit() || PositionAfter(p.LogID, r).Commit == p.Commit
 }
 
-// marked reports whether the position identifies its commit.
-func (p Position) marked() bool {
-	return p.Sequence > 0 && strings.HasPrefix(p.Commit, mark(p.Sequence))
+// hasCommit reports whether the position identifies its commit.
+func (p Position) hasCommit() bool {
+	return p.Sequence > 0 && strings.HasPrefix(p.Commit, commitPrefix(p.Sequence))
 }
 
 // Store keeps the position of one consumer.

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// atOnce bounds the spans of one request. ahead bounds the commits that are read before the spans of earlier ones were sent.
-	atOnce = 512
-	ahead  = 64
-	// atOnceBytes bounds the bytes of one request. A collector rejects a request of more than 4 MiB, even if it is retried.
-	atOnceBytes = 1 << 20
-	// saveEvery is the interval at which the position is saved. After a crash, the spans since the last save are sent again.
-	saveEvery   = 5 * time.Second
-	saveTimeout = 10 * time.Second
-	// first and longest are the shortest and the longest wait between two attempts.
-	first   = time.Second
-	longest = time.Minute
+	// maxBatchSpans bounds the spans of one request. ahead bounds the commits that are read before the spans of earlier ones were sent.
+	maxBatchSpans = 512
+	maxReadAhead  = 64
+	// maxBatchBytes bounds the bytes of one request. A collector rejects a request of more than 4 MiB, even if it is retried.
+	maxBatchBytes = 1 << 20
+	// saveInterval is the interval at which the position is saved. After a crash, the spans since the last save are sent again.
+	saveInterval = 5 * time.Second
+	saveTimeout  = 10 * time.Second
+	// initialInterval and longest are the shortest and the longest wait between two attempts.
+	initialInterval = time.Second
+	maxInterval     = time.Minute
 )
 
 // Delivery sends the spans of a log when they have ended.
@@ -37,15 +37,15 @@ type Delivery struct {
 	Send func(ctx context.Context, spans []tracing.Span) (refused int, err error)
 	// Alarm is called with the reason when spans cannot be sent, once per reason.
 	Alarm func(err error)
-	// GivenUp is called for spans that the collector rejected.
-	GivenUp func(spans int, err error)
-	// First is the first wait after an error, SaveEvery the interval between two saves; 0 is 1 s and 5 s.
-	First, SaveEvery time.Duration
-	Logger           *slog.Logger
+	// OnRejected is called for spans that the collector rejected.
+	OnRejected func(spans int, err error)
+	// InitialInterval is the first wait after an error, SaveInterval the interval between two saves; 0 is 1 s and 5 s.
+	InitialInterval, SaveInterval time.Duration
+	Logger                        *slog.Logger
 
-	mu    sync.Mutex
-	state State
-	said  string // the last error that was passed to Alarm
+	mu       sync.Mutex
+	state    State
+	reported string // the last error that was passed to Alarm
 }
 
 // State is the state of a delivery.
@@ -53,7 +53,7 @@ type State struct {
 	// Sequence is the commit up to which all ended spans were sent.
 	Sequence uint64
 	// Sent and Refused count spans since the start.
-	Sent, Refused uint64
+	Sent, Rejected uint64
 }
 
 // State returns the current state.
@@ -71,13 +71,13 @@ type batch struct {
 
 // Run sends spans until ctx ends. After an error it continues automatically at the saved position, and sends later spans again.
 func (d *Delivery) Run(ctx context.Context) {
-	waits := d.waits()
+	waits := d.newBackOff()
 	for ctx.Err() == nil {
 		err := d.run(ctx, waits)
 		if ctx.Err() != nil {
 			return
 		}
-		d.failed(err)
+		d.reportError(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(waits.NextBackOff()):
@@ -85,8 +85,8 @@ func (d *Delivery) Run(ctx context.Context) {
 	}
 }
 
-func (d *Delivery) waits() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(d.First, first)), backoff.WithMaxInterval(longest), backoff.WithMaxElapsedTime(0))
+func (d *Delivery) newBackOff() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(d.InitialInterval, initialInterval)), backoff.WithMaxInterval(maxInterval), backoff.WithMaxElapsedTime(0))
 }
 
 // run reads the log and sends spans until reading or sending fails.
@@ -95,16 +95,16 @@ func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) e
 	if err != nil {
 		return err
 	}
-	d.taken(p.Sequence)
+	d.recordPosition(p.Sequence)
 	reading, cancel := context.WithCancel(ctx)
-	ready, ended := make(chan batch, ahead), make(chan error, 1)
+	ready, ended := make(chan batch, maxReadAhead), make(chan error, 1)
 	go func() { ended <- d.read(reading, p, ready) }()
 	err = d.sendAll(ctx, p, ready, ended, waits)
 	cancel()
 	if read := <-ended; err == nil {
 		err = read
 	}
-	if errors.Is(err, consume.ErrWentBack) {
+	if errors.Is(err, consume.ErrRolledBack) {
 		// The spans of lost commits remain at the collector. The spans of the commits that replaced them have other IDs.
 		return errors.Join(err, d.save(ctx, consume.Position{LogID: p.LogID}))
 	}
@@ -132,8 +132,8 @@ func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- ba
 		from = min(from, p.Sequence-1) // the commit at the position is read again, for comparison
 	}
 	return d.Log.Follow(ctx, from, func(r eventlog.Record) error {
-		if r.Seq == p.Sequence && !p.Holds(r) {
-			return consume.ErrWentBack
+		if r.Seq == p.Sequence && !p.Matches(r) {
+			return consume.ErrRolledBack
 		}
 		var b batch
 		if r.Seq > since {
@@ -145,7 +145,7 @@ func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- ba
 		if r.Seq <= p.Sequence {
 			return nil
 		}
-		b.after = consume.After(p.LogID, r)
+		b.after = consume.PositionAfter(p.LogID, r)
 		b.after.Since = fold.Since(r.Seq)
 		select {
 		case ready <- b:
@@ -170,18 +170,18 @@ func (d *Delivery) sendAll(ctx context.Context, p consume.Position, ready <-chan
 		return err
 	}
 	defer func() { err = errors.Join(err, save(context.WithoutCancel(ctx))) }()
-	tick := time.NewTicker(cmp.Or(d.SaveEvery, saveEvery))
+	tick := time.NewTicker(cmp.Or(d.SaveInterval, saveInterval))
 	defer tick.Stop()
 	for {
 		select {
 		case b := <-ready:
-			b = more(b, ready)
+			b = mergeReady(b, ready)
 			if err := d.send(ctx, b.spans); err != nil {
 				return err
 			}
 			waits.Reset()
 			at = b.after
-			d.taken(at.Sequence)
+			d.recordPosition(at.Sequence)
 		case <-tick.C:
 			if err := save(ctx); err != nil && ctx.Err() == nil {
 				d.Logger.Warn("how far the spans of the event log were sent is not saved; it is tried again", "error", err)
@@ -193,9 +193,9 @@ func (d *Delivery) sendAll(ctx context.Context, p consume.Position, ready <-chan
 	}
 }
 
-// more adds the batches that are ready, up to the size of a request.
-func more(b batch, ready <-chan batch) batch {
-	for n := 0; n < ahead && len(b.spans) < atOnce; n++ {
+// mergeReady adds the batches that are ready, up to the size of a request.
+func mergeReady(b batch, ready <-chan batch) batch {
+	for n := 0; n < maxReadAhead && len(b.spans) < maxBatchSpans; n++ {
 		select {
 		case next := <-ready:
 			b.spans, b.after = append(b.spans, next.spans...), next.after
@@ -206,11 +206,11 @@ func more(b batch, ready <-chan batch) batch {
 	return b
 }
 
-// fit returns how many of the spans fit into a request.
-func fit(spans []tracing.Span) int {
-	most, size := min(len(spans), atOnce), 0
+// countFitting returns how many of the spans fit into a request.
+func countFitting(spans []tracing.Span) int {
+	most, size := min(len(spans), maxBatchSpans), 0
 	for i := range most {
-		if size += spans[i].Size(); size > atOnceBytes && i > 0 {
+		if size += spans[i].Size(); size > maxBatchBytes && i > 0 {
 			return i
 		}
 	}
@@ -220,18 +220,18 @@ func fit(spans []tracing.Span) int {
 // send sends spans until the collector has accepted or rejected each of them. It fails only when ctx ends.
 func (d *Delivery) send(ctx context.Context, spans []tracing.Span) error {
 	for len(spans) > 0 {
-		now := spans[:fit(spans)]
+		now := spans[:countFitting(spans)]
 		err := backoff.RetryNotify(func() error {
 			refused, err := d.Send(ctx, now)
-			if err != nil && !errors.Is(err, errRefused) {
+			if err != nil && !errors.Is(err, errRejected) {
 				return err
 			}
-			d.counted(len(now)-refused, refused)
+			d.addCounts(len(now)-refused, refused)
 			if refused > 0 {
-				d.GivenUp(refused, err)
+				d.OnRejected(refused, err)
 			}
 			return nil
-		}, backoff.WithContext(d.waits(), ctx), func(err error, _ time.Duration) { d.failed(err) })
+		}, backoff.WithContext(d.newBackOff(), ctx), func(err error, _ time.Duration) { d.reportError(err) })
 		if err != nil {
 			return err
 		}
@@ -246,25 +246,25 @@ func (d *Delivery) save(ctx context.Context, p consume.Position) error {
 	return d.Store.Save(ctx, p)
 }
 
-func (d *Delivery) taken(seq uint64) {
+func (d *Delivery) recordPosition(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.state.Sequence = seq
 }
 
-func (d *Delivery) counted(sent, refused int) {
+func (d *Delivery) addCounts(sent, refused int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.state.Sent += uint64(sent)       //nolint:gosec // a length
-	d.state.Refused += uint64(refused) //nolint:gosec // a length
-	d.said = ""
+	d.state.Sent += uint64(sent)        //nolint:gosec // a length
+	d.state.Rejected += uint64(refused) //nolint:gosec // a length
+	d.reported = ""
 }
 
-// failed calls Alarm if the error has changed.
-func (d *Delivery) failed(err error) {
+// reportError calls Alarm if the error has changed.
+func (d *Delivery) reportError(err error) {
 	d.mu.Lock()
-	news := d.said != err.Error()
-	d.said = err.Error()
+	news := d.reported != err.Error()
+	d.reported = err.Error()
 	d.mu.Unlock()
 	if news {
 		d.Alarm(err)

@@ -27,29 +27,29 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // receiver receives spans, or fails.
 type receiver struct {
-	mu     sync.Mutex
-	took   []tracing.Span
-	fails  func(spans []tracing.Span) (int, error)
-	longer chan struct{}
+	mu       sync.Mutex
+	received []tracing.Span
+	respond  func(spans []tracing.Span) (int, error)
+	arrived  chan struct{}
 }
 
-func newReceiver() *receiver { return &receiver{longer: make(chan struct{}, 1)} }
+func newReceiver() *receiver { return &receiver{arrived: make(chan struct{}, 1)} }
 
 func (r *receiver) send(_ context.Context, spans []tracing.Span) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() {
 		select {
-		case r.longer <- struct{}{}:
+		case r.arrived <- struct{}{}:
 		default:
 		}
 	}()
-	if r.fails != nil {
-		if n, err := r.fails(spans); err != nil {
+	if r.respond != nil {
+		if n, err := r.respond(spans); err != nil {
 			return n, err
 		}
 	}
-	r.took = append(r.took, spans...)
+	r.received = append(r.received, spans...)
 	return 0, nil
 }
 
@@ -58,26 +58,26 @@ func (r *receiver) names() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
-	for i := range r.took {
-		out = append(out, r.took[i].Name)
+	for i := range r.received {
+		out = append(out, r.received[i].Name)
 	}
 	return out
 }
 
-func (r *receiver) set(fails func([]tracing.Span) (int, error)) {
+func (r *receiver) setResponse(fails func([]tracing.Span) (int, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fails = fails
+	r.respond = fails
 }
 
-// until waits for a number of spans.
-func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
+// waitForSpans waits for a number of spans.
+func (r *receiver) waitForSpans(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	for len(r.names()) < n {
 		select {
 		case <-ctx.Done():
 			t.Fatalf("received %v, want %d", r.names(), n)
-		case <-r.longer:
+		case <-r.arrived:
 		}
 	}
 }
@@ -117,16 +117,16 @@ func (w *writer) task(name string) {
 
 func (w *writer) end() { w.add(workflow.Ended{Phase: v1alpha1.RunSucceeded}) }
 
-func deliveryTo(t *testing.T, log *eventlog.Log, r *receiver) *Delivery {
+func newDelivery(t *testing.T, log *eventlog.Log, r *receiver) *Delivery {
 	t.Helper()
 	return &Delivery{
-		Log: log, Store: consume.File(filepath.Join(t.TempDir(), "position")), Send: r.send, First: time.Millisecond, SaveEvery: time.Millisecond,
-		Alarm: func(error) {}, GivenUp: func(int, error) {}, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Store: consume.File(filepath.Join(t.TempDir(), "position")), Send: r.send, InitialInterval: time.Millisecond, SaveInterval: time.Millisecond,
+		Alarm: func(error) {}, OnRejected: func(int, error) {}, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 
-// running runs a delivery until stop is called, or until the end of the test.
-func running(t *testing.T, d *Delivery) (stop func()) {
+// startDelivery runs a delivery until stop is called, or until the end of the test.
+func startDelivery(t *testing.T, d *Delivery) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -136,7 +136,7 @@ func running(t *testing.T, d *Delivery) (stop func()) {
 	return stop
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+func withTimeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
@@ -146,14 +146,14 @@ func within(t *testing.T, d time.Duration) context.Context {
 // TestContinuesWhereItWas checks that a delivery that is stopped and restarted sends each span once, including spans
 // that were open when it stopped.
 func TestContinuesWhereItWas(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
-	d := deliveryTo(t, log, r)
-	stop := running(t, d)
+	d := newDelivery(t, log, r)
+	stop := startDelivery(t, d)
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
 	run.begin()
 	run.task("one")
-	r.until(ctx, t, 2)
+	r.waitForSpans(ctx, t, 2)
 	stop()
 	p, err := d.Store.Load(ctx)
 	if err != nil || p.LogID != log.ID() || p.Since != 0 || p.Sequence < 3 {
@@ -161,26 +161,26 @@ func TestContinuesWhereItWas(t *testing.T) {
 	}
 	run.task("two")
 	run.end()
-	stop = running(t, d)
-	r.until(ctx, t, 5)
+	stop = startDelivery(t, d)
+	r.waitForSpans(ctx, t, 5)
 	stop()
 	if got, want := r.names(), []string{"attempt 1", "task one", "attempt 1", "task two", "run"}; !slices.Equal(got, want) {
 		t.Errorf("sent %v, want %v", got, want)
 	}
-	root := r.took[4]
-	for i := range r.took {
-		if r.took[i].TraceID != root.TraceID || root.TraceID != tracing.TraceID(log.ID(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/a/1"}, "") {
-			t.Errorf("%s is in trace %s, the run in %s", r.took[i].Name, r.took[i].TraceID, root.TraceID)
+	root := r.received[4]
+	for i := range r.received {
+		if r.received[i].TraceID != root.TraceID || root.TraceID != tracing.TraceID(log.ID(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/a/1"}, "") {
+			t.Errorf("%s is in trace %s, the run in %s", r.received[i].Name, r.received[i].TraceID, root.TraceID)
 		}
 	}
 	if p, err = d.Store.Load(ctx); err != nil || p.Sequence != run.last || p.Since != run.last {
 		t.Errorf("position = %+v, error %v; the log ends at %d", p, err, run.last)
 	}
-	stop = running(t, d) // nothing remains to send
+	stop = startDelivery(t, d) // nothing remains to send
 	again := &writer{t: t, log: log, of: "fleet/b/1"}
 	again.begin()
 	again.end()
-	r.until(ctx, t, 6)
+	r.waitForSpans(ctx, t, 6)
 	stop()
 	if got := r.names(); len(got) != 6 {
 		t.Errorf("sent %v", got)
@@ -190,53 +190,53 @@ func TestContinuesWhereItWas(t *testing.T) {
 // TestCollectorThatIsDown checks that an unavailable collector does not block writers of the log, raises one alarm, and
 // receives all spans later.
 func TestCollectorThatIsDown(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
-	d := deliveryTo(t, log, r)
+	d := newDelivery(t, log, r)
 	alarms := make(chan string, 100)
 	d.Alarm = func(err error) { alarms <- err.Error() }
-	r.set(func([]tracing.Span) (int, error) { return 0, errors.New("Unavailable: nobody is there") })
-	stop := running(t, d)
+	r.setResponse(func([]tracing.Span) (int, error) { return 0, errors.New("Unavailable: nobody is there") })
+	stop := startDelivery(t, d)
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
 	run.begin()
-	for i := range 2 * ahead { // more than is read ahead
+	for i := range 2 * maxReadAhead { // more than is read ahead
 		run.task(strconv.Itoa(i))
 	}
 	run.end()
 	if said := <-alarms; !strings.Contains(said, "nobody is there") {
 		t.Error(said)
 	}
-	r.set(nil)
-	r.until(ctx, t, 4*ahead+1)
+	r.setResponse(nil)
+	r.waitForSpans(ctx, t, 4*maxReadAhead+1)
 	stop()
 	if len(alarms) > 0 {
 		t.Errorf("second alarm: %s", <-alarms)
 	}
-	if s := d.State(); s.Sequence != run.last || s.Sent != 4*ahead+1 || s.Refused != 0 {
+	if s := d.State(); s.Sequence != run.last || s.Sent != 4*maxReadAhead+1 || s.Rejected != 0 {
 		t.Errorf("state = %+v", s)
 	}
 }
 
 // TestRefusedSpansAreGivenUp checks that spans are dropped that the collector rejects, and that later ones are sent.
 func TestRefusedSpansAreGivenUp(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
-	d := deliveryTo(t, log, r)
+	d := newDelivery(t, log, r)
 	given := make(chan string, 10)
-	d.GivenUp = func(n int, err error) { given <- fmt.Sprint(n, " ", err) }
-	r.set(func(spans []tracing.Span) (int, error) { return len(spans), fmt.Errorf("%w: too odd", errRefused) })
-	stop := running(t, d)
+	d.OnRejected = func(n int, err error) { given <- fmt.Sprint(n, " ", err) }
+	r.setResponse(func(spans []tracing.Span) (int, error) { return len(spans), fmt.Errorf("%w: too odd", errRejected) })
+	stop := startDelivery(t, d)
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
 	run.begin()
 	run.task("odd")
 	if said := <-given; said != "2 the collector refuses spans: too odd" {
 		t.Error(said)
 	}
-	r.set(nil)
+	r.setResponse(nil)
 	run.end()
-	r.until(ctx, t, 1)
+	r.waitForSpans(ctx, t, 1)
 	stop()
-	if s := d.State(); s.Sent != 1 || s.Refused != 2 {
+	if s := d.State(); s.Sent != 1 || s.Rejected != 2 {
 		t.Errorf("state = %+v", s)
 	}
 }
@@ -244,9 +244,9 @@ func TestRefusedSpansAreGivenUp(t *testing.T) {
 // TestLogThatWentBack checks that if the log has other commits than those that were sent, its spans are sent from the
 // beginning.
 func TestLogThatWentBack(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
-	d := deliveryTo(t, log, r)
+	d := newDelivery(t, log, r)
 	alarms := make(chan string, 10)
 	d.Alarm = func(err error) { alarms <- err.Error() }
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
@@ -256,10 +256,10 @@ func TestLogThatWentBack(t *testing.T) {
 	if err := d.Store.Save(ctx, consume.Position{LogID: log.ID(), Sequence: 3, Commit: "3/of-a-time-that-is-gone", Since: 3}); err != nil {
 		t.Fatal(err)
 	}
-	stop := running(t, d)
-	r.until(ctx, t, 3)
+	stop := startDelivery(t, d)
+	r.waitForSpans(ctx, t, 3)
 	stop()
-	if said := <-alarms; !strings.Contains(said, consume.ErrWentBack.Error()) {
+	if said := <-alarms; !strings.Contains(said, consume.ErrRolledBack.Error()) {
 		t.Error(said)
 	}
 	if got := r.names(); !slices.Equal(got, []string{"attempt 1", "task one", "run"}) {
@@ -269,7 +269,7 @@ func TestLogThatWentBack(t *testing.T) {
 
 // TestBatches checks that spans are sent in batches when many are pending.
 func TestBatches(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	log, r := logtest.Open(t), newReceiver()
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
 	run.begin()
@@ -280,11 +280,11 @@ func TestBatches(t *testing.T) {
 	run.add(facts...)
 	run.end()
 	largest := 0
-	r.set(func(spans []tracing.Span) (int, error) { largest = max(largest, len(spans)); return 0, nil })
-	stop := running(t, deliveryTo(t, log, r))
-	r.until(ctx, t, 1601)
+	r.setResponse(func(spans []tracing.Span) (int, error) { largest = max(largest, len(spans)); return 0, nil })
+	stop := startDelivery(t, newDelivery(t, log, r))
+	r.waitForSpans(ctx, t, 1601)
 	stop()
-	if largest != atOnce || len(r.names()) != 1601 {
+	if largest != maxBatchSpans || len(r.names()) != 1601 {
 		t.Errorf("%d spans, at most %d at once", len(r.names()), largest)
 	}
 }

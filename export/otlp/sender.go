@@ -26,8 +26,8 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// errRefused is returned if the collector rejected spans and would reject them again.
-var errRefused = errors.New("the collector refuses spans")
+// errRejected is returned if the collector rejected spans and would reject them again.
+var errRejected = errors.New("the collector refuses spans")
 
 // Sender sends spans to the collector that the environment names (OTEL_EXPORTER_OTLP_ENDPOINT and related variables).
 type Sender struct {
@@ -45,7 +45,7 @@ func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 		return nil, fmt.Errorf("reading OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	exporter, err := otlptracegrpc.New(ctx,
-		otlptracegrpc.WithDialOption(grpc.WithChainUnaryInterceptor(hear)),
+		otlptracegrpc.WithDialOption(grpc.WithChainUnaryInterceptor(captureResponse)),
 		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}), // Delivery retries
 	)
 	if err != nil {
@@ -57,43 +57,43 @@ func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 // Close closes the connection.
 func (s *Sender) Close(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
 
-// answer is the collector's response to a request.
-type answer struct {
-	err     error
-	refused int64
-	message string
+// exportResponse is the collector's response to a request.
+type exportResponse struct {
+	err      error
+	rejected int64
+	message  string
 }
 
-type answerKey struct{}
+type responseKey struct{}
 
-// hear stores the response to a request, because the exporter returns it only as a text.
-func hear(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+// captureResponse stores the response to a request, because the exporter returns it only as a text.
+func captureResponse(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, request, reply, conn, opts...)
-	if a, ok := ctx.Value(answerKey{}).(*answer); ok {
+	if a, ok := ctx.Value(responseKey{}).(*exportResponse); ok {
 		a.err = err
 		if r, ok := reply.(*collector.ExportTraceServiceResponse); ok && err == nil {
-			a.refused, a.message = r.GetPartialSuccess().GetRejectedSpans(), r.GetPartialSuccess().GetErrorMessage()
+			a.rejected, a.message = r.GetPartialSuccess().GetRejectedSpans(), r.GetPartialSuccess().GetErrorMessage()
 		}
 	}
 	return err
 }
 
-// Send makes one request. refused is the number of spans that the collector will never accept; the error is then errRefused, with the reason. After
+// Send makes one request. refused is the number of spans that the collector will never accept; the error is then errRejected, with the reason. After
 // any other error all spans can be sent again. The environment sets the timeout (OTEL_EXPORTER_OTLP_TIMEOUT, 10 s).
 func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, err error) {
 	stubs := make(tracetest.SpanStubs, len(spans))
 	for i := range spans {
-		stubs[i] = s.stub(&spans[i])
+		stubs[i] = s.spanStub(&spans[i])
 	}
-	var said answer
-	err = s.exporter.ExportSpans(context.WithValue(ctx, answerKey{}, &said), stubs.Snapshots())
+	var said exportResponse
+	err = s.exporter.ExportSpans(context.WithValue(ctx, responseKey{}, &said), stubs.Snapshots())
 	switch {
-	case said.err != nil && final(status.Code(said.err)):
-		return len(spans), fmt.Errorf("%w: %w", errRefused, told(said.err))
+	case said.err != nil && isPermanent(status.Code(said.err)):
+		return len(spans), fmt.Errorf("%w: %w", errRejected, safeMessage(said.err))
 	case said.err != nil:
-		return 0, told(said.err)
-	case said.refused > 0:
-		return int(min(said.refused, int64(len(spans)))), fmt.Errorf("%w: %s", errRefused, redact.Message(said.message))
+		return 0, safeMessage(said.err)
+	case said.rejected > 0:
+		return int(min(said.rejected, int64(len(spans)))), fmt.Errorf("%w: %s", errRejected, redact.Message(said.message))
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case said.message != "": // a warning: all spans were accepted
@@ -103,14 +103,14 @@ func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, e
 	}
 }
 
-// told returns the part of a response that is safe for messages.
-func told(err error) error {
+// safeMessage returns the part of a response that is safe for messages.
+func safeMessage(err error) error {
 	s := status.Convert(err)
 	return fmt.Errorf("%s: %s", s.Code(), redact.Message(s.Message()))
 }
 
-// final reports whether the collector would return the same code for these spans again, even if an operator fixes the connection to it.
-func final(code grpccodes.Code) bool {
+// isPermanent reports whether the collector would return the same code for these spans again, even if an operator fixes the connection to it.
+func isPermanent(code grpccodes.Code) bool {
 	switch code {
 	case grpccodes.InvalidArgument, grpccodes.FailedPrecondition, grpccodes.AlreadyExists, grpccodes.Internal, grpccodes.Unknown:
 		return true
@@ -119,8 +119,8 @@ func final(code grpccodes.Code) bool {
 	}
 }
 
-// stub returns a span in the form that exporters accept. The tracer of the SDK cannot be used, because it generates IDs and times.
-func (s *Sender) stub(span *tracing.Span) tracetest.SpanStub {
+// spanStub returns a span in the form that exporters accept. The tracer of the SDK cannot be used, because it generates IDs and times.
+func (s *Sender) spanStub(span *tracing.Span) tracetest.SpanStub {
 	of := trace.SpanContextConfig{TraceID: span.TraceID, SpanID: span.SpanID, TraceFlags: trace.FlagsSampled}
 	out := tracetest.SpanStub{
 		Name: span.Name, SpanContext: trace.NewSpanContext(of), SpanKind: trace.SpanKindInternal, StartTime: span.Start, EndTime: span.End,
@@ -135,7 +135,7 @@ func (s *Sender) stub(span *tracing.Span) tracetest.SpanStub {
 	} else if span.Message != "" {
 		out.Attributes = append(out.Attributes[:len(out.Attributes):len(out.Attributes)], attribute.String("scute.message", span.Message))
 	}
-	for _, m := range span.Marks {
+	for _, m := range span.Events {
 		out.Events = append(out.Events, sdk.Event{Name: m.Name, Time: m.At, Attributes: m.Attributes})
 	}
 	return out

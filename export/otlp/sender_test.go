@@ -36,8 +36,8 @@ func (s *service) Export(ctx context.Context, request *collector.ExportTraceServ
 	return s.response, s.err
 }
 
-// serve starts a service, and sets the environment of a sender to it.
-func serve(t *testing.T) (*service, *Sender) {
+// startService starts a service, and sets the environment of a sender to it.
+func startService(t *testing.T) (*service, *Sender) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,13 +68,13 @@ func span() tracing.Span {
 	begin := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	return tracing.Span{
 		Name: "task a", TraceID: tracing.TraceID("log", of, ""), SpanID: [8]byte{1}, Parent: tracing.RootID("log", of), Start: begin, End: begin.Add(time.Second),
-		Attributes: []attribute.KeyValue{tracing.AttributeTask.String("a")}, Marks: []tracing.Mark{{Name: "claimed", At: begin}}, Failed: true, Message: "it broke",
+		Attributes: []attribute.KeyValue{tracing.AttributeTask.String("a")}, Events: []tracing.SpanEvent{{Name: "claimed", At: begin}}, Failed: true, Message: "it broke",
 	}
 }
 
 // TestRequest checks that a span is sent unchanged, with the resource and the headers of the environment.
 func TestRequest(t *testing.T) {
-	s, sender := serve(t)
+	s, sender := startService(t)
 	want := span()
 	if refused, err := sender.Send(t.Context(), []tracing.Span{want}); err != nil || refused != 0 {
 		t.Fatal(refused, err)
@@ -102,19 +102,19 @@ func TestRequest(t *testing.T) {
 
 // TestAnswers checks which errors are retried and which are final, and that errors contain no secret.
 func TestAnswers(t *testing.T) {
-	s, sender := serve(t)
+	s, sender := startService(t)
 	for code, refused := range map[codes.Code]int{
 		codes.Unavailable: 0, codes.ResourceExhausted: 0, codes.DeadlineExceeded: 0, codes.Unauthenticated: 0, codes.PermissionDenied: 0, codes.Unimplemented: 0,
 		codes.InvalidArgument: 2, codes.Internal: 2, codes.Unknown: 2,
 	} {
 		s.err = status.Error(code, "no, Bearer "+strings.Repeat("sesame", 5))
 		n, err := sender.Send(t.Context(), []tracing.Span{span(), span()})
-		if n != refused || err == nil || errors.Is(err, errRefused) != (refused > 0) || !strings.Contains(err.Error(), code.String()) || strings.Contains(err.Error(), "sesame") {
+		if n != refused || err == nil || errors.Is(err, errRejected) != (refused > 0) || !strings.Contains(err.Error(), code.String()) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: refused %d, error %v", code, n, err)
 		}
 	}
 	s.err, s.response = nil, &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}
-	if n, err := sender.Send(t.Context(), []tracing.Span{span(), span()}); n != 1 || !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "too old") {
+	if n, err := sender.Send(t.Context(), []tracing.Span{span(), span()}); n != 1 || !errors.Is(err, errRejected) || !strings.Contains(err.Error(), "too old") {
 		t.Errorf("partial success: refused %d, error %v", n, err)
 	}
 	s.response = &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{ErrorMessage: "be slower"}}
@@ -126,21 +126,21 @@ func TestAnswers(t *testing.T) {
 // TestLargeSpansAreTaken checks that spans that exceed the size limit of a collector are sent in several requests, and
 // do not block others.
 func TestLargeSpansAreTaken(t *testing.T) {
-	_, sender := serve(t)
+	_, sender := startService(t)
 	large := span()
 	for range 100 { // the maximum of a span
-		large.Marks = append(large.Marks, tracing.Mark{
+		large.Events = append(large.Events, tracing.SpanEvent{
 			Name: "exception", At: large.Start, Attributes: []attribute.KeyValue{attribute.String("exception.message", strings.Repeat("x", 1000))},
 		})
 	}
 	spans := slices.Repeat([]tracing.Span{large}, 50)
-	d := &Delivery{Send: sender.Send, First: time.Millisecond, GivenUp: func(n int, err error) { t.Errorf("%d spans were dropped: %v", n, err) }}
-	ctx := within(t, time.Minute)
+	d := &Delivery{Send: sender.Send, InitialInterval: time.Millisecond, OnRejected: func(n int, err error) { t.Errorf("%d spans were dropped: %v", n, err) }}
+	ctx := withTimeout(t, time.Minute)
 	d.Alarm = func(err error) { t.Fatalf("alarm: %v", err) }
 	if err := d.send(ctx, spans); err != nil {
 		t.Fatal(err)
 	}
-	if s := d.State(); s.Sent != 50 || s.Refused != 0 {
+	if s := d.State(); s.Sent != 50 || s.Rejected != 0 {
 		t.Errorf("state = %+v", s)
 	}
 }
@@ -152,7 +152,7 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err == nil || errors.Is(err, errRefused) || !strings.Contains(err.Error(), "connection refused") {
+	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err == nil || errors.Is(err, errRejected) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("Send = %d, error %v", n, err)
 	}
 	if err := sender.Close(t.Context()); err != nil {

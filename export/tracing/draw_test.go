@@ -18,8 +18,8 @@ var (
 	attributes = cmp.Comparer(func(a, b attribute.KeyValue) bool { return a == b })
 )
 
-// draw renders spans as a tree, ordered by their start times.
-func draw(spans []Span, records []eventlog.Record) string {
+// renderTree renders spans as a tree, ordered by their start times.
+func renderTree(spans []Span, records []eventlog.Record) string {
 	var b strings.Builder
 	events, _ := records[0].Events()
 	begin := events[0].Time
@@ -44,7 +44,7 @@ func draw(spans []Span, records []eventlog.Record) string {
 				fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
 			}
 		}
-		for _, m := range s.Marks {
+		for _, m := range s.Events {
 			fmt.Fprintf(&b, " [%s +%s]", m.Name, m.At.Sub(begin).Round(time.Millisecond))
 		}
 		b.WriteByte('\n')

@@ -19,16 +19,16 @@ type Fold struct {
 	byStart      *list.List // of *undertaking, by the time of their start
 }
 
-// undertaking is an unfinished run, move or remediation of an aggregate.
-type undertaking struct {
+// openAggregate is an unfinished run, move or remediation of an aggregate.
+type openAggregate struct {
 	since uint64 // the sequence of its first commit
-	story
+	converter
 }
 
-// story converts the events of a domain into spans.
-type story interface {
-	// over reports whether no span is open. Later events then do not depend on earlier ones.
-	over() bool
+// converter converts the events of a domain into spans.
+type converter interface {
+	// finished reports whether no span is open. Later events then do not depend on earlier ones.
+	finished() bool
 }
 
 // New returns a Fold for the log with an ID.
@@ -42,7 +42,7 @@ func New(logID string) *Fold {
 // Since returns the sequence after which a new Fold must start to produce the same spans from now on. upTo is the last commit that was applied.
 func (f *Fold) Since(upTo uint64) uint64 {
 	if oldest := f.byStart.Front(); oldest != nil {
-		return min(upTo, oldest.Value.(*undertaking).since-1) //nolint:errcheck,forcetypeassert // the list contains only this type
+		return min(upTo, oldest.Value.(*openAggregate).since-1) //nolint:errcheck,forcetypeassert // the list contains only this type
 	}
 	return upTo
 }
@@ -54,34 +54,34 @@ func (f *Fold) Open() int { return f.byStart.Len() }
 func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 	switch r.Aggregate.Kind {
 	case eventlog.KindRun:
-		return apply(f, r, f.runs, newRun)
+		return applyRecord(f, r, f.runs, newRun)
 	case eventlog.KindMove:
-		return apply(f, r, f.moves, newMove)
+		return applyRecord(f, r, f.moves, newMove)
 	case eventlog.KindRemediation:
-		return apply(f, r, f.remediations, newOwner)
+		return applyRecord(f, r, f.remediations, newOwner)
 	default:
 		return nil, nil
 	}
 }
 
-// teller is the story of a domain whose events are of type E.
-type teller[E any] interface {
-	story
-	// tell applies an event and returns the spans that end with it.
-	tell(e E, ev *stored) []Span
+// eventConverter is the story of a domain whose events are of type E.
+type eventConverter[E any] interface {
+	converter
+	// apply applies an event and returns the spans that end with it.
+	apply(e E, ev *stored) []Span
 }
 
-func apply[E any, S teller[E]](f *Fold, r eventlog.Record, catalog *eventlog.Catalog[E], begin func() S) (ended []Span, err error) {
+func applyRecord[E any, S eventConverter[E]](f *Fold, r eventlog.Record, catalog *eventlog.Catalog[E], begin func() S) (ended []Span, err error) {
 	err = catalog.Each(r, func(e E, event eventlog.Event) {
-		ev := &stored{Event: event, of: r.Aggregate, seq: r.Seq, logID: f.logID}
+		ev := &stored{Event: event, aggregate: r.Aggregate, seq: r.Seq, logID: f.logID}
 		element := f.open[r.Aggregate]
 		if element == nil {
-			element = f.byStart.PushBack(&undertaking{since: r.Seq, story: begin()})
+			element = f.byStart.PushBack(&openAggregate{since: r.Seq, converter: begin()})
 			f.open[r.Aggregate] = element
 		}
-		s := element.Value.(*undertaking).story.(S) //nolint:errcheck,forcetypeassert // an aggregate has one kind, and a kind has one story
-		ended = append(ended, s.tell(e, ev)...)
-		if s.over() {
+		s := element.Value.(*openAggregate).converter.(S) //nolint:errcheck,forcetypeassert // an aggregate has one kind, and a kind has one story
+		ended = append(ended, s.apply(e, ev)...)
+		if s.finished() {
 			f.byStart.Remove(element)
 			delete(f.open, r.Aggregate)
 		}

@@ -26,7 +26,7 @@ var folders = map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.Kind
 func TestSpans(t *testing.T) {
 	datadriven.RunTest(t, "testdata/spans.txt", func(t *testing.T, d *datadriven.TestData) string {
 		kind, name, _ := strings.Cut(d.CmdArgs[0].Key, "/")
-		records := storedOf(t, eventlog.Kind(kind), name)
+		records := loadStored(t, eventlog.Kind(kind), name)
 		f := New("a-log")
 		var spans []Span
 		for _, r := range records {
@@ -36,7 +36,7 @@ func TestSpans(t *testing.T) {
 			}
 			spans = append(spans, ended...)
 		}
-		return draw(spans, records) + fmt.Sprintf("open: %d\n", f.Open())
+		return renderTree(spans, records) + fmt.Sprintf("open: %d\n", f.Open())
 	})
 }
 
@@ -49,8 +49,8 @@ func TestEveryHistoryIsDrawn(t *testing.T) {
 			return d.Expected
 		})
 	})
-	for _, h := range all(t) {
-		if name := string(h.of.Kind) + "/" + h.name; !drawn[name] {
+	for _, h := range loadAll(t) {
+		if name := string(h.aggregate.Kind) + "/" + h.name; !drawn[name] {
 			t.Errorf("testdata/spans.txt lacks %q", "history "+name)
 		}
 	}
@@ -59,7 +59,7 @@ func TestEveryHistoryIsDrawn(t *testing.T) {
 // TestContinued checks that a fold that is stopped anywhere and restarted after Since returns the same spans as one
 // without interruption.
 func TestContinued(t *testing.T) {
-	records := mixed(t)
+	records := interleaved(t)
 	whole := New("a-log")
 	type step struct {
 		ended []Span
@@ -100,7 +100,7 @@ func TestContinued(t *testing.T) {
 func TestIdentifiersAreDistinct(t *testing.T) {
 	f := New("a-log")
 	seen := map[trace.SpanID]Span{}
-	for _, r := range mixed(t) {
+	for _, r := range interleaved(t) {
 		ended, err := f.Apply(r)
 		if err != nil {
 			t.Fatal(err)
@@ -149,13 +149,13 @@ func TestUnreadable(t *testing.T) {
 }
 
 type history struct {
-	of     eventlog.Aggregate
-	name   string
-	events []eventlog.Event
-	n      int
+	aggregate eventlog.Aggregate
+	name      string
+	events    []eventlog.Event
+	n         int
 }
 
-func all(t *testing.T) (list []*history) {
+func loadAll(t *testing.T) (list []*history) {
 	t.Helper()
 	for _, kind := range []eventlog.Kind{eventlog.KindMove, eventlog.KindRemediation, eventlog.KindRun} {
 		files, err := filepath.Glob(filepath.Join("..", "..", folders[kind], "testdata", "histories", "*.jsonl"))
@@ -175,22 +175,22 @@ func load(t *testing.T, kind eventlog.Kind, name string) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &history{of: eventlog.Aggregate{Kind: kind, ID: "fleet/" + name + "/1"}, name: name, events: events}
+	return &history{aggregate: eventlog.Aggregate{Kind: kind, ID: "fleet/" + name + "/1"}, name: name, events: events}
 }
 
-// storedOf returns the commits of one history in a log.
-func storedOf(t *testing.T, kind eventlog.Kind, name string) []eventlog.Record {
+// loadStored returns the commits of one history in a log.
+func loadStored(t *testing.T, kind eventlog.Kind, name string) []eventlog.Record {
 	t.Helper()
-	return stores(t, load(t, kind, name))
+	return storeAll(t, load(t, kind, name))
 }
 
-// mixed returns the interleaved commits of all histories in one log.
-func mixed(t *testing.T) []eventlog.Record {
+// interleaved returns the interleaved commits of all histories in one log.
+func interleaved(t *testing.T) []eventlog.Record {
 	t.Helper()
-	return stores(t, all(t)...)
+	return storeAll(t, loadAll(t)...)
 }
 
-func stores(t *testing.T, list ...*history) (records []eventlog.Record) {
+func storeAll(t *testing.T, list ...*history) (records []eventlog.Record) {
 	t.Helper()
 	for len(list) > 0 {
 		for _, h := range list {
@@ -214,7 +214,7 @@ func (h *history) commit(t *testing.T, seq uint64, events []eventlog.Event) even
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := eventlog.NewRecord(seq, events[0].Time, "scute.log."+string(h.of.Kind)+"."+h.name, map[string][]string{"Content-Type": {"application/cloudevents-batch+json"}}, data)
-	r.Aggregate = h.of
+	r := eventlog.NewRecord(seq, events[0].Time, "scute.log."+string(h.aggregate.Kind)+"."+h.name, map[string][]string{"Content-Type": {"application/cloudevents-batch+json"}}, data)
+	r.Aggregate = h.aggregate
 	return r
 }

@@ -16,38 +16,38 @@ type move struct {
 
 func newMove() *move { return &move{} }
 
-func (m *move) over() bool { return len(m.spans) == 0 }
+func (m *move) finished() bool { return len(m.spans) == 0 }
 
-func (m *move) tell(e mover.Event, ev *stored) []Span {
-	if _, requested := e.(mover.Requested); requested && m.over() {
-		m.traceID = TraceID(ev.logID, ev.of, "")
+func (m *move) apply(e mover.Event, ev *stored) []Span {
+	if _, requested := e.(mover.Requested); requested && m.finished() {
+		m.traceID = TraceID(ev.logID, ev.aggregate, "")
 		s := ev.root("move", "root", "")
-		s.SpanID = RootID(ev.logID, ev.of)
+		s.SpanID = RootID(ev.logID, ev.aggregate)
 		m.begin(spanMove, "", s)
 	}
-	if m.over() {
+	if m.finished() {
 		return nil // the move has ended
 	}
 	before := m.state.Phase
 	m.state.Apply(e, ev.Time)
 	switch e := e.(type) {
 	case mover.Claimed:
-		m.mark(spanMove, "claimed", ev)
+		m.addEvent(spanMove, "claimed", ev)
 	case mover.AbortRequested:
-		m.mark(spanMove, "abort requested", ev)
+		m.addEvent(spanMove, "abort requested", ev)
 	case mover.TransientFailure:
 		if s := m.spans[spanPhase]; s != nil {
-			s.mark("exception", ev, exceptionMessage(e.Message))
+			s.addEvent("exception", ev, exceptionMessage(e.Message))
 		}
 	}
 	if m.state.Phase != before {
-		m.enter(ev)
+		m.enterPhase(ev)
 	}
-	return m.take()
+	return m.drain()
 }
 
-// enter ends the span of the previous phase and begins the span of the current one.
-func (m *move) enter(ev *stored) {
+// enterPhase ends the span of the previous phase and begins the span of the current one.
+func (m *move) enterPhase(ev *stored) {
 	s := &m.state
 	if s.Phase == mover.PhaseFailed && s.Failure.Message != "" {
 		m.end(spanPhase, outcome{failed: true, result: resultFailed, message: s.Failure.Message}, ev)

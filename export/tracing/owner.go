@@ -33,13 +33,13 @@ type machine struct {
 
 func newOwner() *owner { return &owner{machines: map[types.UID]*machine{}} }
 
-func (o *owner) over() bool { return len(o.machines) == 0 }
+func (o *owner) finished() bool { return len(o.machines) == 0 }
 
-func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
+func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {
 	switch e := e.(type) {
 	case remediator.SurgeRequested, remediator.HandedOver:
 	case remediator.EscalationStarted:
-		o.escalation(e, ev)
+		o.beginEscalation(e, ev)
 	case remediator.EscalationEnded:
 		o.machine(e.Machine, ev).end(spanEscalation, outcome{failed: true, result: cmp.Or(string(e.Outcome), resultFailed), message: e.Reason}, ev)
 	case remediator.MachineMarkCleared:
@@ -47,20 +47,20 @@ func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
 			m.end(spanEscalation, outcome{result: cmp.Or(string(e.Cause), string(remediator.Recovered))}, ev)
 		}
 	case remediator.TransientFailure:
-		if m := o.active(); m != nil && m.has(spanStep) {
-			m.spans[spanStep].mark("exception", ev, exceptionMessage(e.Message))
+		if m := o.activeMachine(); m != nil && m.has(spanStep) {
+			m.spans[spanStep].addEvent("exception", ev, exceptionMessage(e.Message))
 		}
 	case remediator.Frozen:
-		if m := o.active(); m != nil && m.has(spanStep) {
-			m.spans[spanStep].mark("frozen", ev, attributeCause.String(short(e.Rule)), exceptionMessage(e.Reason))
+		if m := o.activeMachine(); m != nil && m.has(spanStep) {
+			m.spans[spanStep].addEvent("frozen", ev, attributeCause.String(truncate(e.Rule)), exceptionMessage(e.Reason))
 		}
 	default:
-		if o.over() {
+		if o.finished() {
 			return nil
 		}
 	}
 	o.state.Apply(e, ev.Time)
-	o.follow(ev)
+	o.syncSpans(ev)
 	uids := make([]types.UID, 0, len(o.machines))
 	for uid := range o.machines {
 		uids = append(uids, uid)
@@ -68,7 +68,7 @@ func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
 	slices.Sort(uids)
 	for _, uid := range uids {
 		m := o.machines[uid]
-		ended = append(ended, m.take()...)
+		ended = append(ended, m.drain()...)
 		if len(m.spans) == 0 {
 			delete(o.machines, uid)
 		}
@@ -76,8 +76,8 @@ func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
 	return ended
 }
 
-// active returns the machine of events that do not name one, or nil.
-func (o *owner) active() *machine {
+// activeMachine returns the machine of events that do not name one, or nil.
+func (o *owner) activeMachine() *machine {
 	if o.state.Active == nil {
 		return nil
 	}
@@ -88,13 +88,13 @@ func (o *owner) active() *machine {
 func (o *owner) machine(of remediator.Subject, ev *stored) *machine {
 	m := o.machines[of.UID]
 	if m == nil {
-		m = &machine{tree: tree{traceID: TraceID(ev.logID, ev.of, string(of.UID))}}
+		m = &machine{tree: tree{traceID: TraceID(ev.logID, ev.aggregate, string(of.UID))}}
 		o.machines[of.UID] = m
 	}
 	return m
 }
 
-func (o *owner) escalation(e remediator.EscalationStarted, ev *stored) {
+func (o *owner) beginEscalation(e remediator.EscalationStarted, ev *stored) {
 	m := o.machine(e.Machine, ev)
 	m.end(spanEscalation, outcome{failed: true, result: resultInterrupted}, ev)
 	s := ev.root("escalation step", spanEscalation, string(e.Machine.UID))
@@ -103,8 +103,8 @@ func (o *owner) escalation(e remediator.EscalationStarted, ev *stored) {
 	m.begin(spanEscalation, "", s)
 }
 
-// follow begins and ends spans according to the remediations in progress.
-func (o *owner) follow(ev *stored) {
+// syncSpans begins and ends spans according to the remediations in progress.
+func (o *owner) syncSpans(ev *stored) {
 	now := map[types.UID]*remediator.Active{}
 	for _, a := range append(slices.Clone(o.state.Resting), o.state.Active) {
 		if a != nil {
@@ -113,14 +113,14 @@ func (o *owner) follow(ev *stored) {
 	}
 	for uid, m := range o.machines {
 		if now[uid] == nil && m.has(spanRemediation) {
-			o.ends(uid, m, ev)
+			o.endRemediation(uid, m, ev)
 		}
 	}
 	for _, a := range now {
 		m := o.machine(a.Victim, ev)
 		if !m.has(spanRemediation) {
 			m.step = ""
-			m.begin(spanRemediation, "", o.begins(a, ev))
+			m.begin(spanRemediation, "", o.newRemediationSpan(a, ev))
 		}
 		if m.step != a.Step {
 			m.end(spanStep, outcome{}, ev)
@@ -130,7 +130,7 @@ func (o *owner) follow(ev *stored) {
 	}
 }
 
-func (o *owner) begins(a *remediator.Active, ev *stored) *Span {
+func (o *owner) newRemediationSpan(a *remediator.Active, ev *stored) *Span {
 	s := ev.root("remediation", spanRemediation, string(a.Victim.UID))
 	s.set(attributeMachine, a.Victim.Name)
 	s.set(attributeMethod, string(a.Request.Method))
@@ -140,8 +140,8 @@ func (o *owner) begins(a *remediator.Active, ev *stored) *Span {
 	return s
 }
 
-// ends ends the spans of a remediation, with the outcome in the state.
-func (o *owner) ends(uid types.UID, m *machine, ev *stored) {
+// endRemediation ends the spans of a remediation, with the outcome in the state.
+func (o *owner) endRemediation(uid types.UID, m *machine, ev *stored) {
 	end := outcome{failed: true, result: string(remediator.EndCancelled)}
 	for _, past := range slices.Backward(o.state.History) {
 		if past.Victim.UID == uid {
@@ -157,5 +157,5 @@ func (o *owner) ends(uid types.UID, m *machine, ev *stored) {
 
 // exceptionMessage returns the attribute that OpenTelemetry defines for the message of an error.
 func exceptionMessage(text string) attribute.KeyValue {
-	return semconv.ExceptionMessage(short(text))
+	return semconv.ExceptionMessage(truncate(text))
 }

@@ -30,64 +30,64 @@ type run struct{ tree }
 
 func newRun() *run { return &run{} }
 
-func (r *run) over() bool { return len(r.spans) == 0 }
+func (r *run) finished() bool { return len(r.spans) == 0 }
 
-func (r *run) tell(e workflow.Event, ev *stored) []Span {
-	r.open(e, ev)
-	if r.over() {
+func (r *run) apply(e workflow.Event, ev *stored) []Span {
+	r.beginRun(e, ev)
+	if r.finished() {
 		return nil
 	}
 	switch e := e.(type) {
 	case workflow.Claimed:
-		r.mark(spanRun, "claimed", ev)
+		r.addEvent(spanRun, "claimed", ev)
 	case workflow.Stranded:
-		r.mark(spanRun, "stranded", ev)
+		r.addEvent(spanRun, "stranded", ev)
 	case workflow.Paused:
-		r.mark(spanRun, "paused", ev)
+		r.addEvent(spanRun, "paused", ev)
 	case workflow.Resumed:
-		r.mark(spanRun, "resumed", ev)
+		r.addEvent(spanRun, "resumed", ev)
 	case workflow.Migrated:
-		r.mark(spanRun, "migrated", ev)
+		r.addEvent(spanRun, "migrated", ev)
 	case workflow.Aborted:
-		r.mark(spanRun, "aborted", ev)
+		r.addEvent(spanRun, "aborted", ev)
 	case workflow.RollbackStarted:
-		r.mark(spanRun, "rollback started", ev)
+		r.addEvent(spanRun, "rollback started", ev)
 	case workflow.Ended:
 		done := e.Phase == v1alpha1.RunSucceeded || e.Phase == v1alpha1.RunDegraded
 		r.end(spanRun, outcome{failed: !done, result: string(e.Phase), message: e.Message}, ev)
 	case workflow.HandlerStarted:
-		r.begin(spanHandler+e.Handler+"/"+e.Task, spanRun, r.of(ev, "handler "+e.Handler, spanHandler+e.Handler, e.Task, "", 0))
+		r.begin(spanHandler+e.Handler+"/"+e.Task, spanRun, r.newTaskSpan(ev, "handler "+e.Handler, spanHandler+e.Handler, e.Task, "", 0))
 	case workflow.HandlerEnded:
-		r.end(spanHandler+e.Handler+"/"+e.Task, outcome{failed: e.Error != "", result: result(e.Error == ""), message: e.Error}, ev)
+		r.end(spanHandler+e.Handler+"/"+e.Task, outcome{failed: e.Error != "", result: resultOf(e.Error == ""), message: e.Error}, ev)
 	case workflow.UndoStarted, workflow.UndoAttemptFailed, workflow.Undone, workflow.UndoFailed:
-		r.tellUndo(e, ev)
+		r.applyUndo(e, ev)
 	default:
-		r.tellTask(e, ev)
+		r.applyTask(e, ev)
 	}
-	return r.take()
+	return r.drain()
 }
 
-// open begins the span of a run. If an operator continues a run that has ended, open begins another span of the same trace, as a child of the first
+// beginRun begins the span of a run. If an operator continues a run that has ended, open begins another span of the same trace, as a child of the first
 // one.
-func (r *run) open(e workflow.Event, ev *stored) {
-	if !r.over() {
+func (r *run) beginRun(e workflow.Event, ev *stored) {
+	if !r.finished() {
 		return
 	}
-	r.traceID = TraceID(ev.logID, ev.of, "")
+	r.traceID = TraceID(ev.logID, ev.aggregate, "")
 	switch e.(type) {
 	case workflow.Started:
 		s := ev.root("run", "root", "")
-		s.SpanID = RootID(ev.logID, ev.of)
+		s.SpanID = RootID(ev.logID, ev.aggregate)
 		r.begin(spanRun, "", s)
 	case workflow.Resumed, workflow.RollbackStarted, workflow.TaskStarted, workflow.UndoStarted:
 		s := ev.root("run continued", spanRun, "")
 		r.begin(spanRun, "", s)
-		s.Parent = RootID(ev.logID, ev.of)
+		s.Parent = RootID(ev.logID, ev.aggregate)
 	}
 }
 
-// of returns a new span of a task.
-func (*run) of(ev *stored, name, what, task, step string, attempt int) *Span {
+// newTaskSpan returns a new span of a task.
+func (*run) newTaskSpan(ev *stored, name, what, task, step string, attempt int) *Span {
 	s := ev.span(name, what, task+"/"+step)
 	s.set(AttributeTask, task)
 	s.set(attributeStep, step)
@@ -97,13 +97,13 @@ func (*run) of(ev *stored, name, what, task, step string, attempt int) *Span {
 	return s
 }
 
-func (r *run) tellTask(e workflow.Event, ev *stored) {
+func (r *run) applyTask(e workflow.Event, ev *stored) {
 	switch e := e.(type) {
 	case workflow.TaskStarted:
 		r.beginTask(e.Task, ev)
 		r.end(spanDecision+e.Task, outcome{}, ev)
 		r.end(spanAttempt+e.Task, outcome{failed: true, result: resultInterrupted}, ev)
-		r.begin(spanAttempt+e.Task, spanTask+e.Task, r.of(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt, e.Task, e.Step, e.Attempt))
+		r.begin(spanAttempt+e.Task, spanTask+e.Task, r.newTaskSpan(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt, e.Task, e.Step, e.Attempt))
 	case workflow.AttemptFailed:
 		r.end(spanAttempt+e.Task, outcome{true, resultFailed, string(e.Cause), e.Message}, ev)
 	case workflow.StepSucceeded:
@@ -114,11 +114,11 @@ func (r *run) tellTask(e workflow.Event, ev *stored) {
 		r.beginTask(e.Task, ev) // a task may fail without an attempt, because of a template in its inputs or an expired approval
 		r.end(spanTask+e.Task, outcome{true, cmp.Or(string(e.Verdict), resultFailed), string(e.Cause), e.Message}, ev)
 	case workflow.TaskPaused:
-		failed := e.Why == workflow.WhyFailed || e.Why == workflow.WhyUnknown
-		r.end(spanAttempt+e.Task, outcome{failed, string(e.Why), string(e.Cause), e.Message}, ev)
+		failed := e.Reason == workflow.ReasonFailed || e.Reason == workflow.ReasonUnknown
+		r.end(spanAttempt+e.Task, outcome{failed, string(e.Reason), string(e.Cause), e.Message}, ev)
 		r.beginTask(e.Task, ev)
-		s := r.of(ev, "decision", spanDecision, e.Task, e.Step, 0)
-		s.set(attributeCause, string(e.Why))
+		s := r.newTaskSpan(ev, "decision", spanDecision, e.Task, e.Step, 0)
+		s.set(attributeCause, string(e.Reason))
 		r.begin(spanDecision+e.Task, spanTask+e.Task, s)
 	case workflow.Decided:
 		r.end(spanDecision+e.Task, outcome{result: string(e.Action)}, ev)
@@ -140,11 +140,11 @@ func (r *run) tellTask(e workflow.Event, ev *stored) {
 // beginTask begins the span of a task unless it is open. It lasts from the first attempt to the end of the task.
 func (r *run) beginTask(task string, ev *stored) {
 	if !r.has(spanTask + task) {
-		r.begin(spanTask+task, spanRun, r.of(ev, "task "+task, spanTask, task, "", 0))
+		r.begin(spanTask+task, spanRun, r.newTaskSpan(ev, "task "+task, spanTask, task, "", 0))
 	}
 }
 
-func (r *run) tellUndo(e workflow.Event, ev *stored) {
+func (r *run) applyUndo(e workflow.Event, ev *stored) {
 	undo := func(task, step string) string { return spanUndo + task + "/" + step }
 	attempt := func(task, step string) string { return spanAttempt + undo(task, step) }
 	switch e := e.(type) {
@@ -155,10 +155,10 @@ func (r *run) tellUndo(e workflow.Event, ev *stored) {
 			if e.Release {
 				what = "release "
 			}
-			r.begin(name, spanRun, r.of(ev, what+e.Task, spanUndo, e.Task, e.Step, 0))
+			r.begin(name, spanRun, r.newTaskSpan(ev, what+e.Task, spanUndo, e.Task, e.Step, 0))
 		}
 		r.end(attempt(e.Task, e.Step), outcome{failed: true, result: resultInterrupted}, ev)
-		r.begin(attempt(e.Task, e.Step), name, r.of(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt+spanUndo, e.Task, e.Step, e.Attempt))
+		r.begin(attempt(e.Task, e.Step), name, r.newTaskSpan(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt+spanUndo, e.Task, e.Step, e.Attempt))
 	case workflow.UndoAttemptFailed:
 		r.end(attempt(e.Task, e.Step), outcome{failed: true, result: resultFailed, message: e.Message}, ev)
 	case workflow.Undone:
@@ -175,7 +175,7 @@ func attemptName(what, step string, n int) string {
 	return what + " " + strconv.Itoa(n)
 }
 
-func result(ok bool) string {
+func resultOf(ok bool) string {
 	if ok {
 		return resultSucceeded
 	}

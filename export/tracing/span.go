@@ -15,8 +15,8 @@ import (
 
 // Bounds of a span, so that a batch of spans fits into a request.
 const (
-	maxText  = 1000 // bytes of a message
-	maxMarks = 100  // marks of one span; later ones are dropped
+	maxText   = 1000 // bytes of a message
+	maxEvents = 100  // marks of one span; later ones are dropped
 )
 
 // Attributes that scute defines.
@@ -46,14 +46,14 @@ type Span struct {
 	Parent     trace.SpanID // zero for the root of a trace
 	Start, End time.Time
 	Attributes []attribute.KeyValue
-	Marks      []Mark
+	Events     []SpanEvent
 	// Failed is true if the operation of the span has failed. Message is the reason.
 	Failed  bool
 	Message string
 }
 
-// Mark is an event of a span, in OpenTelemetry's terms: an occurrence at one time.
-type Mark struct {
+// SpanEvent is an event of a span, in OpenTelemetry's terms: an occurrence at one time.
+type SpanEvent struct {
 	Name       string
 	At         time.Time
 	Attributes []attribute.KeyValue
@@ -62,13 +62,13 @@ type Mark struct {
 // set adds an attribute, unless its value is empty.
 func (s *Span) set(key attribute.Key, text string) {
 	if text != "" {
-		s.Attributes = append(s.Attributes, key.String(short(text)))
+		s.Attributes = append(s.Attributes, key.String(truncate(text)))
 	}
 }
 
-func (s *Span) mark(name string, ev *stored, attributes ...attribute.KeyValue) {
-	if len(s.Marks) < maxMarks {
-		s.Marks = append(s.Marks, Mark{Name: name, At: ev.Time, Attributes: attributes})
+func (s *Span) addEvent(name string, ev *stored, attributes ...attribute.KeyValue) {
+	if len(s.Events) < maxEvents {
+		s.Events = append(s.Events, SpanEvent{Name: name, At: ev.Time, Attributes: attributes})
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *Span) mark(name string, ev *stored, attributes ...attribute.KeyValue) {
 func (s *Span) Size() int {
 	const each = 64 // IDs, times and keys of the format
 	size := 2*each + len(s.Name) + len(s.Message) + sizeOf(s.Attributes)
-	for _, m := range s.Marks {
+	for _, m := range s.Events {
 		size += each + len(m.Name) + sizeOf(m.Attributes)
 	}
 	return size
@@ -90,8 +90,8 @@ func sizeOf(attributes []attribute.KeyValue) (size int) {
 	return size
 }
 
-// short cuts a message to maxText bytes.
-func short(text string) string {
+// truncate cuts a message to maxText bytes.
+func truncate(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
@@ -129,14 +129,14 @@ func digest(texts ...string) [sha256.Size]byte {
 // stored is an event with its position in the log.
 type stored struct {
 	eventlog.Event
-	of    eventlog.Aggregate
-	seq   uint64
-	logID string
+	aggregate eventlog.Aggregate
+	seq       uint64
+	logID     string
 }
 
 // span returns a span that begins with an event.
 func (ev *stored) span(name, what, part string) *Span {
-	s := &Span{Name: name, SpanID: spanID(ev.logID, ev.of, what, part, ev.ID), Start: ev.Time}
+	s := &Span{Name: name, SpanID: spanID(ev.logID, ev.aggregate, what, part, ev.ID), Start: ev.Time}
 	s.Attributes = append(s.Attributes, attributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence is far below 2^63
 	s.set(attributeEvent, ev.ID)
 	s.set(attributeActor, ev.Actor)
@@ -147,9 +147,9 @@ func (ev *stored) span(name, what, part string) *Span {
 // root returns a span that begins with an event and has no parent.
 func (ev *stored) root(name, what, part string) *Span {
 	s := ev.span(name, what, part)
-	s.set(attributeKind, string(ev.of.Kind))
-	s.set(attributeAggregate, ev.of.ID)
-	if parts := strings.Split(ev.of.ID, "/"); len(parts) > 1 {
+	s.set(attributeKind, string(ev.aggregate.Kind))
+	s.set(attributeAggregate, ev.aggregate.ID)
+	if parts := strings.Split(ev.aggregate.ID, "/"); len(parts) > 1 {
 		s.Attributes = append(s.Attributes, semconv.K8SNamespaceName(parts[0]))
 		s.set(attributeName, parts[1])
 	}

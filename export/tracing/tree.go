@@ -17,8 +17,8 @@ type tree struct {
 // node is an open span, with its parent and its children.
 type node struct {
 	*Span
-	above *node
-	below map[string]bool
+	parent   *node
+	children map[string]bool
 }
 
 // begin begins a span as a child of another one, or without a parent.
@@ -27,10 +27,10 @@ func (t *tree) begin(name, parent string, s *Span) {
 		t.spans = map[string]*node{}
 	}
 	s.TraceID = t.traceID
-	n := &node{Span: s, above: t.spans[parent], below: map[string]bool{}}
-	if n.above != nil {
-		s.Parent = n.above.SpanID
-		n.above.below[name] = true
+	n := &node{Span: s, parent: t.spans[parent], children: map[string]bool{}}
+	if n.parent != nil {
+		s.Parent = n.parent.SpanID
+		n.parent.children[name] = true
 	}
 	t.spans[name] = n
 }
@@ -49,32 +49,32 @@ func (t *tree) end(name string, o outcome, ev *stored) {
 	if s == nil {
 		return
 	}
-	for _, below := range slices.Sorted(maps.Keys(s.below)) {
+	for _, below := range slices.Sorted(maps.Keys(s.children)) {
 		t.end(below, o, ev)
 	}
 	delete(t.spans, name)
-	if s.above != nil {
-		delete(s.above.below, name)
+	if s.parent != nil {
+		delete(s.parent.children, name)
 	}
 	s.End = ev.Time
 	if s.End.Before(s.Start) { // recorded by processes on machines with different clocks
 		s.End = s.Start
 	}
-	s.Failed, s.Message = o.failed, short(o.message)
+	s.Failed, s.Message = o.failed, truncate(o.message)
 	s.set(attributeResult, o.result)
 	s.set(attributeCause, o.cause)
 	s.set(attributeEndActor, ev.Actor)
 	t.ended = append(t.ended, *s.Span)
 }
 
-func (t *tree) mark(name, what string, ev *stored) {
+func (t *tree) addEvent(name, what string, ev *stored) {
 	if s := t.spans[name]; s != nil {
-		s.mark(what, ev, attributeActor.String(short(ev.Actor)))
+		s.addEvent(what, ev, attributeActor.String(truncate(ev.Actor)))
 	}
 }
 
-// take returns the spans that have ended since the last call.
-func (t *tree) take() []Span {
+// drain returns the spans that have ended since the last call.
+func (t *tree) drain() []Span {
 	ended := t.ended
 	t.ended = nil
 	return ended

@@ -11,8 +11,8 @@ import (
 	"scute.dev/export/consume"
 )
 
-// again is how long a delivery waits after an error before it continues, and the interval at which a stopped one checks for another token.
-const again = 10 * time.Second
+// retryInterval is how long a delivery waits after an error before it continues, and the interval at which a stopped one checks for another token.
+const retryInterval = 10 * time.Second
 
 // Delivery posts the events of a log to a Sink.
 type Delivery struct {
@@ -21,13 +21,13 @@ type Delivery struct {
 	Sink  *Sink
 	// Alarm is called with the reason when events are not delivered. stopped is true if an operator must decide.
 	Alarm func(stopped bool, err error)
-	// Again is the wait after an error; 0 is 10 s. SaveEvery is passed to the consumer.
-	Again, SaveEvery time.Duration
-	Logger           *slog.Logger
+	// RetryInterval is the wait after an error; 0 is 10 s. SaveInterval is passed to the consumer.
+	RetryInterval, SaveInterval time.Duration
+	Logger                      *slog.Logger
 
-	mu    sync.Mutex
-	state State
-	said  string // the last error that was passed to Alarm
+	mu       sync.Mutex
+	state    State
+	reported string // the last error that was passed to Alarm
 }
 
 // State is the state of a delivery.
@@ -51,24 +51,24 @@ func (d *Delivery) State() State {
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		token, _ := d.Sink.Secret.token() // each attempt returns the error of a token that cannot be read
-		c := &consume.Consumer{Log: d.Log, Store: d.Store, Take: d.Sink.Send, Taken: d.taken, SaveEvery: d.SaveEvery, Logger: d.Logger}
+		c := &consume.Consumer{Log: d.Log, Store: d.Store, Deliver: d.Sink.Send, Delivered: d.recordDelivered, SaveInterval: d.SaveInterval, Logger: d.Logger}
 		err := c.Run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		stopped := errors.Is(err, errRefused) || errors.Is(err, consume.ErrWentBack)
+		stopped := errors.Is(err, errRejected) || errors.Is(err, consume.ErrRolledBack)
 		position, _ := d.Store.Load(ctx) // read before Alarm, because an operator may change the position as soon as they are notified
-		d.failed(stopped, err)
+		d.reportError(stopped, err)
 		for d.wait(ctx) && stopped {
-			if d.decided(ctx, token, position) {
+			if d.operatorActed(ctx, token, position) {
 				break
 			}
 		}
 	}
 }
 
-// decided reports whether an operator has changed the token or the position.
-func (d *Delivery) decided(ctx context.Context, token string, at consume.Position) bool {
+// operatorActed reports whether an operator has changed the token or the position.
+func (d *Delivery) operatorActed(ctx context.Context, token string, at consume.Position) bool {
 	if now, err := d.Sink.Secret.token(); err == nil && now != token {
 		return true
 	}
@@ -81,27 +81,27 @@ func (d *Delivery) wait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(cmp.Or(d.Again, again)):
+	case <-time.After(cmp.Or(d.RetryInterval, retryInterval)):
 		return true
 	}
 }
 
-// taken records the sequence up to which all events were accepted, and at first the sequence after which the delivery starts.
-func (d *Delivery) taken(seq uint64) {
+// recordDelivered records the sequence up to which all events were accepted, and at first the sequence after which the delivery starts.
+func (d *Delivery) recordDelivered(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if seq != d.state.Sequence {
-		d.said = ""
+		d.reported = ""
 	}
 	d.state = State{Sequence: seq}
 }
 
-// failed records the error, and calls Alarm if the error has changed.
-func (d *Delivery) failed(stopped bool, err error) {
+// reportError records the error, and calls Alarm if the error has changed.
+func (d *Delivery) reportError(stopped bool, err error) {
 	d.mu.Lock()
 	d.state.Stopped = stopped
-	news := d.said != err.Error()
-	d.said = err.Error()
+	news := d.reported != err.Error()
+	d.reported = err.Error()
 	d.mu.Unlock()
 	if news {
 		d.Alarm(stopped, err)

@@ -33,14 +33,14 @@ const childEnv = "SCUTE_TEST_LOG"
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(childEnv); url != "" {
-		playDelivery(url, os.Args[1], os.Args[2])
+		runDelivery(url, os.Args[1], os.Args[2])
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// playDelivery delivers to a receiver, with its position in a file.
-func playDelivery(logURL, receiver, position string) {
+// runDelivery delivers to a receiver, with its position in a file.
+func runDelivery(logURL, receiver, position string) {
 	ctx := context.Background()
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: logURL})
 	if err != nil {
@@ -52,8 +52,8 @@ func playDelivery(logURL, receiver, position string) {
 	}
 	fmt.Println("begun")
 	d := &Delivery{
-		Log: log, Store: consume.File(position), SaveEvery: time.Millisecond, Alarm: func(_ bool, err error) { panic(err) },
-		Sink: &Sink{URL: receiver, Client: client, First: time.Millisecond, Longest: 10 * time.Millisecond},
+		Log: log, Store: consume.File(position), SaveInterval: time.Millisecond, Alarm: func(_ bool, err error) { panic(err) },
+		Sink: &Sink{URL: receiver, Client: client, InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond},
 	}
 	d.Run(ctx)
 }
@@ -82,8 +82,8 @@ func openLog(t *testing.T) (*eventlog.Log, func(n int)) {
 	}
 }
 
-// running runs a delivery until stop is called, or until the end of the test.
-func running(t *testing.T, d *Delivery) (stop func()) {
+// startDelivery runs a delivery until stop is called, or until the end of the test.
+func startDelivery(t *testing.T, d *Delivery) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -93,15 +93,15 @@ func running(t *testing.T, d *Delivery) (stop func()) {
 	return stop
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+func withTimeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// until waits for a state.
-func (d *Delivery) until(ctx context.Context, t *testing.T, want State) {
+// waitForState waits for a state.
+func (d *Delivery) waitForState(ctx context.Context, t *testing.T, want State) {
 	t.Helper()
 	for d.State() != want {
 		if ctx.Err() != nil {
@@ -111,8 +111,8 @@ func (d *Delivery) until(ctx context.Context, t *testing.T, want State) {
 	}
 }
 
-// upTo returns the sequences from 1 to n.
-func upTo(n int) []string {
+// sequencesUpTo returns the sequences from 1 to n.
+func sequencesUpTo(n int) []string {
 	var out []string
 	for i := range n {
 		out = append(out, strconv.Itoa(i+1))
@@ -123,23 +123,23 @@ func upTo(n int) []string {
 // TestReceiverThatDies checks that a delivery continues after the receiver was down, and that writers of the log are
 // not affected.
 func TestReceiverThatDies(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := withTimeout(t, time.Minute)
 	log, appendN := openLog(t)
 	r := newReceiver(t, nil)
-	d := &Delivery{Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Sink: sinkTo(t, r.URL, ""), Again: time.Millisecond, Alarm: func(bool, error) {}}
-	d.Sink.Patience = 50 * time.Millisecond // it stops trying now and then, and continues
-	stop := running(t, d)
+	d := &Delivery{Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Sink: newSink(t, r.URL, ""), RetryInterval: time.Millisecond, Alarm: func(bool, error) {}}
+	d.Sink.MaxElapsedTime = 50 * time.Millisecond // it stops trying now and then, and continues
+	stop := startDelivery(t, d)
 	appendN(3)
-	r.until(ctx, t, 3)
+	r.waitForEvents(ctx, t, 3)
 	r.Server.CloseClientConnections()
 	r.Server.Close()
 	appendN(5) // appends do not wait for the receiver
-	listenAgain(t, strings.TrimPrefix(r.URL, "http://"), r)
-	r.untilTaken(ctx, t, "8") // the last event before is repeated if it was not acknowledged
-	if got := slices.Compact(r.sequences()); !slices.Equal(got, upTo(8)) {
+	serveOn(t, strings.TrimPrefix(r.URL, "http://"), r)
+	r.waitForEvent(ctx, t, "8") // the last event before is repeated if it was not acknowledged
+	if got := slices.Compact(r.sequences()); !slices.Equal(got, sequencesUpTo(8)) {
 		t.Errorf("received %v", got)
 	}
-	d.until(ctx, t, State{Sequence: 8})
+	d.waitForState(ctx, t, State{Sequence: 8})
 	stop()
 	if p, err := d.Store.Load(ctx); err != nil || p.LogID != log.ID() || p.Sequence != 8 {
 		t.Errorf("position = %+v, error %v", p, err)
@@ -149,7 +149,7 @@ func TestReceiverThatDies(t *testing.T) {
 // TestKillRepeatsAndLosesNothing repeatedly kills the process of a delivery to a receiver that fails now and then, and
 // checks that no event is lost.
 func TestKillRepeatsAndLosesNothing(t *testing.T) {
-	ctx := within(t, 2*time.Minute)
+	ctx := withTimeout(t, 2*time.Minute)
 	log, appendN := openLog(t)
 	r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) bool {
 		if n%7 == 0 {
@@ -174,9 +174,9 @@ func TestKillRepeatsAndLosesNothing(t *testing.T) {
 		}
 		bufio.NewScanner(out).Scan()
 		if life == lives-1 {
-			r.untilTaken(ctx, t, strconv.Itoa(lives*each))
+			r.waitForEvent(ctx, t, strconv.Itoa(lives*each))
 		} else {
-			r.until(ctx, t, want)
+			r.waitForEvents(ctx, t, want)
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -209,7 +209,7 @@ func TestRefusedEventStops(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx := within(t, time.Minute)
+			ctx := withTimeout(t, time.Minute)
 			log, appendN := openLog(t)
 			r := newReceiver(t, func(_ int, w http.ResponseWriter, r *http.Request) bool {
 				bad := r.Header.Get("Ce-Sequence") == "3" && r.Header.Get("Authorization") == "Bearer "+token
@@ -221,22 +221,22 @@ func TestRefusedEventStops(t *testing.T) {
 			var said bytes.Buffer
 			alarms := make(chan string, 10)
 			d := &Delivery{
-				Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Again: time.Millisecond,
-				Sink: sinkTo(t, r.URL+"?code=hidden", secretWith(t, token)), Logger: slog.New(slog.NewTextHandler(&said, nil)),
+				Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), RetryInterval: time.Millisecond,
+				Sink: newSink(t, r.URL+"?code=hidden", secretWith(t, token)), Logger: slog.New(slog.NewTextHandler(&said, nil)),
 				Alarm: func(stopped bool, err error) { alarms <- fmt.Sprint(stopped, " ", err) },
 			}
-			stop := running(t, d)
+			stop := startDelivery(t, d)
 			appendN(5)
 			alarm := <-alarms
 			if !strings.HasPrefix(alarm, "true ") || !strings.Contains(alarm, "commit 3") || !strings.Contains(alarm, "401 Unauthorized") {
 				t.Errorf("alarm = %s", alarm)
 			}
-			d.until(ctx, t, State{Sequence: 2, Stopped: true})
-			if got := r.sequences(); !slices.Equal(got, upTo(2)) {
+			d.waitForState(ctx, t, State{Sequence: 2, Stopped: true})
+			if got := r.sequences(); !slices.Equal(got, sequencesUpTo(2)) {
 				t.Errorf("received before the decision: %v", got)
 			}
 			decide(t, d, r)
-			r.untilTaken(ctx, t, "5")
+			r.waitForEvent(ctx, t, "5")
 			stop()
 			if d.State().Stopped || len(alarms) > 0 {
 				t.Errorf("state %+v, and %d more alarms", d.State(), len(alarms))
@@ -260,15 +260,15 @@ func TestDecidedAtOnce(t *testing.T) {
 		}
 		return !bad
 	})
-	d := &Delivery{Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Sink: sinkTo(t, r.URL, ""), Again: time.Millisecond}
+	d := &Delivery{Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Sink: newSink(t, r.URL, ""), RetryInterval: time.Millisecond}
 	d.Alarm = func(bool, error) {
 		if err := d.Store.Save(t.Context(), consume.Position{LogID: log.ID(), Sequence: 1}); err != nil {
 			t.Error(err)
 		}
 	}
-	running(t, d)
+	startDelivery(t, d)
 	appendN(2)
-	r.untilTaken(within(t, time.Minute), t, "2")
+	r.waitForEvent(withTimeout(t, time.Minute), t, "2")
 }
 
 // TestCertificateOfTheReceiver checks that the receiver's certificate must be signed by the CA of the secret.
@@ -276,12 +276,12 @@ func TestCertificateOfTheReceiver(t *testing.T) {
 	srv := httptest.NewTLSServer(&receiver{arrived: make(chan struct{}, 1)})
 	defer srv.Close()
 	known := Secret(t.TempDir())
-	writeFile(t, known, authorityFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})))
-	if err := sinkTo(t, srv.URL, known).Send(t.Context(), event(1)); err != nil {
+	writeFile(t, known, caFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})))
+	if err := newSink(t, srv.URL, known).Send(t.Context(), event(1)); err != nil {
 		t.Error(err)
 	}
-	stranger := sinkTo(t, srv.URL, "")
-	stranger.Patience = 10 * time.Millisecond
+	stranger := newSink(t, srv.URL, "")
+	stranger.MaxElapsedTime = 10 * time.Millisecond
 	if err := stranger.Send(t.Context(), event(1)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("Send with an unknown certificate = %v, want an error", err)
 	}

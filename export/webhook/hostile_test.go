@@ -39,8 +39,8 @@ func TestReceiverThatSendsTheRequestBack(t *testing.T) {
 					_ = c.Close()
 				}
 			}()
-			s := sinkTo(t, "http://"+l.Addr().String()+"/hidden?code=hidden", secretWith(t, token))
-			s.Patience = time.Millisecond
+			s := newSink(t, "http://"+l.Addr().String()+"/hidden?code=hidden", secretWith(t, token))
+			s.MaxElapsedTime = time.Millisecond
 			if err := s.Send(t.Context(), event(1)); err == nil || strings.Contains(err.Error(), "hidden") {
 				t.Errorf("Send = %v, want an error without the request", err)
 			}
@@ -48,17 +48,17 @@ func TestReceiverThatSendsTheRequestBack(t *testing.T) {
 	}
 }
 
-// answering is an http.RoundTripper in a bubble of package synctest.
-type answering func(r *http.Request) *http.Response
+// roundTripperFunc is an http.RoundTripper in a bubble of package synctest.
+type roundTripperFunc func(r *http.Request) *http.Response
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
+func (a roundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
 
 // TestRetryAfterIsHeededWithoutPatience checks that a requested delay is kept even if it exceeds the time limit of an
 // event.
 func TestRetryAfterIsHeededWithoutPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var posts []time.Time
-		s := &Sink{URL: "http://receiver", Client: &http.Client{Transport: answering(func(*http.Request) *http.Response {
+		s := &Sink{URL: "http://receiver", Client: &http.Client{Transport: roundTripperFunc(func(*http.Request) *http.Response {
 			posts = append(posts, time.Now())
 			return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"400"}}, Body: http.NoBody}
 		})}}
@@ -89,7 +89,7 @@ func (e endless) Close() error             { return nil }
 // TestAnswerThatDoesNotEnd checks that Send does not wait for the body of a successful response.
 func TestAnswerThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Sink{URL: "http://receiver", Client: &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+		s := &Sink{URL: "http://receiver", Client: &http.Client{Transport: roundTripperFunc(func(r *http.Request) *http.Response {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: endless{r.Context()}}
 		})}}
 		start := time.Now()

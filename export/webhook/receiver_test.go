@@ -22,9 +22,9 @@ const token = "s3cr3t-t0ken"
 // receiver is a real HTTP server with a given handler, which records accepted events.
 type receiver struct {
 	*httptest.Server
-	mu     sync.Mutex
-	took   []http.Header
-	bodies []string
+	mu       sync.Mutex
+	received []http.Header
+	bodies   []string
 	// answer writes the response, and reports whether the event is accepted. n is the number of the request.
 	answer  func(n int, w http.ResponseWriter, r *http.Request) bool
 	n       int
@@ -49,7 +49,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	r.mu.Lock()
-	r.took = append(r.took, request.Header.Clone())
+	r.received = append(r.received, request.Header.Clone())
 	r.bodies = append(r.bodies, string(body))
 	r.mu.Unlock()
 	r.arrived <- struct{}{}
@@ -60,14 +60,14 @@ func (r *receiver) sequences() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
-	for _, h := range r.took {
+	for _, h := range r.received {
 		out = append(out, h.Get("Ce-Sequence"))
 	}
 	return out
 }
 
-// until waits until the receiver has accepted n events.
-func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
+// waitForEvents waits until the receiver has accepted n events.
+func (r *receiver) waitForEvents(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	for {
 		if len(r.sequences()) >= n {
@@ -81,11 +81,11 @@ func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
 	}
 }
 
-// untilTaken waits until the receiver has accepted an event, beside any others.
-func (r *receiver) untilTaken(ctx context.Context, t *testing.T, sequence string) {
+// waitForEvent waits until the receiver has accepted an event, beside any others.
+func (r *receiver) waitForEvent(ctx context.Context, t *testing.T, sequence string) {
 	t.Helper()
 	for took := r.sequences(); !slices.Contains(took, sequence); took = r.sequences() {
-		r.until(ctx, t, len(took)+1)
+		r.waitForEvents(ctx, t, len(took)+1)
 	}
 }
 
@@ -109,14 +109,14 @@ func writeFile(t *testing.T, s Secret, name, text string) {
 	}
 }
 
-func sinkTo(t *testing.T, url string, secret Secret) *Sink {
+func newSink(t *testing.T, url string, secret Secret) *Sink {
 	t.Helper()
 	client, err := secret.NewClient()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	return &Sink{URL: url, Secret: secret, Client: client, First: time.Millisecond, Longest: 20 * time.Millisecond}
+	return &Sink{URL: url, Secret: secret, Client: client, InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
 }
 
 func event(n int) eventlog.CloudEvent {
@@ -127,8 +127,8 @@ func event(n int) eventlog.CloudEvent {
 	}
 }
 
-// listenAgain listens on an address that was in use before.
-func listenAgain(t *testing.T, address string, handler http.Handler) *http.Server {
+// serveOn listens on an address that was in use before.
+func serveOn(t *testing.T, address string, handler http.Handler) *http.Server {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	if err != nil {

@@ -20,8 +20,8 @@ type Secret string
 const (
 	// tokenFile contains the bearer token. It is read for each request, so that it can be changed.
 	tokenFile = "token"
-	// authorityFile contains the certificate authorities of the receiver, which replace those of the system.
-	authorityFile = "ca.crt"
+	// caFile contains the certificate authorities of the receiver, which replace those of the system.
+	caFile = "ca.crt"
 )
 
 // token returns the bearer token, or "" if there is none.
@@ -37,14 +37,14 @@ func (s Secret) token() (string, error) {
 // NewClient returns a client for the receiver. It follows no redirects, so that events are posted only to the operator's URL.
 func (s Secret) NewClient() (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: 2, TLSHandshakeTimeout: requestTimeout}
-	bundle, err := s.read(authorityFile)
+	bundle, err := s.read(caFile)
 	if err != nil {
 		return nil, err
 	}
 	if len(bundle) > 0 {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(bundle) {
-			return nil, fmt.Errorf("%s in the secret of the webhook has no certificate in PEM", authorityFile)
+			return nil, fmt.Errorf("%s in the secret of the webhook has no certificate in PEM", caFile)
 		}
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	}

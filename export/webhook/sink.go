@@ -23,16 +23,16 @@ import (
 const (
 	// requestTimeout is the timeout of one request.
 	requestTimeout = 30 * time.Second
-	// maxAsked is the longest wait that a receiver can request.
-	maxAsked = 10 * time.Minute
-	// drained bounds the part of a response that is read, in bytes and in time, so that the connection can be reused.
-	drained      = 4 << 10
-	drainTimeout = time.Second
+	// maxRetryAfter is the longest wait that a receiver can request.
+	maxRetryAfter = 10 * time.Minute
+	// maxDrainBytes bounds the part of a response that is read, in bytes and in time, so that the connection can be reused.
+	maxDrainBytes = 4 << 10
+	drainTimeout  = time.Second
 )
 
 var (
-	// errRefused is returned if the receiver rejected an event and would reject it again.
-	errRefused = errors.New("the receiver of the webhook refuses the event")
+	// errRejected is returned if the receiver rejected an event and would reject it again.
+	errRejected = errors.New("the receiver of the webhook refuses the event")
 	// errUnavailable is returned if the receiver did not accept an event within Patience.
 	errUnavailable = errors.New("the receiver of the webhook does not take the event")
 )
@@ -42,44 +42,44 @@ type Sink struct {
 	URL    string
 	Secret Secret
 	Client *http.Client
-	// First and Longest are the first and the longest wait between two attempts, if the receiver requests none; 0 is 500 ms and 1 m. Patience bounds
+	// InitialInterval and Longest are the first and the longest wait between two attempts, if the receiver requests none; 0 is 500 ms and 1 m. Patience bounds
 	// the attempts for one event; 0 is 5 m.
-	First, Longest, Patience time.Duration
-	// Retried is called after each failed attempt that is retried. It may be nil.
-	Retried func(err error, wait time.Duration)
+	InitialInterval, MaxInterval, MaxElapsedTime time.Duration
+	// OnRetry is called after each failed attempt that is retried. It may be nil.
+	OnRetry func(err error, wait time.Duration)
 
 	notBefore time.Time // as the receiver last requested
 }
 
 // Send posts an event until the receiver has accepted it. It retries network errors, timeouts, 408, 429 and 5xx, but not before the time in
-// Retry-After, which also delays the next call of Send. For all other responses except 2xx it returns errRefused. No error contains the URL, the
+// Retry-After, which also delays the next call of Send. For all other responses except 2xx it returns errRejected. No error contains the URL, the
 // token or the receiver's response. It is not safe for concurrent use.
 func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
-	if err := until(ctx, s.notBefore); err != nil {
+	if err := waitUntil(ctx, s.notBefore); err != nil {
 		return err
 	}
-	waits := &waits{ExponentialBackOff: backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(cmp.Or(s.First, 500*time.Millisecond)),
-		backoff.WithMaxInterval(cmp.Or(s.Longest, time.Minute)),
-		backoff.WithMaxElapsedTime(cmp.Or(s.Patience, 5*time.Minute)),
+	waits := &retryBackOff{ExponentialBackOff: backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(cmp.Or(s.InitialInterval, 500*time.Millisecond)),
+		backoff.WithMaxInterval(cmp.Or(s.MaxInterval, time.Minute)),
+		backoff.WithMaxElapsedTime(cmp.Or(s.MaxElapsedTime, 5*time.Minute)),
 	)}
 	err := backoff.RetryNotify(func() (err error) {
-		waits.asked, err = s.post(ctx, e)
-		s.notBefore = time.Now().Add(waits.asked)
+		waits.requested, err = s.post(ctx, e)
+		s.notBefore = time.Now().Add(waits.requested)
 		return err
 	}, backoff.WithContext(waits, ctx), func(err error, wait time.Duration) {
-		if s.Retried != nil {
-			s.Retried(err, wait)
+		if s.OnRetry != nil {
+			s.OnRetry(err, wait)
 		}
 	})
-	if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, errRejected) || ctx.Err() != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
-// until waits until a time.
-func until(ctx context.Context, t time.Time) error {
+// waitUntil waits until a time.
+func waitUntil(ctx context.Context, t time.Time) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -88,19 +88,19 @@ func until(ctx context.Context, t time.Time) error {
 	}
 }
 
-// waits are the waits between attempts. They grow, with jitter, and are at least as long as the receiver requests.
-type waits struct {
+// retryBackOff are the waits between attempts. They grow, with jitter, and are at least as long as the receiver requests.
+type retryBackOff struct {
 	*backoff.ExponentialBackOff
-	asked time.Duration
+	requested time.Duration
 }
 
 // NextBackOff implements backoff.BackOff.
-func (w *waits) NextBackOff() time.Duration {
+func (w *retryBackOff) NextBackOff() time.Duration {
 	next := w.ExponentialBackOff.NextBackOff()
 	if next == backoff.Stop {
 		return next
 	}
-	return max(next, w.asked)
+	return max(next, w.requested)
 }
 
 // post makes one request. It returns how long the receiver requests to wait before the next one.
@@ -109,7 +109,7 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(e.Data))
 	if err != nil {
-		return 0, backoff.Permanent(fmt.Errorf("%w: its URL cannot be used", errRefused))
+		return 0, backoff.Permanent(fmt.Errorf("%w: its URL cannot be used", errRejected))
 	}
 	for name, value := range e.Headers() {
 		request.Header.Set(name, value)
@@ -125,29 +125,29 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	}
 	answer, err := s.Client.Do(request)
 	if err != nil {
-		return 0, repeatable(err)
+		return 0, safeError(err)
 	}
 	defer answer.Body.Close()
 	defer time.AfterFunc(drainTimeout, cancel).Stop()
-	_, _ = io.CopyN(io.Discard, answer.Body, drained)
+	_, _ = io.CopyN(io.Discard, answer.Body, maxDrainBytes)
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
 		return 0, nil
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
-		return retryAfter(answer.Header.Get("Retry-After"), time.Now()), fmt.Errorf("it answers %s", status(code))
+		return retryAfter(answer.Header.Get("Retry-After"), time.Now()), fmt.Errorf("it answers %s", statusText(code))
 	default:
-		return 0, backoff.Permanent(fmt.Errorf("%w: it answers %s", errRefused, status(code)))
+		return 0, backoff.Permanent(fmt.Errorf("%w: it answers %s", errRejected, statusText(code)))
 	}
 }
 
-// status returns a code with its standard text, because the text of the response is untrusted.
-func status(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
+// statusText returns a code with its standard text, because the text of the response is untrusted.
+func statusText(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
-// errNoHTTP replaces errors of the client that quote the response, which may contain what was sent.
-var errNoHTTP = errors.New("the connection broke, or what it answers is not HTTP")
+// errNotHTTP replaces errors of the client that quote the response, which may contain what was sent.
+var errNotHTTP = errors.New("the connection broke, or what it answers is not HTTP")
 
-// repeatable returns the part of a client's error that is safe for messages. It omits the URL, whose query may be a secret, and all received data.
-func repeatable(err error) error {
+// safeError returns the part of a client's error that is safe for messages. It omits the URL, whose query may be a secret, and all received data.
+func safeError(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
 	}
@@ -162,18 +162,18 @@ func repeatable(err error) error {
 		errors.Is(err, http.ErrSchemeMismatch), strings.HasPrefix(err.Error(), "tls: "):
 		return err
 	default:
-		return errNoHTTP
+		return errNotHTTP
 	}
 }
 
 // retryAfter parses the header Retry-After: seconds, or a date.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, maxAsked)
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {
 		return 0
 	}
-	return min(max(at.Sub(now), 0), maxAsked)
+	return min(max(at.Sub(now), 0), maxRetryAfter)
 }

@@ -14,10 +14,10 @@ import (
 // TestEventIsACloudEvent checks that the request follows the binary mode of the HTTP binding of CloudEvents.
 func TestEventIsACloudEvent(t *testing.T) {
 	r := newReceiver(t, nil)
-	if err := sinkTo(t, r.URL, secretWith(t, token)).Send(t.Context(), event(7)); err != nil {
+	if err := newSink(t, r.URL, secretWith(t, token)).Send(t.Context(), event(7)); err != nil {
 		t.Fatal(err)
 	}
-	got := r.took[0]
+	got := r.received[0]
 	for _, name := range []string{"Accept-Encoding", "Content-Length"} {
 		got.Del(name)
 	}
@@ -57,8 +57,8 @@ func TestAnswers(t *testing.T) {
 				http.Error(w, "you sent "+token, c.code)
 				return false
 			})
-			err := sinkTo(t, r.URL+"?code=hidden", secretWith(t, token)).Send(t.Context(), event(1))
-			if c.again && (err != nil || r.n != 4) || !c.again && (!errors.Is(err, errRefused) || r.n != 1) {
+			err := newSink(t, r.URL+"?code=hidden", secretWith(t, token)).Send(t.Context(), event(1))
+			if c.again && (err != nil || r.n != 4) || !c.again && (!errors.Is(err, errRejected) || r.n != 1) {
 				t.Errorf("%d requests: %v", r.n, err)
 			}
 			if err != nil && (strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "hidden")) {
@@ -77,15 +77,15 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 		}
 		return n > 1
 	})
-	s := sinkTo(t, r.URL, "")
+	s := newSink(t, r.URL, "")
 	var waited time.Duration
-	s.Retried = func(_ error, wait time.Duration) { waited += wait }
+	s.OnRetry = func(_ error, wait time.Duration) { waited += wait }
 	if err := s.Send(t.Context(), event(1)); err != nil || waited < time.Second {
 		t.Errorf("waited %s: %v", waited, err)
 	}
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "soon": 0, "-1": 0, "7": 7 * time.Second, "86400": maxAsked,
+		"": 0, "soon": 0, "-1": 0, "7": 7 * time.Second, "86400": maxRetryAfter,
 		"Sun, 22 Nov 2026 10:00:30 GMT": 30 * time.Second, "Sun, 22 Nov 2026 09:00:00 GMT": 0,
 	} {
 		if got := retryAfter(value, now); got != want {
@@ -98,8 +98,8 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	r := newReceiver(t, nil)
 	r.Server.Close()
-	s := sinkTo(t, r.URL+"/hook?code=hidden", "")
-	s.Patience = 50 * time.Millisecond
+	s := newSink(t, r.URL+"/hook?code=hidden", "")
+	s.MaxElapsedTime = 50 * time.Millisecond
 	err := s.Send(t.Context(), event(1))
 	if !errors.Is(err, errUnavailable) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("Send = %v, want errUnavailable", err)
@@ -120,7 +120,7 @@ func TestReceiverThatHangs(t *testing.T) {
 		}
 		return true
 	})
-	s := sinkTo(t, r.URL, "")
+	s := newSink(t, r.URL, "")
 	s.Client.Timeout = 300 * time.Millisecond
 	if err := s.Send(t.Context(), event(1)); err != nil {
 		t.Error(err)
@@ -134,7 +134,7 @@ func TestSecretOfNothing(t *testing.T) {
 		t.Errorf("token = %q, error %v", got, err)
 	}
 	bad := Secret(t.TempDir())
-	writeFile(t, bad, authorityFile, "no certificate")
+	writeFile(t, bad, caFile, "no certificate")
 	if _, err := bad.NewClient(); err == nil || !strings.Contains(err.Error(), "ca.crt") {
 		t.Error(err)
 	}

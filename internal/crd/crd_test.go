@@ -66,7 +66,7 @@ func TestUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := map[string]any{"spec": map[string]any{"selector": map[string]any{}, "limits": map[string]any{"coolDown": "1m", "cooldown": "1m"}}}
-	if got := v.Unknown(object); len(got) != 1 || got[0] != "spec.limits.coolDown" {
+	if got := v.UnknownFields(object); len(got) != 1 || got[0] != "spec.limits.coolDown" {
 		t.Errorf("Unknown = %q, want spec.limits.coolDown", got)
 	}
 }

@@ -91,7 +91,7 @@ func (v *Validator) validate(ctx context.Context, object map[string]any, stored 
 	errs = append(errs, v.validateScale(object)...)
 	errs = append(errs, objectmeta.Validate(nil, object, v.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
-	if v.rules == nil || blocks(errs) {
+	if v.rules == nil || blocksRules(errs) {
 		return errs
 	}
 	var old any // nil if the object is new
@@ -122,14 +122,14 @@ func (v *Validator) validateScale(object map[string]any) (errs field.ErrorList) 
 	return errs
 }
 
-// Unknown returns the paths of the fields that are not in the schema. A kube-apiserver drops them with a warning.
-func (v *Validator) Unknown(object map[string]any) []string {
+// UnknownFields returns the paths of the fields that are not in the schema. A kube-apiserver drops them with a warning.
+func (v *Validator) UnknownFields(object map[string]any) []string {
 	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), v.structural, true, options)
 }
 
-// blocks reports whether errors prevent the evaluation of rules, because rules rely on the types and bounds of the schema.
-func blocks(errs field.ErrorList) bool {
+// blocksRules reports whether errors prevent the evaluation of rules, because rules rely on the types and bounds of the schema.
+func blocksRules(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:

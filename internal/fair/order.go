@@ -59,7 +59,7 @@ func (o *Order[T]) Remove(item T) {
 	}
 }
 
-// Others reports whether an item of another namespace waits.
-func (o *Order[T]) Others(namespace string) bool {
+// HasOthers reports whether an item of another namespace waits.
+func (o *Order[T]) HasOthers(namespace string) bool {
 	return len(o.waiting) > 1 || len(o.waiting) == 1 && len(o.waiting[namespace]) == 0
 }

@@ -19,7 +19,7 @@ func request(key string) reconcile.Request {
 // TestTurns checks that namespaces take turns, however many requests one of them has, and that each request is returned
 // once.
 func TestTurns(t *testing.T) {
-	q := Requests("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour))
+	q := NewRequestQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour))
 	defer q.ShutDown()
 	for i := range 1000 {
 		q.Add(request(fmt.Sprintf("noisy/%d", i)))

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// again is the wait after a failure, and pause the wait after a watch that ended.
-	again, pause = 10 * time.Second, time.Second
-	// callTimeout is the timeout of a request, and watchTime that of a watch.
-	callTimeout, watchTime = 20 * time.Second, 5 * time.Minute
+	// retryInterval is the wait after a failure, and pause the wait after a watch that ended.
+	retryInterval, watchInterval = 10 * time.Second, time.Second
+	// callTimeout is the timeout of a request, and watchTimeout that of a watch.
+	callTimeout, watchTimeout = 20 * time.Second, 5 * time.Minute
 )
 
 // Keeper sets the tokens of a log's listener from Secrets. It creates a missing Secret with a random token, so that deleting the Secret changes the
@@ -40,15 +40,15 @@ type Keeper struct {
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, role := range embedded.Roles() {
-		running.Go(func() { k.keep(ctx, role) })
+		running.Go(func() { k.syncRole(ctx, role) })
 	}
 	running.Wait()
 }
 
-func (k *Keeper) keep(ctx context.Context, role embedded.Role) {
+func (k *Keeper) syncRole(ctx context.Context, role embedded.Role) {
 	var had string
 	for ctx.Err() == nil {
-		secret, err := k.look(ctx, role)
+		secret, err := k.getOrCreate(ctx, role)
 		if err == nil {
 			token, invalid := Token(secret.Data) // without a valid token, the role is disabled
 			if token != had {
@@ -59,7 +59,7 @@ func (k *Keeper) keep(ctx context.Context, role embedded.Role) {
 			if invalid != nil {
 				k.Logger.Warn("nobody has a role at the listener of the event log", "role", role, "secret", k.Secrets.Namespace+"/"+secret.Name, "error", invalid)
 			}
-			err = k.untilChanged(ctx, secret)
+			err = k.waitForChange(ctx, secret)
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
@@ -67,16 +67,16 @@ func (k *Keeper) keep(ctx context.Context, role embedded.Role) {
 		k.Logger.Warn("the token of the listener of the event log is not kept up to date; it is tried again", "role", role, "error", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
-// look reads the Secret of a role, and creates it if it does not exist.
-func (k *Keeper) look(ctx context.Context, role embedded.Role) (*corev1.Secret, error) {
+// getOrCreate reads the Secret of a role, and creates it if it does not exist.
+func (k *Keeper) getOrCreate(ctx context.Context, role embedded.Role) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	name := k.Secrets.Of(role)
+	name := k.Secrets.NameFor(role)
 	found, err := k.Client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		found, err = k.Client.Create(ctx, &corev1.Secret{
@@ -90,9 +90,9 @@ func (k *Keeper) look(ctx context.Context, role embedded.Role) (*corev1.Secret, 
 	return found, nil
 }
 
-// untilChanged waits until a Secret has changed, at most for watchTime.
-func (k *Keeper) untilChanged(ctx context.Context, secret *corev1.Secret) error {
-	seconds := int64(watchTime.Seconds())
+// waitForChange waits until a Secret has changed, at most for watchTimeout.
+func (k *Keeper) waitForChange(ctx context.Context, secret *corev1.Secret) error {
+	seconds := int64(watchTimeout.Seconds())
 	w, err := k.Client.Watch(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", secret.Name).String(), ResourceVersion: secret.ResourceVersion, TimeoutSeconds: &seconds,
 	})
@@ -109,7 +109,7 @@ func (k *Keeper) untilChanged(ctx context.Context, secret *corev1.Secret) error 
 		// The watch has ended, or the API server no longer has the resource version.
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(watchInterval):
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func TestKeeper(t *testing.T) {
 		have[got.role] = got.text
 	}
 	made, err := client.Get(ctx, "scute-log-operator", metav1.GetOptions{})
-	if err != nil || have[embedded.Operator] != string(made.Data[field]) || len(have[embedded.Operator]) < shortest || made.Labels[label] != "operator" {
+	if err != nil || have[embedded.Operator] != string(made.Data[field]) || len(have[embedded.Operator]) < minTokenLength || made.Labels[label] != "operator" {
 		t.Fatalf("token of the operator = %q, Secret %v, error %v", have[embedded.Operator], made, err)
 	}
 	if have[embedded.Reader] != "a token that somebody chose" {
@@ -89,7 +89,7 @@ func TestKeeper(t *testing.T) {
 
 // TestParse checks that Parse rejects invalid names of Secrets, and Token invalid tokens without quoting them.
 func TestParse(t *testing.T) {
-	if s, err := Parse("scute-system/scute-log"); err != nil || s.Of(embedded.Reader) != "scute-log-reader" {
+	if s, err := Parse("scute-system/scute-log"); err != nil || s.NameFor(embedded.Reader) != "scute-log-reader" {
 		t.Errorf("Parse = %v, error %v", s, err)
 	}
 	for _, text := range []string{"", "scute-log", "/scute-log", "scute-system/", "a/b/c"} {

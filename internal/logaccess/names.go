@@ -16,8 +16,8 @@ const field = "token"
 // label is the label of Secrets that the daemon creates. Its value is the role.
 const label = "scute.dev/log-access"
 
-// shortest is the minimum length of a token in characters.
-const shortest = 20
+// minTokenLength is the minimum length of a token in characters.
+const minTokenLength = 20
 
 // Secrets name the Secrets with the tokens, by their namespace and the common prefix of their names.
 type Secrets struct{ Namespace, Name string }
@@ -31,14 +31,14 @@ func Parse(text string) (Secrets, error) {
 	return Secrets{namespace, name}, nil
 }
 
-// Of returns the name of the Secret with the token of a role.
-func (s Secrets) Of(role embedded.Role) string { return s.Name + "-" + string(role) }
+// NameFor returns the name of the Secret with the token of a role.
+func (s Secrets) NameFor(role embedded.Role) string { return s.Name + "-" + string(role) }
 
 // Token returns the token in the data of a Secret.
 func Token(data map[string][]byte) (string, error) {
 	token := strings.TrimSpace(string(data[field]))
-	if len(token) < shortest {
-		return "", fmt.Errorf("field %s must have %d characters or more, and has %d; delete the Secret, and the daemon makes a new one", field, shortest, len(token))
+	if len(token) < minTokenLength {
+		return "", fmt.Errorf("field %s must have %d characters or more, and has %d; delete the Secret, and the daemon makes a new one", field, minTokenLength, len(token))
 	}
 	return token, nil
 }

@@ -15,20 +15,20 @@ import (
 
 // filler sets every field of a value to a value that identifies the field.
 type filler struct {
-	t      *testing.T
-	values map[reflect.Type]reflect.Value
-	within []reflect.Type // types that contain v; inside itself, a type stays empty
+	t         *testing.T
+	values    map[reflect.Type]reflect.Value
+	enclosing []reflect.Type // types that contain v; inside itself, a type stays empty
 }
 
-// moment has a fraction of a second, which some types of time drop.
+// sampleTime has a fraction of a second, which some types of time drop.
 //
 //nolint:gochecknoglobals // a constant that cannot be one
-var moment = time.Date(2026, 5, 1, 12, 0, 0, 500_000_000, time.UTC)
+var sampleTime = time.Date(2026, 5, 1, 12, 0, 0, 500_000_000, time.UTC)
 
 func fill(t *testing.T, goType reflect.Type, values []any) any {
 	t.Helper()
 	f := &filler{t: t, values: make(map[reflect.Type]reflect.Value)}
-	for _, v := range append([]any{moment, metav1.NewTime(moment.Truncate(time.Second)), json.RawMessage(`{"raw":"JSON"}`)}, values...) {
+	for _, v := range append([]any{sampleTime, metav1.NewTime(sampleTime.Truncate(time.Second)), json.RawMessage(`{"raw":"JSON"}`)}, values...) {
 		f.values[reflect.TypeOf(v)] = reflect.ValueOf(v)
 	}
 	v := reflect.New(goType).Elem()
@@ -42,20 +42,20 @@ func (f *filler) set(v reflect.Value, path string) {
 		v.Set(known)
 		return
 	}
-	if f.custom(v.Type()) {
+	if f.encodesItself(v.Type()) {
 		f.t.Fatalf("%q: %s encodes itself: give the test a value of it", path, v.Type())
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		f.setStruct(v, path)
 	case reflect.Pointer:
-		if slices.Contains(f.within, v.Type().Elem()) {
+		if slices.Contains(f.enclosing, v.Type().Elem()) {
 			return
 		}
 		v.Set(reflect.New(v.Type().Elem()))
 		f.set(v.Elem(), path)
 	case reflect.Slice:
-		if slices.Contains(f.within, v.Type().Elem()) {
+		if slices.Contains(f.enclosing, v.Type().Elem()) {
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
@@ -88,12 +88,12 @@ func (f *filler) set(v reflect.Value, path string) {
 }
 
 func (f *filler) setStruct(v reflect.Value, path string) {
-	f.within = append(f.within, v.Type())
-	defer func() { f.within = f.within[:len(f.within)-1] }()
+	f.enclosing = append(f.enclosing, v.Type())
+	defer func() { f.enclosing = f.enclosing[:len(f.enclosing)-1] }()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "-" || !field.IsExported() && !field.Anonymous || slices.Contains(f.within, field.Type) {
+		if name == "-" || !field.IsExported() && !field.Anonymous || slices.Contains(f.enclosing, field.Type) {
 			continue
 		}
 		if name == "" && !field.Anonymous {
@@ -103,8 +103,8 @@ func (f *filler) setStruct(v reflect.Value, path string) {
 	}
 }
 
-// custom reports whether a type encodes itself.
-func (*filler) custom(t reflect.Type) bool {
+// encodesItself reports whether a type encodes itself.
+func (*filler) encodesItself(t reflect.Type) bool {
 	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()} {
 		if t.Implements(own) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(own) {
 			return true

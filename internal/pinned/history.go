@@ -37,10 +37,10 @@ func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t 
 	for _, file := range list {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			got := parse(t, file, marshal(t, status(t, history(t, catalog, file))))
-			wordless(got)
+			removeMessages(got)
 			name := strings.TrimSuffix(file, ".jsonl") + ".status.json"
 			saved, err := os.ReadFile(name)
-			if os.IsNotExist(err) && *add {
+			if os.IsNotExist(err) && *addFiles {
 				var text bytes.Buffer
 				if err := json.Indent(&text, marshal(t, got), "", "  "); err != nil {
 					t.Fatal(err)
@@ -102,18 +102,18 @@ func Load(file string) ([]eventlog.Event, error) {
 	}
 }
 
-// wordless removes the messages for users.
-func wordless(v any) {
+// removeMessages removes the messages for users.
+func removeMessages(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "message")
 		delete(v, "next")
 		for _, inner := range v {
-			wordless(inner)
+			removeMessages(inner)
 		}
 	case []any:
 		for _, inner := range v {
-			wordless(inner)
+			removeMessages(inner)
 		}
 	}
 }

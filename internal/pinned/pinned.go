@@ -20,7 +20,7 @@ import (
 const folder = "testdata/stored"
 
 //nolint:gochecknoglobals // a flag of tests
-var add = flag.Bool("pinned.add", false, "package pinned: write a file for each type of which a field is in no file")
+var addFiles = flag.Bool("pinned.add", false, "package pinned: write a file for each type of which a field is in no file")
 
 // Events checks the types of a catalog, in all versions that ever existed. values contains a value, which can be encoded and decoded, for each Go
 // type that package pinned cannot fill.
@@ -73,7 +73,7 @@ func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again fu
 		if known[name] == nil {
 			known[name] = make(map[string]bool)
 		}
-		fields("", parse(t, file, data), known[name])
+		addFieldPaths("", parse(t, file, data), known[name])
 		switch written, err := again(name, data); {
 		case err != nil:
 			t.Errorf("%s: it is in logs like this, and can no longer be read: %v", file, err)
@@ -84,7 +84,7 @@ func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again fu
 	for _, name := range slices.Sorted(maps.Keys(goTypes)) {
 		filled := marshal(t, fill(t, goTypes[name], values))
 		now := make(map[string]bool)
-		fields("", parse(t, name, filled), now)
+		addFieldPaths("", parse(t, name, filled), now)
 		var missing []string
 		for field := range now {
 			if !known[name][field] {
@@ -94,7 +94,7 @@ func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again fu
 		slices.Sort(missing)
 		switch {
 		case len(missing) == 0 && known[name] != nil:
-		case *add:
+		case *addFiles:
 			write(t, name, filled)
 		default:
 			t.Errorf("%s: no file of %s has the fields %q: when you are sure of them, run this test with -pinned.add", name, folder, missing)
@@ -159,16 +159,16 @@ func parse(t *testing.T, what string, data []byte) any {
 	return v
 }
 
-// fields adds the paths of all fields of a JSON value to into.
-func fields(path string, v any, into map[string]bool) {
+// addFieldPaths adds the paths of all fields of a JSON value to into.
+func addFieldPaths(path string, v any, into map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, inner := range v {
-			fields(path+"."+name, inner, into)
+			addFieldPaths(path+"."+name, inner, into)
 		}
 	case []any:
 		for _, inner := range v {
-			fields(path+"[]", inner, into)
+			addFieldPaths(path+"[]", inner, into)
 		}
 	default:
 		into[path] = true

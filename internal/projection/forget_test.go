@@ -19,8 +19,8 @@ import (
 	"scute.dev/pause/request"
 )
 
-// parts returns the status of each object in the view as JSON, by the name of its aggregate.
-func parts(t *testing.T, v *View) map[string]string {
+// statesOf returns the status of each object in the view as JSON, by the name of its aggregate.
+func statesOf(t *testing.T, v *View) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	add := func(kind eventlog.Kind, id string, status any) {
@@ -83,9 +83,9 @@ func histories(t *testing.T) []eventlog.Record {
 }
 
 type history struct {
-	of     eventlog.Aggregate
-	events []eventlog.Event
-	last   uint64
+	aggregate eventlog.Aggregate
+	events    []eventlog.Event
+	last      uint64
 }
 
 func load(t *testing.T) (list []*history) {
@@ -100,7 +100,7 @@ func load(t *testing.T) (list []*history) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, &history{of: eventlog.Aggregate{Kind: kind, ID: fmt.Sprintf("fleet-%d/%s", i%3, filepath.Base(file))}, events: events})
+			list = append(list, &history{aggregate: eventlog.Aggregate{Kind: kind, ID: fmt.Sprintf("fleet-%d/%s", i%3, filepath.Base(file))}, events: events})
 		}
 	}
 	return list
@@ -113,7 +113,7 @@ func (h *history) append(t *testing.T, log *eventlog.Log) bool {
 		return false
 	}
 	n := min(3, len(h.events))
-	c := eventlog.Commit{Aggregate: h.of, Expected: h.last, Events: h.events[:n]}
+	c := eventlog.Commit{Aggregate: h.aggregate, Expected: h.last, Events: h.events[:n]}
 	c.ID = c.IDFor("test")
 	receipt, err := log.Append(t.Context(), c)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	records := histories(t)
 	whole := New(Limits{})
 	fold(t, whole, records)
-	all := parts(t, whole)
+	all := statesOf(t, whole)
 	took := make(map[string]int) // by object of the log
 	for _, r := range records {
 		took[r.Aggregate.String()] += len(r.Subject()) + len(r.Data())
@@ -139,7 +139,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 		v := New(Limits{})
 		v.keptBytes, v.sweepEvery = rapid.IntRange(0, 200_000).Draw(rt, "kept"), rapid.Uint64Range(1, 64).Draw(rt, "every")
 		fold(t, v, records)
-		have := parts(t, v)
+		have := statesOf(t, v)
 		for name := range all {
 			kind, id, _ := strings.Cut(name, "/")
 			if said, known := have[name]; known {
@@ -154,7 +154,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 		}
 		v.forget(v.keptBytes)
 		kept := make(map[string]int)
-		for name := range parts(t, v) {
+		for name := range statesOf(t, v) {
 			if kind, id, _ := strings.Cut(name, "/"); ended(v, eventlog.Kind(kind), id) {
 				kept[kind] += took[name]
 			}
@@ -176,7 +176,7 @@ func TestOwnersAreForgotten(t *testing.T) {
 	records := histories(t)
 	whole := New(Limits{})
 	fold(t, whole, records)
-	busy := machines(whole)
+	busy := countUnfinished(whole)
 	rapid.Check(t, func(rt *rapid.T) {
 		v := New(Limits{})
 		v.sweepEvery = rapid.Uint64Range(1, 64).Draw(rt, "every")
@@ -187,7 +187,7 @@ func TestOwnersAreForgotten(t *testing.T) {
 			}
 			fold(t, v, []eventlog.Record{r})
 		}
-		if got := machines(v); got != busy {
+		if got := countUnfinished(v); got != busy {
 			t.Errorf("%d machines have unfinished remediations, the view has %d", busy, got)
 		}
 	})
@@ -226,7 +226,7 @@ func TestRecall(t *testing.T) {
 		move(id, mover.Requested{Spec: mover.Spec{Namespace: "fleet"}})
 		pause(id, request.Requested{Spec: request.Spec{Namespace: "fleet"}})
 	}
-	move(over, mover.Abandoned{Why: "a test"})
+	move(over, mover.Abandoned{Reason: "a test"})
 	pause(over, request.Released{})
 	move(over, mover.Claimed{Holder: "another"}) // a commit after the end
 	move(open, mover.Claimed{Holder: "one"})
@@ -257,9 +257,9 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// machines counts the machines with an unfinished remediation.
-func machines(v *View) (n int) {
-	for _, b := range v.Remediations.Begun() {
+// countUnfinished counts the machines with an unfinished remediation.
+func countUnfinished(v *View) (n int) {
+	for _, b := range v.Remediations.Ongoing() {
 		n += len(b.Machines)
 	}
 	return n

@@ -26,22 +26,24 @@ type Limits struct {
 
 // Usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules by namespace, which is the prefix of their ID.
 type Usage struct {
-	limits Limits
-	mu     sync.Mutex
-	spaces map[string]*space
+	limits     Limits
+	mu         sync.Mutex
+	namespaces map[string]*namespaceUsage
 	// kept is the number of spaces after the last drop.
 	kept int
 }
 
-// space contains what one namespace appended, in slots of a minute.
-type space struct {
+// namespaceUsage contains what one namespace appended, in slots of a minute.
+type namespaceUsage struct {
 	at     [slots]int64 // the minute of each slot
 	events [slots]int
 	bytes  [slots]int
 }
 
 // NewUsage returns an empty Usage.
-func NewUsage(limits Limits) *Usage { return &Usage{limits: limits, spaces: make(map[string]*space)} }
+func NewUsage(limits Limits) *Usage {
+	return &Usage{limits: limits, namespaces: make(map[string]*namespaceUsage)}
+}
 
 // Apply counts a commit, by the time at which the log stored it.
 func (u *Usage) Apply(r eventlog.Record) {
@@ -58,11 +60,11 @@ func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	minute := at.Unix() / int64(slot.Seconds())
-	s := u.spaces[namespace]
+	s := u.namespaces[namespace]
 	if s == nil {
 		u.drop(minute)
-		s = new(space)
-		u.spaces[namespace] = s
+		s = new(namespaceUsage)
+		u.namespaces[namespace] = s
 	}
 	i := minute % slots
 	if s.at[i] != minute {
@@ -74,18 +76,18 @@ func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
 
 // drop deletes the spaces without commits in the window. It waits until their number has doubled, because namespaces are created and deleted.
 func (u *Usage) drop(now int64) {
-	if len(u.spaces) < 2*u.kept+slots {
+	if len(u.namespaces) < 2*u.kept+slots {
 		return
 	}
-	maps.DeleteFunc(u.spaces, func(_ string, s *space) bool { return slices.Max(s.at[:]) <= now-slots })
-	u.kept = len(u.spaces)
+	maps.DeleteFunc(u.namespaces, func(_ string, s *namespaceUsage) bool { return slices.Max(s.at[:]) <= now-slots })
+	u.kept = len(u.namespaces)
 }
 
 // Exceeded returns which limit a namespace has reached, and until when, or "" if none.
 func (u *Usage) Exceeded(namespace string, now time.Time) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := u.spaces[namespace]
+	s := u.namespaces[namespace]
 	if s == nil {
 		return ""
 	}
@@ -94,7 +96,7 @@ func (u *Usage) Exceeded(namespace string, now time.Time) string {
 		used  *[slots]int
 		noun  string
 	}{{u.limits.Events, &s.events, "events"}, {u.limits.Bytes, &s.bytes, "bytes"}} {
-		if until, over := s.over(l.limit, l.used, now); over {
+		if until, over := s.exceeded(l.limit, l.used, now); over {
 			return fmt.Sprintf("namespace %s appended %d %s to the log within an hour, the limit: nothing more is started there until %s",
 				namespace, l.limit, l.noun, until.UTC().Format(time.RFC3339))
 		}
@@ -102,8 +104,8 @@ func (u *Usage) Exceeded(namespace string, now time.Time) string {
 	return ""
 }
 
-// over reports whether a limit is reached. until is when it is no longer reached if the namespace appends nothing more.
-func (s *space) over(limit int, used *[slots]int, now time.Time) (until time.Time, over bool) {
+// exceeded reports whether a limit is reached. until is when it is no longer reached if the namespace appends nothing more.
+func (s *namespaceUsage) exceeded(limit int, used *[slots]int, now time.Time) (until time.Time, exceeded bool) {
 	if limit <= 0 {
 		return until, false
 	}

@@ -50,7 +50,7 @@ func TestNamespacesThatAreGone(t *testing.T) {
 			}
 		}
 	}
-	if n := len(u.spaces); n > 4*slots {
+	if n := len(u.namespaces); n > 4*slots {
 		t.Errorf("%d namespaces are kept", n)
 	}
 }

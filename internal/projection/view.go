@@ -21,8 +21,8 @@ type View struct {
 	Schedules    *schedules.Schedules
 	Usage        *Usage
 	Trust        *trust.View
-	// News are called for each commit about an aggregate of a kind.
-	News map[eventlog.Kind]func(id string, seq uint64)
+	// Listeners are called for each commit about an aggregate of a kind.
+	Listeners map[eventlog.Kind]func(id string, seq uint64)
 
 	keptBytes  int
 	sweepEvery uint64
@@ -57,7 +57,7 @@ func (v *View) Apply(r eventlog.Record) error {
 
 func (v *View) apply(r eventlog.Record) error {
 	v.Usage.Apply(r)
-	if tell := v.News[r.Aggregate.Kind]; tell != nil {
+	if tell := v.Listeners[r.Aggregate.Kind]; tell != nil {
 		tell(r.Aggregate.ID, r.Seq)
 	}
 	switch r.Aggregate.Kind {

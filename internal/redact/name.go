@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Name reports whether a field, header, parameter or variable of a name contains a secret.
-func Name(name string) bool {
+// IsSecretName reports whether a field, header, parameter or variable of a name contains a secret.
+func IsSecretName(name string) bool {
 	name = strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
 	has := func(list []string, in func(s, part string) bool) bool {
 		return slices.ContainsFunc(list, func(part string) bool { return in(name, part) })
@@ -29,9 +29,9 @@ var (
 	assigned   = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
 )
 
-// named removes the values after names of secrets: token=..., "password": "...", --api-key ... It matches a value only where it removes one, because
+// redactNamed removes the values after names of secrets: token=..., "password": "...", --api-key ... It matches a value only where it removes one, because
 // for each of many names the value could be the whole rest of the text.
-func named(text string) string {
+func redactNamed(text string) string {
 	var clean strings.Builder
 	for {
 		at := assignment.FindStringSubmatchIndex(text)
@@ -41,10 +41,10 @@ func named(text string) string {
 		}
 		name, between, rest := text[at[2]:at[3]], text[at[4]:at[5]], text[at[5]:]
 		value := ""
-		if !strings.HasPrefix(rest, Removed) && tells(text[:at[2]], name, between) {
+		if !strings.HasPrefix(rest, Removed) && precedesSecret(text[:at[2]], name, between) {
 			value = assigned.FindString(rest)
 		}
-		if value == "" || slices.Contains(refusals(), value) {
+		if value == "" || slices.Contains(rejectionPrefixes(), value) {
 			clean.WriteString(text[:at[3]]) // the separator may be followed by another name
 			text = text[at[3]:]
 			continue
@@ -54,16 +54,16 @@ func named(text string) string {
 	}
 }
 
-// refusals returns the first words of an API server's message about a field: "spec.users[0].passwd: Required value".
-func refusals() []string {
+// rejectionPrefixes returns the first words of an API server's message about a field: "spec.users[0].passwd: Required value".
+func rejectionPrefixes() []string {
 	return []string{"Invalid", "Unsupported", "Duplicate", "Required", "Forbidden:", "Internal", "Too", "Not"}
 }
 
-// tells reports whether a name and its separator are followed by a secret. After "Secret: ", which is the kind of an object, no secret follows.
+// precedesSecret reports whether a name and its separator are followed by a secret. After "Secret: ", which is the kind of an object, no secret follows.
 // Without : or =, a secret follows only a flag ("--token x").
-func tells(before, name, between string) bool {
+func precedesSecret(before, name, between string) bool {
 	if strings.TrimSpace(between) == "" && !strings.HasSuffix(before, "--") {
 		return false
 	}
-	return name != "Secret" && Name(name[strings.LastIndexByte(name, '.')+1:])
+	return name != "Secret" && IsSecretName(name[strings.LastIndexByte(name, '.')+1:])
 }

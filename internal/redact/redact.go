@@ -11,8 +11,8 @@ const Removed = "(removed)"
 // longest is the maximum length of a message, in bytes. considered is how much of a message is searched, because a server may send MiBs, and the
 // search takes seconds per MiB.
 const (
-	longest    = 1000
-	considered = 8 << 10
+	maxLength = 1000
+	maxInput  = 8 << 10
 )
 
 // Message makes a message of another program safe for the log. It removes secrets and the values of fields, and shortens the message.
@@ -20,17 +20,17 @@ const (
 // An API server that rejects an object quotes the value of the field, and a webhook may quote it again in its explanation. Therefore Message removes
 // all text after "Invalid value:" and the like.
 func Message(message string) string {
-	cut := len(message) > considered
+	cut := len(message) > maxInput
 	if cut {
-		message = strings.ToValidUTF8(message[:considered], "")
+		message = strings.ToValidUTF8(message[:maxInput], "")
 	}
 	message = fromFieldValue.ReplaceAllString(message, "${1} "+Removed)
 	message = Text(message)
-	if cut && len(message) <= longest {
+	if cut && len(message) <= maxLength {
 		message = message[:max(0, strings.LastIndexAny(message, " \t\n"))] + "..." // a part of a secret may not have the form of a secret
 	}
-	if len(message) > longest {
-		message = strings.ToValidUTF8(message[:longest], "") + "..."
+	if len(message) > maxLength {
+		message = strings.ToValidUTF8(message[:maxLength], "") + "..."
 	}
 	return message
 }
@@ -56,35 +56,35 @@ var (
 	)
 	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
 	// A password may contain a slash or a space if it is not escaped, although a URL must not. A port contains neither.
-	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#"':@[]*):([^\s"'@]*(?: [^\s"'@]+)?)@(sha\d+:)?`)
-	port        = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
+	unescapedUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#"':@[]*):([^\s"'@]*(?: [^\s"'@]+)?)@(sha\d+:)?`)
+	port              = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
 	// A host is followed by a path. A host of a single word may be a part of a password, unless it has a port.
-	host   = regexp.MustCompile(`^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|localhost|[\w-]+:\d{1,5}|\[[^\s/@]*\](?::\d{1,5})?)(?:[/?#]|$)`)
-	digest = regexp.MustCompile(`^sha\d+:`)
-	block  = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
+	host     = regexp.MustCompile(`^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|localhost|[\w-]+:\d{1,5}|\[[^\s/@]*\](?::\d{1,5})?)(?:[/?#]|$)`)
+	digest   = regexp.MustCompile(`^sha\d+:`)
+	pemBlock = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
 )
 
 // Text removes secrets from a text, which it detects by their form or by the name before them.
 func Text(text string) string {
-	text = keys(text)
+	text = redactKeys(text)
 	text = fieldValueLine.ReplaceAllString(text, "${1} "+Removed)
 	text = authorization.ReplaceAllString(text, "${1}"+Removed)
-	text = bearer.ReplaceAllStringFunc(text, credential)
+	text = bearer.ReplaceAllStringFunc(text, redactCredential)
 	text = token.ReplaceAllString(text, Removed)
 	text = userinfo.ReplaceAllString(text, "${1}"+Removed+"@")
-	text = oddUserinfo.ReplaceAllStringFunc(text, func(found string) string {
-		parts := oddUserinfo.FindStringSubmatch(found)
+	text = unescapedUserinfo.ReplaceAllStringFunc(text, func(found string) string {
+		parts := unescapedUserinfo.FindStringSubmatch(found)
 		isHost, sentence := host.MatchString(parts[2]), strings.Contains(parts[3], " ")
 		if port.MatchString(parts[3]) && (isHost || sentence || parts[4] != "") {
 			return found
 		}
 		return parts[1] + Removed + "@" + parts[4]
 	})
-	return named(passwordRests(text))
+	return redactNamed(redactPasswordRest(text))
 }
 
-// passwordRests removes the rest of a password that contains an @ and a slash: the user part of a URL ends at the first @ before a slash.
-func passwordRests(text string) string {
+// redactPasswordRest removes the rest of a password that contains an @ and a slash: the user part of a URL ends at the first @ before a slash.
+func redactPasswordRest(text string) string {
 	const removed = "://" + Removed + "@"
 	parts := strings.Split(text, removed)
 	for i, part := range parts[1:] {
@@ -103,13 +103,13 @@ func passwordRests(text string) string {
 	return strings.Join(parts, removed)
 }
 
-// keys removes PEM blocks, which span several lines.
-func keys(text string) string {
-	return block.ReplaceAllString(text, Removed)
+// redactKeys removes PEM blocks, which span several lines.
+func redactKeys(text string) string {
+	return pemBlock.ReplaceAllString(text, Removed)
 }
 
-// credential removes the value after an authorization scheme if it may be a credential, and keeps words of a sentence ("a Bearer token is needed").
-func credential(found string) string {
+// redactCredential removes the value after an authorization scheme if it may be a credential, and keeps words of a sentence ("a Bearer token is needed").
+func redactCredential(found string) string {
 	scheme, value, _ := strings.Cut(found, " ")
 	const word = 12
 	if len(value) <= word && !strings.ContainsAny(value, "0123456789.~+/=_-") {

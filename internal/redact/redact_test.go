@@ -102,7 +102,7 @@ func TestName(t *testing.T) {
 		"": false, "TOKEN_FILE": false, "secretName": false, "kubeconfigSecretRef": false, "AWS_ACCESS_KEY_ID": false, "tokens": false, "key": false,
 		"Content-Type": false, "PASSWORD_LENGTH": false,
 	} {
-		if redact.Name(name) != want {
+		if redact.IsSecretName(name) != want {
 			t.Errorf("Name(%q) = %t", name, !want)
 		}
 	}

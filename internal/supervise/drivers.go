@@ -21,8 +21,8 @@ type Drivers struct {
 	throttled map[string]Throttled
 }
 
-// Alarm returns a channel that receives after a duration.
-func (d *Drivers) Alarm(after time.Duration) <-chan time.Time {
+// Timer returns a channel that receives after a duration.
+func (d *Drivers) Timer(after time.Duration) <-chan time.Time {
 	if d.After != nil {
 		return d.After(after)
 	}
@@ -35,7 +35,7 @@ func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uin
 	if wait <= 0 {
 		return ctx.Err()
 	}
-	over := d.Alarm(wait)
+	over := d.Timer(wait)
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,8 +50,8 @@ func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uin
 	}
 }
 
-// Listen subscribes to the commits about an ID: news receives the sequence of the newest one. Each ID has at most one listener.
-func (d *Drivers) Listen(id string) (news <-chan uint64, stop func()) {
+// Subscribe subscribes to the commits about an ID: news receives the sequence of the newest one. Each ID has at most one listener.
+func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.listeners == nil {
@@ -68,8 +68,8 @@ func (d *Drivers) Listen(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// News notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
-func (d *Drivers) News(id string, seq uint64) {
+// Notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
+func (d *Drivers) Notify(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	listener := d.listeners[id]
@@ -135,8 +135,8 @@ const (
 // Quota returns which limit of the log keeps a namespace from starting work, and until when, or "". Nil means that there is no limit.
 type Quota func(namespace string) string
 
-// LookAgain is the delay after which an object is checked again that the quota of its namespace keeps from starting.
-const LookAgain = time.Minute
+// RecheckInterval is the delay after which an object is checked again that the quota of its namespace keeps from starting.
+const RecheckInterval = time.Minute
 
 // Throttled returns why the namespace may start no work; the zero value below the quota.
 func (q Quota) Throttled(namespace string) Throttled {
@@ -149,8 +149,8 @@ func (q Quota) Throttled(namespace string) Throttled {
 	return Throttled{}
 }
 
-// Pace returns a backoff between polls or retries: it begins with first, grows to longest, and never ends.
-func Pace(first, longest time.Duration) *backoff.ExponentialBackOff {
+// NewBackOff returns a backoff between polls or retries: it begins with first, grows to longest, and never ends.
+func NewBackOff(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
 		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))
 }

@@ -6,51 +6,51 @@ import (
 	"sync"
 )
 
-// Places bounds concurrent work, and shares the places fairly between namespaces. A free place goes to the namespace that holds the fewest places, among
+// Slots bounds concurrent work, and shares the places fairly between namespaces. A free place goes to the namespace that holds the fewest places, among
 // these to the namespace that was served longest ago, and within a namespace to the first request. A namespace that holds less than an equal share
 // gets a place although all are in use, up to twice the limit in all.
 //
-// A nil *Places has no limit.
-type Places struct {
+// A nil *Slots has no limit.
+type Slots struct {
 	mu    sync.Mutex
 	share share
 	// queue has the waiting places by namespace. turn has these namespaces; the first was served longest ago.
-	queue map[string][]*Place
+	queue map[string][]*Slot
 	turn  []string
 }
 
-// NewPlaces returns limit places; limit is 1 or more.
-func NewPlaces(limit int) *Places {
-	return &Places{share: newShare(limit), queue: make(map[string][]*Place)}
+// NewSlots returns limit places; limit is 1 or more.
+func NewSlots(limit int) *Slots {
+	return &Slots{share: newShare(limit), queue: make(map[string][]*Slot)}
 }
 
-// Place is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.
-type Place struct {
-	places    *Places
+// Slot is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.
+type Slot struct {
+	slots     *Slots
 	namespace string
 	// granted is closed when the place is held. It is nil if the place was not requested.
 	granted chan struct{}
 }
 
-// Place returns a place that is not requested yet.
-func (p *Places) Place(namespace string) *Place { return &Place{places: p, namespace: namespace} }
+// Slot returns a place that is not requested yet.
+func (p *Slots) Slot(namespace string) *Slot { return &Slot{slots: p, namespace: namespace} }
 
-// Ask requests the place, and returns a channel that is closed when the place is held. It is idempotent.
-func (p *Place) Ask() <-chan struct{} {
+// Request requests the place, and returns a channel that is closed when the place is held. It is idempotent.
+func (p *Slot) Request() <-chan struct{} {
 	if p.granted != nil {
 		return p.granted
 	}
 	p.granted = make(chan struct{})
-	if p.places == nil {
+	if p.slots == nil {
 		close(p.granted)
 		return p.granted
 	}
-	p.places.enter(p)
+	p.slots.enqueue(p)
 	return p.granted
 }
 
 // Held reports whether the place was granted.
-func (p *Place) Held() bool {
+func (p *Slot) Held() bool {
 	select {
 	case <-p.granted: // blocks if it is nil
 		return true
@@ -59,33 +59,33 @@ func (p *Place) Held() bool {
 	}
 }
 
-// Asked reports whether the place was requested and is not held yet.
-func (p *Place) Asked() bool { return p.granted != nil && !p.Held() }
+// Pending reports whether the place was requested and is not held yet.
+func (p *Slot) Pending() bool { return p.granted != nil && !p.Held() }
 
-// Take requests the place and waits until it is held. If ctx ends first, it withdraws the request and returns the error of ctx. A free place is held
+// Acquire requests the place and waits until it is held. If ctx ends first, it withdraws the request and returns the error of ctx. A free place is held
 // even if ctx has ended.
-func (p *Place) Take(ctx context.Context) error {
+func (p *Slot) Acquire(ctx context.Context) error {
 	select {
-	case <-p.Ask():
+	case <-p.Request():
 		return nil
 	case <-ctx.Done():
 		if p.Held() { // both channels were ready
 			return nil
 		}
-		p.Give()
+		p.Release()
 		return ctx.Err()
 	}
 }
 
-// Give releases the place, or withdraws the request.
-func (p *Place) Give() {
-	if p.granted != nil && p.places != nil {
-		p.places.leave(p)
+// Release releases the place, or withdraws the request.
+func (p *Slot) Release() {
+	if p.granted != nil && p.slots != nil {
+		p.slots.release(p)
 	}
 	p.granted = nil
 }
 
-func (p *Places) enter(place *Place) {
+func (p *Slots) enqueue(place *Slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ns := place.namespace
@@ -96,23 +96,23 @@ func (p *Places) enter(place *Place) {
 	p.grant()
 }
 
-func (p *Places) leave(place *Place) {
+func (p *Slots) release(place *Slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ns := place.namespace
 	if place.Held() {
-		p.share.give(ns)
+		p.share.release(ns)
 		p.grant()
 		return
 	}
-	p.queue[ns] = slices.DeleteFunc(p.queue[ns], func(other *Place) bool { return other == place })
+	p.queue[ns] = slices.DeleteFunc(p.queue[ns], func(other *Slot) bool { return other == place })
 	if len(p.queue[ns]) == 0 {
 		p.drop(ns)
 	}
 }
 
 // grant assigns the free places.
-func (p *Places) grant() {
+func (p *Slots) grant() {
 	for {
 		ns, ok := p.next()
 		if !ok {
@@ -124,13 +124,13 @@ func (p *Places) grant() {
 		if len(p.queue[ns]) > 0 {
 			p.queue[ns], p.turn = slices.Clone(p.queue[ns]), append(p.turn, ns)
 		}
-		p.share.take(ns)
+		p.share.acquire(ns)
 		close(first.granted)
 	}
 }
 
 // next returns the namespace that gets the next place.
-func (p *Places) next() (best string, ok bool) {
+func (p *Slots) next() (best string, ok bool) {
 	for _, ns := range p.turn {
 		if p.share.admits(ns) && (!ok || p.share.held[ns] < p.share.held[best]) {
 			best, ok = ns, true
@@ -140,7 +140,7 @@ func (p *Places) next() (best string, ok bool) {
 }
 
 // drop removes a namespace from turn, and from queue if no place of it waits.
-func (p *Places) drop(ns string) {
+func (p *Slots) drop(ns string) {
 	p.turn = slices.DeleteFunc(p.turn, func(other string) bool { return other == ns })
 	if len(p.queue[ns]) == 0 {
 		delete(p.queue, ns)

@@ -20,12 +20,12 @@ func (s *share) admits(namespace string) bool {
 	return s.total < 2*s.limit && held < s.limit/len(s.held)
 }
 
-func (s *share) take(namespace string) {
+func (s *share) acquire(namespace string) {
 	s.held[namespace]++
 	s.total++
 }
 
-func (s *share) give(namespace string) {
+func (s *share) release(namespace string) {
 	s.total--
 	if s.held[namespace]--; s.held[namespace] == 0 {
 		delete(s.held, namespace)

@@ -28,7 +28,7 @@ type Supervisor struct {
 	Drive func(ctx context.Context, id string) error
 	// Namespace returns the namespace of an object.
 	Namespace func(id string) string
-	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or more. Namespaces share it as they share Places, which
+	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or more. Namespaces share it as they share Slots, which
 	// bound the objects that work.
 	Limit int
 	// Throttle is called when Limit keeps a due object from being driven, and with the zero value when that has ended. It must not block.
@@ -38,16 +38,16 @@ type Supervisor struct {
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
 	backoff workqueue.TypedRateLimiter[string]
-	// rested is when the backoff of an object ends that was driven before. It is retained until the object is no longer due.
-	rested  map[string]time.Time
-	driven  share
-	waiting map[string]string // the namespaces of the objects that wait for others to end, by ID
-	wg      sync.WaitGroup
+	// backoffUntil is when the backoff of an object ends that was driven before. It is retained until the object is no longer due.
+	backoffUntil map[string]time.Time
+	driven       share
+	waiting      map[string]string // the namespaces of the objects that wait for others to end, by ID
+	wg           sync.WaitGroup
 }
 
 // The backoff between two drives of an object, until it is no longer due: the drive may have failed, for example because of the log, and the view
 // may not have applied its result yet.
-const firstBackoff, lastBackoff = 500 * time.Millisecond, 10 * time.Second
+const initialBackoff, maxBackoff = 500 * time.Millisecond, 10 * time.Second
 
 // Changed enqueues an object that may have become due. It does not block. Before Run it does nothing, because Run enqueues all objects.
 func (s *Supervisor) Changed(id string) {
@@ -61,12 +61,12 @@ func (s *Supervisor) Changed(id string) {
 
 // Run drives objects until ctx ends, and returns when all goroutines have stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
-	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, lastBackoff)
-	q := fair.New(s.Noun+"s", backoff, s.Namespace)
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](initialBackoff, maxBackoff)
+	q := fair.NewQueue(s.Noun+"s", backoff, s.Namespace)
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	s.mu.Lock()
 	s.queue, s.backoff, s.driven = q, backoff, newShare(s.Limit)
-	s.rested, s.waiting = make(map[string]time.Time), make(map[string]string)
+	s.backoffUntil, s.waiting = make(map[string]time.Time), make(map[string]string)
 	s.mu.Unlock()
 	for _, id := range s.IDs() {
 		q.Add(id)
@@ -77,22 +77,22 @@ func (s *Supervisor) Run(ctx context.Context) {
 			s.wg.Wait()
 			return
 		}
-		if ctx.Err() != nil || !s.begin(ctx, id) {
+		if ctx.Err() != nil || !s.startDrive(ctx, id) {
 			q.Done(id)
 		}
 	}
 }
 
-// begin drives an object in a new goroutine if it is due, its backoff has ended, and its namespace may drive another one.
-func (s *Supervisor) begin(ctx context.Context, id string) (begun bool) {
+// startDrive drives an object in a new goroutine if it is due, its backoff has ended, and its namespace may drive another one.
+func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
 	wait, due := s.Due(id)
 	namespace := s.Namespace(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rest := time.Until(s.rested[id])
+	rest := time.Until(s.backoffUntil[id])
 	switch {
 	case !due && rest <= 0:
-		delete(s.rested, id)
+		delete(s.backoffUntil, id)
 		s.backoff.Forget(id)
 		fallthrough
 	case !due:
@@ -104,27 +104,27 @@ func (s *Supervisor) begin(ctx context.Context, id string) (begun bool) {
 		return false
 	case !s.driven.admits(namespace):
 		s.waiting[id] = namespace
-		s.Throttle(id, s.tooMany())
+		s.Throttle(id, s.throttledByLimit())
 		return false
 	}
 	delete(s.waiting, id)
 	s.Throttle(id, Throttled{})
-	s.driven.take(namespace)
+	s.driven.acquire(namespace)
 	s.admit()
 	s.wg.Go(func() {
 		s.drive(ctx, id)
-		s.end(id, namespace)
+		s.finishDrive(id, namespace)
 	})
 	return true
 }
 
-// end starts the backoff of an object, and releases its place.
-func (s *Supervisor) end(id, namespace string) {
+// finishDrive starts the backoff of an object, and releases its place.
+func (s *Supervisor) finishDrive(id, namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.driven.give(namespace)
+	s.driven.release(namespace)
 	rest := s.backoff.When(id)
-	s.rested[id] = time.Now().Add(rest)
+	s.backoffUntil[id] = time.Now().Add(rest)
 	s.queue.Done(id)
 	s.queue.AddAfter(id, rest)
 	s.admit()
@@ -143,8 +143,8 @@ func (s *Supervisor) admit() {
 	}
 }
 
-// tooMany returns why an object is not driven. The message has no current numbers, because each change of it would be published.
-func (s *Supervisor) tooMany() Throttled {
+// throttledByLimit returns why an object is not driven. The message has no current numbers, because each change of it would be published.
+func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waits until another %[1]s ends: %[2]d unfinished %[1]ss are driven at once, up to %[3]d where namespaces have less than an equal share",
 		s.Noun, s.Limit, 2*s.Limit)}
@@ -161,7 +161,7 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 		log.Error("stopping; the last that happened to the "+s.Noun+" is lost", "error", err)
 	case ctx.Err() != nil:
 		log.Info("stopping; the " + s.Noun + " continues when a daemon runs again")
-	case errors.Is(err, aggregate.ErrLost), errors.Is(err, eventlog.ErrConflict):
+	case errors.Is(err, aggregate.ErrClaimLost), errors.Is(err, eventlog.ErrConflict):
 		log.Info("stopped driving "+s.Noun, "reason", err)
 	default:
 		log.Error("driving "+s.Noun+" failed; trying again", "error", err)

@@ -14,8 +14,8 @@ import (
 	"scute.dev/aggregate"
 )
 
-// things are what a supervisor drives in a test, with a simulated clock.
-type things struct {
+// testObjects are what a supervisor drives in a test, with a simulated clock.
+type testObjects struct {
 	*Supervisor
 	Drivers
 
@@ -26,9 +26,9 @@ type things struct {
 	end map[string]chan error
 }
 
-func supervise(t *testing.T, limit int, ids ...string) *things {
+func supervise(t *testing.T, limit int, ids ...string) *testObjects {
 	t.Helper()
-	th := &things{due: make(map[string]time.Time), end: make(map[string]chan error)}
+	th := &testObjects{due: make(map[string]time.Time), end: make(map[string]chan error)}
 	for _, id := range ids {
 		th.due[id], th.end[id] = time.Now(), make(chan error)
 	}
@@ -65,15 +65,15 @@ func supervise(t *testing.T, limit int, ids ...string) *things {
 }
 
 // set sets the time when a thing is due; the zero time is never.
-func (th *things) set(id string, at time.Time) {
+func (th *testObjects) set(id string, at time.Time) {
 	th.mu.Lock()
 	th.due[id] = at
 	th.mu.Unlock()
 	th.Supervisor.Changed(id)
 }
 
-// drove checks which drives have started since its last call.
-func (th *things) drove(t *testing.T, want ...string) {
+// wantDriven checks which drives have started since its last call.
+func (th *testObjects) wantDriven(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	th.mu.Lock()
@@ -118,11 +118,11 @@ func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 				t.Errorf("throttled %v, want %v", got, want)
 			}
 		}
-		th.drove(t, "ns/1")
+		th.wantDriven(t, "ns/1")
 		throttled("ns/2", "ns/3")
 		th.set("ns/1", time.Time{})
 		th.end["ns/1"] <- nil
-		th.drove(t, "ns/2")
+		th.wantDriven(t, "ns/2")
 		throttled("ns/3")
 		th.set("ns/3", time.Time{}) // it was aborted
 		throttled()
@@ -134,22 +134,22 @@ func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 func TestWhatChangedIsDriven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 4, "ns/1", "ns/2")
-		th.drove(t, "ns/1", "ns/2")
+		th.wantDriven(t, "ns/1", "ns/2")
 		th.set("ns/1", time.Time{})
 		th.end["ns/1"] <- nil
-		time.Sleep(lastBackoff)
-		th.drove(t)
+		time.Sleep(maxBackoff)
+		th.wantDriven(t)
 		for range 100 {
 			th.set("ns/1", time.Now())
 		}
-		th.drove(t, "ns/1")
+		th.wantDriven(t, "ns/1")
 
 		th.set("ns/2", time.Now().Add(time.Hour))
 		th.end["ns/2"] <- nil
 		time.Sleep(time.Hour - time.Second)
-		th.drove(t)
+		th.wantDriven(t)
 		time.Sleep(time.Second)
-		th.drove(t, "ns/2")
+		th.wantDriven(t, "ns/2")
 	})
 }
 
@@ -158,23 +158,23 @@ func TestWhatChangedIsDriven(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 4, "ns/1")
-		th.drove(t, "ns/1")
-		for _, err := range []error{errors.New("the log is away"), aggregate.ErrLost, nil, errors.New("again")} {
+		th.wantDriven(t, "ns/1")
+		for _, err := range []error{errors.New("the log is away"), aggregate.ErrClaimLost, nil, errors.New("again")} {
 			th.Supervisor.Changed("ns/1") // a separate commit
 			th.end["ns/1"] <- err
-			time.Sleep(firstBackoff - 1)
+			time.Sleep(initialBackoff - 1)
 			th.Supervisor.Changed("ns/1")
-			th.drove(t)
-			time.Sleep(lastBackoff)
-			th.drove(t, "ns/1")
+			th.wantDriven(t)
+			time.Sleep(maxBackoff)
+			th.wantDriven(t, "ns/1")
 		}
 		th.set("ns/1", time.Time{})
 		th.end["ns/1"] <- nil
-		time.Sleep(lastBackoff)
+		time.Sleep(maxBackoff)
 		th.set("ns/1", time.Now())
-		th.drove(t, "ns/1")
+		th.wantDriven(t, "ns/1")
 		th.end["ns/1"] <- nil
-		time.Sleep(firstBackoff)
-		th.drove(t, "ns/1")
+		time.Sleep(initialBackoff)
+		th.wantDriven(t, "ns/1")
 	})
 }

@@ -18,8 +18,8 @@ func Text(d time.Duration) string {
 	return s
 }
 
-// Stored returns the Text of a duration that was stored in Go's notation. It returns any other string unchanged.
-func Stored(s string) string {
+// Normalize returns the Text of a duration that was stored in Go's notation. It returns any other string unchanged.
+func Normalize(s string) string {
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		return s

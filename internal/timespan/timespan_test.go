@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 
 func TestStored(t *testing.T) {
 	for s, want := range map[string]string{"24h0m0s": "24h", "5m0s": "5m", "20m": "20m", "a while": "a while", "": ""} {
-		if got := timespan.Stored(s); got != want {
+		if got := timespan.Normalize(s); got != want {
 			t.Errorf("Stored(%q) = %q, want %q", s, got, want)
 		}
 	}

@@ -12,7 +12,7 @@ func Describe(e Event) view.Line {
 	case Bound:
 		return view.Line{Name: "log bound", Detail: "to the management cluster with the ID " + e.Cluster}
 	case Reconciled:
-		mark := e.Mark
+		mark := e.Watermark
 		if mark.LogID == "" || mark.LogID == e.Statuses.LogID && mark.Sequence < e.Statuses.Sequence {
 			mark = e.Statuses
 		}

@@ -18,11 +18,11 @@ type Bound struct {
 type Reconciled struct {
 	// Cluster to which the log is bound from now on.
 	Cluster string `json:"cluster"`
-	// Mark of the Lease at the reconciliation. It no longer prevents the use of this log.
-	Mark Mark `json:"mark"`
+	// Watermark of the Lease at the reconciliation. It no longer prevents the use of this log.
+	Watermark Watermark `json:"mark"`
 	// Statuses is the mark of the statuses of scute's resources at the reconciliation. Statuses up to this mark no longer prevent the use of this
 	// log.
-	Statuses Mark `json:"statuses,omitzero"`
+	Statuses Watermark `json:"statuses,omitzero"`
 	// Open are the objects that were unfinished in the log or in the cluster, with their outcomes.
 	Open []Outcome `json:"open,omitempty"`
 }
@@ -32,10 +32,10 @@ type Outcome struct {
 	// Name is KIND/ID, as in the log.
 	Name string `json:"name"`
 	// Log and World are the states of the object in the log and in its resource; "" if it does not exist there.
-	Log   string `json:"log,omitempty"`
-	World string `json:"world,omitempty"`
-	// Then is what happens to the object next.
-	Then string `json:"then"`
+	Log      string `json:"log,omitempty"`
+	Resource string `json:"world,omitempty"`
+	// Next is what happens to the object next.
+	Next string `json:"then"`
 }
 
 func (Bound) isEvent()      {}

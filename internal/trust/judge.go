@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Mark is a high-water mark, stored outside the log: the log that was used last, and the highest sequence that it acknowledged.
-type Mark struct {
+// Watermark is a high-water mark, stored outside the log: the log that was used last, and the highest sequence that it acknowledged.
+type Watermark struct {
 	LogID    string `json:"logID,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
-// Marks are all high-water marks outside the log. The zero Mark means that there is none.
-type Marks struct {
+// Watermarks are all high-water marks outside the log. The zero Watermark means that there is none.
+type Watermarks struct {
 	// Lease is the mark in the Lease: of the log that was used last.
-	Lease Mark
+	Lease Watermark
 	// Statuses is the mark in the statuses of scute's resources: the highest sequence of the statuses that name the log that is checked.
-	Statuses Mark
+	Statuses Watermark
 	// Reconciled is when an operator last reconciled the log that was used last, or "".
 	Reconciled string
 }
@@ -27,11 +27,11 @@ type State struct {
 	// Cluster to which the log is bound, or "".
 	Cluster string
 	// Accepted are the marks at which an operator reconciled the log.
-	Accepted []Mark
+	Accepted []Watermark
 	// Reconciled are the times of these reconciliations.
 	Reconciled []string
-	// Unread is why later events about the log cannot be read, or "".
-	Unread string
+	// UnreadableReason is why later events about the log cannot be read, or "".
+	UnreadableReason string
 }
 
 // LastReconciled returns when an operator last reconciled the log, or "".
@@ -50,8 +50,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Reconciled:
 		s.Cluster = e.Cluster
 		s.Reconciled = append(s.Reconciled, at.UTC().Format(time.RFC3339Nano))
-		s.Accepted = append(s.Accepted, e.Mark)
-		if e.Statuses != (Mark{}) {
+		s.Accepted = append(s.Accepted, e.Watermark)
+		if e.Statuses != (Watermark{}) {
 			s.Accepted = append(s.Accepted, e.Statuses)
 		}
 	}
@@ -59,8 +59,8 @@ func (s *State) Apply(e Event, at time.Time) {
 
 // covers reports whether an operator accepted the log in spite of a mark as high as this one. A status whose commit was lost remains a mark, because
 // it is not overwritten if the log does not contain its object.
-func (s *State) covers(m Mark) bool {
-	return slices.ContainsFunc(s.Accepted, func(a Mark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
+func (s *State) covers(m Watermark) bool {
+	return slices.ContainsFunc(s.Accepted, func(a Watermark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
 }
 
 // Identity identifies the log, its current head, and the cluster on which it is used.
@@ -88,21 +88,21 @@ type Fault struct {
 	Message, Next string
 }
 
-const compare = "if it cannot be restored, `scutectl log reconcile` shows what is open and what becomes of it, and records your decision"
+const reconcileHint = "if it cannot be restored, `scutectl log reconcile` shows what is open and what becomes of it, and records your decision"
 
-// Judge returns nil if a log may be used, and the reason otherwise.
-func Judge(s *State, log Identity, marks Marks) *Fault {
+// Check returns nil if a log may be used, and the reason otherwise.
+func Check(s *State, log Identity, marks Watermarks) *Fault {
 	lease, reconciled := marks.Lease, marks.Reconciled
 	// A process that uses a reconciled log can reach exactly the mark that was accepted.
 	since := reconciled != "" && reconciled == s.LastReconciled()
 	if slices.Contains(s.Accepted, lease) && !since {
-		lease, reconciled = Mark{}, ""
+		lease, reconciled = Watermark{}, ""
 	}
 	switch {
-	case s.Unread != "":
+	case s.UnreadableReason != "":
 		return &Fault{
 			Newer,
-			fmt.Sprintf("event log %s says about itself what this version of scute does not know: %s: nothing is driven", log.LogID, s.Unread),
+			fmt.Sprintf("event log %s says about itself what this version of scute does not know: %s: nothing is driven", log.LogID, s.UnreadableReason),
 			"run the version of scute that wrote this event, or a newer one",
 		}
 	case s.Cluster != "" && s.Cluster != log.Cluster:
@@ -115,7 +115,7 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 		return &Fault{
 			Replaced,
 			fmt.Sprintf("event log %s acted here last, up to commit %d, and this is event log %s, which ends at %d: nothing is driven", lease.LogID, lease.Sequence, log.LogID, log.Head),
-			"bring the other log back; " + compare,
+			"bring the other log back; " + reconcileHint,
 		}
 	}
 	// A log that lost commits and was reconciled contains other commits than a longer, older copy of it.
@@ -123,7 +123,7 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 		return &Fault{
 			WentBack,
 			fmt.Sprintf("event log %s was reconciled at %s when it acted last, and this copy of it, which ends at %d, was not: it lacks what has happened since; nothing is driven", log.LogID, reconciled, log.Head),
-			"bring back the copy that acted last; " + compare,
+			"bring back the copy that acted last; " + reconcileHint,
 		}
 	}
 	acknowledged := lease.Sequence
@@ -136,7 +136,7 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 	return &Fault{
 		WentBack,
 		fmt.Sprintf("event log %s acknowledged %d commits and ends at %d now: it went back, because an older copy of its volume was restored or its end was lost; nothing is driven", log.LogID, acknowledged, log.Head),
-		"restore the newest copy of the log; " + compare,
+		"restore the newest copy of the log; " + reconcileHint,
 	}
 }
 

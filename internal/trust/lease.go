@@ -22,16 +22,16 @@ const (
 	// HolderLogAnnotation is the ID of the log of the Lease's holder.
 	HolderLogAnnotation = "scute.dev/holder-log-id"
 	// OfferedAnnotation is the holder of the Lease, if the holder cannot reach its log. A process that can reach the log writes the same name into
-	// WantedAnnotation, and the holder releases the Lease. Older versions leave the names of earlier holders there, which are ignored.
+	// RequestedAnnotation, and the holder releases the Lease. Older versions leave the names of earlier holders there, which are ignored.
 	OfferedAnnotation = "scute.dev/log-unreachable"
-	// WantedAnnotation is the response to OfferedAnnotation.
-	WantedAnnotation = "scute.dev/log-reached"
+	// RequestedAnnotation is the response to OfferedAnnotation.
+	RequestedAnnotation = "scute.dev/log-reached"
 )
 
-// MarkOf returns the mark in the annotations of the Lease. It reads an invalid sequence as the highest one, which stops the daemon until an operator
+// WatermarkOf returns the mark in the annotations of the Lease. It reads an invalid sequence as the highest one, which stops the daemon until an operator
 // checks it.
-func MarkOf(annotations map[string]string) Mark {
-	m := Mark{LogID: annotations[logIDAnnotation]}
+func WatermarkOf(annotations map[string]string) Watermark {
+	m := Watermark{LogID: annotations[logIDAnnotation]}
 	if m.LogID == "" {
 		return m
 	}
@@ -43,7 +43,7 @@ func MarkOf(annotations map[string]string) Mark {
 	return m
 }
 
-// WriteMark writes the mark into the annotations of the Lease.
-func WriteMark(annotations map[string]string, m Mark) {
+// SetWatermark writes the mark into the annotations of the Lease.
+func SetWatermark(annotations map[string]string, m Watermark) {
 	annotations[logIDAnnotation], annotations[sequenceAnnotation] = m.LogID, strconv.FormatUint(m.Sequence, 10)
 }

@@ -23,34 +23,34 @@ const (
 	Schedules    = "BackupSchedule"
 )
 
-// page is the number of objects in memory at a time. It may be fewer if the pages of the reader are bounded (guard.BoundPages).
-const page = 100
+// pageSize is the number of objects in memory at a time. It may be fewer if the pages of the reader are bounded (guard.BoundPages).
+const pageSize = 100
 
-// HighestMark returns the highest status.logSequence of the objects of the kinds whose status.logID is logID, or the zero Mark if there is none. reader must
+// HighestMark returns the highest status.logSequence of the objects of the kinds whose status.logID is logID, or the zero Watermark if there is none. reader must
 // read from the API server and not from a cache.
 //
 // It skips a kind that the API server does not serve, and an object whose status cannot be read. Such an object has no information about the log, and
 // must not prevent the use of the log.
-func HighestMark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (Mark, error) {
+func HighestMark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (Watermark, error) {
 	var highest int64
 	for _, kind := range kinds {
 		found, err := highestOf(ctx, reader, logID, kind)
 		if err != nil {
-			return Mark{}, fmt.Errorf("reading the log's high-water mark from the statuses of %ss: %w", kind, err)
+			return Watermark{}, fmt.Errorf("reading the log's high-water mark from the statuses of %ss: %w", kind, err)
 		}
 		highest = max(highest, found)
 	}
 	if highest <= 0 {
-		return Mark{}, nil
+		return Watermark{}, nil
 	}
-	return Mark{LogID: logID, Sequence: uint64(highest)}, nil
+	return Watermark{LogID: logID, Sequence: uint64(highest)}, nil
 }
 
 func highestOf(ctx context.Context, reader client.Reader, logID, kind string) (highest int64, err error) {
-	err = kube.Pages("list "+kind+"s", func(o metav1.ListOptions) (string, error) {
+	err = kube.EachPage("list "+kind+"s", func(o metav1.ListOptions) (string, error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
-		err := reader.List(ctx, list, client.Limit(min(o.Limit, page)), client.Continue(o.Continue))
+		err := reader.List(ctx, list, client.Limit(min(o.Limit, pageSize)), client.Continue(o.Continue))
 		for i := range list.Items {
 			highest = max(highest, sequence(list.Items[i].Object, logID))
 		}
@@ -75,8 +75,8 @@ func sequence(object map[string]any, logID string) int64 {
 	return seq
 }
 
-// Untrusted returns the fault in the condition Stalled if the event log may not be used, and nil otherwise.
-func Untrusted(list []metav1.Condition) *Fault {
+// FaultIn returns the fault in the condition Stalled if the event log may not be used, and nil otherwise.
+func FaultIn(list []metav1.Condition) *Fault {
 	c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil

@@ -19,23 +19,23 @@ import (
 // pages is an API server that lists objects in pages.
 type pages struct {
 	client.Reader
-	statuses map[string][]any
-	fails    map[string]error
-	asked    int
-	room     int // number of objects that fit into a page, if limited
+	statuses  map[string][]any
+	errs      map[string]error
+	requests  int
+	pageLimit int // number of objects that fit into a page, if limited
 }
 
 func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	list, o := into.(*unstructured.UnstructuredList), (&client.ListOptions{}).ApplyOptions(opts)
 	kind := list.GetKind()[:len(list.GetKind())-len("List")]
-	if err := p.fails[kind]; err != nil {
+	if err := p.errs[kind]; err != nil {
 		return err
 	}
-	if o.Limit <= 0 || o.Limit > page {
+	if o.Limit <= 0 || o.Limit > pageSize {
 		return errors.New("a list without a bound")
 	}
-	p.asked++
-	if p.room > 0 && int(o.Limit) > p.room {
+	p.requests++
+	if p.pageLimit > 0 && int(o.Limit) > p.pageLimit {
 		return guard.ErrTooLarge
 	}
 	from, _ := strconv.Atoi(o.Continue)
@@ -50,43 +50,43 @@ func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.L
 	return nil
 }
 
-func at(logID string, seq any) any { return map[string]any{"logID": logID, "logSequence": seq} }
+func statusAt(logID string, seq any) any { return map[string]any{"logID": logID, "logSequence": seq} }
 
 func TestMark(t *testing.T) {
-	many := slices.Repeat([]any{at("own", int64(3))}, 2*page)
+	many := slices.Repeat([]any{statusAt("own", int64(3))}, 2*pageSize)
 	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "scute.dev", Kind: Remediations}}
 	for name, c := range map[string]struct {
 		server pages
-		want   Mark
+		want   Watermark
 		asked  int
 	}{
-		"nothing there":      {pages{}, Mark{}, 4},
-		"of this log":        {pages{statuses: map[string][]any{Moves: {at("own", int64(7)), at("own", int64(5))}, WorkflowRuns: {at("own", int64(6))}}}, Mark{LogID: "own", Sequence: 7}, 4},
-		"of a Pause":         {pages{statuses: map[string][]any{Moves: {at("own", int64(7))}, Pauses: {at("own", int64(8))}}}, Mark{LogID: "own", Sequence: 8}, 4},
-		"of another log":     {pages{statuses: map[string][]any{Moves: {at("other", int64(9)), at("", int64(8)), nil}}}, Mark{}, 4},
-		"on the third page":  {pages{statuses: map[string][]any{Remediations: append(many, at("own", int64(9)))}}, Mark{LogID: "own", Sequence: 9}, 6},
-		"cannot be read":     {pages{statuses: map[string][]any{Moves: {at("own", "9"), at("own", 9.5), []any{"own"}, at("own", int64(2))}}}, Mark{LogID: "own", Sequence: 2}, 4},
-		"below zero":         {pages{statuses: map[string][]any{Moves: {at("own", int64(-9))}}}, Mark{}, 4},
-		"a kind not mapped":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{Remediations: missing}}, Mark{LogID: "own", Sequence: 4}, 3},
-		"a kind not served":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{WorkflowRuns: apierrors.NewNotFound(schema.GroupResource{}, "")}}, Mark{LogID: "own", Sequence: 4}, 3},
-		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, Mark{}, 4},
+		"nothing there":      {pages{}, Watermark{}, 4},
+		"of this log":        {pages{statuses: map[string][]any{Moves: {statusAt("own", int64(7)), statusAt("own", int64(5))}, WorkflowRuns: {statusAt("own", int64(6))}}}, Watermark{LogID: "own", Sequence: 7}, 4},
+		"of a Pause":         {pages{statuses: map[string][]any{Moves: {statusAt("own", int64(7))}, Pauses: {statusAt("own", int64(8))}}}, Watermark{LogID: "own", Sequence: 8}, 4},
+		"of another log":     {pages{statuses: map[string][]any{Moves: {statusAt("other", int64(9)), statusAt("", int64(8)), nil}}}, Watermark{}, 4},
+		"on the third page":  {pages{statuses: map[string][]any{Remediations: append(many, statusAt("own", int64(9)))}}, Watermark{LogID: "own", Sequence: 9}, 6},
+		"cannot be read":     {pages{statuses: map[string][]any{Moves: {statusAt("own", "9"), statusAt("own", 9.5), []any{"own"}, statusAt("own", int64(2))}}}, Watermark{LogID: "own", Sequence: 2}, 4},
+		"below zero":         {pages{statuses: map[string][]any{Moves: {statusAt("own", int64(-9))}}}, Watermark{}, 4},
+		"a kind not mapped":  {pages{statuses: map[string][]any{Moves: {statusAt("own", int64(4))}}, errs: map[string]error{Remediations: missing}}, Watermark{LogID: "own", Sequence: 4}, 3},
+		"a kind not served":  {pages{statuses: map[string][]any{Moves: {statusAt("own", int64(4))}}, errs: map[string]error{WorkflowRuns: apierrors.NewNotFound(schema.GroupResource{}, "")}}, Watermark{LogID: "own", Sequence: 4}, 3},
+		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, Watermark{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := HighestMark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Pauses, Remediations)
 			if err != nil || got != c.want {
 				t.Errorf("HighestMark = %v, want %v; error %v", got, c.want, err)
 			}
-			if c.server.asked != c.asked {
-				t.Errorf("%d pages were read, want %d", c.server.asked, c.asked)
+			if c.server.requests != c.asked {
+				t.Errorf("%d pages were read, want %d", c.server.requests, c.asked)
 			}
 		})
 	}
-	large := &pages{statuses: map[string][]any{WorkflowRuns: append(many, at("own", int64(9)))}, room: 7}
+	large := &pages{statuses: map[string][]any{WorkflowRuns: append(many, statusAt("own", int64(9)))}, pageLimit: 7}
 	if got, err := HighestMark(t.Context(), large, "own", WorkflowRuns); err != nil || got.Sequence != 9 {
 		t.Errorf("HighestMark with large objects = %v, error %v", got, err)
 	}
 	refused := errors.New("refused")
-	if _, err := HighestMark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
+	if _, err := HighestMark(t.Context(), &pages{errs: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
 		t.Errorf("HighestMark with a failed list = %v, want the error", err)
 	}
 }

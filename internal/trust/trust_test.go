@@ -15,45 +15,45 @@ import (
 
 func TestJudge(t *testing.T) {
 	own := Identity{LogID: "aaaa", Head: 10, Cluster: "here"}
-	here := func(accepted ...Mark) State { return State{Cluster: "here", Accepted: accepted} }
+	here := func(accepted ...Watermark) State { return State{Cluster: "here", Accepted: accepted} }
 	for name, c := range map[string]struct {
 		state State
-		marks Marks
+		marks Watermarks
 		want  Reason
 	}{
-		"first start":                  {State{}, Marks{}, ""},
-		"as it was":                    {here(), Marks{Lease: Mark{"aaaa", 10}}, ""},
-		"further":                      {here(), Marks{Lease: Mark{"aaaa", 7}}, ""},
-		"went back":                    {here(), Marks{Lease: Mark{"aaaa", 11}}, WentBack},
-		"went back and reconciled":     {here(Mark{"aaaa", 11}), Marks{Lease: Mark{"aaaa", 11}}, ""},
-		"went back again":              {here(Mark{"aaaa", 11}), Marks{Lease: Mark{"aaaa", 12}}, WentBack},
-		"went back behind its return":  {here(Mark{"aaaa", 20}), Marks{Lease: Mark{"aaaa", 15}}, WentBack},
-		"another log":                  {here(), Marks{Lease: Mark{"bbbb", 3}}, Replaced},
-		"an empty log":                 {State{}, Marks{Lease: Mark{"bbbb", 3}}, Replaced},
-		"another log, reconciled":      {here(Mark{"bbbb", 3}), Marks{Lease: Mark{"bbbb", 3}}, ""},
-		"the other log acted again":    {here(Mark{"bbbb", 3}), Marks{Lease: Mark{"bbbb", 4}}, Replaced},
-		"a log of another cluster":     {State{Cluster: "there"}, Marks{}, AnotherCluster},
-		"and marked by another log":    {State{Cluster: "there"}, Marks{Lease: Mark{"bbbb", 3}}, AnotherCluster},
-		"and reconciled with the mark": {State{Cluster: "there", Accepted: []Mark{{"bbbb", 3}}}, Marks{Lease: Mark{"bbbb", 3}}, AnotherCluster},
+		"first start":                  {State{}, Watermarks{}, ""},
+		"as it was":                    {here(), Watermarks{Lease: Watermark{"aaaa", 10}}, ""},
+		"further":                      {here(), Watermarks{Lease: Watermark{"aaaa", 7}}, ""},
+		"went back":                    {here(), Watermarks{Lease: Watermark{"aaaa", 11}}, WentBack},
+		"went back and reconciled":     {here(Watermark{"aaaa", 11}), Watermarks{Lease: Watermark{"aaaa", 11}}, ""},
+		"went back again":              {here(Watermark{"aaaa", 11}), Watermarks{Lease: Watermark{"aaaa", 12}}, WentBack},
+		"went back behind its return":  {here(Watermark{"aaaa", 20}), Watermarks{Lease: Watermark{"aaaa", 15}}, WentBack},
+		"another log":                  {here(), Watermarks{Lease: Watermark{"bbbb", 3}}, Replaced},
+		"an empty log":                 {State{}, Watermarks{Lease: Watermark{"bbbb", 3}}, Replaced},
+		"another log, reconciled":      {here(Watermark{"bbbb", 3}), Watermarks{Lease: Watermark{"bbbb", 3}}, ""},
+		"the other log acted again":    {here(Watermark{"bbbb", 3}), Watermarks{Lease: Watermark{"bbbb", 4}}, Replaced},
+		"a log of another cluster":     {State{Cluster: "there"}, Watermarks{}, AnotherCluster},
+		"and marked by another log":    {State{Cluster: "there"}, Watermarks{Lease: Watermark{"bbbb", 3}}, AnotherCluster},
+		"and reconciled with the mark": {State{Cluster: "there", Accepted: []Watermark{{"bbbb", 3}}}, Watermarks{Lease: Watermark{"bbbb", 3}}, AnotherCluster},
 
-		"reconciled":                                                 {State{Cluster: "here", Reconciled: []string{"mon", "tue"}}, Marks{Lease: Mark{"aaaa", 7}, Reconciled: "tue"}, ""},
-		"reconciled since, and not this copy":                        {State{Cluster: "here", Reconciled: []string{"mon"}}, Marks{Lease: Mark{"aaaa", 7}, Reconciled: "tue"}, WentBack},
-		"the same, and this copy is reconciled":                      {State{Cluster: "here", Accepted: []Mark{{"aaaa", 7}}, Reconciled: []string{"wed"}}, Marks{Lease: Mark{"aaaa", 7}, Reconciled: "tue"}, ""},
-		"reconciled, and at the mark that was accepted":              {State{Cluster: "here", Accepted: []Mark{{"aaaa", 10}}, Reconciled: []string{"tue"}}, Marks{Lease: Mark{"aaaa", 10}, Reconciled: "tue"}, ""},
-		"the same, and it went back again":                           {State{Cluster: "here", Accepted: []Mark{{"aaaa", 11}}, Reconciled: []string{"tue"}}, Marks{Lease: Mark{"aaaa", 11}, Reconciled: "tue"}, WentBack},
-		"the same, and reconciled again":                             {State{Cluster: "here", Accepted: []Mark{{"aaaa", 11}}, Reconciled: []string{"tue", "wed"}}, Marks{Lease: Mark{"aaaa", 11}, Reconciled: "tue"}, ""},
-		"another log was reconciled":                                 {here(), Marks{Lease: Mark{"bbbb", 3}, Reconciled: "tue"}, Replaced},
-		"statuses as it was":                                         {here(), Marks{Statuses: Mark{"aaaa", 10}}, ""},
-		"statuses beyond the head":                                   {here(), Marks{Statuses: Mark{"aaaa", 11}}, WentBack},
-		"statuses beyond the Lease":                                  {here(), Marks{Lease: Mark{"aaaa", 9}, Statuses: Mark{"aaaa", 11}}, WentBack},
-		"statuses, reconciled":                                       {here(Mark{"aaaa", 11}), Marks{Statuses: Mark{"aaaa", 11}}, ""},
-		"statuses below what was accepted":                           {here(Mark{"aaaa", 14}), Marks{Statuses: Mark{"aaaa", 11}}, ""},
-		"statuses beyond what was accepted":                          {here(Mark{"aaaa", 14}), Marks{Statuses: Mark{"aaaa", 15}}, WentBack},
-		"accepted for another log":                                   {here(Mark{"bbbb", 14}), Marks{Statuses: Mark{"aaaa", 11}}, WentBack},
-		"the Lease of one log, reconciled, and statuses of this one": {here(Mark{"bbbb", 3}), Marks{Lease: Mark{"bbbb", 3}, Statuses: Mark{"aaaa", 11}}, WentBack},
+		"reconciled":                                                 {State{Cluster: "here", Reconciled: []string{"mon", "tue"}}, Watermarks{Lease: Watermark{"aaaa", 7}, Reconciled: "tue"}, ""},
+		"reconciled since, and not this copy":                        {State{Cluster: "here", Reconciled: []string{"mon"}}, Watermarks{Lease: Watermark{"aaaa", 7}, Reconciled: "tue"}, WentBack},
+		"the same, and this copy is reconciled":                      {State{Cluster: "here", Accepted: []Watermark{{"aaaa", 7}}, Reconciled: []string{"wed"}}, Watermarks{Lease: Watermark{"aaaa", 7}, Reconciled: "tue"}, ""},
+		"reconciled, and at the mark that was accepted":              {State{Cluster: "here", Accepted: []Watermark{{"aaaa", 10}}, Reconciled: []string{"tue"}}, Watermarks{Lease: Watermark{"aaaa", 10}, Reconciled: "tue"}, ""},
+		"the same, and it went back again":                           {State{Cluster: "here", Accepted: []Watermark{{"aaaa", 11}}, Reconciled: []string{"tue"}}, Watermarks{Lease: Watermark{"aaaa", 11}, Reconciled: "tue"}, WentBack},
+		"the same, and reconciled again":                             {State{Cluster: "here", Accepted: []Watermark{{"aaaa", 11}}, Reconciled: []string{"tue", "wed"}}, Watermarks{Lease: Watermark{"aaaa", 11}, Reconciled: "tue"}, ""},
+		"another log was reconciled":                                 {here(), Watermarks{Lease: Watermark{"bbbb", 3}, Reconciled: "tue"}, Replaced},
+		"statuses as it was":                                         {here(), Watermarks{Statuses: Watermark{"aaaa", 10}}, ""},
+		"statuses beyond the head":                                   {here(), Watermarks{Statuses: Watermark{"aaaa", 11}}, WentBack},
+		"statuses beyond the Lease":                                  {here(), Watermarks{Lease: Watermark{"aaaa", 9}, Statuses: Watermark{"aaaa", 11}}, WentBack},
+		"statuses, reconciled":                                       {here(Watermark{"aaaa", 11}), Watermarks{Statuses: Watermark{"aaaa", 11}}, ""},
+		"statuses below what was accepted":                           {here(Watermark{"aaaa", 14}), Watermarks{Statuses: Watermark{"aaaa", 11}}, ""},
+		"statuses beyond what was accepted":                          {here(Watermark{"aaaa", 14}), Watermarks{Statuses: Watermark{"aaaa", 15}}, WentBack},
+		"accepted for another log":                                   {here(Watermark{"bbbb", 14}), Watermarks{Statuses: Watermark{"aaaa", 11}}, WentBack},
+		"the Lease of one log, reconciled, and statuses of this one": {here(Watermark{"bbbb", 3}), Watermarks{Lease: Watermark{"bbbb", 3}, Statuses: Watermark{"aaaa", 11}}, WentBack},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Judge(&c.state, own, c.marks)
+			f := Check(&c.state, own, c.marks)
 			var got Reason
 			if f != nil {
 				got = f.Reason
@@ -73,10 +73,10 @@ func TestStoredForm(t *testing.T) {
 	for want, e := range map[string]Event{
 		`dev.scute.daemon.bound.v1 {"cluster":"u"}`: Bound{Cluster: "u"},
 		`dev.scute.daemon.reconciled.v1 {"cluster":"u","mark":{"logID":"a","sequence":7},"open":[{"name":"move/n/m/1","log":"Verified","world":"Deleting","then":"goes on"}]}`: Reconciled{
-			Cluster: "u", Mark: Mark{"a", 7}, Open: []Outcome{{Name: "move/n/m/1", Log: "Verified", World: "Deleting", Then: "goes on"}},
+			Cluster: "u", Watermark: Watermark{"a", 7}, Open: []Outcome{{Name: "move/n/m/1", Log: "Verified", Resource: "Deleting", Next: "goes on"}},
 		},
 		`dev.scute.daemon.reconciled.v1 {"cluster":"u","mark":{},"statuses":{"logID":"a","sequence":7}}`: Reconciled{
-			Cluster: "u", Statuses: Mark{"a", 7},
+			Cluster: "u", Statuses: Watermark{"a", 7},
 		},
 	} {
 		ev, err := NewCatalog().Encode(e)
@@ -118,7 +118,7 @@ func TestEventOfANewerVersion(t *testing.T) {
 	}
 	judge := func() *Fault {
 		state, _ := v.State()
-		return Judge(&state, Identity{LogID: log.ID(), Head: last, Cluster: "here"}, Marks{})
+		return Check(&state, Identity{LogID: log.ID(), Head: last, Cluster: "here"}, Watermarks{})
 	}
 	add("dev.scute.daemon.bound.v1", `{"cluster":"here"}`)
 	if f := judge(); f != nil {
@@ -147,7 +147,7 @@ func TestView(t *testing.T) {
 	if err := add(Bound{"there"}, "daemon/two", 0); !errors.Is(err, eventlog.ErrConflict) {
 		t.Errorf("second Bound = %v, want ErrConflict", err)
 	}
-	if err := add(Reconciled{Cluster: "here", Mark: Mark{"b", 3}, Statuses: Mark{"a", 4}}, "user/test", 1); err != nil {
+	if err := add(Reconciled{Cluster: "here", Watermark: Watermark{"b", 3}, Statuses: Watermark{"a", 4}}, "user/test", 1); err != nil {
 		t.Fatal(err)
 	}
 	v := NewView()
@@ -155,7 +155,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, seq := v.State()
-	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Mark{{"b", 3}, {"a", 4}}, Reconciled: []string{at.Format(time.RFC3339Nano)}}, state); diff != "" || seq != 2 {
+	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Watermark{{"b", 3}, {"a", 4}}, Reconciled: []string{at.Format(time.RFC3339Nano)}}, state); diff != "" || seq != 2 {
 		t.Errorf("state at sequence %d (-want +got):\n%s", seq, diff)
 	}
 }

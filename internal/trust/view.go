@@ -28,7 +28,7 @@ func (v *View) Apply(r eventlog.Record) error {
 	v.seq = r.Seq
 	err := v.catalog.Fold(r, v.state.Apply)
 	if err != nil {
-		v.state.Unread = err.Error()
+		v.state.UnreadableReason = err.Error()
 	}
 	return err
 }

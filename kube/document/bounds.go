@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// Size is the largest text that is decoded, in bytes.
-	Size = 16 << 20
-	// mostValues bounds the values of a text: strings, numbers, lists and objects. A large text may have one value for every
+	// MaxSize is the largest text that is decoded, in bytes.
+	MaxSize = 16 << 20
+	// maxValues bounds the values of a text: strings, numbers, lists and objects. A large text may have one value for every
 	// bytesPerValue bytes. A CustomResourceDefinition has one for every 40 bytes.
-	mostValues, bytesPerValue = 100_000, 20
-	// mostDepth bounds how deep lists and objects are nested.
-	mostDepth = 500
-	// mostGrowth is how many bytes aliases may add to a document.
-	mostGrowth = 1 << 20
-	// mostMarks bounds the characters of a document that marks counts. Each may begin a value, and the parser needs up to 800 bytes
+	maxValues, bytesPerValue = 100_000, 20
+	// maxDepth bounds how deep lists and objects are nested.
+	maxDepth = 500
+	// maxAliasGrowth is how many bytes aliases may add to a document.
+	maxAliasGrowth = 1 << 20
+	// maxDelimiters bounds the characters of a document that marks counts. Each may begin a value, and the parser needs up to 800 bytes
 	// for a value, before values can be counted. Commas and lines inside strings are counted too, although no value begins there.
-	mostMarks = 250_000
-	// mostDirectives bounds the %TAG directives of a document. The parser compares each with all others.
-	mostDirectives = 100
+	maxDelimiters = 250_000
+	// maxDirectives bounds the %TAG directives of a document. The parser compares each with all others.
+	maxDirectives = 100
 )
 
 // ErrTooLarge is wrapped by the error for a text that would use too much memory.
 var ErrTooLarge = errors.New("too large")
 
-// ErrAnother is the error for a document that is followed by a second one. The parser would ignore the second document.
-var ErrAnother = errors.New("another document follows in it: separate documents by a line that contains only ---")
+// ErrMultipleDocuments is the error for a document that is followed by a second one. The parser would ignore the second document.
+var ErrMultipleDocuments = errors.New("another document follows in it: separate documents by a line that contains only ---")
 
 // KeyError is the error for keys that YAML reads as booleans or numbers, and not as strings.
 type KeyError struct {
@@ -47,64 +47,64 @@ func (e *KeyError) Error() string {
 }
 
 var (
-	errSize       = fmt.Errorf("%w: it has more than %d MiB: split it", ErrTooLarge, Size>>20)
-	errValues     = fmt.Errorf("%w: it has more than %d values, and more than one for every %d bytes: split it", ErrTooLarge, mostValues, bytesPerValue)
-	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, mostDepth)
-	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, mostGrowth>>20)
-	errMarks      = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, mostMarks)
+	errSize       = fmt.Errorf("%w: it has more than %d MiB: split it", ErrTooLarge, MaxSize>>20)
+	errValues     = fmt.Errorf("%w: it has more than %d values, and more than one for every %d bytes: split it", ErrTooLarge, maxValues, bytesPerValue)
+	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, maxDepth)
+	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, maxAliasGrowth>>20)
+	errDelimiters      = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, maxDelimiters)
 	errUTF16      = fmt.Errorf("%w: it is in UTF-16, whose size cannot be estimated: save it as UTF-8", ErrTooLarge)
-	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, mostDirectives)
+	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, maxDirectives)
 )
 
 // To bound the memory of all parsers together, only a few documents are parsed at a time. Large documents have a separate queue, so that they do
 // not delay usual ones.
 const (
-	small = 2_000  // marks up to which a document is parsed without waiting
-	usual = 25_000 // marks up to which a document does not wait for large ones
+	smallDocument = 2_000  // marks up to which a document is parsed without waiting
+	usualDocument = 25_000 // marks up to which a document does not wait for large ones
 )
 
 var (
-	usualTurn = make(chan struct{}, 8)
-	largeTurn = make(chan struct{}, 1)
+	usualSlots = make(chan struct{}, 8)
+	largeSlots = make(chan struct{}, 1)
 )
 
-func allowed(text []byte) int { return max(mostValues, len(text)/bytesPerValue) }
+func maxValuesFor(text []byte) int { return max(maxValues, len(text)/bytesPerValue) }
 
 // decode calls do if the first document of a text is within the bounds, and returns the number of its values. It also calls do if the document
-// has a KeyError or ErrAnother.
+// has a KeyError or ErrMultipleDocuments.
 func decode(text []byte, do func() error) (values int, err error) {
-	if len(text) > Size {
+	if len(text) > MaxSize {
 		return 0, errSize
 	}
-	n := marks(text)
-	switch turn := usualTurn; {
-	case inUTF16(text): // the checks below work on UTF-8
+	n := countDelimiters(text)
+	switch turn := usualSlots; {
+	case isUTF16(text): // the checks below work on UTF-8
 		return 0, errUTF16
-	case n > mostMarks:
-		return 0, errMarks
-	case bytes.Count(text, []byte("%TAG")) > mostDirectives:
+	case n > maxDelimiters:
+		return 0, errDelimiters
+	case bytes.Count(text, []byte("%TAG")) > maxDirectives:
 		return 0, errDirectives
-	case n > small:
-		if n > usual {
-			turn = largeTurn
+	case n > smallDocument:
+		if n > usualDocument {
+			turn = largeSlots
 		}
 		turn <- struct{}{}
 		defer func() { <-turn }()
 	}
-	values, err = measured(text)
+	values, err = countExpanded(text)
 	if do != nil && (err == nil || losesContent(err)) {
 		err = errors.Join(err, do())
 	}
 	return values, err
 }
 
-// measured returns the number of values in the first document of a text, with its aliases expanded. It decodes the document with goyaml, as it
+// countExpanded returns the number of values in the first document of a text, with its aliases expanded. It decodes the document with goyaml, as it
 // will be decoded later. Decoding copies the lists and objects that aliases refer to, so expansion counts the values first.
-func measured(text []byte) (values int, err error) {
+func countExpanded(text []byte) (values int, err error) {
 	if bytes.IndexByte(text, '*') >= 0 && bytes.IndexByte(text, '&') >= 0 {
 		var node goyaml3.Node
 		if goyaml3.Unmarshal(text, &node) == nil { // otherwise goyaml returns an error below
-			values, err := (&expansion{all: make(map[*goyaml3.Node]int), limit: allowed(text)}).of(&node)
+			values, err := (&expansion{counts: make(map[*goyaml3.Node]int), limit: maxValuesFor(text)}).count(&node)
 			if err != nil {
 				return values, err
 			}
@@ -118,23 +118,23 @@ func measured(text []byte) (values int, err error) {
 	m := &measure{}
 	m.add(v, 1)
 	switch {
-	case m.depth > mostDepth:
+	case m.depth > maxDepth:
 		return 0, errDepth
-	case m.values > allowed(text):
+	case m.values > maxValuesFor(text):
 		return 0, errValues
-	case m.bytes > 2*len(text)+mostGrowth: // twice, because a decoded escape sequence may be longer
+	case m.bytes > 2*len(text)+maxAliasGrowth: // twice, because a decoded escape sequence may be longer
 		return 0, errGrowth
 	}
 	switch {
 	case m.changed:
 		err = &KeyError{changedKeys(v)}
-	case m.numbered:
+	case m.integerKey:
 		if key := changedNumber(text); key != "" {
 			err = &KeyError{[]string{"the document (" + key + ")"}}
 		}
 	}
 	if !errors.Is(documents.Decode(new(struct{})), io.EOF) {
-		err = errors.Join(err, ErrAnother)
+		err = errors.Join(err, ErrMultipleDocuments)
 	}
 	return m.values, err
 }
@@ -142,14 +142,14 @@ func measured(text []byte) (values int, err error) {
 // losesContent reports whether a decoder would accept the document of an error, but would drop or change a part of it.
 func losesContent(err error) bool {
 	var keys *KeyError
-	return errors.Is(err, ErrAnother) || errors.As(err, &keys)
+	return errors.Is(err, ErrMultipleDocuments) || errors.As(err, &keys)
 }
 
-func inUTF16(text []byte) bool {
+func isUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe})
 }
 
-// changesKey reports whether a key becomes a different string when it is converted to JSON.
+// changesKey reports whether a key becomes a different string when it is converted to CheckJSON.
 func changesKey(key any) bool {
 	switch key.(type) {
 	case bool, float64:
@@ -159,7 +159,7 @@ func changesKey(key any) bool {
 	}
 }
 
-// changedNumber returns an integer key that becomes a different string when it is converted to JSON, such as 0755 or 1_000. It returns "" if there
+// changedNumber returns an integer key that becomes a different string when it is converted to CheckJSON, such as 0755 or 1_000. It returns "" if there
 // is none.
 func changedNumber(text []byte) (found string) {
 	var document goyaml3.Node
@@ -173,7 +173,7 @@ func changedNumber(text []byte) (found string) {
 				return
 			}
 			walk(child)
-			if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind != goyaml3.ScalarNode || child.Style != 0 || len(child.Value) > namedKey {
+			if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind != goyaml3.ScalarNode || child.Style != 0 || len(child.Value) > maxNamedKeyBytes {
 				continue
 			}
 			var number any
@@ -189,10 +189,10 @@ func changedNumber(text []byte) (found string) {
 	return found
 }
 
-// namedPaths and namedKey bound a KeyError: the number of its paths, and the bytes of each key.
-const namedPaths, namedKey = 10, 63
+// maxNamedPaths and maxNamedKeyBytes bound a KeyError: the number of its paths, and the bytes of each key.
+const maxNamedPaths, maxNamedKeyBytes = 10, 63
 
-// changedKeys returns the paths of the first objects that have a key that conversion to JSON changes.
+// changedKeys returns the paths of the first objects that have a key that conversion to CheckJSON changes.
 func changedKeys(v any) (paths []string) {
 	var at []any
 	var walk func(v any)
@@ -202,7 +202,7 @@ func changedKeys(v any) (paths []string) {
 		at = at[:len(at)-1]
 	}
 	walk = func(v any) {
-		if len(paths) == namedPaths {
+		if len(paths) == maxNamedPaths {
 			return
 		}
 		switch v := v.(type) {
@@ -232,28 +232,28 @@ func pathOf(at []any) string {
 		return "the document"
 	}
 	var names []string
-	for _, name := range at[:min(len(at), namedPaths)] {
+	for _, name := range at[:min(len(at), maxNamedPaths)] {
 		text := fmt.Sprint(name)
-		names = append(names, text[:min(len(text), namedKey)])
+		names = append(names, text[:min(len(text), maxNamedKeyBytes)])
 	}
 	return strings.Join(names, ".")
 }
 
 // expansion counts the values of nodes with their aliases expanded, without expanding them.
 type expansion struct {
-	all   map[*goyaml3.Node]int // by node with an anchor
+	counts   map[*goyaml3.Node]int // by node with an anchor
 	limit int
 }
 
-func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
+func (e *expansion) count(node *goyaml3.Node) (values int, err error) {
 	if node.Kind == goyaml3.AliasNode {
-		return e.all[node.Alias], nil // 0 for an alias within its own anchor, which goyaml refuses later
+		return e.counts[node.Alias], nil // 0 for an alias within its own anchor, which goyaml refuses later
 	}
 	if values = 1; node.Kind == goyaml3.DocumentNode {
 		values = 0
 	}
 	for i, child := range node.Content {
-		n, err := e.of(child)
+		n, err := e.count(child)
 		if err != nil {
 			return values, err
 		}
@@ -265,7 +265,7 @@ func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 		}
 	}
 	if node.Anchor != "" {
-		e.all[node] = values
+		e.counts[node] = values
 	}
 	return values, nil
 }
@@ -273,12 +273,12 @@ func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 type measure struct {
 	values, bytes, depth int
 	changed              bool // changesKey is true for a key
-	numbered             bool // a key is an integer, whose text may change
+	integerKey             bool // a key is an integer, whose text may change
 }
 
 func (m *measure) add(v any, depth int) {
 	m.values++
-	if m.depth = max(m.depth, depth); m.depth > mostDepth {
+	if m.depth = max(m.depth, depth); m.depth > maxDepth {
 		return
 	}
 	switch v := v.(type) {
@@ -295,15 +295,15 @@ func (m *measure) add(v any, depth int) {
 			}
 			m.changed = m.changed || changesKey(key)
 			if _, is := key.(int); is {
-				m.numbered = true
+				m.integerKey = true
 			}
 			m.add(item, depth+1)
 		}
 	}
 }
 
-// marks returns an upper bound, up to a small factor, of the number of values in a YAML text.
-func marks(text []byte) (n int) {
+// countDelimiters returns an upper bound, up to a small factor, of the number of values in a YAML text.
+func countDelimiters(text []byte) (n int) {
 	for i, b := range text {
 		switch b {
 		case '\n', '\r', ',', '[', '{':
@@ -317,8 +317,8 @@ func marks(text []byte) (n int) {
 	return n
 }
 
-// count returns the number of values in a JSON text, or an error if they are nested too deep.
-func count(text []byte) (values int, err error) {
+// countJSONValues returns the number of values in a CheckJSON text, or an error if they are nested too deep.
+func countJSONValues(text []byte) (values int, err error) {
 	depth, quoted, escaped := 0, false, false
 	values = 1
 	for _, b := range text {
@@ -333,7 +333,7 @@ func count(text []byte) (values int, err error) {
 			values++
 		case b == '[' || b == '{':
 			values++
-			if depth++; depth > mostDepth {
+			if depth++; depth > maxDepth {
 				return values, errDepth
 			}
 		case b == ']' || b == '}':

@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl, it reads a text that begins with { as JSON, and
-// reads the rest as YAML from the first document that is not JSON. An error ends the iteration. It yields [ErrAnother] and [KeyError] where kubectl
+// Each iterates over the documents of a YAML or CheckJSON text, and yields each as CheckJSON. Like kubectl, it reads a text that begins with { as CheckJSON, and
+// reads the rest as YAML from the first document that is not CheckJSON. An error ends the iteration. It yields [ErrMultipleDocuments] and [KeyError] where kubectl
 // silently drops a document or changes a key.
 func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		text := UTF8(text)
-		if len(text) > Size {
+		text := ToUTF8(text)
+		if len(text) > MaxSize {
 			yield(nil, errSize)
 			return
 		}
-		values, limit := 0, allowed(text)
+		values, limit := 0, maxValuesFor(text)
 		one := func(document json.RawMessage, n int, err error) bool {
 			if values += n; err == nil && values > limit {
 				err = errValues
@@ -39,12 +39,12 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 				switch {
 				case errors.Is(err, io.EOF):
 					return
-				case err != nil && i > 1: // after two JSON objects, kubectl reads no YAML
+				case err != nil && i > 1: // after two CheckJSON objects, kubectl reads no YAML
 					yield(nil, err)
 					return
 				}
 				if err != nil {
-					rest, ok := afterLine(text[begin:])
+					rest, ok := skipBlankLine(text[begin:])
 					if !ok {
 						yield(nil, err)
 						return
@@ -52,7 +52,7 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 					text = rest
 					break
 				}
-				n, err := count(raw)
+				n, err := countJSONValues(raw)
 				if !one(raw, n, err) {
 					return
 				}
@@ -79,9 +79,9 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-// afterLine removes the leading white space of a text, up to the end of the line. ok is false if less than four bytes remain: kubectl's decoder
+// skipBlankLine removes the leading white space of a text, up to the end of the line. ok is false if less than four bytes remain: kubectl's decoder
 // reads no YAML from these.
-func afterLine(text []byte) (rest []byte, ok bool) {
+func skipBlankLine(text []byte) (rest []byte, ok bool) {
 	const enough = 4
 	left := bytes.TrimLeftFunc(text, unicode.IsSpace)
 	if i := bytes.IndexByte(text[:len(text)-len(left)], '\n'); i >= 0 {
@@ -90,9 +90,9 @@ func afterLine(text []byte) (rest []byte, ok bool) {
 	return left, len(left) >= enough
 }
 
-// UTF8 returns a text in UTF-8. A text in UTF-16 begins with a byte order mark.
-func UTF8(text []byte) []byte {
-	if !inUTF16(text) {
+// ToUTF8 returns a text in UTF-8. A text in UTF-16 begins with a byte order mark.
+func ToUTF8(text []byte) []byte {
+	if !isUTF16(text) {
 		return text
 	}
 	decoded, err := textunicode.UTF16(textunicode.BigEndian, textunicode.UseBOM).NewDecoder().Bytes(text)
@@ -102,10 +102,10 @@ func UTF8(text []byte) []byte {
 	return decoded
 }
 
-// Says reports whether an error is from this package. Such an error has a remedy, and quotes nothing of the text, which may be secret.
-func Says(err error) bool { return errors.Is(err, ErrTooLarge) || losesContent(err) }
+// IsOwnError reports whether an error is from this package. Such an error has a remedy, and quotes nothing of the text, which may be secret.
+func IsOwnError(err error) bool { return errors.Is(err, ErrTooLarge) || losesContent(err) }
 
-// Check returns [ErrAnother] or a [KeyError] if decoding a document would lose a part of it. It returns nil if the document cannot be parsed.
+// Check returns [ErrMultipleDocuments] or a [KeyError] if decoding a document would lose a part of it. It returns nil if the document cannot be parsed.
 func Check(document []byte) error {
 	if _, err := decode(document, nil); losesContent(err) {
 		return err
@@ -115,7 +115,7 @@ func Check(document []byte) error {
 
 // Unmarshal decodes the first document of a text as [yaml.Unmarshal] does.
 func Unmarshal(text []byte, into any) error {
-	text = UTF8(text)
+	text = ToUTF8(text)
 	var failed error
 	_, err := decode(text, func() error {
 		failed = yaml.Unmarshal(text, into)
@@ -127,14 +127,14 @@ func Unmarshal(text []byte, into any) error {
 	return err
 }
 
-// Bounded returns [ErrTooLarge] if a text would use too much memory in a library that decodes its first document, or all of them. It returns nil
+// CheckBounds returns [ErrTooLarge] if a text would use too much memory in a library that decodes its first document, or all of them. It returns nil
 // if the text cannot be parsed: the library cannot parse it either.
-func Bounded(text []byte) error {
+func CheckBounds(text []byte) error {
 	_, err := decode(text, nil)
 	if errors.Is(err, ErrTooLarge) {
 		return err
 	}
-	values, limit := 0, allowed(text)
+	values, limit := 0, maxValuesFor(text)
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
 		document, err := documents.Read()
 		if err != nil {
@@ -153,10 +153,10 @@ func Bounded(text []byte) error {
 	}
 }
 
-// JSON returns [ErrTooLarge] if a JSON text would use too much memory. The text need not be valid.
-func JSON(text []byte) error {
-	n, err := count(text)
-	if err == nil && n > allowed(text) {
+// CheckJSON returns [ErrTooLarge] if a CheckJSON text would use too much memory. The text need not be valid.
+func CheckJSON(text []byte) error {
+	n, err := countJSONValues(text)
+	if err == nil && n > maxValuesFor(text) {
 		err = errValues
 	}
 	return err

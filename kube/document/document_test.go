@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// bombs returns short texts that expand to much.
-func bombs() map[string]string {
+// expandingTexts returns short texts that expand to much.
+func expandingTexts() map[string]string {
 	x := func(s string, n int) string { return strings.Repeat(s, n) }
 	nested := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
 	for i := range 9 {
@@ -53,13 +53,13 @@ func bombs() map[string]string {
 		"deep blocks":                 x("- ", 5000) + "a",
 		"directives":                  tags.String() + "---\na: b\n",
 		"directives in UTF-16":        "\xff\xfe" + strings.Join(strings.Split(strings.Replace(tags.String(), "\r", "\n", -1), ""), "\x00") + "\x00",
-		"long":                        "a: " + x("b", Size),
+		"long":                        "a: " + x("b", MaxSize),
 	}
 }
 
 // TestBombs checks that a text that expands to much is rejected by each decoding function, with little memory and time.
 func TestBombs(t *testing.T) {
-	for name, text := range bombs() {
+	for name, text := range expandingTexts() {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -71,8 +71,8 @@ func TestBombs(t *testing.T) {
 			if failed == nil {
 				t.Error("Each accepts the text")
 			}
-			bounded := Bounded([]byte(text))
-			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes only the JSON
+			bounded := CheckBounds([]byte(text))
+			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes only the CheckJSON
 				t.Errorf("Bounded = %v, want ErrTooLarge", bounded)
 			}
 			var v any
@@ -103,7 +103,7 @@ func TestUsualTexts(t *testing.T) {
 		"large":        crd.String(),
 		"asterisks":    "rules: [{apiGroups: ['*'], resources: [\"*\"], verbs: [get]}]\nrun: a && b &\n",
 	} {
-		if err := Bounded([]byte(text)); err != nil {
+		if err := CheckBounds([]byte(text)); err != nil {
 			t.Errorf("%s: Bounded = %v", name, err)
 		}
 		var have, want any
@@ -134,7 +134,7 @@ func TestReadsAsKubectl(t *testing.T) {
 				want = append(want, "error")
 				break
 			}
-			want = append(want, compact(raw))
+			want = append(want, normalizeJSON(raw))
 		}
 		for raw, err := range Each([]byte(text)) {
 			switch {
@@ -143,7 +143,7 @@ func TestReadsAsKubectl(t *testing.T) {
 			case err != nil:
 				have = append(have, "error")
 			default:
-				have = append(have, compact(raw))
+				have = append(have, normalizeJSON(raw))
 			}
 		}
 		if fmt.Sprint(have) != fmt.Sprint(want) {
@@ -225,8 +225,8 @@ func TestUTF16(t *testing.T) {
 	}
 }
 
-// compact returns JSON without differences between decoders.
-func compact(raw json.RawMessage) string {
+// normalizeJSON returns CheckJSON without differences between decoders.
+func normalizeJSON(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "null"
 	}
@@ -256,11 +256,11 @@ func TestNeverMore(t *testing.T) {
 		size, values := 0, 0
 		for raw, err := range Each([]byte(text.String())) {
 			if err == nil {
-				n, _ := count(raw)
+				n, _ := countJSONValues(raw)
 				size, values = size+len(raw), values+n
 			}
 		}
-		if size > 2*text.Len()+mostGrowth+20*mostValues || values > 2*mostValues {
+		if size > 2*text.Len()+maxAliasGrowth+20*maxValues || values > 2*maxValues {
 			t.Fatalf("%d bytes became %d, with %d values", text.Len(), size, values)
 		}
 	})

@@ -26,9 +26,9 @@ var ErrRedirect = errors.New("the API server redirects, which is not followed")
 // counted.
 var ErrFormat = errors.New("the API server does not answer in JSON")
 
-// answerLimit bounds one response of an untrusted API server, in decompressed bytes. The library of clusterctl lists all CustomResourceDefinitions at
+// responseLimit bounds one response of an untrusted API server, in decompressed bytes. The library of clusterctl lists all CustomResourceDefinitions at
 // once, which may be 10 MiB.
-const answerLimit = 64 << 20
+const responseLimit = 64 << 20
 
 // memoryLimit bounds the memory of a decoded response. perObject and perValue are the least memory of an object and of any other JSON value. Short
 // values need 50 times their size in the response. A page of 500 objects of a usual size needs 60 MiB.
@@ -65,7 +65,7 @@ type paged struct{ next http.RoundTripper }
 func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := p.next.RoundTrip(r)
 	if limit := r.URL.Query().Get("limit"); err == nil && r.Method == http.MethodGet && limit != "" && limit != "1" {
-		response.Body = newAnswer(response.Body, pageLimit, pageMemory)
+		response.Body = newBoundedBody(response.Body, pageLimit, pageMemory)
 	}
 	return response, err
 }
@@ -73,7 +73,7 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 // limited bounds the responses of a transport, because a client keeps a whole response in memory and follows redirects.
 type limited struct {
 	next      http.RoundTripper
-	rooms     []*room
+	pools     []*pool
 	namespace string // the namespace of the API server's kubeconfig
 }
 
@@ -84,7 +84,7 @@ func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTrippe
 	}
 	l := limited{next: next, namespace: namespace}
 	if g != nil {
-		l.rooms = g.rooms
+		l.pools = g.pools
 	}
 	return l
 }
@@ -94,7 +94,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, end := context.WithCancelCause(r.Context())
 	r = r.Clone(ctx)
 	if accept := strings.Split(r.Header.Get("Accept"), ","); len(accept) > 1 {
-		r.Header.Set("Accept", strings.Join(slices.DeleteFunc(accept, func(format string) bool { return !readable(format) }), ","))
+		r.Header.Set("Accept", strings.Join(slices.DeleteFunc(accept, func(format string) bool { return !isReadable(format) }), ","))
 	}
 	response, err := l.next.RoundTrip(r)
 	if err == nil && response.StatusCode/100 == 3 && response.StatusCode != http.StatusNotModified {
@@ -105,7 +105,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close()
 		err = fmt.Errorf("%w, but in another protocol, which it was not asked for", ErrFormat)
 	}
-	if err == nil && !readable(response.Header.Get("Content-Type")) {
+	if err == nil && !isReadable(response.Header.Get("Content-Type")) {
 		_ = response.Body.Close()
 		err = fmt.Errorf("%w, but in %.100q", ErrFormat, response.Header.Get("Content-Type"))
 	}
@@ -117,23 +117,23 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		context.AfterFunc(ctx, func() { end(nil) })
 		return response, nil
 	}
-	response.Body = &visitor{answer: newAnswer(response.Body, answerLimit, memoryLimit), rooms: l.rooms, namespace: l.namespace, ctx: ctx, end: end}
+	response.Body = &pooledBody{boundedBody: newBoundedBody(response.Body, responseLimit, memoryLimit), pools: l.pools, namespace: l.namespace, ctx: ctx, end: end}
 	return response, nil
 }
 
 // Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of their values. Only a few large responses are read at a
 // time, of servers and API servers together, and namespaces take turns.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
-	b := bounded{limited: limited{next: next, namespace: namespace}, most: most}
+	b := bounded{limited: limited{next: next, namespace: namespace}, maxBytes: most}
 	if g != nil {
-		b.rooms = g.rooms
+		b.pools = g.pools
 	}
 	return b
 }
 
 type bounded struct {
 	limited
-	most int
+	maxBytes int
 }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -143,44 +143,44 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		end(nil)
 		return nil, err
 	}
-	response.Body = &visitor{answer: newAnswer(response.Body, b.most, memoryLimit), rooms: b.rooms, namespace: b.namespace, ctx: ctx, end: end}
+	response.Body = &pooledBody{boundedBody: newBoundedBody(response.Body, b.maxBytes, memoryLimit), pools: b.pools, namespace: b.namespace, ctx: ctx, end: end}
 	return response, nil
 }
 
-// readable reports whether a content type is JSON, or text that no client decodes.
-func readable(contentType string) bool {
+// isReadable reports whether a content type is JSON, or text that no client decodes.
+func isReadable(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return contentType == "" || kind == contentJSON || strings.HasPrefix(kind, "text/")
 }
 
-type answer struct {
+type boundedBody struct {
 	io.ReadCloser
-	left, memory     int
-	most, mostMemory int  // the initial values of left and memory
+	remaining, remainingMemory     int
+	maxBytes, maxMemory int  // the initial values of left and memory
 	quoted, escaped  bool // the state of count between two reads
 }
 
-func newAnswer(body io.ReadCloser, most, memory int) *answer {
-	return &answer{ReadCloser: body, left: most, most: most, memory: memory, mostMemory: memory}
+func newBoundedBody(body io.ReadCloser, most, memory int) *boundedBody {
+	return &boundedBody{ReadCloser: body, remaining: most, maxBytes: most, remainingMemory: memory, maxMemory: memory}
 }
 
 // Read reads until the limit is exceeded.
-func (a *answer) Read(p []byte) (int, error) {
+func (a *boundedBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
-	if a.left -= n; a.left < 0 {
-		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, a.most>>20)
+	if a.remaining -= n; a.remaining < 0 {
+		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, a.maxBytes>>20)
 	}
-	if a.count(p[:n]); a.memory < 0 {
-		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, a.mostMemory>>20)
+	if a.count(p[:n]); a.remainingMemory < 0 {
+		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, a.maxMemory>>20)
 	}
 	return n, err
 }
 
-// taken returns the bytes that were read, plus the memory of their values.
-func (a *answer) taken() int { return a.most - a.left + a.mostMemory - a.memory }
+// used returns the bytes that were read, plus the memory of their values.
+func (a *boundedBody) used() int { return a.maxBytes - a.remaining + a.maxMemory - a.remainingMemory }
 
 // count subtracts the memory of the values in a part of the response. It skips strings.
-func (a *answer) count(part []byte) {
+func (a *boundedBody) count(part []byte) {
 	for _, b := range part {
 		switch {
 		case a.escaped:
@@ -190,18 +190,18 @@ func (a *answer) count(part []byte) {
 		case a.quoted:
 			a.escaped = b == '\\'
 		case b == '{':
-			a.memory -= perObject
+			a.remainingMemory -= perObject
 		case b == ',' || b == '[':
-			a.memory -= perValue
+			a.remainingMemory -= perValue
 		}
 	}
 }
 
-// visitor is a response that needs a place in a room when it is large.
-type visitor struct {
-	*answer
+// pooledBody is a response that needs a place in a room when it is large.
+type pooledBody struct {
+	*boundedBody
 
-	rooms     []*room
+	pools     []*pool
 	namespace string
 
 	ctx context.Context //nolint:containedctx // the request's context, which also ends the reading of its response
@@ -209,43 +209,43 @@ type visitor struct {
 
 	mu     sync.Mutex
 	size   int      // the result of taken
-	visits []*visit // by the index of the room
-	whole  bool     // it was read to the end
+	slots []*slot // by the index of the room
+	complete  bool     // it was read to the end
 	closed bool
 }
 
 // Read reads from the response. It waits for a place in a room when the response has become large.
-func (v *visitor) Read(p []byte) (int, error) {
-	n, err := v.answer.Read(p)
+func (v *pooledBody) Read(p []byte) (int, error) {
+	n, err := v.boundedBody.Read(p)
 	if cause := context.Cause(v.ctx); cause != nil { // if the connection is closed, a server may end its response as if it were complete
 		return 0, cause
 	}
 	v.mu.Lock()
-	v.size, v.whole = v.taken(), errors.Is(err, io.EOF)
-	next := v.rooms[len(v.visits):]
+	v.size, v.complete = v.used(), errors.Is(err, io.EOF)
+	next := v.pools[len(v.slots):]
 	v.mu.Unlock()
 	for _, r := range next {
-		if v.size <= r.above {
+		if v.size <= r.threshold {
 			break
 		}
-		if err := v.enter(r); err != nil {
+		if err := v.acquire(r); err != nil {
 			return 0, err
 		}
 	}
 	return n, err
 }
 
-// enter waits for a place in a room. Meanwhile the time limits of its places in other rooms are suspended.
-func (v *visitor) enter(r *room) error {
+// acquire waits for a place in a room. Meanwhile the time limits of its places in other rooms are suspended.
+func (v *pooledBody) acquire(r *pool) error {
 	v.mu.Lock()
-	before := slices.Clone(v.visits)
+	before := slices.Clone(v.slots)
 	v.mu.Unlock()
 	for i, visit := range before {
-		v.rooms[i].rest(visit)
+		v.pools[i].suspendTimer(visit)
 	}
-	visit, err := r.enter(v.ctx, v.namespace, v.end)
+	visit, err := r.acquire(v.ctx, v.namespace, v.end)
 	for i, visit := range before {
-		v.rooms[i].resume(visit)
+		v.pools[i].resumeTimer(visit)
 	}
 	if err != nil {
 		return err
@@ -253,27 +253,27 @@ func (v *visitor) enter(r *room) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		r.leave(visit)
+		r.release(visit)
 		return http.ErrBodyReadAfterClose
 	}
-	v.visits = append(v.visits, visit)
+	v.slots = append(v.slots, visit)
 	return nil
 }
 
 // Close closes the response. It keeps the place of a complete response until the client has decoded it.
-func (v *visitor) Close() error {
+func (v *pooledBody) Close() error {
 	v.mu.Lock()
 	if !v.closed {
 		v.closed = true
 		var needed time.Duration
-		if v.whole {
-			needed = time.Duration(v.size>>20) * decoding
+		if v.complete {
+			needed = time.Duration(v.size>>20) * decodeGrace
 		}
-		for i, visit := range v.visits {
-			v.rooms[i].leaveAfter(visit, needed)
+		for i, visit := range v.slots {
+			v.pools[i].releaseAfter(visit, needed)
 		}
 		v.end(nil)
 	}
 	v.mu.Unlock()
-	return v.answer.Close()
+	return v.boundedBody.Close()
 }

@@ -23,8 +23,8 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// protected returns a guarded configuration for a server on this machine.
-func protected(t *testing.T, server *httptest.Server) *rest.Config {
+// newProtectedConfig returns a guarded configuration for a server on this machine.
+func newProtectedConfig(t *testing.T, server *httptest.Server) *rest.Config {
 	t.Helper()
 	g, err := guard.New([]string{"127.0.0.1"})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		padded(w, 4*most)
 	}))
 	defer server.Close()
-	client, err := dynamic.NewForConfig(protected(t, server))
+	client, err := dynamic.NewForConfig(newProtectedConfig(t, server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestValuesAreBounded(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMapList","items":[%s]}`, answers[strings.Split(r.URL.Path, "/")[4]])
 	}))
 	defer server.Close()
-	client, err := dynamic.NewForConfig(protected(t, server))
+	client, err := dynamic.NewForConfig(newProtectedConfig(t, server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	config := protected(t, server)
+	config := newProtectedConfig(t, server)
 	config.Insecure = true
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -147,7 +147,7 @@ func TestFormats(t *testing.T) {
 		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
 	}))
 	defer server.Close()
-	config := protected(t, server)
+	config := newProtectedConfig(t, server)
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	whole, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestOtherProtocols(t *testing.T) {
 		b.Flush()
 	}))
 	defer server.Close()
-	client, err := dynamic.NewForConfig(protected(t, server))
+	client, err := dynamic.NewForConfig(newProtectedConfig(t, server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestRedirects(t *testing.T) {
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	config := protected(t, server)
+	config := newProtectedConfig(t, server)
 	config.BearerToken = "of-the-kubeconfig"
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -221,7 +221,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestAndPrivate checks that AndPrivate also allows private addresses, but not addresses that must be listed
+// TestAndPrivate checks that AllowPrivate also allows private addresses, but not addresses that must be listed
 // individually.
 func TestAndPrivate(t *testing.T) {
 	var none *guard.Guard
@@ -235,12 +235,12 @@ func TestAndPrivate(t *testing.T) {
 		"168.63.129.16": false, "fd00:ec2::254": false, "fd00:ec2::23": false, "fd00:c1::a9fe:a9fe": false, "fd00:42::42": false, "64:ff9b::a9fe:a9fe": false, "224.0.0.1": false, "255.255.255.255": false, "::ffff:127.0.0.2": false,
 	} {
 		for name, g := range map[string]*guard.Guard{"none": none, "listed": listed} {
-			if err := g.AndPrivate().Check(netip.MustParseAddr(ip)); (err == nil) != want {
+			if err := g.AllowPrivate().Check(netip.MustParseAddr(ip)); (err == nil) != want {
 				t.Errorf("%s: Check(%s) = %v", name, ip, err)
 			}
 		}
 	}
-	if none.AndPrivate().Check(netip.MustParseAddr("127.0.0.1")) == nil || listed.AndPrivate().Check(netip.MustParseAddr("127.0.0.1")) != nil {
+	if none.AllowPrivate().Check(netip.MustParseAddr("127.0.0.1")) == nil || listed.AllowPrivate().Check(netip.MustParseAddr("127.0.0.1")) != nil {
 		t.Error("an address of this machine must be allowed only where it is listed")
 	}
 	if listed.Check(netip.MustParseAddr("10.1.2.3")) == nil {

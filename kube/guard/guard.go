@@ -20,12 +20,12 @@ var ErrDenied = errors.New("address not allowed")
 // Guard decides which addresses may be reached. The zero value and nil allow only public addresses.
 type Guard struct {
 	allowed []netip.Prefix
-	rooms   []*room
+	pools   []*pool
 }
 
 // New returns a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
 func New(allowed []string) (*Guard, error) {
-	g := &Guard{rooms: newRooms()}
+	g := &Guard{pools: newPools()}
 	for _, text := range allowed {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -40,15 +40,15 @@ func New(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
-// AndPrivate returns a Guard that also allows private addresses, because the machines of workload clusters have these. Addresses that must be listed
+// AllowPrivate returns a Guard that also allows private addresses, because the machines of workload clusters have these. Addresses that must be listed
 // one by one (see Check) still must.
-func (g *Guard) AndPrivate() *Guard {
+func (g *Guard) AllowPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
-		wider.allowed, wider.rooms = slices.Clone(g.allowed), g.rooms
+		wider.allowed, wider.pools = slices.Clone(g.allowed), g.pools
 	}
-	for _, s := range special() {
-		if s.class == private {
+	for _, s := range specialRanges() {
+		if s.class == privateAddress {
 			wider.allowed = append(wider.allowed, netip.MustParsePrefix(s.prefix))
 		}
 	}
@@ -58,9 +58,9 @@ func (g *Guard) AndPrivate() *Guard {
 // Check returns an error if an address may not be reached. The machine's own addresses and the addresses of metadata services must be listed one by
 // one: a range that contains them does not allow them.
 func (g *Guard) Check(ip netip.Addr) error {
-	ip = plain(ip)
+	ip = effectiveAddr(ip)
 	class := class(ip)
-	own, err := isOwn(ip)
+	own, err := isLocal(ip)
 	if err != nil {
 		return err
 	}
@@ -105,9 +105,9 @@ func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.limit(next, namespace) })
 }
 
-// isOwn reports whether a connection to an address stays on this machine. Connections to 0.0.0.0 and :: do. A connection to any loopback address
+// isLocal reports whether a connection to an address stays on this machine. Connections to 0.0.0.0 and :: do. A connection to any loopback address
 // reaches servers that listen on all addresses.
-func isOwn(ip netip.Addr) (bool, error) {
+func isLocal(ip netip.Addr) (bool, error) {
 	if ip.IsUnspecified() || ip.IsLoopback() {
 		return true, nil
 	}
@@ -117,6 +117,6 @@ func isOwn(ip netip.Addr) (bool, error) {
 	}
 	return slices.ContainsFunc(own, func(a net.Addr) bool {
 		prefix, err := netip.ParsePrefix(a.String())
-		return err == nil && plain(prefix.Addr()) == ip
+		return err == nil && effectiveAddr(prefix.Addr()) == ip
 	}), nil
 }

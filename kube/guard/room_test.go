@@ -14,34 +14,34 @@ import (
 	"time"
 )
 
-// sends is a response that returns bytes, and then blocks for the pause.
-type sends struct {
+// slowBody is a response that returns bytes, and then blocks for the pause.
+type slowBody struct {
 	bytes int
 	pause time.Duration
 
-	crowd  *crowd
-	inside bool
+	counter  *bodyCounter
+	counted bool
 	ctx    context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
 }
 
-// crowd counts the responses that were read to the end and are not closed.
-type crowd struct{ now, most atomic.Int32 }
+// bodyCounter counts the responses that were read to the end and are not closed.
+type bodyCounter struct{ now, peak atomic.Int32 }
 
-func (s sends) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s slowBody) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.ctx = r.Context()
 	return &http.Response{StatusCode: http.StatusOK, Body: &s}, nil
 }
 
-func (s *sends) Read(p []byte) (int, error) {
+func (s *slowBody) Read(p []byte) (int, error) {
 	if s.bytes > 0 {
 		n := min(s.bytes, len(p))
 		s.bytes -= n
 		clear(p[:n])
 		return n, nil
 	}
-	if s.crowd != nil && !s.inside { // a client that reads further already had room for the earlier bytes
-		s.inside = true
-		s.crowd.most.Store(max(s.crowd.most.Load(), s.crowd.now.Add(1)))
+	if s.counter != nil && !s.counted { // a client that reads further already had room for the earlier bytes
+		s.counted = true
+		s.counter.peak.Store(max(s.counter.peak.Load(), s.counter.now.Add(1)))
 	}
 	select {
 	case <-s.ctx.Done():
@@ -51,15 +51,15 @@ func (s *sends) Read(p []byte) (int, error) {
 	}
 }
 
-func (s *sends) Close() error {
-	if s.inside {
-		s.crowd.now.Add(-1)
+func (s *slowBody) Close() error {
+	if s.counted {
+		s.counter.now.Add(-1)
 	}
 	return nil
 }
 
-// in runs a test in a bubble, and then checks that all rooms are empty.
-func in(t *testing.T, do func(t *testing.T, g *Guard)) {
+// runBubble runs a test in a bubble, and then checks that all rooms are empty.
+func runBubble(t *testing.T, do func(t *testing.T, g *Guard)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(nil)
@@ -68,10 +68,10 @@ func in(t *testing.T, do func(t *testing.T, g *Guard)) {
 		}
 		do(t, g)
 		time.Sleep(time.Minute)
-		for i, r := range g.rooms {
+		for i, r := range g.pools {
 			r.mu.Lock()
-			if len(r.inside) > 0 || r.waiting.Len() > 0 {
-				t.Errorf("room %d has %d visitors, %d waiting", i, len(r.inside), r.waiting.Len())
+			if len(r.active) > 0 || r.waiting.Len() > 0 {
+				t.Errorf("room %d has %d visitors, %d waiting", i, len(r.active), r.waiting.Len())
 			}
 			r.mu.Unlock()
 		}
@@ -88,12 +88,12 @@ func open(ctx context.Context, t *testing.T, by http.RoundTripper) io.ReadCloser
 	return response.Body
 }
 
-func read(t *testing.T, g *Guard, namespace string, s sends, timeout time.Duration) (int, error) {
+func read(t *testing.T, g *Guard, namespace string, s slowBody, timeout time.Duration) (int, error) {
 	t.Helper()
-	return readBy(t, g.limit(s, namespace), timeout)
+	return readThrough(t, g.limit(s, namespace), timeout)
 }
 
-func readBy(t *testing.T, by http.RoundTripper, timeout time.Duration) (int, error) {
+func readThrough(t *testing.T, by http.RoundTripper, timeout time.Duration) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
@@ -106,40 +106,40 @@ func readBy(t *testing.T, by http.RoundTripper, timeout time.Duration) (int, err
 // TestLargeAnswersTakeTurns checks that large responses for one namespace, however many and slow, are read a few at a
 // time. Another namespace reads its large responses in turn, and small ones at once.
 func TestLargeAnswersTakeTurns(t *testing.T) {
-	for name, noise := range map[string]func(g *Guard, s sends) http.RoundTripper{
-		"of API servers":  func(g *Guard, s sends) http.RoundTripper { return g.limit(s, "noisy") },
-		"of repositories": func(g *Guard, s sends) http.RoundTripper { return g.Bound(s, "noisy", 8<<20) },
+	for name, noise := range map[string]func(g *Guard, s slowBody) http.RoundTripper{
+		"of API servers":  func(g *Guard, s slowBody) http.RoundTripper { return g.limit(s, "noisy") },
+		"of repositories": func(g *Guard, s slowBody) http.RoundTripper { return g.Bound(s, "noisy", 8<<20) },
 	} {
-		t.Run(name, func(t *testing.T) { largeAnswersTakeTurns(t, noise) })
+		t.Run(name, func(t *testing.T) { checkLargeResponsesTakeTurns(t, noise) })
 	}
 }
 
-func largeAnswersTakeTurns(t *testing.T, noise func(g *Guard, s sends) http.RoundTripper) {
+func checkLargeResponsesTakeTurns(t *testing.T, noise func(g *Guard, s slowBody) http.RoundTripper) {
 	t.Helper()
-	in(t, func(t *testing.T, g *Guard) {
-		var large crowd
+	runBubble(t, func(t *testing.T, g *Guard) {
+		var large bodyCounter
 		began := time.Now()
 		var noisy sync.WaitGroup
 		for range 20 {
 			noisy.Go(func() {
-				_, err := readBy(t, noise(g, sends{bytes: 2 << 20, pause: time.Hour, crowd: &large}), 30*time.Second)
-				if !errors.Is(err, ErrNoRoom) && !errors.Is(err, context.DeadlineExceeded) {
+				_, err := readThrough(t, noise(g, slowBody{bytes: 2 << 20, pause: time.Hour, counter: &large}), 30*time.Second)
+				if !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("slow response: %v", err)
 				}
 			})
 		}
 		synctest.Wait()
-		if n, err := read(t, g, "quiet", sends{bytes: 1 << 19}, time.Second); err != nil || time.Since(began) > 0 {
+		if n, err := read(t, g, "quiet", slowBody{bytes: 1 << 19}, time.Second); err != nil || time.Since(began) > 0 {
 			t.Errorf("small response: %d bytes, error %v, after %s", n, err, time.Since(began))
 		}
-		if n, err := read(t, g, "quiet", sends{bytes: 4 << 20, pause: time.Second, crowd: &large}, 30*time.Second); err != nil || n != 4<<20 {
+		if n, err := read(t, g, "quiet", slowBody{bytes: 4 << 20, pause: time.Second, counter: &large}, 30*time.Second); err != nil || n != 4<<20 {
 			t.Errorf("large response: %d bytes, error %v", n, err)
 		}
-		if took := time.Since(began); took < longestVisit || took > longestVisit+2*time.Second {
+		if took := time.Since(began); took < maxReadTime || took > maxReadTime+2*time.Second {
 			t.Errorf("the quiet namespace had its turn after %s", took)
 		}
 		noisy.Wait()
-		if most := large.most.Load(); most != 2 {
+		if most := large.peak.Load(); most != 2 {
 			t.Errorf("%d responses were read at a time, want 2", most)
 		}
 	})
@@ -147,11 +147,11 @@ func largeAnswersTakeTurns(t *testing.T, noise func(g *Guard, s sends) http.Roun
 
 // TestSlowAnswersOfOneNamespace checks that slow responses are not interrupted if only the same namespace waits.
 func TestSlowAnswersOfOneNamespace(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
+	runBubble(t, func(t *testing.T, g *Guard) {
 		var all sync.WaitGroup
 		for range 6 {
 			all.Go(func() {
-				if n, err := read(t, g, "far", sends{bytes: 7 << 20, pause: 24 * time.Second}, 2*time.Minute); err != nil || n != 7<<20 {
+				if n, err := read(t, g, "far", slowBody{bytes: 7 << 20, pause: 24 * time.Second}, 2*time.Minute); err != nil || n != 7<<20 {
 					t.Errorf("read %d bytes, error %v", n, err)
 				}
 			})
@@ -163,42 +163,42 @@ func TestSlowAnswersOfOneNamespace(t *testing.T) {
 // TestVeryLargeAnswersAreReadAlone checks that only one response that is larger than a page is read at a time, beside
 // responses of the other size.
 func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
-		var huge, large crowd
+	runBubble(t, func(t *testing.T, g *Guard) {
+		var huge, large bodyCounter
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if n, err := read(t, g, "a", sends{bytes: 60 << 20, pause: time.Second, crowd: &huge}, time.Minute); err != nil || n != 60<<20 {
+				if n, err := read(t, g, "a", slowBody{bytes: 60 << 20, pause: time.Second, counter: &huge}, time.Minute); err != nil || n != 60<<20 {
 					t.Errorf("read %d bytes, error %v", n, err)
 				}
 			})
 		}
-		if _, err := read(t, g, "b", sends{bytes: 8 << 20, crowd: &large}, time.Minute); err != nil {
+		if _, err := read(t, g, "b", slowBody{bytes: 8 << 20, counter: &large}, time.Minute); err != nil {
 			t.Error(err)
 		}
 		all.Wait()
-		if huge.most.Load() != 1 || large.most.Load() != 1 {
-			t.Errorf("%d very large and %d large responses at a time, want 1 each", huge.most.Load(), large.most.Load())
+		if huge.peak.Load() != 1 || large.peak.Load() != 1 {
+			t.Errorf("%d very large and %d large responses at a time, want 1 each", huge.peak.Load(), large.peak.Load())
 		}
 	})
 }
 
 // TestVeryLargeAnswersTakeTurns checks that a response that has room of one size and waits for the other loses neither.
 func TestVeryLargeAnswersTakeTurns(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
+	runBubble(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var noisy sync.WaitGroup
 		for i := range 3 {
 			noisy.Go(func() {
 				time.Sleep(time.Duration(i) * 3 * time.Second)
 				for ctx.Err() == nil {
-					_, _ = read(t, g, "noisy", sends{bytes: 57 << 20, pause: time.Hour}, 30*time.Second)
+					_, _ = read(t, g, "noisy", slowBody{bytes: 57 << 20, pause: time.Hour}, 30*time.Second)
 				}
 			})
 		}
 		time.Sleep(10 * time.Second)
 		for range 4 {
-			if n, err := read(t, g, "quiet", sends{bytes: 57 << 20}, 30*time.Second); err != nil || n != 57<<20 {
+			if n, err := read(t, g, "quiet", slowBody{bytes: 57 << 20}, 30*time.Second); err != nil || n != 57<<20 {
 				t.Errorf("read %d bytes, error %v", n, err)
 			}
 			time.Sleep(time.Second)
@@ -211,10 +211,10 @@ func TestVeryLargeAnswersTakeTurns(t *testing.T) {
 // TestPlacesAreGivenBack checks that room is released by a response that is closed while it waits, and by one that is
 // not closed when its request ends.
 func TestPlacesAreGivenBack(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
+	runBubble(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		slow := sends{bytes: 2 << 20, pause: time.Hour}
+		slow := slowBody{bytes: 2 << 20, pause: time.Hour}
 		for range 2 {
 			go func() { _, _ = io.ReadAll(open(ctx, t, g.limit(slow, "a"))) }() // which is never closed
 		}
@@ -230,16 +230,16 @@ func TestPlacesAreGivenBack(t *testing.T) {
 // TestWhoGivesUpCostsNoTurn checks that a canceled request does not use a turn of its namespace, and that its error has
 // the reason.
 func TestWhoGivesUpCostsNoTurn(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
-		r := g.rooms[1]
+	runBubble(t, func(t *testing.T, g *Guard) {
+		r := g.pools[1]
 		_, end := context.WithCancelCause(t.Context())
-		first, err := r.enter(t.Context(), "noisy", end)
+		first, err := r.acquire(t.Context(), "noisy", end)
 		if err != nil {
 			t.Fatal(err)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.enter(short, "quiet", end); !errors.Is(err, ErrNoRoom) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 of its size are read at a time") {
+		if _, err := r.acquire(short, "quiet", end); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 of its size are read at a time") {
 			t.Error(err)
 		}
 		var mu sync.Mutex
@@ -247,7 +247,7 @@ func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for _, namespace := range []string{"quiet", "noisy", "noisy"} {
 			all.Go(func() {
-				v, err := r.enter(t.Context(), namespace, end)
+				v, err := r.acquire(t.Context(), namespace, end)
 				if err != nil {
 					t.Error(err)
 					return
@@ -255,11 +255,11 @@ func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 				mu.Lock()
 				order = append(order, namespace)
 				mu.Unlock()
-				r.leaveAfter(v, time.Second)
+				r.releaseAfter(v, time.Second)
 			})
 			synctest.Wait()
 		}
-		r.leave(first)
+		r.release(first)
 		all.Wait()
 		if !slices.Equal(order, []string{"quiet", "noisy", "noisy"}) {
 			t.Errorf("order = %v", order)
@@ -269,19 +269,19 @@ func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 
 // TestWhoIsEndedLeavesAtOnce checks that an interrupted response releases its room at once, because it is not decoded.
 func TestWhoIsEndedLeavesAtOnce(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
+	runBubble(t, func(t *testing.T, g *Guard) {
 		var noisy sync.WaitGroup
 		noisy.Go(func() {
-			if _, err := read(t, g, "noisy", sends{bytes: 60 << 20, pause: time.Hour}, time.Minute); !errors.Is(err, ErrNoRoom) {
+			if _, err := read(t, g, "noisy", slowBody{bytes: 60 << 20, pause: time.Hour}, time.Minute); !errors.Is(err, ErrBusy) {
 				t.Errorf("slow response: %v, want ErrNoRoom", err)
 			}
 		})
 		synctest.Wait()
 		began := time.Now()
-		if _, err := read(t, g, "quiet", sends{bytes: 60 << 20}, time.Minute); err != nil {
+		if _, err := read(t, g, "quiet", slowBody{bytes: 60 << 20}, time.Minute); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > longestVisit {
+		if took := time.Since(began); took > maxReadTime {
 			t.Errorf("another namespace had its turn after %s", took)
 		}
 		noisy.Wait()
@@ -295,7 +295,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // TestEndedRequestsHaveNoAnswer checks that a response that ends at the deadline of its request is an error, even if it
 // appears complete.
 func TestEndedRequestsHaveNoAnswer(t *testing.T) {
-	in(t, func(t *testing.T, g *Guard) {
+	runBubble(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		late := roundTripper(func(*http.Request) (*http.Response, error) {

@@ -35,8 +35,8 @@ func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	}
 }
 
-// Untrue returns a message for each of the conditions that is not True, or was made for another generation of the spec.
-func Untrue(u *unstructured.Unstructured, conditionTypes ...string) []string {
+// UntrueConditions returns a message for each of the conditions that is not True, or was made for another generation of the spec.
+func UntrueConditions(u *unstructured.Unstructured, conditionTypes ...string) []string {
 	ref := Observe(u).Ref
 	var why []string
 	for _, t := range conditionTypes {

@@ -110,8 +110,8 @@ status:
 	want := object.Observed{
 		Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, Version: "v1beta2", UID: "u", ResourceVersion: "7",
 		Owners:      []object.Owner{{Ref: object.Ref{Group: "x.io", Kind: "Fleet", Namespace: "fleet", Name: "f"}, Version: "v1", UID: "o", Controller: &yes}},
-		ClusterName: "a", Deleting: true, Finalizers: 2, Movable: true, Hierarchy: true, BlockMove: true, PausedByUser: true, Remediating: true, Mark: "fleet/go/1",
-		Holds:      map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
+		ClusterName: "a", Deleting: true, Finalizers: 2, Movable: true, Hierarchy: true, BlockMove: true, PausedByUser: true, Remediating: true, MoveID: "fleet/go/1",
+		PauseHolders:      map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
 		References: []object.Reference{{Field: "spec.topology.classRef", Ref: object.Ref{Namespace: "fleet", Name: "base"}}},
 		Paused:     object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
 		Cluster: &object.ClusterFacts{Paused: true, ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true},
@@ -132,7 +132,7 @@ status:
   nodeRef: {name: node-1}
   conditions: [{type: OwnerRemediated, status: "False"}]
 `))
-	if diff := cmp.Diff(&object.MachineFacts{HasNode: true, OwnerRemediated: object.False, DeleteMark: true, Scheduled: true}, machine.Machine); diff != "" {
+	if diff := cmp.Diff(&object.MachineFacts{HasNode: true, OwnerRemediated: object.False, MarkedForDeletion: true, ReplacementScheduled: true}, machine.Machine); diff != "" {
 		t.Error(diff)
 	}
 	for text, want := range map[string][2]bool{
@@ -183,7 +183,7 @@ func TestObserveALocalVirtualMachine(t *testing.T) {
 func TestCondition(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
-		want object.Truth
+		want object.ConditionStatus
 	}{
 		"none":                         {"{}", object.Absent},
 		"of this contract":             {"status: {conditions: [{type: Other, status: x}, {type: Paused, status: 'True'}]}", object.True},
@@ -246,7 +246,7 @@ func TestObserveABinding(t *testing.T) {
 	for text, want := range map[string]string{
 		release: "", release + "spec: {clusterRef: {name: a, namespace: fleet}}": "a", release + "spec: {clusterRef: {name: a, namespace: other}}": "", binding: "b", binding + "spec: {clusterName: a}": "a", "kind: Secret\nspec: {clusterName: a}": "",
 	} {
-		if got := object.Observe(parse(t, text)).Binds; got != want {
+		if got := object.Observe(parse(t, text)).BoundCluster; got != want {
 			t.Errorf("%s: Binds = %q, want %q", text, got, want)
 		}
 	}
@@ -293,10 +293,10 @@ func TestObserveReferences(t *testing.T) {
 		var got []string
 		for _, r := range o.References {
 			text := fmt.Sprintf("%s %s/%s/%s/%s", r.Field, r.Ref.Group, r.Ref.Kind, r.Ref.Namespace, r.Ref.Name)
-			if r.Weak {
+			if r.Uncertain {
 				text += " weak"
 			}
-			if r.Credential() {
+			if r.IsCredential() {
 				text += " credential"
 			}
 			got = append(got, text)
@@ -320,12 +320,12 @@ func TestReferenceFits(t *testing.T) {
 		{"spec.identityRef", "", "Secret", true},
 		{"spec.dataTemplate", "x.io", "Hardware", false},
 	} {
-		if fits := (object.Reference{Field: c.field}).Fits(c.group, c.kind) > 0; fits != c.fits {
+		if fits := (object.Reference{Field: c.field}).MatchScore(c.group, c.kind) > 0; fits != c.fits {
 			t.Errorf("reference %s fits %s: %v", c.field, c.kind, fits)
 		}
 	}
 	r := object.Reference{Field: "spec.dataTemplate"}
-	if r.Fits("x.io", "Metal3DataTemplate") <= r.Fits("x.io", "Metal3MachineTemplate") {
+	if r.MatchScore("x.io", "Metal3DataTemplate") <= r.MatchScore("x.io", "Metal3MachineTemplate") {
 		t.Error("dataTemplate must fit a Metal3DataTemplate better than a Metal3MachineTemplate")
 	}
 }

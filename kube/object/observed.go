@@ -45,8 +45,8 @@ const (
 	LogAnnotation = OwnPrefix + "log"
 	// OriginAnnotation on a copy holds the UID of the original object, if the move will delete the original.
 	OriginAnnotation = OwnPrefix + "origin"
-	// FoundAnnotation is set on a root that was paused before the move, and on its copy.
-	FoundAnnotation = OwnPrefix + "found-paused"
+	// FoundPausedAnnotation is set on a root that was paused before the move, and on its copy.
+	FoundPausedAnnotation = OwnPrefix + "found-paused"
 	// EmptyingAnnotation holds the ID of the move that has started to delete a root's objects at the source. From then on the root must not be
 	// unpaused.
 	EmptyingAnnotation = OwnPrefix + "emptying"
@@ -55,9 +55,9 @@ const (
 	// PausePrefix begins the annotations of the Pauses that hold a root. It is followed by the UID of the Pause, and the value is the namespace and
 	// name of the Pause. A root can have several.
 	PausePrefix = OwnPrefix + "pause."
-	// BeforeAnnotation is set on a root that Pauses, or a task of a run, hold. It is "true" if the root was paused before the first of them, else
+	// PausedBeforeAnnotation is set on a root that Pauses, or a task of a run, hold. It is "true" if the root was paused before the first of them, else
 	// "false". The last of them restores that state.
-	BeforeAnnotation = OwnPrefix + "paused-before"
+	PausedBeforeAnnotation = OwnPrefix + "paused-before"
 	// TouchAnnotation is set and removed again to trigger a controller.
 	TouchAnnotation = OwnPrefix + "touched"
 	// NeededAnnotation on a Machine states why etcd needs the machine. The chart's ValidatingAdmissionPolicy prevents users from deleting it.
@@ -68,26 +68,26 @@ const (
 	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is the timeout for acknowledging a pause of the kind's objects, unless the Move or
 	// the Pause sets one for the kind.
 	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
-	// ReservedAnnotation on an address pool or an IPAddress is a user's statement that no pool can assign the addresses of moved clusters
+	// AddressesReservedAnnotation on an address pool or an IPAddress is a user's statement that no pool can assign the addresses of moved clusters
 	// again.
-	ReservedAnnotation = OwnPrefix + "addresses-reserved"
+	AddressesReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
 // InfraClusterField names the kubeconfig of the cluster that the virtual machines of KubeVirt run in.
 const InfraClusterField = "spec.infraClusterSecretRef"
 
-// OwnDeleteMark is the value of the annotation cluster.x-k8s.io/delete-machine if scute has set it.
-const OwnDeleteMark = OwnGroup
+// OwnDeleteMachineValue is the value of the annotation cluster.x-k8s.io/delete-machine if scute has set it.
+const OwnDeleteMachineValue = OwnGroup
 
-// Truth is the status of a condition, or Absent if the object does not have the condition.
-type Truth string
+// ConditionStatus is the status of a condition, or Absent if the object does not have the condition.
+type ConditionStatus string
 
-// Values of a Truth.
+// Values of a ConditionStatus.
 const (
-	Absent  Truth = ""
-	True    Truth = "True"
-	False   Truth = "False"
-	Unknown Truth = "Unknown"
+	Absent  ConditionStatus = ""
+	True    ConditionStatus = "True"
+	False   ConditionStatus = "False"
+	Unknown ConditionStatus = "Unknown"
 )
 
 // Owner is an owner reference, with the data for restoring it on another cluster.
@@ -115,10 +115,10 @@ type Observed struct {
 	KindBlocksMove  bool // its CustomResourceDefinition has the annotation block-move
 	PausedByUser    bool // the annotation paused
 	Remediating     bool
-	Mark            string // scute.dev/move: the ID of the move that holds it
-	MarkLog         string // scute.dev/log: the event log of that move; empty if an older version started the move
-	// Holds are the annotations of the Pauses, and of the task of a run, that hold its pause.
-	Holds       map[string]string
+	MoveID            string // scute.dev/move: the ID of the move that holds it
+	MoveLogID         string // scute.dev/log: the event log of that move; empty if an older version started the move
+	// PauseHolders are the annotations of the Pauses, and of the task of a run, that hold its pause.
+	PauseHolders       map[string]string
 	Released    bool   // a move has released it for deletion
 	Emptying    bool   // a move has started to delete its objects
 	FoundPaused bool   // it was paused before the move that holds it
@@ -127,8 +127,8 @@ type Observed struct {
 	ManagedBy   string // cluster.x-k8s.io/managed-by: the program that replaces its provider, in quotes, or "another program"
 	HostPaused  bool   // baremetalhost.metal3.io/paused
 	Reserved    bool   // scute.dev/addresses-reserved, on a pool or an address
-	// Binds is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its namespace. It is empty for other kinds.
-	Binds string
+	// BoundCluster is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its namespace. It is empty for other kinds.
+	BoundCluster string
 	// References in its spec and its annotations to other objects.
 	References []Reference
 	Pool       *Ref // the pool of an IPAddress, if its spec names one
@@ -143,10 +143,10 @@ type Observed struct {
 	// Local is true if the virtual machine of a KubevirtMachine runs in this management cluster, because the object names no other cluster.
 	Local bool
 
-	Paused        Truth
+	Paused        ConditionStatus
 	PausedMessage string
 	// TopologyPaused reports whether the topology controller has acknowledged the pause.
-	TopologyPaused Truth
+	TopologyPaused ConditionStatus
 
 	Cluster *ClusterFacts // set only for a Cluster
 	Machine *MachineFacts // set only for a Machine
@@ -166,11 +166,11 @@ type ClusterFacts struct {
 // MachineFacts are the facts that only a Machine has.
 type MachineFacts struct {
 	HasNode         bool
-	OwnerRemediated Truth
-	// DeleteMark is true if scute has chosen the machine for deletion by its owner.
-	DeleteMark bool
-	// Scheduled is true if scute's annotation states that the replacement was decided.
-	Scheduled bool
+	OwnerRemediated ConditionStatus
+	// MarkedForDeletion is true if scute has chosen the machine for deletion by its owner.
+	MarkedForDeletion bool
+	// ReplacementScheduled is true if scute's annotation states that the replacement was decided.
+	ReplacementScheduled bool
 }
 
 // Observe returns the facts about a decoded object. It never fails: a field that is absent or malformed reads as its zero value.
@@ -194,16 +194,16 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.BlockMove = annotations[BlockMoveAnnotation]
 	_, o.PausedByUser = annotations[PausedAnnotation]
 	_, o.Remediating = annotations[controlplanev1.RemediationInProgressAnnotation]
-	o.Mark, o.MarkLog = annotations[MoveAnnotation], annotations[LogAnnotation]
-	o.Holds = holds(annotations)
+	o.MoveID, o.MoveLogID = annotations[MoveAnnotation], annotations[LogAnnotation]
+	o.PauseHolders = pauseHolders(annotations)
 	_, o.Released = annotations[DeleteForMoveAnnotation]
 	_, o.Emptying = annotations[EmptyingAnnotation]
-	_, o.FoundPaused = annotations[FoundAnnotation]
+	_, o.FoundPaused = annotations[FoundPausedAnnotation]
 	_, o.Touched = annotations[TouchAnnotation]
 	o.GitOps = gitOps(labels, annotations)
 	o.ManagedBy = managedBy(annotations)
 	_, o.HostPaused = annotations[HostPausedAnnotation]
-	_, o.Reserved = annotations[ReservedAnnotation]
+	_, o.Reserved = annotations[AddressesReservedAnnotation]
 	o.References = references(u, o.Ref)
 	o.Consumer = referenceAt(u, o.Ref, "consumerRef")
 	o.Replicas = replicas(u)
@@ -216,10 +216,10 @@ func Observe(u *unstructured.Unstructured) Observed {
 	}
 	switch o.Ref.Group + "/" + o.Ref.Kind {
 	case AddonsGroup + "/ClusterResourceSetBinding":
-		o.Binds = binds(u)
+		o.BoundCluster = boundCluster(u)
 	case AddonsGroup + "/HelmReleaseProxy":
 		if namespace, _, _ := unstructured.NestedString(u.Object, "spec", "clusterRef", "namespace"); namespace == u.GetNamespace() {
-			o.Binds, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
+			o.BoundCluster, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
 		}
 	case ipamGroup + "/IPAddress":
 		o.Pool = referenceAt(u, o.Ref, "poolRef")
@@ -229,26 +229,26 @@ func Observe(u *unstructured.Unstructured) Observed {
 		}
 	case "infrastructure.cluster.x-k8s.io/KubevirtMachine":
 		made, _, _ := unstructured.NestedString(u.Object, "spec", "providerID")
-		o.Local = made != "" && !o.Names(InfraClusterField)
+		o.Local = made != "" && !o.HasReference(InfraClusterField)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/ClusterClass":
 		o.Extensions = extensions(u)
 	case CoreGroup + "/MachineSet":
-		o.Updating = updating(annotations)
+		o.Updating = isUpdating(annotations)
 	case CoreGroup + "/Machine":
-		o.Updating = updating(annotations)
+		o.Updating = isUpdating(annotations)
 		remediated, _, _ := Condition(u, clusterv1.MachineOwnerRemediatedCondition)
 		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
 		o.Machine = &MachineFacts{
 			HasNode: node != "", OwnerRemediated: remediated,
-			DeleteMark: annotations[clusterv1.DeleteMachineAnnotation] == OwnDeleteMark, Scheduled: scheduled(annotations[v1alpha1.UnhealthyAnnotation]),
+			MarkedForDeletion: annotations[clusterv1.DeleteMachineAnnotation] == OwnDeleteMachineValue, ReplacementScheduled: isScheduled(annotations[v1alpha1.UnhealthyAnnotation]),
 		}
 	}
 	return o
 }
 
-func holds(annotations map[string]string) (held map[string]string) {
+func pauseHolders(annotations map[string]string) (held map[string]string) {
 	for name, holder := range annotations {
 		if holder != "" && (name == PauseAnnotation || strings.HasPrefix(name, PausePrefix)) {
 			if held == nil {
@@ -260,13 +260,13 @@ func holds(annotations map[string]string) (held map[string]string) {
 	return held
 }
 
-// binds returns the Cluster of a binding. A binding without spec.clusterName, as older versions have them, has the name of its Cluster.
-func binds(u *unstructured.Unstructured) string {
+// boundCluster returns the Cluster of a binding. A binding without spec.clusterName, as older versions have them, has the name of its Cluster.
+func boundCluster(u *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
 	return cmp.Or(name, u.GetName())
 }
 
-func scheduled(mark string) bool {
+func isScheduled(mark string) bool {
 	var m v1alpha1.UnhealthyMark
 	return mark != "" && json.Unmarshal([]byte(mark), &m) == nil && m.State == v1alpha1.UnhealthyScheduled
 }
@@ -327,18 +327,18 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	if of := reference(controlPlane, Ref{Namespace: u.GetNamespace()}); of.Group != "" && of.Kind != "" && of.Name != "" {
 		f.ControlPlane = of
 	}
-	f.Upgrading = upgrading(u)
+	f.Upgrading = pendingVersions(u)
 	return f
 }
 
 // Condition returns a condition of an object of either Cluster API contract. It reads status.v1beta2.conditions first, where the contract v1beta1 has
 // the new conditions, and then status.conditions.
-func Condition(u *unstructured.Unstructured, conditionType string) (status Truth, reason, message string) {
+func Condition(u *unstructured.Unstructured, conditionType string) (status ConditionStatus, reason, message string) {
 	c := condition(u, conditionType)
 	s, _ := c["status"].(string)
 	reason, _ = c["reason"].(string)
 	message, _ = c["message"].(string)
-	return Truth(s), reason, message
+	return ConditionStatus(s), reason, message
 }
 
 // condition returns a condition, or nil if the object does not have it.

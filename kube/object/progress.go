@@ -9,8 +9,8 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
-// updating reports whether the annotations of a Machine or a MachineSet show that Cluster API updates machines in place.
-func updating(annotations map[string]string) bool {
+// isUpdating reports whether the annotations of a Machine or a MachineSet show that Cluster API updates machines in place.
+func isUpdating(annotations map[string]string) bool {
 	domain, _, _ := strings.Cut(clusterv1.UpdateInProgressAnnotation, "/")
 	for name := range annotations {
 		if strings.HasPrefix(name, domain+"/") {
@@ -20,9 +20,9 @@ func updating(annotations map[string]string) bool {
 	return slices.Contains(strings.Split(annotations[runtimev1.PendingHooksAnnotation], ","), "UpdateMachine")
 }
 
-// upgrading returns the remaining versions of a Kubernetes upgrade, or "" if there is none. In the last step the plan is empty, and only the
+// pendingVersions returns the remaining versions of a Kubernetes upgrade, or "" if there is none. In the last step the plan is empty, and only the
 // annotation shows the upgrade.
-func upgrading(u *unstructured.Unstructured) string {
+func pendingVersions(u *unstructured.Unstructured) string {
 	var versions []string
 	for _, part := range []string{"controlPlane", "workers"} {
 		plan, _, _ := unstructured.NestedSlice(u.Object, "status", part, "upgradePlan")

@@ -47,11 +47,11 @@ func (r *Ref) UnmarshalText(text []byte) error {
 		return fmt.Errorf("object reference %q is not Kind.group/namespace/name", text)
 	}
 	kind, group, _ := strings.Cut(parts[0], ".")
-	*r = Ref{Group: shared(group), Kind: shared(kind), Namespace: shared(parts[1]), Name: strings.Clone(parts[2])}
+	*r = Ref{Group: intern(group), Kind: intern(kind), Namespace: intern(parts[1]), Name: strings.Clone(parts[2])}
 	return nil
 }
 
-func shared(s string) string { return unique.Make(s).Value() }
+func intern(s string) string { return unique.Make(s).Value() }
 
 // Compare orders Refs by group, kind, namespace and name.
 func Compare(a, b Ref) int {

@@ -16,8 +16,8 @@ import (
 type Reference struct {
 	Field string
 	Ref   Ref
-	// Weak is set if neither the name nor the shape of the field shows a reference. It counts only if the named object exists.
-	Weak bool
+	// Uncertain is set if neither the name nor the shape of the field shows a reference. It counts only if the named object exists.
+	Uncertain bool
 }
 
 // references returns the references of an object: every field of its spec with the name or the shape of a reference, and the annotations of
@@ -27,34 +27,34 @@ func references(u *unstructured.Unstructured, of Ref) []Reference {
 	if of.Group == "" {
 		return nil
 	}
-	r := referrer{of: of}
-	r.annotations("metadata.annotations", u.GetAnnotations())
+	r := referenceReader{owner: of}
+	r.addAnnotations("metadata.annotations", u.GetAnnotations())
 	r.read("spec", u.Object["spec"], nil)
 	return r.found
 }
 
-type referrer struct {
-	of    Ref
+type referenceReader struct {
+	owner    Ref
 	found []Reference
 }
 
 // read adds the references in a value. around is the map that has the value as a field, or nil.
-func (r *referrer) read(path string, v any, around map[string]any) {
+func (r *referenceReader) read(path string, v any, around map[string]any) {
 	switch v := v.(type) {
 	case string:
-		r.text(path, v, around)
+		r.addText(path, v, around)
 	case []any:
 		for i, e := range v {
 			r.read(fmt.Sprintf("%s[%d]", path, i), e, nil)
 		}
 	case map[string]any:
-		r.object(path, v)
+		r.addObject(path, v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch key {
 			case "variables", "patches", "virtualMachineTemplate":
 			case "metadata":
 				annotations, _, _ := unstructured.NestedStringMap(v, key, "annotations")
-				r.annotations(path+".metadata.annotations", annotations)
+				r.addAnnotations(path+".metadata.annotations", annotations)
 			default:
 				r.read(path+"."+key, v[key], v)
 			}
@@ -62,9 +62,9 @@ func (r *referrer) read(path string, v any, around map[string]any) {
 	}
 }
 
-// object adds a map if it names an object.
-func (r *referrer) object(path string, v map[string]any) {
-	ref := reference(v, r.of)
+// addObject adds a map if it names an object.
+func (r *referenceReader) addObject(path string, v map[string]any) {
+	ref := reference(v, r.owner)
 	subject := subjectOf(path)
 	if text, _ := v["type"].(string); ref.Kind == "" && text == "Secret" {
 		ref.Kind = text
@@ -72,14 +72,14 @@ func (r *referrer) object(path string, v map[string]any) {
 	_, elsewhere := v["namespace"].(string)
 	named := isReference(path) || kindOf(subject) != "" || ref.Kind != ""
 	ref.Kind = cmp.Or(ref.Kind, kindOf(subject))
-	if named || onlyNames(v) {
-		r.add(Reference{Field: path, Ref: ref, Weak: !named && !elsewhere && !credential(subject)})
+	if named || isReferenceMap(v) {
+		r.add(Reference{Field: path, Ref: ref, Uncertain: !named && !elsewhere && !isCredential(subject)})
 	}
 }
 
-// text adds a string if the name of its field shows that it names an object: credentialsName, secretRef. It ignores other fields with "secret"
+// addText adds a string if the name of its field shows that it names an object: credentialsName, secretRef. It ignores other fields with "secret"
 // in their name, because their value may be the secret.
-func (r *referrer) text(path, v string, around map[string]any) {
+func (r *referenceReader) addText(path, v string, around map[string]any) {
 	key := path[strings.LastIndex(path, ".")+1:]
 	key, _, _ = strings.Cut(key, "[")
 	singular := strings.TrimSuffix(key, "s")
@@ -89,19 +89,19 @@ func (r *referrer) text(path, v string, around map[string]any) {
 		return
 	}
 	subject := subjectOf(path)
-	ref := Ref{Kind: kindOf(subject), Namespace: r.of.Namespace, Name: v}
+	ref := Ref{Kind: kindOf(subject), Namespace: r.owner.Namespace, Name: v}
 	if namespace, name, ok := strings.Cut(v, "/"); ok {
 		ref.Namespace, ref.Name = namespace, name
 	} else if namespace, _ := around[strings.TrimSuffix(key, "Name")+"Namespace"].(string); namespace != "" {
 		ref.Namespace = namespace
 	}
-	r.add(Reference{Field: path, Ref: ref, Weak: ref.Kind == "" && !isReference(path) && !credential(subject)})
+	r.add(Reference{Field: path, Ref: ref, Uncertain: ref.Kind == "" && !isReference(path) && !isCredential(subject)})
 }
 
-// annotations adds the annotations that name an object. Their key has the kind, as in metal3.io/BareMetalHost, or ends in -secret or is
+// addAnnotations adds the annotations that name an object. Their key has the kind, as in metal3.io/BareMetalHost, or ends in -secret or is
 // credential-from.
-func (r *referrer) annotations(path string, annotations map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+func (r *referenceReader) addAnnotations(path string, addAnnotations map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(addAnnotations)) {
 		kind := key[strings.LastIndex(key, "/")+1:]
 		switch {
 		case kind == "credential-from", strings.HasSuffix(kind, "-secret"):
@@ -109,7 +109,7 @@ func (r *referrer) annotations(path string, annotations map[string]string) {
 		case kind == "" || !isUpper(kind[0]):
 			continue
 		}
-		ref := Ref{Kind: kind, Namespace: r.of.Namespace, Name: annotations[key]}
+		ref := Ref{Kind: kind, Namespace: r.owner.Namespace, Name: addAnnotations[key]}
 		if namespace, name, ok := strings.Cut(ref.Name, "/"); ok {
 			ref.Namespace, ref.Name = namespace, name
 		}
@@ -117,7 +117,7 @@ func (r *referrer) annotations(path string, annotations map[string]string) {
 	}
 }
 
-func (r *referrer) add(one Reference) {
+func (r *referenceReader) add(one Reference) {
 	isName := func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 	ofCluster := one.Ref.GroupKind() == "Cluster."+CoreGroup || strings.EqualFold(subjectOf(one.Field), "cluster")
 	if isName(one.Ref.Name) && (one.Ref.Namespace == "" || isName(one.Ref.Namespace)) && !ofCluster { // a reference to its Cluster is membership
@@ -145,13 +145,13 @@ func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	return nil
 }
 
-// Names reports whether a field of the object names another one.
-func (o Observed) Names(field string) bool {
+// HasReference reports whether a field of the object names another one.
+func (o Observed) HasReference(field string) bool {
 	return slices.ContainsFunc(o.References, func(r Reference) bool { return r.Field == field })
 }
 
-// onlyNames reports whether a map has only fields that references have.
-func onlyNames(v map[string]any) bool {
+// isReferenceMap reports whether a map has only fields that references have.
+func isReferenceMap(v map[string]any) bool {
 	for key := range v {
 		switch key {
 		case "apiGroup", "apiVersion", "kind", "name", "namespace", "key", "optional", "uid", "resourceVersion", "fieldPath", "type":
@@ -191,23 +191,23 @@ func kindOf(subject string) string {
 	}
 }
 
-func credential(subject string) bool {
+func isCredential(subject string) bool {
 	subject = strings.ToLower(subject)
 	return strings.HasSuffix(subject, "credential") || strings.HasSuffix(subject, "identity")
 }
 
-// Credential reports whether the field names a Secret with credentials that the object needs. A Secret from which files are read ("From") does not
+// IsCredential reports whether the field names a Secret with credentials that the object needs. A Secret from which files are read ("From") does not
 // count: they may have been read long ago.
-func (r Reference) Credential() bool {
-	if r.Ref.Group != "" || r.Weak || strings.Contains(r.Field, "From.") {
+func (r Reference) IsCredential() bool {
+	if r.Ref.Group != "" || r.Uncertain || strings.Contains(r.Field, "From.") {
 		return false
 	}
-	return r.Ref.Kind == "Secret" || r.Ref.Kind == "" && credential(subjectOf(r.Field))
+	return r.Ref.Kind == "Secret" || r.Ref.Kind == "" && isCredential(subjectOf(r.Field))
 }
 
-// Fits returns how well a kind matches a reference, and 0 if it does not match. If the reference has no kind, the name of the field decides:
+// MatchScore returns how well a kind matches a reference, and 0 if it does not match. If the reference has no kind, the name of the field decides:
 // dataTemplate matches a Metal3DataTemplate best. A Secret and a ConfigMap always match a little.
-func (r Reference) Fits(group, kind string) int {
+func (r Reference) MatchScore(group, kind string) int {
 	const certain, secret, configMap, failureDomain = 1000, 2, 1, "failureDomain"
 	switch {
 	case r.Ref.Kind != "":

@@ -21,8 +21,8 @@ func Printable(text string) string {
 	return strings.Join(strings.Fields(clean), " ")
 }
 
-// Brief returns the beginning of a text, made Printable, with at most so many bytes, and three dots if it was cut.
-func Brief(text string, most int) string {
+// Truncate returns the beginning of a text, made Printable, with at most so many bytes, and three dots if it was cut.
+func Truncate(text string, most int) string {
 	const wide = 4 // up to this factor of the output may be white space; the rest is ignored
 	if len(text) > wide*most {
 		text = text[:wide*most]

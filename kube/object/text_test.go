@@ -25,13 +25,13 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestBrief(t *testing.T) {
-	if got := object.Brief(strings.Repeat("ä", 500), 201); got != strings.Repeat("ä", 100)+"..." {
+	if got := object.Truncate(strings.Repeat("ä", 500), 201); got != strings.Repeat("ä", 100)+"..." {
 		t.Error(got)
 	}
-	if got := object.Brief("a\nb", 3); got != "a b" {
+	if got := object.Truncate("a\nb", 3); got != "a b" {
 		t.Error(got)
 	}
-	if got := object.Brief(strings.Repeat("\x1b", 1<<20), 3); got != "" {
+	if got := object.Truncate(strings.Repeat("\x1b", 1<<20), 3); got != "" {
 		t.Error(got)
 	}
 }

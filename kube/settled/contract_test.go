@@ -37,8 +37,8 @@ func workers() []string {
 	}
 }
 
-// rolledOut returns the state of an object of a kind with the given status, and of its machines.
-func rolledOut(kind string, status map[string]any) settled.State {
+// rolledOutState returns the state of an object of a kind with the given status, and of its machines.
+func rolledOutState(kind string, status map[string]any) settled.State {
 	apiVersion, kind, _ := strings.Cut(kind, " ")
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "prod", "namespace": "fleet", "uid": "1", "generation": int64(1)},
@@ -76,16 +76,16 @@ func TestContracts(t *testing.T) {
 			if strings.Contains(kind, "MachinePool") && contract == "v1beta1" {
 				continue // its availableReplicas are in both versions
 			}
-			if why := rolledOut(kind, status).Missing(); len(why) > 0 {
+			if why := rolledOutState(kind, status).Problems(); len(why) > 0 {
 				t.Errorf("%s, %s: Missing = %q, want none", kind, contract, why)
 			}
 			for field := range status {
 				off, gone := with(status, field, int64(2)), with(status, field, nil)
 				pool := strings.Contains(kind, "MachinePool") && (field == "updatedReplicas" || field == "upToDateReplicas")
-				if why := rolledOut(kind, off).Missing(); len(why) == 0 && !pool {
+				if why := rolledOutState(kind, off).Problems(); len(why) == 0 && !pool {
 					t.Errorf("%s, %s: settled with %s 2", kind, contract, field)
 				}
-				if why := rolledOut(kind, gone).Missing(); len(why) == 0 && !pool && field != "unavailableReplicas" && contract != "v1beta1 of the core" {
+				if why := rolledOutState(kind, gone).Problems(); len(why) == 0 && !pool && field != "unavailableReplicas" && contract != "v1beta1 of the core" {
 					t.Errorf("%s, %s: settled without %s", kind, contract, field)
 				}
 			}
@@ -97,14 +97,14 @@ func TestContracts(t *testing.T) {
 // the older conditions with the same names.
 func TestConditionsOfContracts(t *testing.T) {
 	for _, kind := range controlPlanes() {
-		s := rolledOut(kind, contracts()["v1beta1"])
+		s := rolledOutState(kind, contracts()["v1beta1"])
 		status := s.Object.Object["status"].(map[string]any)
 		status["conditions"] = []any{map[string]any{"type": "Available", "status": "True"}}
-		if why := s.Missing(); len(why) > 0 {
+		if why := s.Problems(); len(why) > 0 {
 			t.Errorf("%s: Missing = %q, want none", kind, why)
 		}
 		status["v1beta2"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False"}}}
-		if why := s.Missing(); len(why) == 0 {
+		if why := s.Problems(); len(why) == 0 {
 			t.Errorf("%s: settled although it is not Available", kind)
 		}
 	}
@@ -127,7 +127,7 @@ func with(status map[string]any, field string, value any) map[string]any {
 func TestContractsAreNotMixed(t *testing.T) {
 	status := with(contracts()["v1beta1"], "upToDateReplicas", int64(3))
 	for _, kind := range controlPlanes() {
-		if why := rolledOut(kind, status).Missing(); len(why) == 0 {
+		if why := rolledOutState(kind, status).Problems(); len(why) == 0 {
 			t.Errorf("%s: settled without availableReplicas", kind)
 		}
 	}

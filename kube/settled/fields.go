@@ -33,17 +33,17 @@ func number(u *unstructured.Unstructured, path ...string) *int64 {
 	return &value
 }
 
-// wanted returns the Kubernetes version in the object's own spec.
-func wanted(u *unstructured.Unstructured) string {
+// desiredVersion returns the Kubernetes version in the object's own spec.
+func desiredVersion(u *unstructured.Unstructured) string {
 	if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group && u.GetKind() != machineKind {
 		return text(u, "spec", "template", "spec", "version")
 	}
 	return text(u, "spec", "version")
 }
 
-// counts compares the replicas in the status, and the number of machines, with the spec. Without spec.replicas, as in some control planes, it returns
+// compareReplicas compares the replicas in the status, and the number of machines, with the spec. Without spec.replicas, as in some control planes, it returns
 // nothing.
-func counts(u *unstructured.Unstructured, machines int) []string {
+func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	desired := number(u, "spec", "replicas")
 	if desired == nil {
 		return nil
@@ -89,20 +89,20 @@ func replicas(u *unstructured.Unstructured, field string) *int64 {
 	}
 }
 
-// behind returns a message for each machine that does not have the wanted version, and for each older version in the status.
-func behind(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
+// outdatedVersions returns a message for each machine that does not have the wanted version, and for each older version in the status.
+func outdatedVersions(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
 	if want == "" {
 		return nil
 	}
 	var why []string
 	for _, m := range machines {
-		if have := wanted(m); have != want {
+		if have := desiredVersion(m); have != want {
 			why = append(why, fmt.Sprintf("%s has version %s, not %s", name(m), have, want))
 		}
 	}
 	reported := versions(u)
 	for _, have := range reported {
-		if older(have, want) {
+		if isOlder(have, want) {
 			why = append(why, fmt.Sprintf("%s: its status reports version %s, its spec wants %s", name(u), have, want))
 		}
 	}
@@ -129,9 +129,9 @@ func versions(u *unstructured.Unstructured) []string {
 	return list
 }
 
-// older reports whether a version is older than the wanted one. It compares as Cluster API does, because a provider may report a version with a
+// isOlder reports whether a version is older than the wanted one. It compares as Cluster API does, because a provider may report a version with a
 // suffix, such as v1.36.1-eks-1.
-func older(have, want string) bool {
+func isOlder(have, want string) bool {
 	h, err := version.ParseGeneric(have)
 	if err != nil {
 		return have != want
@@ -161,8 +161,8 @@ func controller(u *unstructured.Unstructured, kind string) types.UID {
 	return ""
 }
 
-// topologyOwned reports whether the topology controller manages the object.
-func topologyOwned(u *unstructured.Unstructured) bool {
+// isTopologyOwned reports whether the topology controller manages the object.
+func isTopologyOwned(u *unstructured.Unstructured) bool {
 	_, owned := u.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned
 }

@@ -19,9 +19,9 @@ import (
 // ErrVersion is returned if the API server does not serve the version of Cluster API's kinds that this package reads.
 var ErrVersion = errors.New("the API server does not serve " + clusterv1.GroupVersion.String() + " (Cluster API v1.11 or newer): install it")
 
-// Look reads an object of a kind that Judges accepts, and the objects that belong to it. It needs permission to get the object, to get the control
+// Read reads an object of a kind that Supports accepts, and the objects that belong to it. It needs permission to get the object, to get the control
 // plane of a Cluster, and to list MachineDeployments, MachineSets, MachinePools and Machines in the namespace.
-func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (State, error) {
+func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (State, error) {
 	var s State
 	var err error
 	if s.Object, err = get(ctx, c, kind, key); err != nil || s.Object == nil {
@@ -40,7 +40,7 @@ func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 		cluster = name
 	}
 	for _, kind := range []string{deploymentKind, setKind, poolKind, machineKind} {
-		err := kube.Pages("list "+kind, func(o metav1.ListOptions) (string, error) {
+		err := kube.EachPage("list "+kind, func(o metav1.ListOptions) (string, error) {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind + "List"))
 			if err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}, client.Limit(o.Limit), client.Continue(o.Continue)); err != nil {

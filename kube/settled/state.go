@@ -21,9 +21,9 @@ const (
 	machineKind    = "Machine"
 )
 
-// Judges reports whether State.Missing supports a kind: the kinds of Cluster API's core that have machines, and all control planes in the API group
+// Supports reports whether State.Problems supports a kind: the kinds of Cluster API's core that have machines, and all control planes in the API group
 // of Cluster API's own control plane provider. Other control planes are checked with their Cluster.
-func Judges(kind schema.GroupKind) bool {
+func Supports(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case clusterv1.GroupVersion.Group:
 		return kind.Kind == clusterKind || kind.Kind == deploymentKind || kind.Kind == setKind || kind.Kind == poolKind
@@ -44,29 +44,29 @@ type State struct {
 	Members []*unstructured.Unstructured
 }
 
-// Missing returns the reasons why the object is not settled.
-func (s State) Missing() []string {
+// Problems returns the reasons why the object is not settled.
+func (s State) Problems() []string {
 	switch {
 	case s.Object == nil:
 		return []string{"it does not exist"}
 	case s.Object.GetDeletionTimestamp() != nil:
 		return []string{name(s.Object) + " is being deleted"}
 	case s.Object.GetKind() == clusterKind && s.Object.GroupVersionKind().Group == clusterv1.GroupVersion.Group:
-		return s.cluster()
+		return s.checkCluster()
 	default:
-		return s.owner(s.Object, "")
+		return s.checkOwner(s.Object, "")
 	}
 }
 
-// cluster checks a Cluster, its control plane and all its worker objects, and that no machine is being deleted.
-func (s State) cluster() []string {
-	why := reported(s.Object, clusterv1.ClusterAvailableCondition)
+// checkCluster checks a Cluster, its control plane and all its worker objects, and that no machine is being deleted.
+func (s State) checkCluster() []string {
+	why := statusProblems(s.Object, clusterv1.ClusterAvailableCondition)
 	version := text(s.Object, "spec", "topology", "version")
 	if version != "" {
-		why = append(why, object.Untrue(s.Object, clusterv1.ClusterTopologyReconciledCondition)...)
+		why = append(why, object.UntrueConditions(s.Object, clusterv1.ClusterTopologyReconciledCondition)...)
 	}
 	if ref := text(s.Object, "spec", "controlPlaneRef", "name"); s.ControlPlane != nil {
-		why = append(why, s.owner(s.ControlPlane, version)...)
+		why = append(why, s.checkOwner(s.ControlPlane, version)...)
 	} else if ref != "" || version != "" {
 		why = append(why, strings.TrimSpace(name(s.Object)+" has no control plane yet "+ref))
 	}
@@ -76,19 +76,19 @@ func (s State) cluster() []string {
 			why = append(why, name(u)+" is being deleted")
 		case u.GetKind() == machineKind, u.GetKind() == setKind && controller(u, deploymentKind) != "":
 			// Its owner is checked.
-		case topologyOwned(u):
-			why = append(why, s.owner(u, version)...)
+		case isTopologyOwned(u):
+			why = append(why, s.checkOwner(u, version)...)
 		default:
-			why = append(why, s.owner(u, "")...)
+			why = append(why, s.checkOwner(u, "")...)
 		}
 	}
 	return unique(why)
 }
 
-// owner checks a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is the version that its Cluster wants, or "" for the
+// checkOwner checks a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is the version that its Cluster wants, or "" for the
 // version in the object's own spec.
-func (s State) owner(u *unstructured.Unstructured, version string) []string {
-	why := reported(u, clusterv1.AvailableCondition)
+func (s State) checkOwner(u *unstructured.Unstructured, version string) []string {
+	why := statusProblems(u, clusterv1.AvailableCondition)
 	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
 		if t == clusterv1.RollingOutCondition && u.GetKind() == deploymentKind {
 			// Its MachineSets and Machines are checked instead. The condition is computed from all machines that the selector matches, and if the
@@ -99,17 +99,17 @@ func (s State) owner(u *unstructured.Unstructured, version string) []string {
 			why = append(why, fmt.Sprintf("%s: %s: %s", name(u), t, strings.Join(strings.Fields(message), " ")))
 		}
 	}
-	own := wanted(u)
+	own := desiredVersion(u)
 	if version != "" && own != version {
 		why = append(why, fmt.Sprintf("%s: its spec still has version %s, the Cluster wants %s", name(u), own, version))
 	}
 	machines := s.machines(u)
-	why = append(why, counts(u, len(machines))...)
+	why = append(why, compareReplicas(u, len(machines))...)
 	if u.GetKind() != setKind { // a MachineSet does not replace machines when its template changes
-		why = append(why, behind(u, own, machines)...)
+		why = append(why, outdatedVersions(u, own, machines)...)
 	}
 	if u.GetKind() == deploymentKind {
-		why = append(why, s.sets(u)...)
+		why = append(why, s.checkMachineSets(u)...)
 	}
 	for _, m := range machines {
 		if m.GetDeletionTimestamp() != nil {
@@ -119,9 +119,9 @@ func (s State) owner(u *unstructured.Unstructured, version string) []string {
 	return why
 }
 
-// reported returns the reasons why a status is outdated or shows a problem: it is older than the spec, the object is paused, so that its controller
+// statusProblems returns the reasons why a status is outdated or shows a problem: it is older than the spec, the object is paused, so that its controller
 // does nothing, or the condition Available, if the kind has it, is not True.
-func reported(u *unstructured.Unstructured, available string) []string {
+func statusProblems(u *unstructured.Unstructured, available string) []string {
 	var why []string
 	if lag := object.StatusLag(u); lag != "" {
 		why = append(why, name(u)+": "+lag)
@@ -130,17 +130,17 @@ func reported(u *unstructured.Unstructured, available string) []string {
 		why = append(why, name(u)+" is paused")
 	}
 	if status, _, _ := object.Condition(u, available); status != object.Absent || u.GetKind() == clusterKind {
-		why = append(why, object.Untrue(u, available)...)
+		why = append(why, object.UntrueConditions(u, available)...)
 	}
 	return why
 }
 
-// sets checks the MachineSets of a MachineDeployment, because the status of the MachineDeployment is updated after theirs. At most one MachineSet may
+// checkMachineSets checks the MachineSets of a MachineDeployment, because the status of the MachineDeployment is updated after theirs. At most one MachineSet may
 // have machines, and it must have the template of the MachineDeployment.
-func (s State) sets(deployment *unstructured.Unstructured) []string {
+func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string {
 	var why []string
 	active := 0
-	for _, set := range s.owned(deployment, setKind) {
+	for _, set := range s.ownedBy(deployment, setKind) {
 		machines, desired := len(s.machines(set)), number(set, "spec", "replicas")
 		if machines == 0 && (desired == nil || *desired == 0) {
 			continue
@@ -152,7 +152,7 @@ func (s State) sets(deployment *unstructured.Unstructured) []string {
 		if lag := object.StatusLag(set); lag != "" {
 			why = append(why, name(set)+": "+lag)
 		}
-		why = append(why, counts(set, machines)...)
+		why = append(why, compareReplicas(set, machines)...)
 	}
 	desired := number(deployment, "spec", "replicas")
 	switch {
@@ -164,8 +164,8 @@ func (s State) sets(deployment *unstructured.Unstructured) []string {
 	return why
 }
 
-// owned returns the members of a kind whose controller is the object.
-func (s State) owned(by *unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+// ownedBy returns the members of a kind whose controller is the object.
+func (s State) ownedBy(by *unstructured.Unstructured, kind string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for _, u := range s.Members {
 		if u.GetKind() == kind && controller(u, by.GetKind()) == by.GetUID() {
@@ -178,11 +178,11 @@ func (s State) owned(by *unstructured.Unstructured, kind string) []*unstructured
 // machines returns the machines of an object. For a MachineDeployment, these are the machines of its MachineSets.
 func (s State) machines(of *unstructured.Unstructured) []*unstructured.Unstructured {
 	if of.GetKind() != deploymentKind {
-		return s.owned(of, machineKind)
+		return s.ownedBy(of, machineKind)
 	}
 	var list []*unstructured.Unstructured
-	for _, set := range s.owned(of, setKind) {
-		list = append(list, s.owned(set, machineKind)...)
+	for _, set := range s.ownedBy(of, setKind) {
+		list = append(list, s.ownedBy(set, machineKind)...)
 	}
 	return list
 }

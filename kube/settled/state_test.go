@@ -18,8 +18,8 @@ import (
 	"scute.dev/kube/settled"
 )
 
-// world returns the objects of testdata/cluster.yaml by name, with merge patches; an empty patch removes the object.
-func world(t *testing.T, patches map[string]string) map[string]*unstructured.Unstructured {
+// loadObjects returns the objects of testdata/cluster.yaml by name, with merge patches; an empty patch removes the object.
+func loadObjects(t *testing.T, patches map[string]string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile("testdata/cluster.yaml")
 	must(t, err)
@@ -57,21 +57,21 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func missing(t *testing.T, object string, patches map[string]string) string {
+func problemsOf(t *testing.T, object string, patches map[string]string) string {
 	t.Helper()
-	objects := world(t, patches)
+	objects := loadObjects(t, patches)
 	s := settled.State{Object: objects[object], ControlPlane: objects["prod-cp"]}
 	for _, name := range []string{"prod-md", "old", "new", "cp-1", "worker-1"} {
 		if objects[name] != nil {
 			s.Members = append(s.Members, objects[name])
 		}
 	}
-	return strings.Join(s.Missing(), "\n")
+	return strings.Join(s.Problems(), "\n")
 }
 
 func TestSettled(t *testing.T) {
 	for _, object := range []string{"prod", "prod-cp", "prod-md", "new", "old"} {
-		if why := missing(t, object, nil); why != "" {
+		if why := problemsOf(t, object, nil); why != "" {
 			t.Errorf("%s: Missing = %s, want none", object, why)
 		}
 	}
@@ -112,7 +112,7 @@ func TestNotSettled(t *testing.T) {
 		"MachineSet counts":    {"new", map[string]string{"new": "spec: {replicas: 3}"}, "3 replicas wanted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if why := missing(t, c.object, c.patches); !strings.Contains(why, c.says) {
+			if why := problemsOf(t, c.object, c.patches); !strings.Contains(why, c.says) {
 				t.Errorf("Missing = %q, want %q in it", why, c.says)
 			}
 		})
@@ -133,7 +133,7 @@ func TestSettledByContract(t *testing.T) {
 		"MachinePool":                 {"prod-md", map[string]string{"prod-md": "{kind: MachinePool, status: {upToDateReplicas: null}}"}},
 		"no replicas":                 {"prod-md", map[string]string{"prod-md": "{spec: {replicas: 0}, status: {replicas: 0, readyReplicas: 0, availableReplicas: 0, upToDateReplicas: 0}}", "new": "", "worker-1": ""}},
 	} {
-		if why := missing(t, c.object, c.patches); why != "" {
+		if why := problemsOf(t, c.object, c.patches); why != "" {
 			t.Errorf("%s: Missing = %s, want none", name, why)
 		}
 	}
@@ -145,7 +145,7 @@ func TestJudges(t *testing.T) {
 		"KubeadmControlPlane.controlplane.cluster.x-k8s.io": true, "KubeadmControlPlaneTemplate.controlplane.cluster.x-k8s.io": false,
 		"Machine.cluster.x-k8s.io": false, "Deployment.apps": false, "Cluster.postgresql.cnpg.io": false,
 	} {
-		if got := settled.Judges(schema.ParseGroupKind(kind)); got != want {
+		if got := settled.Supports(schema.ParseGroupKind(kind)); got != want {
 			t.Errorf("Judges(%s) = %v, want %v", kind, got, want)
 		}
 	}

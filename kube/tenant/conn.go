@@ -8,34 +8,34 @@ import (
 	"sync/atomic"
 )
 
-// ErrTooMuch is wrapped by the error that ends a connection when it has received more bytes than any response needs.
-var ErrTooMuch = errors.New("it sends too much")
+// ErrTooLarge is wrapped by the error that ends a connection when it has received more bytes than any response needs.
+var ErrTooLarge = errors.New("it sends too much")
 
 const (
-	// mostBytes bounds the bytes that are read from one connection, encryption included.
-	mostBytes = 512 << 10
-	// mostHeader bounds the header of an HTTP response.
-	mostHeader = 16 << 10
-	// mostOutput bounds the output of a command on one stream, and the status of the command.
-	mostOutput = 64 << 10
+	// maxBytes bounds the bytes that are read from one connection, encryption included.
+	maxBytes = 512 << 10
+	// maxHeader bounds the header of an HTTP response.
+	maxHeader = 16 << 10
+	// maxOutput bounds the output of a command on one stream, and the status of the command.
+	maxOutput = 64 << 10
 )
 
 // conn is a connection that ends when its context ends, when it is closed, or when it has received too many bytes.
 type conn struct {
 	net.Conn
-	most  int64
-	left  atomic.Int64
+	maxBytes  int64
+	remaining  atomic.Int64
 	stop  func() // stops watching the context
-	leave func()
+	release func()
 	once  sync.Once
 }
 
 // Read reads until the limit is exceeded.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.left.Add(int64(-n)) < 0 {
+	if c.remaining.Add(int64(-n)) < 0 {
 		_ = c.Close()
-		return 0, fmt.Errorf("%w: more than %d KiB on one connection", ErrTooMuch, c.most>>10)
+		return 0, fmt.Errorf("%w: more than %d KiB on one connection", ErrTooLarge, c.maxBytes>>10)
 	}
 	return n, err
 }
@@ -45,7 +45,7 @@ func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		c.stop()
-		c.leave()
+		c.release()
 	})
 	return err
 }

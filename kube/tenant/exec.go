@@ -26,7 +26,7 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{}
+	r := &execResult{}
 	socket, err := c.overWebSocket(ctx, u, remotecommand.StreamProtocolV5Name)
 	switch {
 	case err == nil:
@@ -43,22 +43,22 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 	case err == nil:
 		err = r.result()
 	}
-	return r.stdout.kept, r.stderr.kept, err
+	return r.stdout.data, r.stderr.data, err
 }
 
-// run is the output and the status of a command.
-type run struct{ stdout, stderr, status limited }
+// execResult is the output and the status of a command.
+type execResult struct{ stdout, stderr, status limited }
 
 // readSocket reads messages, each with the number of its stream in front, until the peer closes the connection.
-func (r *run) readSocket(socket *gwebsocket.Conn) error {
+func (r *execResult) readSocket(socket *gwebsocket.Conn) error {
 	defer socket.Close()
 	takers := map[byte]func([]byte){
-		remotecommand.StreamStdOut: r.stdout.take, remotecommand.StreamStdErr: r.stderr.take, remotecommand.StreamErr: r.status.take,
+		remotecommand.StreamStdOut: r.stdout.write, remotecommand.StreamStdErr: r.stderr.write, remotecommand.StreamErr: r.status.write,
 	}
-	socket.SetReadLimit(mostFrame)
+	socket.SetReadLimit(maxFrame)
 	for {
 		_, message, err := socket.ReadMessage()
-		if len(r.status.kept) > 0 && err != nil {
+		if len(r.status.data) > 0 && err != nil {
 			return nil
 		}
 		if err != nil {
@@ -71,7 +71,7 @@ func (r *run) readSocket(socket *gwebsocket.Conn) error {
 }
 
 // readSPDY reads the streams until all have ended.
-func (r *run) readSPDY(conn io.ReadWriteCloser) error {
+func (r *execResult) readSPDY(conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	s, err := newSession(conn)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *run) readSPDY(conn io.ReadWriteCloser) error {
 	for _, one := range []struct {
 		kind string
 		take func([]byte)
-	}{{corev1.StreamTypeError, r.status.take}, {corev1.StreamTypeStdout, r.stdout.take}, {corev1.StreamTypeStderr, r.stderr.take}} {
+	}{{corev1.StreamTypeError, r.status.write}, {corev1.StreamTypeStdout, r.stdout.write}, {corev1.StreamTypeStderr, r.stderr.write}} {
 		opened, err := s.open(one.kind, nil, one.take)
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (r *run) readSPDY(conn io.ReadWriteCloser) error {
 		streams = append(streams, opened)
 	}
 	for !streams[0].ended || !streams[1].ended || !streams[2].ended {
-		if err := s.step(); errors.Is(err, io.EOF) {
+		if err := s.readFrame(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("reading what the command prints: %w", err)
@@ -99,9 +99,9 @@ func (r *run) readSPDY(conn io.ReadWriteCloser) error {
 }
 
 // result decodes the kubelet's status of the command.
-func (r *run) result() error {
+func (r *execResult) result() error {
 	var status metav1.Status
-	if err := json.Unmarshal(r.status.kept, &status); err != nil {
+	if err := json.Unmarshal(r.status.data, &status); err != nil {
 		return errors.New("it is not known how the command ended")
 	}
 	if status.Status == metav1.StatusSuccess {
@@ -114,5 +114,5 @@ func (r *run) result() error {
 			}
 		}
 	}
-	return errors.New(object.Brief(status.Message, mostShown))
+	return errors.New(object.Truncate(status.Message, maxShown))
 }

@@ -46,17 +46,17 @@ func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) 
 		conn.Close()
 		return nil, err
 	}
-	f.name = address(pod + ":" + strconv.Itoa(port))
+	f.address = address(pod + ":" + strconv.Itoa(port))
 	return f, nil
 }
 
 // forwarded is a connection to a port of a pod. One goroutine reads, one writes.
 type forwarded struct {
 	*session
-	name    address
+	address    address
 	data    *stream
 	pending []byte
-	said    limited // the kubelet's error messages
+	errorOutput    limited // the kubelet's error messages
 }
 
 func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
@@ -68,7 +68,7 @@ func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
 	header := http.Header{}
 	header.Set(corev1.PortHeader, strconv.Itoa(port))
 	header.Set(corev1.PortForwardRequestIDHeader, "0")
-	complaints, err := s.open(corev1.StreamTypeError, header, f.said.take)
+	complaints, err := s.open(corev1.StreamTypeError, header, f.errorOutput.write)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
 // Read reads what the pod sends.
 func (f *forwarded) Read(p []byte) (int, error) {
 	for len(f.pending) == 0 {
-		if len(f.said.kept) > 0 {
-			return 0, errors.New(object.Brief(string(f.said.kept), mostShown))
+		if len(f.errorOutput.data) > 0 {
+			return 0, errors.New(object.Truncate(string(f.errorOutput.data), maxShown))
 		}
 		if f.data.ended {
 			return 0, io.EOF
 		}
-		if err := f.step(); err != nil {
+		if err := f.readFrame(); err != nil {
 			return 0, err
 		}
 	}
@@ -109,10 +109,10 @@ func (f *forwarded) Write(p []byte) (int, error) {
 func (f *forwarded) Close() error { return f.conn.Close() }
 
 // LocalAddr returns a name, because there is no address.
-func (f *forwarded) LocalAddr() net.Addr { return f.name }
+func (f *forwarded) LocalAddr() net.Addr { return f.address }
 
 // RemoteAddr returns a name, because there is no address.
-func (f *forwarded) RemoteAddr() net.Addr { return f.name }
+func (f *forwarded) RemoteAddr() net.Addr { return f.address }
 
 // SetDeadline does nothing: the deadline of the connection is that of its context.
 func (f *forwarded) SetDeadline(time.Time) error { return nil }

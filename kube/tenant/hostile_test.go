@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// most is the maximum that a server can send before its connection ends: less than a MiB is read, and the sockets
+	// maxSent is the maximum that a server can send before its connection ends: less than a MiB is read, and the sockets
 	// of both sides buffer as much as the kernel allows.
-	most = 128 << 20
-	// endless is the number of bytes that a server sends, many times more than most.
-	endless = 2 << 30
+	maxSent = 128 << 20
+	// serverBytes is the number of bytes that a server sends, many times more than most.
+	serverBytes = 2 << 30
 )
 
 // TestRedirect checks that redirects are not followed, and that the response of their location is not shown.
@@ -44,8 +44,8 @@ func TestRedirect(t *testing.T) {
 			}
 			http.Redirect(w, r, inner.URL+"/latest/meta-data", http.StatusFound)
 		}))
-		for way, ask := range asks(clusterAt(t, api.URL)) {
-			if err := ask(within(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
+		for way, ask := range requestFuncs(clusterAt(t, api.URL)) {
+			if err := ask(withTimeout(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
 				t.Errorf("server %s, request %s: %v, want a redirect error", name, way, err)
 			}
 		}
@@ -74,15 +74,15 @@ func TestRefusal(t *testing.T) {
 		`"a string"`:                                                  "HTTP 500 Internal Server Error",
 	} {
 		body = said
-		for way, ask := range asks(c) {
-			if err := ask(within(t, time.Minute)); err == nil || err.Error() != want {
+		for way, ask := range requestFuncs(c) {
+			if err := ask(withTimeout(t, time.Minute)); err == nil || err.Error() != want {
 				t.Errorf("%s: body %.60q: %.300v", way, said, err)
 			}
 		}
 	}
 	body = strings.Repeat("no ", 100_000)
-	for way, ask := range asks(c) {
-		if err := ask(within(t, time.Minute)); err == nil || !strings.HasPrefix(err.Error(), "no no") || len(err.Error()) > 1010 {
+	for way, ask := range requestFuncs(c) {
+		if err := ask(withTimeout(t, time.Minute)); err == nil || !strings.HasPrefix(err.Error(), "no no") || len(err.Error()) > 1010 {
 			t.Errorf("%s: long body: %.300v", way, err)
 		}
 	}
@@ -123,15 +123,15 @@ func TestEndless(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent atomic.Int64
-			c := raw(t, func(conn net.Conn, socket bool) { sent.Add(int64(say(conn, socket))) })
-			for way, ask := range asks(c) {
+			c := serveRaw(t, func(conn net.Conn, socket bool) { sent.Add(int64(say(conn, socket))) })
+			for way, ask := range requestFuncs(c) {
 				begun := time.Now()
-				err := ask(within(t, time.Minute))
+				err := ask(withTimeout(t, time.Minute))
 				if err == nil || errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 2000 {
 					t.Errorf("request %s after %s: %.300v", way, time.Since(begun), err)
 				}
 			}
-			if sent.Load() > 6*most {
+			if sent.Load() > 6*maxSent {
 				t.Errorf("%d MiB were read", sent.Load()>>20)
 			}
 		})
@@ -144,7 +144,7 @@ func TestSlow(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for name, head := range map[string]string{"silent": "", "head": "HTTP/1.1 500 no\r\nX: ", "body": "HTTP/1.1 500 no\r\n\r\n", "stream": "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
-			c := raw(t, func(conn net.Conn, socket bool) {
+			c := serveRaw(t, func(conn net.Conn, socket bool) {
 				if socket {
 					_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
 					return
@@ -157,9 +157,9 @@ func TestSlow(t *testing.T) {
 					}
 				}
 			})
-			for way, ask := range asks(c) {
+			for way, ask := range requestFuncs(c) {
 				begun := time.Now()
-				if err := ask(within(t, 300*time.Millisecond)); err == nil || time.Since(begun) > time.Minute {
+				if err := ask(withTimeout(t, 300*time.Millisecond)); err == nil || time.Since(begun) > time.Minute {
 					t.Errorf("request %s: %v after %s", way, err, time.Since(begun))
 				}
 			}
@@ -170,28 +170,28 @@ func TestSlow(t *testing.T) {
 // TestFrames checks that invalid or excessive SPDY frames end the connection.
 func TestFrames(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	replied := packed(u32(0), u32(0), u32(0))
-	reply := func(id uint32) string { return control(2, u32(id)+replied[id/2]) }
+	replied := packHeaders(encodeUint32(0), encodeUint32(0), encodeUint32(0))
+	reply := func(id uint32) string { return control(2, encodeUint32(id)+replied[id/2]) }
 	for name, c := range map[string]struct {
 		say  string
 		over string // sent repeatedly
 		why  string
 	}{
-		"a long frame":                 {say: u32(1) + u32(0xffffff), why: "a frame of 16777215 bytes"},
-		"a long control frame":         {say: u32(0x80030002) + u32(0xffffff), why: "a frame of 16777215 bytes"},
-		"settings":                     {say: control(4, u32(0xffffffff)), why: "a frame of kind 4"},
-		"unrequested streams":          {over: control(1, u32(2)+u32(0)+"\x00\x00"+packed(u32(0))[0]), why: "a frame of kind 1"},
-		"a header that grows":          {say: control(2, u32(1)+packed(u32(1) + u32(1) + "a" + u32(100<<20) + strings.Repeat("\x00", 1<<20))[0]), why: "reading a frame"},
-		"many headers":                 {say: control(2, u32(1)+packed(u32(1 << 30))[0]), why: "reading a frame"},
-		"pings":                        {over: control(6, u32(2)), why: "it sends too much"},
-		"data of no stream":            {say: reply(1), over: u32(9) + u32(1000) + strings.Repeat("x", 1000), why: "it sends too much"},
-		"data on the stream of errors": {say: reply(1) + reply(3) + reply(5), over: u32(1) + u32(1000) + strings.Repeat("x", 1000), why: "it sends too much"},
-		"a reset":                      {say: control(3, u32(1)+u32(3)), why: "the stream for error was refused"},
-		"away":                         {say: control(7, u32(0)+u32(0)), why: "EOF"},
+		"a long frame":                 {say: encodeUint32(1) + encodeUint32(0xffffff), why: "a frame of 16777215 bytes"},
+		"a long control frame":         {say: encodeUint32(0x80030002) + encodeUint32(0xffffff), why: "a frame of 16777215 bytes"},
+		"settings":                     {say: control(4, encodeUint32(0xffffffff)), why: "a frame of kind 4"},
+		"unrequested streams":          {over: control(1, encodeUint32(2)+encodeUint32(0)+"\x00\x00"+packHeaders(encodeUint32(0))[0]), why: "a frame of kind 1"},
+		"a header that grows":          {say: control(2, encodeUint32(1)+packHeaders(encodeUint32(1) + encodeUint32(1) + "a" + encodeUint32(100<<20) + strings.Repeat("\x00", 1<<20))[0]), why: "reading a frame"},
+		"many headers":                 {say: control(2, encodeUint32(1)+packHeaders(encodeUint32(1 << 30))[0]), why: "reading a frame"},
+		"pings":                        {over: control(6, encodeUint32(2)), why: "it sends too much"},
+		"data of no stream":            {say: reply(1), over: encodeUint32(9) + encodeUint32(1000) + strings.Repeat("x", 1000), why: "it sends too much"},
+		"data on the stream of errors": {say: reply(1) + reply(3) + reply(5), over: encodeUint32(1) + encodeUint32(1000) + strings.Repeat("x", 1000), why: "it sends too much"},
+		"a reset":                      {say: control(3, encodeUint32(1)+encodeUint32(3)), why: "the stream for error was refused"},
+		"away":                         {say: control(7, encodeUint32(0)+encodeUint32(0)), why: "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent atomic.Int64
-			server := raw(t, func(conn net.Conn, socket bool) {
+			server := serveRaw(t, func(conn net.Conn, socket bool) {
 				if socket {
 					_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
 					return
@@ -204,27 +204,27 @@ func TestFrames(t *testing.T) {
 				}
 				<-ended
 			})
-			_, _, err := server.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd")
-			if err == nil || !strings.Contains(err.Error(), c.why) || strings.Contains(c.why, "too much") && !errors.Is(err, tenant.ErrTooMuch) {
+			_, _, err := server.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd")
+			if err == nil || !strings.Contains(err.Error(), c.why) || strings.Contains(c.why, "too much") && !errors.Is(err, tenant.ErrTooLarge) {
 				t.Errorf("Exec = %v, want %q", err, c.why)
 			}
-			if sent.Load() > most {
+			if sent.Load() > maxSent {
 				t.Errorf("%d MiB were read", sent.Load()>>20)
 			}
 		})
 	}
 }
 
-func u32(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
+func encodeUint32(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
 
 // control returns a control frame of version 3.
 func control(kind uint32, payload string) string {
-	return u32(0x80030000|kind) + u32(uint32(len(payload))) + payload //nolint:gosec // small
+	return encodeUint32(0x80030000|kind) + encodeUint32(uint32(len(payload))) + payload //nolint:gosec // small
 }
 
-// packed returns blocks of headers, compressed as on one connection. Their dictionary is not that of the protocol,
+// packHeaders returns blocks of headers, compressed as on one connection. Their dictionary is not that of the protocol,
 // which is not necessary.
-func packed(blocks ...string) []string {
+func packHeaders(blocks ...string) []string {
 	var b strings.Builder
 	w, all := zlib.NewWriter(&b), make([]string, len(blocks))
 	for i, block := range blocks {

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// mostObject bounds one object, in decoded bytes. mostRead bounds the bytes that one connection of a Reader receives.
-	mostObject = 512 << 10
-	mostRead   = 16 << 20
+	// maxObject bounds one object, in decoded bytes. maxRead bounds the bytes that one connection of a Reader receives.
+	maxObject = 512 << 10
+	maxRead   = 16 << 20
 )
 
 // Reader reads objects of an API server, over connections that it keeps open until Close.
 type Reader struct {
 	cluster   *Cluster
 	transport *http.Transport
-	through   http.RoundTripper
+	roundTripper   http.RoundTripper
 }
 
 // Reader returns a Reader. All its connections end with ctx, which must have a deadline.
 func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
 	r := &Reader{cluster: c, transport: &http.Transport{
-		DialContext:     func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address, mostRead) },
-		TLSClientConfig: c.tls, MaxResponseHeaderBytes: mostHeader, DisableCompression: true, MaxIdleConnsPerHost: perCluster,
+		DialContext:     func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address, maxRead) },
+		TLSClientConfig: c.tls, MaxResponseHeaderBytes: maxHeader, DisableCompression: true, MaxIdleConnsPerHost: maxPerCluster,
 	}}
 	var err error
-	r.through, err = rest.HTTPWrappersForConfig(c.config, r.transport)
+	r.roundTripper, err = rest.HTTPWrappersForConfig(c.config, r.transport)
 	return r, err
 }
 
@@ -50,7 +50,7 @@ func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []
 		return 0, nil, err
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := r.through.RoundTrip(request)
+	response, err := r.roundTripper.RoundTrip(request)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -58,9 +58,9 @@ func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []
 	if response.StatusCode != http.StatusOK {
 		return response.StatusCode, nil, nil
 	}
-	body, err = io.ReadAll(io.LimitReader(response.Body, mostObject+1))
-	if err == nil && len(body) > mostObject {
-		err = fmt.Errorf("%w: more than %d KiB", ErrTooMuch, mostObject>>10)
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxObject+1))
+	if err == nil && len(body) > maxObject {
+		err = fmt.Errorf("%w: more than %d KiB", ErrTooLarge, maxObject>>10)
 	}
 	return response.StatusCode, body, err
 }

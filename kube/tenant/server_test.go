@@ -41,10 +41,10 @@ func clusterAt(t *testing.T, url string) *tenant.Cluster {
 	return c
 }
 
-// asks returns the kinds of requests to an API server.
-func asks(c *tenant.Cluster) map[string]func(context.Context) error {
+// requestFuncs returns the kinds of requests to an API server.
+func requestFuncs(c *tenant.Cluster) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"answers": c.Answers,
+		"answers": c.Ping,
 		"forward": func(ctx context.Context) error {
 			conn, err := c.Forward(ctx, "kube-system", "etcd-a", 2379)
 			if err != nil {
@@ -61,16 +61,16 @@ func asks(c *tenant.Cluster) map[string]func(context.Context) error {
 	}
 }
 
-func within(t *testing.T, limit time.Duration) context.Context {
+func withTimeout(t *testing.T, limit time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// raw returns a cluster whose server calls say with the connection after the header of a request, and with whether it
+// serveRaw returns a cluster whose server calls say with the connection after the header of a request, and with whether it
 // requests a WebSocket.
-func raw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
+func serveRaw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		taken, ok := w.(http.Hijacker)
@@ -92,7 +92,7 @@ func raw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
 
 // flood writes until the client stops reading, and returns the number of bytes written.
 func flood(w io.Writer, chunk string) (written int) {
-	for written < endless {
+	for written < serverBytes {
 		n, err := io.WriteString(w, chunk)
 		written += n
 		if err != nil {
@@ -102,8 +102,8 @@ func flood(w io.Writer, chunk string) (written int) {
 	return written
 }
 
-// pod returns a cluster with a pod that echoes data on port 7, by WebSockets or by SPDY only.
-func pod(t *testing.T, sockets bool) *tenant.Cluster {
+// servePod returns a cluster with a pod that echoes data on port 7, by WebSockets or by SPDY only.
+func servePod(t *testing.T, sockets bool) *tenant.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer of-the-kubeconfig" || !strings.HasSuffix(r.URL.Path, "/pods/etcd-a/portforward") {
@@ -141,8 +141,8 @@ func pod(t *testing.T, sockets bool) *tenant.Cluster {
 	return clusterAt(t, server.URL)
 }
 
-// runs simulates a command over SPDY, which prints its arguments, and much to stderr.
-func runs(w http.ResponseWriter, r *http.Request, status func(command []string) string) {
+// runCommand simulates a command over SPDY, which prints its arguments, and much to stderr.
+func runCommand(w http.ResponseWriter, r *http.Request, status func(command []string) string) {
 	if _, err := httpstream.Handshake(r, w, []string{"v4.channel.k8s.io"}); err != nil {
 		return
 	}

@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// mostFrame bounds one frame: a server copies 32 KiB at a time. mostField and mostFields bound a decompressed header.
-	mostFrame  = 128 << 10
-	mostField  = 4 << 10
-	mostFields = 32
+	// maxFrame bounds one frame: a server copies 32 KiB at a time. maxField and maxFields bound a decompressed header.
+	maxFrame  = 128 << 10
+	maxField  = 4 << 10
+	maxFields = 32
 )
 
 // session is a connection with streams that this side opens. It has no goroutine: the callers that wait for data read the frames.
 type session struct {
 	conn   io.ReadWriteCloser
-	in     *bufio.Reader
+	reader     *bufio.Reader
 	framer *spdy.Framer
-	write  sync.Mutex
+	writeMu  sync.Mutex
 	next   spdy.StreamId
-	opened map[spdy.StreamId]*stream
+	streams map[spdy.StreamId]*stream
 }
 
 type stream struct {
 	id      spdy.StreamId
-	take    func([]byte)
+	onData    func([]byte)
 	replied bool
 	ended   bool // by the peer
 }
 
 func newSession(conn io.ReadWriteCloser) (*session, error) {
-	s := &session{conn: conn, in: bufio.NewReader(conn), next: 1, opened: make(map[spdy.StreamId]*stream)}
+	s := &session{conn: conn, reader: bufio.NewReader(conn), next: 1, streams: make(map[spdy.StreamId]*stream)}
 	var err error
-	s.framer, err = spdy.NewFramerWithOptions(conn, s.in,
-		spdy.WithMaxControlFramePayloadSize(mostFrame), spdy.WithMaxHeaderFieldSize(mostField), spdy.WithMaxHeaderCount(mostFields))
+	s.framer, err = spdy.NewFramerWithOptions(conn, s.reader,
+		spdy.WithMaxControlFramePayloadSize(maxFrame), spdy.WithMaxHeaderFieldSize(maxField), spdy.WithMaxHeaderCount(maxFields))
 	return s, err
 }
 
@@ -52,9 +52,9 @@ func (s *session) open(kind string, more http.Header, take func([]byte)) (*strea
 		header = http.Header{}
 	}
 	header.Set(corev1.StreamType, kind)
-	opened := &stream{id: s.next, take: take}
+	opened := &stream{id: s.next, onData: take}
 	s.next += 2
-	s.opened[opened.id] = opened
+	s.streams[opened.id] = opened
 	if err := s.send(&spdy.SynStreamFrame{StreamId: opened.id, Headers: header}); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *session) open(kind string, more http.Header, take func([]byte)) (*strea
 		if opened.ended {
 			return nil, fmt.Errorf("the stream for %s was refused", kind)
 		}
-		if err := s.step(); err != nil {
+		if err := s.readFrame(); err != nil {
 			return nil, err
 		}
 	}
@@ -70,14 +70,14 @@ func (s *session) open(kind string, more http.Header, take func([]byte)) (*strea
 }
 
 func (s *session) send(frame spdy.Frame) error {
-	s.write.Lock()
-	defer s.write.Unlock()
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	return s.framer.WriteFrame(frame)
 }
 
-// step reads one frame. It returns io.EOF after the last frame.
-func (s *session) step() error {
-	if err := s.acceptable(); err != nil {
+// readFrame reads one frame. It returns io.EOF after the last frame.
+func (s *session) readFrame() error {
+	if err := s.checkFrame(); err != nil {
 		return err
 	}
 	frame, err := s.framer.ReadFrame()
@@ -86,17 +86,17 @@ func (s *session) step() error {
 	}
 	switch frame := frame.(type) {
 	case *spdy.SynReplyFrame:
-		if st := s.opened[frame.StreamId]; st != nil {
+		if st := s.streams[frame.StreamId]; st != nil {
 			st.replied = true
 			st.ended = st.ended || frame.CFHeader.Flags&spdy.ControlFlagFin != 0
 		}
 	case *spdy.DataFrame:
-		if st := s.opened[frame.StreamId]; st != nil && !st.ended {
-			st.take(frame.Data)
+		if st := s.streams[frame.StreamId]; st != nil && !st.ended {
+			st.onData(frame.Data)
 			st.ended = frame.Flags&spdy.DataFlagFin != 0
 		}
 	case *spdy.RstStreamFrame:
-		if st := s.opened[frame.StreamId]; st != nil {
+		if st := s.streams[frame.StreamId]; st != nil {
 			st.ended = true
 		}
 	case *spdy.PingFrame:
@@ -107,19 +107,19 @@ func (s *session) step() error {
 	return nil
 }
 
-// acceptable checks the head of the next frame before the library allocates memory for it, because the library trusts the length in the head. It
+// checkFrame checks the head of the next frame before the library allocates memory for it, because the library trusts the length in the head. It
 // rejects frames that open streams or change settings, because a server does not send them here.
-func (s *session) acceptable() error {
+func (s *session) checkFrame() error {
 	const control = 0x80
-	head, err := s.in.Peek(8)
+	head, err := s.reader.Peek(8)
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			return io.EOF
 		}
 		return err
 	}
-	if length := int(head[5])<<16 | int(head[6])<<8 | int(head[7]); length > mostFrame {
-		return fmt.Errorf("%w: a frame of %d bytes", ErrTooMuch, length)
+	if length := int(head[5])<<16 | int(head[6])<<8 | int(head[7]); length > maxFrame {
+		return fmt.Errorf("%w: a frame of %d bytes", ErrTooLarge, length)
 	}
 	kind := spdy.ControlFrameType(head[2])<<8 | spdy.ControlFrameType(head[3])
 	known := []spdy.ControlFrameType{spdy.TypeSynReply, spdy.TypeRstStream, spdy.TypePing, spdy.TypeGoAway}
@@ -130,8 +130,8 @@ func (s *session) acceptable() error {
 }
 
 // limited keeps the beginning of the data.
-type limited struct{ kept []byte }
+type limited struct{ data []byte }
 
-func (l *limited) take(p []byte) {
-	l.kept = append(l.kept, p[:min(len(p), mostOutput-len(l.kept))]...)
+func (l *limited) write(p []byte) {
+	l.data = append(l.data, p[:min(len(p), maxOutput-len(l.data))]...)
 }

@@ -22,37 +22,37 @@ import (
 )
 
 const (
-	// inAll bounds the connections to all clusters, and perNamespace the connections to the clusters of one namespace. The owner of a namespace may
-	// have many clusters that accept connections and never respond. perNamespace suffices for four clusters at once, as many as are checked at once
-	// by default. perCluster bounds the connections to one cluster: two to each etcd member that is checked at once, and those to the API server.
-	inAll        = 128
-	perNamespace = 80
-	perCluster   = 20
-	// mostTries bounds the addresses that are tried for one name, because the name's owner can list any number of addresses.
-	mostTries = 4
+	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to the clusters of one namespace. The owner of a namespace may
+	// have many clusters that accept connections and never respond. maxPerNamespace suffices for four clusters at once, as many as are checked at once
+	// by default. maxPerCluster bounds the connections to one cluster: two to each etcd member that is checked at once, and those to the API server.
+	maxConnections        = 128
+	maxPerNamespace = 80
+	maxPerCluster   = 20
+	// maxDialAttempts bounds the addresses that are tried for one name, because the name's owner can list any number of addresses.
+	maxDialAttempts = 4
 )
 
 // Dialer connects to clusters. All callers share one, because it bounds the number of connections.
 type Dialer struct {
-	// Held returns an error if no changes are allowed at the moment. If it is nil, changes are always allowed. It is set before use.
-	Held func() error
+	// CheckWritesAllowed returns an error if no changes are allowed at the moment. If it is nil, changes are always allowed. It is set before use.
+	CheckWritesAllowed func() error
 
 	guard *guard.Guard
 	all   *semaphore.Weighted
 
 	mu    sync.Mutex
-	users map[string]*places // by cluster, or by namespace with a slash at the end
+	limits map[string]*connLimit // by cluster, or by namespace with a slash at the end
 }
 
-// places are the connections of one cluster or namespace, kept as long as a caller uses or requests one.
-type places struct {
+// connLimit are the connections of one cluster or namespace, kept as long as a caller uses or requests one.
+type connLimit struct {
 	*semaphore.Weighted
 	users int
 }
 
 // New returns a Dialer that reaches the addresses that the guard allows.
 func New(g *guard.Guard) *Dialer {
-	return &Dialer{guard: g, all: semaphore.NewWeighted(inAll), users: make(map[string]*places)}
+	return &Dialer{guard: g, all: semaphore.NewWeighted(maxConnections), limits: make(map[string]*connLimit)}
 }
 
 // Cluster is a cluster, with credentials for its API server.
@@ -82,13 +82,13 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	return &Cluster{dialer: d, name: name, config: config, tls: settings, base: base}, nil
 }
 
-// Held returns an error if no changes in the cluster are allowed at the moment. Callers that change the cluster by another protocol than that of the
+// CheckWritesAllowed returns an error if no changes in the cluster are allowed at the moment. Callers that change the cluster by another protocol than that of the
 // API server call it right before.
-func (c *Cluster) Held() error {
-	if c.dialer.Held == nil {
+func (c *Cluster) CheckWritesAllowed() error {
+	if c.dialer.CheckWritesAllowed == nil {
 		return nil
 	}
-	if err := c.dialer.Held(); err != nil {
+	if err := c.dialer.CheckWritesAllowed(); err != nil {
 		return fmt.Errorf("not sent: %w", err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (c *Cluster) Held() error {
 
 // Dial connects to an address of the cluster. The connection ends with ctx, which must have a deadline.
 func (c *Cluster) Dial(ctx context.Context, address string) (net.Conn, error) {
-	return c.dial(ctx, address, mostBytes)
+	return c.dial(ctx, address, maxBytes)
 }
 
 func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Conn, error) {
@@ -104,18 +104,18 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	if !ok {
 		return nil, errors.New("a connection to a workload cluster needs a deadline")
 	}
-	leave, err := c.dialer.enter(ctx, c.name)
+	leave, err := c.dialer.acquire(ctx, c.name)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.dialer.connector().DialContext(ctx, "tcp", address)
+	raw, err := c.dialer.newNetDialer().DialContext(ctx, "tcp", address)
 	if err != nil {
 		leave()
 		return nil, err
 	}
 	ends, stop := context.WithCancel(ctx)
-	made := &conn{Conn: raw, most: most, leave: leave, stop: stop}
-	made.left.Store(most)
+	made := &conn{Conn: raw, maxBytes: most, release: leave, stop: stop}
+	made.remaining.Store(most)
 	context.AfterFunc(ends, func() { _ = made.Close() })
 	if err := raw.SetDeadline(deadline); err != nil {
 		_ = made.Close()
@@ -124,9 +124,9 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	return made, nil
 }
 
-// enter waits for a place of the cluster, then of its namespace, and then of all clusters. In this order, a caller that waits for a place of its
+// acquire waits for a place of the cluster, then of its namespace, and then of all clusters. In this order, a caller that waits for a place of its
 // namespace does not block other namespaces.
-func (d *Dialer) enter(ctx context.Context, cluster string) (leave func(), err error) {
+func (d *Dialer) acquire(ctx context.Context, cluster string) (leave func(), err error) {
 	namespace, _, _ := strings.Cut(cluster, "/")
 	var taken []func()
 	leave = func() {
@@ -138,53 +138,53 @@ func (d *Dialer) enter(ctx context.Context, cluster string) (leave func(), err e
 		key  string
 		most int
 		of   string
-	}{{cluster, perCluster, "the cluster"}, {namespace + "/", perNamespace, "the clusters of namespace " + namespace}} {
-		of := d.of(bound.key, bound.most)
+	}{{cluster, maxPerCluster, "the cluster"}, {namespace + "/", maxPerNamespace, "the clusters of namespace " + namespace}} {
+		of := d.limitFor(bound.key, bound.most)
 		if err := of.Acquire(ctx, 1); err != nil {
-			d.release(bound.key, of)
+			d.releaseLimit(bound.key, of)
 			leave()
 			return nil, fmt.Errorf("%d connections to %s are open, and none was closed in time", bound.most, bound.of)
 		}
 		taken = append(taken, func() {
 			of.Release(1)
-			d.release(bound.key, of)
+			d.releaseLimit(bound.key, of)
 		})
 	}
 	if err := d.all.Acquire(ctx, 1); err != nil {
 		leave()
-		return nil, fmt.Errorf("%d connections to clusters are open, and none was closed in time", inAll)
+		return nil, fmt.Errorf("%d connections to clusters are open, and none was closed in time", maxConnections)
 	}
 	taken = append(taken, func() { d.all.Release(1) })
 	return leave, nil
 }
 
-func (d *Dialer) of(key string, most int) *places {
+func (d *Dialer) limitFor(key string, most int) *connLimit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	of, found := d.users[key]
+	of, found := d.limits[key]
 	if !found {
-		of = &places{Weighted: semaphore.NewWeighted(int64(most))}
-		d.users[key] = of
+		of = &connLimit{Weighted: semaphore.NewWeighted(int64(most))}
+		d.limits[key] = of
 	}
 	of.users++
 	return of
 }
 
-func (d *Dialer) release(key string, of *places) {
+func (d *Dialer) releaseLimit(key string, of *connLimit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if of.users--; of.users == 0 {
-		delete(d.users, key)
+		delete(d.limits, key)
 	}
 }
 
-// connector returns a dialer for one connection. The guard checks each address, and the number of addresses is bounded.
-func (d *Dialer) connector() *net.Dialer {
+// newNetDialer returns a dialer for one connection. The guard checks each address, and the number of addresses is bounded.
+func (d *Dialer) newNetDialer() *net.Dialer {
 	connector := d.guard.Dialer(dialTimeout)
 	check, tries := connector.Control, atomic.Int32{}
 	connector.Control = func(network, address string, raw syscall.RawConn) error {
-		if tries.Add(1) > mostTries {
-			return fmt.Errorf("its name has more than %d addresses that do not answer", mostTries)
+		if tries.Add(1) > maxDialAttempts {
+			return fmt.Errorf("its name has more than %d addresses that do not answer", maxDialAttempts)
 		}
 		return check(network, address, raw)
 	}

@@ -27,8 +27,8 @@ import (
 func TestForward(t *testing.T) {
 	for name, sockets := range map[string]bool{"websocket": true, "spdy": false} {
 		t.Run(name, func(t *testing.T) {
-			c := pod(t, sockets)
-			conn, err := c.Forward(within(t, time.Minute), "kube-system", "etcd-a", 7)
+			c := servePod(t, sockets)
+			conn, err := c.Forward(withTimeout(t, time.Minute), "kube-system", "etcd-a", 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestForward(t *testing.T) {
 					t.Fatalf("read %d bytes, error %v", len(got), err)
 				}
 			}
-			silent, err := c.Forward(within(t, time.Minute), "kube-system", "etcd-a", 8)
+			silent, err := c.Forward(withTimeout(t, time.Minute), "kube-system", "etcd-a", 8)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestExec(t *testing.T) {
 		return fmt.Sprintf(`{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"%d"}]}}`, len(command))
 	}
 	bySPDY := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		runs(w, r, status)
+		runCommand(w, r, status)
 	}))
 	defer bySPDY.Close()
 	bySocket := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,12 +82,12 @@ func TestExec(t *testing.T) {
 	defer bySocket.Close()
 	for name, url := range map[string]string{"websocket": bySocket.URL, "spdy": bySPDY.URL} {
 		c := clusterAt(t, url)
-		stdout, stderr, err := c.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
+		stdout, stderr, err := c.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
 		var exit exec.CodeExitError
 		if string(stdout) != "etcdctl a & b" || len(stderr) != 64<<10 || !errors.As(err, &exit) || exit.Code != 2 {
 			t.Errorf("%s: stdout %q, stderr %d bytes, error %v", name, stdout, len(stderr), err)
 		}
-		if _, _, err := c.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd"); err != nil {
+		if _, _, err := c.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd"); err != nil {
 			t.Errorf("%s: successful command: %v", name, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestExec(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for code, want := range map[int]bool{101: false, 200: true, 401: true, 404: true, 301: false, 500: false, 503: false} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
-		if err := clusterAt(t, server.URL).Answers(within(t, time.Minute)); (err == nil) != want {
+		if err := clusterAt(t, server.URL).Ping(withTimeout(t, time.Minute)); (err == nil) != want {
 			t.Errorf("status %d: %v", code, err)
 		}
 		server.Close()
@@ -108,7 +108,7 @@ func TestAnswers(t *testing.T) {
 // TestAddresses checks that neither an API server nor an etcd member can lead to addresses that are denied to tenants.
 func TestAddresses(t *testing.T) {
 	var none *guard.Guard
-	d := tenant.New(none.AndPrivate())
+	d := tenant.New(none.AllowPrivate())
 	for _, host := range []string{
 		"127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
 		"100.100.100.200", "168.63.129.16", "[fd00:ec2::254]", "255.255.255.255", "[fe80::1]", "224.0.0.1",
@@ -117,10 +117,10 @@ func TestAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ways := asks(c)
+		ways := requestFuncs(c)
 		ways["dial"] = func(ctx context.Context) error { _, err := c.Dial(ctx, host+":2379"); return err }
 		for way, ask := range ways {
-			if err := ask(within(t, time.Minute)); !errors.Is(err, guard.ErrDenied) {
+			if err := ask(withTimeout(t, time.Minute)); !errors.Is(err, guard.ErrDenied) {
 				t.Errorf("%s, %s: %v, want ErrDenied", host, way, err)
 			}
 		}
@@ -152,7 +152,7 @@ func TestPlaces(t *testing.T) {
 			opened++
 		}
 		if opened == 20 {
-			_, err = one.Dial(within(t, 50*time.Millisecond), address)
+			_, err = one.Dial(withTimeout(t, 50*time.Millisecond), address)
 		}
 	}
 	if opened != 20 || !strings.Contains(err.Error(), "20 connections to the cluster are open") {
@@ -165,7 +165,7 @@ func TestPlaces(t *testing.T) {
 	conn.Close()
 	letGo()
 	for range 20 {
-		if _, err := one.Dial(within(t, time.Minute), address); err != nil {
+		if _, err := one.Dial(withTimeout(t, time.Minute), address); err != nil {
 			t.Errorf("a connection was not released: %v", err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestPlacesOfNamespaces(t *testing.T) {
 	letGo()
 	dials.Wait()
 	for range 20 {
-		if _, err := prod.Dial(within(t, time.Minute), address); err != nil {
+		if _, err := prod.Dial(withTimeout(t, time.Minute), address); err != nil {
 			t.Errorf("a connection was not released: %v", err)
 		}
 	}
@@ -224,7 +224,7 @@ func TestPlacesOfNamespaces(t *testing.T) {
 // TestDeadline checks that no connection is opened without a deadline.
 func TestDeadline(t *testing.T) {
 	c := clusterAt(t, "https://127.0.0.1:1")
-	for name, ask := range asks(c) {
+	for name, ask := range requestFuncs(c) {
 		if err := ask(t.Context()); err == nil || !strings.Contains(err.Error(), "needs a deadline") {
 			t.Errorf("%s: %v, want an error about the deadline", name, err)
 		}

@@ -35,17 +35,17 @@ func (c *Cluster) overWebSocket(ctx context.Context, u *url.URL, protocol string
 	if err != nil {
 		return nil, err
 	}
-	h := &handshake{dialer: gwebsocket.Dialer{
+	h := &handshakeTransport{dialer: gwebsocket.Dialer{
 		NetDialContext:  func(_ context.Context, _, address string) (net.Conn, error) { return c.Dial(ctx, address) },
 		TLSClientConfig: c.tls, Subprotocols: []string{protocol},
 	}}
-	response, err := c.with(h, request)
+	response, err := c.sendThrough(h, request)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
 	if h.conn == nil {
-		return nil, &refusedError{refusal(response)}
+		return nil, &refusedError{rejectionError(response)}
 	}
 	if h.conn.Subprotocol() != protocol {
 		h.conn.Close()
@@ -54,13 +54,13 @@ func (c *Cluster) overWebSocket(ctx context.Context, u *url.URL, protocol string
 	return h.conn, nil
 }
 
-// handshake is a WebSocket handshake as a transport, because client-go adds credentials by wrapping a transport.
-type handshake struct {
+// handshakeTransport is a WebSocket handshake as a transport, because client-go adds credentials by wrapping a transport.
+type handshakeTransport struct {
 	dialer gwebsocket.Dialer
 	conn   *gwebsocket.Conn // nil if the handshake was rejected
 }
 
-func (h *handshake) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h *handshakeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	u := *r.URL
 	u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
 	conn, response, err := h.dialer.DialContext(r.Context(), u.String(), r.Header)
@@ -87,7 +87,7 @@ func (c *Cluster) overSPDY(ctx context.Context, u *url.URL, protocol string) (io
 	conn, upgraded := response.Body.(io.ReadWriteCloser)
 	if response.StatusCode != http.StatusSwitchingProtocols || !upgraded || !strings.EqualFold(response.Header.Get("Upgrade"), "SPDY/3.1") {
 		defer response.Body.Close()
-		return nil, &refusedError{refusal(response)}
+		return nil, &refusedError{rejectionError(response)}
 	}
 	return conn, nil
 }

@@ -322,7 +322,7 @@ func TestMost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Most = 8 << 10
+	w.MaxBytes = 8 << 10
 	for range 3 {
 		if err := errors.Join(w.Put(cluster()), w.Put(secret())); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 const clusterctlFiles = "*_*_*.yaml"
 
 // clusterctlFolder returns the files of a folder that clusterctl wrote, or none if the folder is another one.
-func clusterctlFolder(dir string) ([]string, error) {
+func listClusterctlFiles(dir string) ([]string, error) {
 	for _, own := range []string{SumsFile, unfinishedFile, IndexFile} {
 		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {
 			return nil, err
@@ -43,9 +43,9 @@ func clusterctlFolder(dir string) ([]string, error) {
 	return files, nil
 }
 
-// fromClusterctl reads a folder that clusterctl wrote. The graph that orders the objects of a Move orders its objects. The folder does not record
+// openClusterctl reads a folder that clusterctl wrote. The graph that orders the objects of a Move orders its objects. The folder does not record
 // whether it is complete, so every reference of its objects must lead to another object in it.
-func fromClusterctl(dir string, files []string) (*Archive, error) {
+func openClusterctl(dir string, files []string) (*Archive, error) {
 	slices.Sort(files)
 	index := &Index{Version: Version, All: true, Program: "clusterctl"}
 	objects := make(map[object.Ref]*unstructured.Unstructured, len(files))
@@ -79,12 +79,12 @@ func fromClusterctl(dir string, files []string) (*Archive, error) {
 	}
 	index.ID = hex.EncodeToString(all.Sum(nil))[:32]
 	members := mover.Select(world, mover.Selection{Namespace: index.Namespace, All: true})
-	if err := whole(dir, members, len(world)); err != nil {
+	if err := checkComplete(dir, members, len(world)); err != nil {
 		return nil, err
 	}
 	index.Hosted = members.Hosted
 	for _, m := range members.Objects {
-		index.Objects = append(index.Objects, Entry{Item: mover.ItemOf(m, ""), Answers: m.Paused != object.Absent})
+		index.Objects = append(index.Objects, Entry{Item: mover.ItemOf(m, ""), ReportsPause: m.Paused != object.Absent})
 	}
 	return &Archive{Index: index, read: func(ref object.Ref) (*unstructured.Unstructured, error) {
 		u, ok := objects[ref]
@@ -135,13 +135,13 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 	return u, nil
 }
 
-// whole returns an error if an object in the folder would not be restored, or if its objects show that another one is missing.
-func whole(dir string, members mover.Members, files int) error {
+// checkComplete returns an error if an object in the folder would not be restored, or if its objects show that another one is missing.
+func checkComplete(dir string, members mover.Members, files int) error {
 	var errs []error
-	for _, left := range members.Left {
-		errs = append(errs, fmt.Errorf("%s would not be restored: %s", left.Ref, left.Why))
+	for _, left := range members.Excluded {
+		errs = append(errs, fmt.Errorf("%s would not be restored: %s", left.Ref, left.Reason))
 	}
-	if n := files - len(members.Objects) - len(members.Left); n > 0 && len(errs) == 0 {
+	if n := files - len(members.Objects) - len(members.Excluded); n > 0 && len(errs) == 0 {
 		errs = append(errs, fmt.Errorf("%d objects belong to no Cluster of the folder", n))
 	}
 	for _, f := range members.Findings {
@@ -149,8 +149,8 @@ func whole(dir string, members mover.Members, files int) error {
 			errs = append(errs, fmt.Errorf("%s: %s", f.Field, f.Message))
 		}
 	}
-	for _, d := range members.Dropped {
-		errs = append(errs, fmt.Errorf("%s: %s", d.Ref, d.Why))
+	for _, d := range members.DroppedOwners {
+		errs = append(errs, fmt.Errorf("%s: %s", d.Ref, d.Reason))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("folder %s is not whole: %w", dir, err)

@@ -34,7 +34,7 @@ func IsFile(name string) bool {
 	const longest = 255 // the limit of most file systems
 	object, ok := strings.CutPrefix(name, objectsFolder+"/")
 	return ok && len(object) <= longest && !strings.ContainsAny(object, `/\`) && filepath.IsLocal(object) &&
-		(strings.HasSuffix(object, ".json") || strings.HasSuffix(object, ".json"+encrypted))
+		(strings.HasSuffix(object, ".json") || strings.HasSuffix(object, ".json"+encryptedSuffix))
 }
 
 // Head is the beginning of an index.
@@ -45,7 +45,7 @@ type Head struct {
 
 // ReadHead reads only the beginning of an index. It returns ErrDamaged if the content is not an index.
 func ReadHead(index io.Reader) (head Head, err error) {
-	from := &source{Reader: index}
+	from := &errorReader{Reader: index}
 	if head, err = readHead(json.NewDecoder(from)); err == nil {
 		return head, nil
 	}
@@ -55,14 +55,14 @@ func ReadHead(index io.Reader) (head Head, err error) {
 	return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, IndexFile)
 }
 
-// source stores the error that ended reading early.
-type source struct {
+// errorReader stores the error that ended reading early.
+type errorReader struct {
 	io.Reader
 	err error
 }
 
 // Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
+func (s *errorReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && err != io.EOF {
 		s.err = err

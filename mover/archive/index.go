@@ -31,10 +31,10 @@ type Index struct {
 	Providers map[string]string `json:"providers,omitempty"`
 	// Objects are sorted in the order of their creation.
 	Objects []Entry `json:"objects"`
-	// Left are objects near the selection that are not in the archive, and why.
-	Left []mover.Wait `json:"left,omitempty"`
+	// Excluded are objects near the selection that are not in the archive, and why.
+	Excluded []mover.ObjectReason `json:"left,omitempty"`
 	// Hosted are control planes that run as workloads of the source, so that the archive has only their objects, and why scute concludes so.
-	Hosted []mover.Wait `json:"hosted,omitempty"`
+	Hosted []mover.ObjectReason `json:"hosted,omitempty"`
 	// Changed are objects that changed until reading ended, so that they may be inconsistent with the others.
 	Changed []object.Ref `json:"changed,omitempty"`
 }
@@ -63,8 +63,8 @@ type Entry struct {
 
 	// FoundPaused means that a user had paused the object. It stays paused after a restore.
 	FoundPaused bool `json:"foundPaused,omitempty"`
-	// Answers means that a condition of the object reports whether it is paused.
-	Answers bool `json:"answers,omitempty"`
+	// ReportsPause means that a condition of the object reports whether it is paused.
+	ReportsPause bool `json:"answers,omitempty"`
 	// File is the file with the object, relative to the folder.
 	File string `json:"file"`
 }

@@ -37,11 +37,11 @@ type Archive struct {
 // Object returns an object of the index.
 func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) {
 	u, err := a.read(ref)
-	return u, remedied(err)
+	return u, withRemedy(err)
 }
 
-// remedied adds the remedy to the error of a damaged archive.
-func remedied(err error) error {
+// withRemedy adds the remedy to the error of a damaged archive.
+func withRemedy(err error) error {
 	if errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: use another copy of the backup, or an older one", err)
 	}
@@ -52,15 +52,15 @@ func remedied(err error) error {
 // has neither.
 func Open(dir string, identities []age.Identity) (*Archive, error) {
 	a, err := open(dir, identities)
-	return a, remedied(err)
+	return a, withRemedy(err)
 }
 
 func open(dir string, identities []age.Identity) (*Archive, error) {
-	if files, err := clusterctlFolder(dir); err != nil || len(files) > 0 {
+	if files, err := listClusterctlFiles(dir); err != nil || len(files) > 0 {
 		if err != nil {
 			return nil, err
 		}
-		return fromClusterctl(dir, files)
+		return openClusterctl(dir, files)
 	}
 	f, err := openFolder(dir)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f folder) object(e Entry, identities []age.Identity) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasSuffix(e.File, encrypted) {
+	if strings.HasSuffix(e.File, encryptedSuffix) {
 		if data, err = decrypt(data, identities); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.File, err)
 		}

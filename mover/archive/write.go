@@ -27,7 +27,7 @@ const (
 	IndexFile      = "index.json"
 	objectsFolder  = "objects"
 	unfinishedFile = "UNFINISHED"
-	encrypted      = ".age"
+	encryptedSuffix      = ".age"
 )
 
 // ErrComplete is returned if the folder already has an archive.
@@ -38,8 +38,8 @@ type Writer struct {
 	dir        string
 	recipients []age.Recipient
 
-	// Most limits the size of the files on disk, in bytes; 0 means no limit. It is set before the first Put.
-	Most int64
+	// MaxBytes limits the size of the files on disk, in bytes; 0 means no limit. It is set before the first Put.
+	MaxBytes int64
 
 	mu    sync.Mutex
 	sums  map[string]string // by file, relative to the folder
@@ -47,7 +47,7 @@ type Writer struct {
 	used  int64
 }
 
-// ErrTooLarge is returned if the files exceed Writer.Most.
+// ErrTooLarge is returned if the files exceed Writer.MaxBytes.
 var ErrTooLarge = errors.New("the backup is too large")
 
 // Create starts an archive in a folder, which it creates if it does not exist. It discards the unfinished archive of an earlier process. Without
@@ -131,7 +131,7 @@ func (w *Writer) File(ref object.Ref) string {
 	}
 	name += ".json"
 	if len(w.recipients) > 0 {
-		name += encrypted
+		name += encryptedSuffix
 	}
 	return filepath.ToSlash(filepath.Join(objectsFolder, name))
 }
@@ -179,8 +179,8 @@ func (w *Writer) reserve(file string, data int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	used := w.used + size - w.sizes[file]
-	if w.Most > 0 && used > w.Most {
-		return fmt.Errorf("%w: it takes more than %d MiB", ErrTooLarge, w.Most>>20)
+	if w.MaxBytes > 0 && used > w.MaxBytes {
+		return fmt.Errorf("%w: it takes more than %d MiB", ErrTooLarge, w.MaxBytes>>20)
 	}
 	w.used, w.sizes[file] = used, size
 	return nil

@@ -14,30 +14,30 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is the log of a process that dies at one of its appends: before it is sent, or after it was stored and before
+// dyingLog is the log of a process that dies at one of its appends: before it is sent, or after it was stored and before
 // it is acknowledged.
-type mortal struct {
+type dyingLog struct {
 	aggregate.Log
-	left   int // number of appends that succeed
+	remaining   int // number of appends that succeed
 	stored bool
 }
 
-func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
-	if m.left <= 0 {
-		if m.left == 0 && m.stored {
+func (m *dyingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if m.remaining <= 0 {
+		if m.remaining == 0 && m.stored {
 			if _, err := m.Log.Append(ctx, c); err != nil {
 				return eventlog.Receipt{}, err
 			}
 		}
-		m.left = -1
+		m.remaining = -1
 		return eventlog.Receipt{}, errDead
 	}
-	m.left--
+	m.remaining--
 	return m.Log.Append(ctx, c)
 }
 
-func (m *mortal) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
-	if m.left < 0 {
+func (m *dyingLog) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
+	if m.remaining < 0 {
 		return nil, errDead
 	}
 	return m.Log.Read(ctx, a, after)
@@ -49,10 +49,10 @@ func TestDeathAtEveryAppend(t *testing.T) {
 	ends := []struct {
 		name  string
 		end   mover.Phase
-		shape func(*world)
+		shape func(*fakeClusters)
 	}{
-		{"to the end", mover.PhaseSucceeded, func(*world) {}},
-		{"rolled back", mover.PhaseRolledBack, func(w *world) {
+		{"to the end", mover.PhaseSucceeded, func(*fakeClusters) {}},
+		{"rolled back", mover.PhaseRolledBack, func(w *fakeClusters) {
 			w.fail = map[mover.Step]mover.StepFailed{mover.VerifyCopies: {Message: "it differs", Final: true}}
 		}},
 	}
@@ -61,10 +61,10 @@ func TestDeathAtEveryAppend(t *testing.T) {
 		for _, stored := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stored=%t", e.name, stored), func(t *testing.T) {
 				for n := 0; ; n++ {
-					id, w := fmt.Sprintf("%s-%t-%d", e.name, stored, n), newWorld(4)
+					id, w := fmt.Sprintf("%s-%t-%d", e.name, stored, n), newFakeClusters(4)
 					e.shape(w)
 					request(t, l, id)
-					err := process("mortal", &mortal{Log: l, left: n, stored: stored}, w).Drive(t.Context(), id)
+					err := process("mortal", &dyingLog{Log: l, remaining: n, stored: stored}, w).Drive(t.Context(), id)
 					died := errors.Is(err, errDead)
 					if err != nil && !died {
 						t.Fatalf("append %d: %v", n, err)
@@ -91,7 +91,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 func TestDeathInEveryStep(t *testing.T) {
 	l := logtest.Open(t)
 	for n := 0; ; n++ {
-		id, w := fmt.Sprintf("step-%d", n), newWorld(4)
+		id, w := fmt.Sprintf("step-%d", n), newFakeClusters(4)
 		request(t, l, id)
 		left := n
 		w.before = func(context.Context, mover.Step) error {
@@ -109,7 +109,7 @@ func TestDeathInEveryStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.check(t, mover.PhaseSucceeded)
-		if !w.moved() {
+		if !w.isMoved() {
 			t.Errorf("after a crash at point %d: not moved", n)
 		}
 		if err == nil {

@@ -17,15 +17,15 @@ import (
 	"scute.dev/pause"
 )
 
-// fleet is a world with other roots in its baseline.
-type fleet struct {
-	*world
+// manyRoots is a world with other roots in its baseline.
+type manyRoots struct {
+	*fakeClusters
 	roots []pause.Root
 }
 
-func (f *fleet) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
-	o, err := f.world.Perform(ctx, s, step, emit)
-	if seen, ok := o.(mover.BaselineSeen); ok {
+func (f *manyRoots) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
+	o, err := f.fakeClusters.Perform(ctx, s, step, emit)
+	if seen, ok := o.(mover.BaselineRead); ok {
 		seen.Roots = f.roots
 		return seen, err
 	}
@@ -50,26 +50,26 @@ func count(list []string, name string) (n int) {
 // TestManyRoots checks that the roots of 10,000 clusters, which need several commits, are recorded again once after a
 // crash. After that, each process that resumes the move only adds its claim.
 func TestManyRoots(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(2)
-	f := &fleet{world: w}
+	l, w := logtest.Open(t), newFakeClusters(2)
+	f := &manyRoots{fakeClusters: w}
 	for i := range 10_000 {
 		f.roots = append(f.roots, root(i, 200))
 	}
 	errStop := errors.New("stop here")
 	w.before = func(_ context.Context, step mover.Step) error {
-		if step == mover.SetPause {
+		if step == mover.PauseSource {
 			return errStop
 		}
 		return nil
 	}
 	request(t, l, "go")
-	dying := &mortal{Log: l, left: 1 << 30}
-	begun := &interloper{Log: dying, at: "pause-intended", act: func() { dying.left = 1 }}
+	dying := &dyingLog{Log: l, remaining: 1 << 30}
+	begun := &interferingLog{Log: dying, at: "pause-intended", interfere: func() { dying.remaining = 1 }}
 	if err := process("one", begun, f).Drive(t.Context(), "go"); !errors.Is(err, errDead) {
 		t.Fatalf("Drive = %v, want errDead", err)
 	}
 	cut := stateOf(t, l, "go")
-	if next := mover.Next(&cut); next != mover.TakeBaseline {
+	if next := mover.Next(&cut); next != mover.RecordBaseline {
 		t.Fatalf("next step after an incomplete list of roots = %q, want TakeBaseline", next)
 	}
 	for i, name := range []string{"two", "three", "four"} {
@@ -89,8 +89,8 @@ func TestManyRoots(t *testing.T) {
 // TestTooLargeForTheLog checks that nothing is stored of a decision with an event that is too large for a message, and
 // that the move fails without retries.
 func TestTooLargeForTheLog(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(2)
-	f := &fleet{world: w, roots: []pause.Root{root(0, 1<<20)}}
+	l, w := logtest.Open(t), newFakeClusters(2)
+	f := &manyRoots{fakeClusters: w, roots: []pause.Root{root(0, 1<<20)}}
 	request(t, l, "go")
 	if err := process("one", l, f).Drive(t.Context(), "go"); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ func TestLooking(t *testing.T) {
 	after := func(passed time.Duration, pending int) time.Duration {
 		l.begin(now.Add(passed))
 		now = now.Add(passed)
-		return l.next(mover.AcksSeen{Pending: make([]mover.Wait, pending)}, now)
+		return l.next(mover.AcksRead{Pending: make([]mover.ObjectReason, pending)}, now)
 	}
 	const ms = time.Millisecond
 	if got := after(0, 300); got < pollFirst/2 || got > 2*pollFirst {
@@ -58,7 +58,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	after := func(waited time.Duration, pending int) time.Duration {
 		l.begin(now.Add(waited))
 		now = now.Add(waited + took)
-		return l.next(mover.AcksSeen{Pending: make([]mover.Wait, pending)}, now)
+		return l.next(mover.AcksRead{Pending: make([]mover.ObjectReason, pending)}, now)
 	}
 	for _, c := range []struct {
 		waited  time.Duration
@@ -76,11 +76,11 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 		}
 	}
 	l.begin(now)
-	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(8*time.Hour)); got != pollLongest {
-		t.Errorf("wait after the clock advanced by 8h during a read = %s, want %s", got, pollLongest)
+	if got := l.next(mover.AcksRead{Pending: make([]mover.ObjectReason, 5)}, now.Add(8*time.Hour)); got != maxPollDuration {
+		t.Errorf("wait after the clock advanced by 8h during a read = %s, want %s", got, maxPollDuration)
 	}
 	l.begin(now)
-	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(-8*time.Hour)); got > 2*pollFirst {
+	if got := l.next(mover.AcksRead{Pending: make([]mover.ObjectReason, 5)}, now.Add(-8*time.Hour)); got > 2*pollFirst {
 		t.Errorf("wait after the clock went back by 8h during a read = %s, want about %s", got, pollFirst)
 	}
 }

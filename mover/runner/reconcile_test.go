@@ -15,17 +15,17 @@ import (
 func TestReconcile(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []mover.Event
-		told   runner.Told
+		told   runner.ResourceState
 		want   mover.Phase
 	}{
-		"it was to begin":         {nil, runner.Told{Phase: mover.PhasePausing}, mover.PhaseStranded},
-		"it was paused":           {[]mover.Event{mover.Paused{}}, runner.Told{Phase: mover.PhaseDeleting}, mover.PhaseStranded},
-		"nothing was sent":        {[]mover.Event{mover.Planned{Announced: true}}, runner.Told{Phase: mover.PhaseCreating}, mover.PhaseStranded},
-		"it has the plan":         {[]mover.Event{mover.Planned{}}, runner.Told{Phase: mover.PhaseDeleting}, mover.PhaseCreating},
-		"its abort is forgotten":  {[]mover.Event{mover.Planned{}}, runner.Told{Phase: mover.PhaseRollingBack}, mover.PhaseStranded},
-		"it was deleting":         {[]mover.Event{mover.Verified{}, mover.Deleted{}}, runner.Told{}, mover.PhaseDeleting},
-		"it had been rolled back": {[]mover.Event{mover.Paused{}}, runner.Told{Phase: mover.PhaseRolledBack, Over: true}, mover.PhaseFailed},
-		"its resource is gone":    {[]mover.Event{mover.Verified{}}, runner.Told{Over: true}, mover.PhaseFailed},
+		"it was to begin":         {nil, runner.ResourceState{Phase: mover.PhasePausing}, mover.PhaseStranded},
+		"it was paused":           {[]mover.Event{mover.Paused{}}, runner.ResourceState{Phase: mover.PhaseDeleting}, mover.PhaseStranded},
+		"nothing was sent":        {[]mover.Event{mover.Planned{Announced: true}}, runner.ResourceState{Phase: mover.PhaseCreating}, mover.PhaseStranded},
+		"it has the plan":         {[]mover.Event{mover.Planned{}}, runner.ResourceState{Phase: mover.PhaseDeleting}, mover.PhaseCreating},
+		"its abort is forgotten":  {[]mover.Event{mover.Planned{}}, runner.ResourceState{Phase: mover.PhaseRollingBack}, mover.PhaseStranded},
+		"it was deleting":         {[]mover.Event{mover.Verified{}, mover.Deleted{}}, runner.ResourceState{}, mover.PhaseDeleting},
+		"it had been rolled back": {[]mover.Event{mover.Paused{}}, runner.ResourceState{Phase: mover.PhaseRolledBack, Ended: true}, mover.PhaseFailed},
+		"its resource is gone":    {[]mover.Event{mover.Verified{}}, runner.ResourceState{Ended: true}, mover.PhaseFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := logtest.Open(t)
@@ -38,10 +38,10 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 			s := stateOf(t, l, "go")
-			if s.Phase != c.want || s.Finished() != c.told.Over {
+			if s.Phase != c.want || s.Finished() != c.told.Ended {
 				t.Errorf("phase = %s, finished %t", s.Phase, s.Finished())
 			}
-			if lost := s.Lost != nil; lost != (c.want == mover.PhaseStranded) || lost && mover.Next(&s) != mover.AssessWorld {
+			if lost := s.Lost != nil; lost != (c.want == mover.PhaseStranded) || lost && mover.Next(&s) != mover.AssessProgress {
 				t.Errorf("lost = %t, next step %q", lost, mover.Next(&s))
 			}
 		})

@@ -25,8 +25,8 @@ type Performer interface {
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
 
-// errStepOver stops a step that the state no longer requires, for example after an abort.
-var errStepOver = errors.New("the state no longer calls for this step")
+// errStepObsolete stops a step that the state no longer requires, for example after an abort.
+var errStepObsolete = errors.New("the state no longer calls for this step")
 
 // Runner drives moves. Its fields are set before use and not changed.
 type Runner struct {
@@ -37,8 +37,8 @@ type Runner struct {
 	Incarnation string
 	// Performer returns the Performer of a move.
 	Performer func(id string) Performer
-	// Places limit the moves that work concurrently; nil means no limit. A move that waits, or whose clusters are unreachable, holds none.
-	Places *supervise.Places
+	// Slots limit the moves that work concurrently; nil means no limit. A move that waits, or whose clusters are unreachable, holds none.
+	Slots *supervise.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -50,33 +50,33 @@ const (
 	// A step that waits for controllers polls again after pollFirst, then as pacer computes.
 	pollFirst = 150 * time.Millisecond
 	pollMax   = 2 * time.Second
-	// pollLongest is the maximum duration that is assumed for a poll, because the clock may be set, or the machine suspended, meanwhile.
-	pollLongest = time.Minute
+	// maxPollDuration is the maximum duration that is assumed for a poll, because the clock may be set, or the machine suspended, meanwhile.
+	maxPollDuration = time.Minute
 	// A step that failed is retried after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
 )
 
 // Drive runs a move until it ends, until a failure requires a human, or until ctx ends. If another process claims the move, it returns
-// aggregate.ErrLost. The next Drive continues unfinished work.
+// aggregate.ErrClaimLost. The next Drive continues unfinished work.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	m, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
 		return err
 	}
-	if foreign, _ := r.Home.Foreign(m.State); foreign != "" || !mover.Due(m.State) {
+	if foreign, _ := r.Home.Mismatch(m.State); foreign != "" || !mover.Due(m.State) {
 		return nil
 	}
 	if err := m.Append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
-	news, stop := r.Listen(id)
+	news, stop := r.Subscribe(id)
 	defer stop()
 	d := &drive{
-		move: m, runner: r, performer: r.Performer(id), place: r.Places.Place(m.State.Spec.Namespace), news: news,
-		pace: newPacer(), retry: supervise.Pace(retryFirst, retryMax),
+		move: m, runner: r, performer: r.Performer(id), slot: r.Slots.Slot(m.State.Spec.Namespace), updates: news,
+		pacer: newPacer(), retry: supervise.NewBackOff(retryFirst, retryMax),
 	}
-	defer d.place.Give()
+	defer d.slot.Release()
 	for {
 		if err := m.refresh(ctx); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		if errors.Is(err, eventlog.ErrTooLarge) { // a retry would not be smaller
 			err = d.conclude(ctx, step, mover.StepFailed{Final: true, Message: err.Error(), Next: "move the clusters in several parts, by name"})
 		}
-		if err != nil && !errors.Is(err, errStepOver) {
+		if err != nil && !errors.Is(err, errStepObsolete) {
 			return err
 		}
 	}
@@ -106,9 +106,9 @@ type drive struct {
 
 	runner    *Runner
 	performer Performer
-	place     *supervise.Place
-	news      <-chan uint64
-	pace      *pacer
+	slot     *supervise.Slot
+	updates      <-chan uint64
+	pacer      *pacer
 	retry     *backoff.ExponentialBackOff
 }
 
@@ -122,20 +122,20 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	case failed != nil:
 		return d.conclude(ctx, step, *failed)
 	}
-	if d.place.Ask(); !d.place.Held() {
+	if d.slot.Request(); !d.slot.Held() {
 		d.runner.Throttle(d.Name.ID, supervise.Throttled{
 			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many moves work as may at once (--move-concurrency)",
 		})
 		defer d.runner.Throttle(d.Name.ID, supervise.Throttled{})
-		return d.place.Take(ctx)
+		return d.slot.Acquire(ctx)
 	}
-	d.pace.begin(d.Time())
+	d.pacer.begin(d.Time())
 	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
 		if _, err := d.decide(ctx, o); err != nil {
 			return err
 		}
 		if d.interrupted(step) {
-			return errStepOver
+			return errStepObsolete
 		}
 		return nil
 	})
@@ -159,15 +159,15 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	var wait time.Duration
 	switch {
 	case mover.Next(d.State) != step, d.State.Abort && d.interrupted(step):
-		d.pace.reset() // another step follows at once, for example a rollback or an operator's request
+		d.pacer.reset() // another step follows at once, for example a rollback or an operator's request
 		return ctx.Err()
 	case isFailure:
 		wait = d.retry.NextBackOff()
 	default:
-		wait = d.pace.next(outcome, d.Time())
+		wait = d.pacer.next(outcome, d.Time())
 	}
-	d.place.Give() // a step that only waits does not block others
-	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
+	d.slot.Release() // a step that only waits does not block others
+	return d.runner.Sleep(ctx, wait, d.updates, d.Seq)
 }
 
 // Request records the request of a move. It is idempotent.
@@ -192,12 +192,12 @@ func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Ev
 var ErrNotStranded = errors.New("the move is not stranded: it needs no resolution")
 
 // Resolve records the direction in which an operator resolves a stranded move. The move checks in the clusters whether it is safe.
-func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Way, reason string) error {
+func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Direction, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if !s.Stranded && s.Lost == nil {
 			return nil, ErrNotStranded
 		}
-		return mover.Resolved{Way: way, Reason: reason}, nil
+		return mover.Resolved{Direction: way, Reason: reason}, nil
 	})
 }
 

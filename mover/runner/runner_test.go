@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestDrive(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	request(t, l, "go")
 	if err := process("one", l, w).Drive(t.Context(), "go"); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestRequestTwice(t *testing.T) {
 	request(t, l, "go")
 	request(t, l, "go")
 	other := process("other", l, nil)
-	if err := other.Request(t.Context(), "go", "user/another", aSpec()); err != nil {
+	if err := other.Request(t.Context(), "go", "user/another", testSpec()); err != nil {
 		t.Error(err)
 	}
 	if n := len(commitsOf(t, l, "go")); n != 1 {
@@ -62,7 +62,7 @@ func TestAbortOfAnUnknownMove(t *testing.T) {
 // TestClaimFences checks that a process appends nothing more after another process claimed the move, however long it
 // was blocked in a step.
 func TestClaimFences(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	request(t, l, "go")
 	asleep, wake := make(chan struct{}), make(chan struct{})
 	first := true
@@ -81,7 +81,7 @@ func TestClaimFences(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(wake)
-	if err := <-lost; !errors.Is(err, aggregate.ErrLost) || !strings.Contains(err.Error(), "newer") {
+	if err := <-lost; !errors.Is(err, aggregate.ErrClaimLost) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("Drive of the older process = %v, want ErrLost with the newer one's name", err)
 	}
 	claimed := false
@@ -100,7 +100,7 @@ func TestClaimFences(t *testing.T) {
 
 // TestAbortDuringAStep checks that an abort stops a long step at its next object.
 func TestAbortDuringAStep(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(50)
+	l, w := logtest.Open(t), newFakeClusters(50)
 	request(t, l, "go")
 	created := 0
 	w.before = func(ctx context.Context, step mover.Step) error {
@@ -127,7 +127,7 @@ func TestAbortDuringAStep(t *testing.T) {
 // TestAbortTooLate checks that an abort after verification, which the controller repeats in each reconciliation, is
 // recorded and refused once.
 func TestAbortTooLate(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	request(t, l, "go")
 	w.before = func(ctx context.Context, step mover.Step) error {
 		if step == mover.DeleteSource {
@@ -153,18 +153,18 @@ func TestAbortTooLate(t *testing.T) {
 	w.check(t, mover.PhaseSucceeded)
 }
 
-// interloper is a log that runs an action just before a chosen commit.
-type interloper struct {
+// interferingLog is a log that runs an action just before a chosen commit.
+type interferingLog struct {
 	aggregate.Log
 	at   string // an event type of that commit
-	act  func()
+	interfere  func()
 	done bool
 }
 
-func (i *interloper) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+func (i *interferingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	if !i.done && slices.ContainsFunc(c.Events, func(e eventlog.Event) bool { return strings.HasPrefix(e.Type, "dev.scute.move."+i.at+".") }) {
 		i.done = true
-		i.act()
+		i.interfere()
 	}
 	return i.Log.Append(ctx, c)
 }
@@ -174,11 +174,11 @@ func (i *interloper) Append(ctx context.Context, c eventlog.Commit) (eventlog.Re
 func TestAbortAndDecisionMeet(t *testing.T) {
 	for _, at := range []string{"claimed", "preflight-passed", "baseline-taken", "paused", "acknowledged", "plan-drafted", "created", "all-created", "verified"} {
 		t.Run(at, func(t *testing.T) {
-			l, w := logtest.Open(t), newWorld(4)
+			l, w := logtest.Open(t), newFakeClusters(4)
 			request(t, l, "go")
-			meet := &interloper{Log: l, at: at}
+			meet := &interferingLog{Log: l, at: at}
 			one := process("one", meet, w)
-			meet.act = func() {
+			meet.interfere = func() {
 				if err := one.Abort(t.Context(), "go", "resource/fleet/go", "spec.abort is set"); err != nil {
 					t.Error(err)
 				}
@@ -200,11 +200,11 @@ func TestAbortAndDecisionMeet(t *testing.T) {
 
 // TestDecisionAndAbortMeet checks that an abort is recorded after a conflict with a decision that was stored first.
 func TestDecisionAndAbortMeet(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	request(t, l, "go")
-	meet := &interloper{Log: l, at: "abort-requested"}
+	meet := &interferingLog{Log: l, at: "abort-requested"}
 	one := process("one", meet, w)
-	meet.act = func() {
+	meet.interfere = func() {
 		ctx, stop := context.WithCancel(t.Context())
 		w.before = func(context.Context, mover.Step) error { stop(); return context.Canceled }
 		if err := one.Drive(ctx, "go"); !errors.Is(err, context.Canceled) {
@@ -222,7 +222,7 @@ func TestDecisionAndAbortMeet(t *testing.T) {
 
 // TestLargeDecision checks that a decision that needs several commits is repeated correctly after a crash between them.
 func TestLargeDecision(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(3000)
+	l, w := logtest.Open(t), newFakeClusters(3000)
 	for i := range w.items[1:] {
 		r := &w.items[1+i]
 		delete(w.source, r.Ref)
@@ -238,9 +238,9 @@ func TestLargeDecision(t *testing.T) {
 		return nil
 	}
 	// The first process crashes between two commits of the plan.
-	dying := &mortal{Log: l, left: 1 << 30}
+	dying := &dyingLog{Log: l, remaining: 1 << 30}
 	w.fail = nil
-	drafts := &interloper{Log: dying, at: "plan-drafted", act: func() { dying.left = 1 }}
+	drafts := &interferingLog{Log: dying, at: "plan-drafted", interfere: func() { dying.remaining = 1 }}
 	if err := process("one", drafts, w).Drive(t.Context(), "go"); !errors.Is(err, errDead) {
 		t.Fatalf("Drive = %v, want errDead", err)
 	}
@@ -261,7 +261,7 @@ func TestLargeDecision(t *testing.T) {
 
 // TestUnknownEvent checks that an event of an unknown type stops its move, and no other.
 func TestUnknownEvent(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	request(t, l, "old")
 	request(t, l, "new")
 	head := commitsOf(t, l, "new")[0].Seq
@@ -308,8 +308,8 @@ func TestUnknownEvent(t *testing.T) {
 // TestTheStatusNamesClustersOfAll checks that the status of a move of all Clusters names them, because the spec does
 // not.
 func TestTheStatusNamesClustersOfAll(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
-	spec := aSpec()
+	l, w := logtest.Open(t), newFakeClusters(4)
+	spec := testSpec()
 	spec.Clusters, spec.All = nil, true
 	p := process("one", l, w)
 	if err := errors.Join(p.Request(t.Context(), "go", "user/test", spec), p.Drive(t.Context(), "go")); err != nil {
@@ -332,10 +332,10 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 		"another log":                {Cluster: "north", Log: "m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, w := logtest.Open(t), newWorld(4)
+			l, w := logtest.Open(t), newFakeClusters(4)
 			began := process("one", l, w)
 			began.Home = mover.Home{Cluster: "north", Log: "l"}
-			if err := began.Request(t.Context(), "go", "user/test", aSpec()); err != nil {
+			if err := began.Request(t.Context(), "go", "user/test", testSpec()); err != nil {
 				t.Fatal(err)
 			}
 			other := process("two", l, w)
@@ -366,13 +366,13 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 // TestDecisionsOfAnOperator checks that only a stranded move can be resolved, while any unfinished move accepts that
 // its target is abandoned.
 func TestDecisionsOfAnOperator(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	one := process("one", l, w)
 	request(t, l, "go")
 	if err := one.Resolve(t.Context(), "go", "user/test", mover.Back, "no"); !errors.Is(err, runner.ErrNotStranded) {
 		t.Errorf("Resolve of a move that is not stranded = %v, want ErrNotStranded", err)
 	}
-	if err := one.Recover(t.Context(), "lost", "user/test", aSpec(), mover.LogLost{Phase: mover.PhaseDeleting}); err != nil {
+	if err := one.Recover(t.Context(), "lost", "user/test", testSpec(), mover.LogLost{Phase: mover.PhaseDeleting}); err != nil {
 		t.Fatal(err)
 	}
 	if err := one.Resolve(t.Context(), "lost", "user/test", mover.Back, "yes"); err != nil {

@@ -19,7 +19,7 @@ import (
 // for them.
 func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
 	t.Helper()
-	r.Places = supervise.NewPlaces(limit)
+	r.Slots = supervise.NewSlots(limit)
 	moves = runner.NewMoves(nil)
 	supervisor := r.Supervisor(moves)
 	moves.Changed = supervisor.Changed
@@ -27,7 +27,7 @@ func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *r
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_ = l.Follow(ctx, 0, func(record eventlog.Record) error {
-			r.News(record.Aggregate.ID, record.Seq)
+			r.Notify(record.Aggregate.ID, record.Seq)
 			_ = moves.Apply(record)
 			return nil
 		})
@@ -54,10 +54,10 @@ func TestSupervisorDrivesAll(t *testing.T) {
 	const n, limit = 6, 2
 	l := logtest.Open(t)
 	var mu sync.Mutex
-	worlds, busy, most := make(map[string]*world), 0, 0
+	worlds, busy, most := make(map[string]*fakeClusters), 0, 0
 	for i := range n {
 		id := fmt.Sprintf("fleet/go-%d", i)
-		w := newWorld(3)
+		w := newFakeClusters(3)
 		w.before = func(_ context.Context, step mover.Step) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -65,7 +65,7 @@ func TestSupervisorDrivesAll(t *testing.T) {
 			case mover.RunPreflight:
 				busy++
 				most = max(most, busy)
-			case mover.AwaitAwake:
+			case mover.AwaitResume:
 				busy--
 			}
 			return nil
@@ -102,15 +102,15 @@ func TestSupervisorDrivesAll(t *testing.T) {
 // moves, even in the same namespace.
 func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 	l := logtest.Open(t)
-	worlds := make(map[string]*world)
+	worlds := make(map[string]*fakeClusters)
 	for i := range 4 {
-		w := newWorld(3)
+		w := newFakeClusters(3)
 		w.unreachable = true
 		worlds[fmt.Sprintf("fleet/a-%d", i)] = w
 	}
-	silent := newWorld(3)
-	silent.silent = true
-	worlds["fleet/b"], worlds["fleet/z"] = silent, newWorld(3)
+	silent := newFakeClusters(3)
+	silent.unresponsive = true
+	worlds["fleet/b"], worlds["fleet/z"] = silent, newFakeClusters(3)
 	r := process("one", l, nil)
 	r.Performer = func(id string) runner.Performer { return worlds[id] }
 	moves, _ := drive(t, l, r, 1)
@@ -123,7 +123,7 @@ func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 	request(t, l, "fleet/z")
 	eventually(t, "the move that waits for nothing at its end", func() bool { s, _ := moves.Status("fleet/z"); return s.Phase == mover.PhaseSucceeded })
 	for id, w := range worlds {
-		w.do(func() { w.unreachable, w.silent = false, false })
+		w.locked(func() { w.unreachable, w.unresponsive = false, false })
 		eventually(t, id+" at its end", func() bool { s, _ := moves.Status(id); return s.Phase == mover.PhaseSucceeded })
 		w.check(t, mover.PhaseSucceeded)
 	}
@@ -132,7 +132,7 @@ func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 // TestMovesWithoutAPlaceAreThrottled checks that a move reports that it waits for a worker, until it has one.
 func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
 	l := logtest.Open(t)
-	worlds := map[string]*world{"fleet/a": newWorld(3), "fleet/b": newWorld(3)}
+	worlds := map[string]*fakeClusters{"fleet/a": newFakeClusters(3), "fleet/b": newFakeClusters(3)}
 	inStep, leave := make(chan struct{}), make(chan struct{})
 	worlds["fleet/a"].before = func(ctx context.Context, step mover.Step) error {
 		if step != mover.RunPreflight {
@@ -165,14 +165,14 @@ func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
 // TestAnAbortWakesAMoveInBackoff checks that a user's decision wakes a move that waits for its next attempt. In this
 // test no time passes.
 func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(3)
+	l, w := logtest.Open(t), newFakeClusters(3)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
 	r := process("one", l, w)
 	r.After = func(time.Duration) <-chan time.Time { return nil }
 	moves, _ := drive(t, l, r, 1)
 	request(t, l, "go")
 	eventually(t, "the move waits", func() (made bool) {
-		w.do(func() { made = slices.Contains(w.steps, mover.CreateCopies) })
+		w.locked(func() { made = slices.Contains(w.steps, mover.CreateCopies) })
 		return made
 	})
 	if err := process("user", l, nil).Abort(t.Context(), "go", "user/test", "seen enough"); err != nil {
@@ -185,7 +185,7 @@ func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
 // TestAnAbortDuringAStepThatFails checks that an abort that is recorded while a step runs is handled when the step
 // fails, without waiting for its retry.
 func TestAnAbortDuringAStepThatFails(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(3)
+	l, w := logtest.Open(t), newFakeClusters(3)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
 	w.before = func(ctx context.Context, step mover.Step) error {
 		if step != mover.CreateCopies {
@@ -204,7 +204,7 @@ func TestAnAbortDuringAStepThatFails(t *testing.T) {
 // TestSupervisorStops checks that a supervisor that is stopped interrupts its steps, and that another one continues the
 // moves.
 func TestSupervisorStops(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	inStep := make(chan struct{})
 	w.before = func(ctx context.Context, step mover.Step) error {
 		if step == mover.CreateCopies {
@@ -228,10 +228,10 @@ func TestSupervisorStops(t *testing.T) {
 // TestSupervisorWaitsForAHuman checks that a failed move that waits for a user frees its worker, and starts again after
 // the user's decision.
 func TestSupervisorWaitsForAHuman(t *testing.T) {
-	l, w := logtest.Open(t), newWorld(4)
+	l, w := logtest.Open(t), newFakeClusters(4)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "quota exceeded", Final: true}}
 	r := process("one", l, w)
-	spec := aSpec()
+	spec := testSpec()
 	spec.KeepFailed = true
 	if err := r.Request(t.Context(), "go", "user/test", spec); err != nil {
 		t.Fatal(err)

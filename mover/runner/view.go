@@ -37,14 +37,14 @@ func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
 
 func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) v1alpha1.MoveStatus {
 	status := mover.Status(e.State)
-	status.MoveID, status.Clusters = id, mover.SelectedByAll(e.State)
+	status.MoveID, status.Clusters = id, mover.SelectedClusters(e.State)
 	if e.State.MarkLog == e.State.Home.Log { // otherwise clients would assume a sequence of the lost log
 		status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
 	}
 	if e.Err != nil {
-		mover.Strand(&status, e.Err)
+		mover.SetUnreadable(&status, e.Err)
 	}
-	if message, next := m.Home.Foreign(e.State); message != "" {
+	if message, next := m.Home.Mismatch(e.State); message != "" {
 		status.Stranded, status.Message, status.Next = true, message, next
 	}
 	return status
@@ -70,8 +70,8 @@ func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
 	return spec, known
 }
 
-// Over reports whether a move has ended, and returns its specification.
-func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
+// Ended reports whether a move has ended, and returns its specification.
+func (m *Moves) Ended(id string) (spec mover.Spec, over bool) {
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.State.Finished() {
 			spec, over = e.State.Spec, true
@@ -84,7 +84,7 @@ func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
 func (m *Moves) Open(namespace, name string) []string {
 	return m.Where(func(e *aggregate.Entry[*mover.State]) bool {
 		s := e.State
-		foreign, _ := m.Home.Foreign(s)
+		foreign, _ := m.Home.Mismatch(s)
 		return !s.Finished() && foreign == "" && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
 	})
 }
@@ -99,7 +99,7 @@ func (m *Moves) namespace(id string) string {
 func (m *Moves) Due(id string) (wait time.Duration, due bool) {
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.Err == nil && mover.Due(e.State) {
-			foreign, _ := m.Home.Foreign(e.State)
+			foreign, _ := m.Home.Mismatch(e.State)
 			due = foreign == ""
 		}
 	})

@@ -21,15 +21,15 @@ import (
 	"scute.dev/pause"
 )
 
-// world simulates what the steps of a move work on: the objects of two management clusters and their pause. It outlives
+// fakeClusters simulates what the steps of a move work on: the objects of two management clusters and their pause. It outlives
 // the processes that drive the move, and records violations of invariants.
-type world struct {
+type fakeClusters struct {
 	mu             sync.Mutex
 	items          []mover.Item
 	source, target map[object.Ref]bool
 	paused, awake  bool // of the source, of the target
 	emptying       bool // the first object was deleted at the source
-	wrong          []string
+	violations          []string
 	steps          []mover.Step
 
 	// before is called before each step and after each object, without the lock; an error ends the process there.
@@ -37,12 +37,12 @@ type world struct {
 	fail   map[mover.Step]mover.StepFailed
 	// unreachable makes Reach fail for each step except preflight.
 	unreachable bool
-	// silent prevents acknowledgements.
-	silent bool
+	// unresponsive prevents acknowledgements.
+	unresponsive bool
 }
 
-func newWorld(n int) *world {
-	w := &world{source: make(map[object.Ref]bool), target: make(map[object.Ref]bool)}
+func newFakeClusters(n int) *fakeClusters {
+	w := &fakeClusters{source: make(map[object.Ref]bool), target: make(map[object.Ref]bool)}
 	cluster := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}
 	w.items = append(w.items, mover.Item{Ref: cluster, Version: "v1beta2", UID: "uid-a", Cluster: "a"})
 	for i := 1; i < n; i++ {
@@ -56,7 +56,7 @@ func newWorld(n int) *world {
 }
 
 // Reach fails while the move's clusters cannot be reached.
-func (w *world) Reach(ctx context.Context, _ *mover.State, step mover.Step) (*mover.StepFailed, error) {
+func (w *fakeClusters) Reach(ctx context.Context, _ *mover.State, step mover.Step) (*mover.StepFailed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.unreachable && step != mover.RunPreflight {
@@ -66,14 +66,14 @@ func (w *world) Reach(ctx context.Context, _ *mover.State, step mover.Step) (*mo
 }
 
 // Perform runs one step on the world, object by object. It is idempotent, as runner.Performer requires.
-func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
-	if err := w.pass(ctx, step); err != nil {
+func (w *fakeClusters) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
+	if err := w.callBefore(ctx, step); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
 	w.steps = append(w.steps, step)
 	failed, fails := w.fail[step]
-	silent := w.silent
+	silent := w.unresponsive
 	w.mu.Unlock()
 	if fails {
 		return failed, nil
@@ -82,19 +82,19 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	switch step {
 	case mover.RunPreflight:
 		return mover.PreflightDone{Clusters: []string{"a"}}, nil
-	case mover.TakeBaseline:
-		out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline), Roots: []pause.Root{{Ref: cluster.Ref, UID: cluster.UID}}}
+	case mover.RecordBaseline:
+		out := mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline), Roots: []pause.Root{{Ref: cluster.Ref, UID: cluster.UID}}}
 		for _, item := range w.items {
 			out.Objects[item.Ref] = pause.Baseline{UID: item.UID, Paused: object.False}
 		}
 		return out, nil
-	case mover.SetPause:
-		w.do(func() { w.paused = true })
+	case mover.PauseSource:
+		w.locked(func() { w.paused = true })
 		return mover.Paused{}, nil
 	case mover.AwaitAcks:
-		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: true}
+		out := mover.AcksRead{New: make(map[object.Ref]pause.Signal), Stable: true}
 		if silent {
-			return mover.AcksSeen{Stable: true, Pending: []mover.Wait{{Ref: cluster.Ref, Why: "it does not answer"}}}, nil
+			return mover.AcksRead{Stable: true, Pending: []mover.ObjectReason{{Ref: cluster.Ref, Reason: "it does not answer"}}}, nil
 		}
 		for _, item := range w.items {
 			if s.Acks[item.Ref] == "" {
@@ -105,11 +105,11 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	case mover.DraftPlan:
 		return mover.Drafted{Items: w.items}, nil
 	case mover.CreateCopies:
-		if err := emit(mover.CreateStarts{}); err != nil {
+		if err := emit(mover.CreateStarting{}); err != nil {
 			return nil, err
 		}
 		return mover.AllCreated{}, w.each(ctx, step, w.items, func(item mover.Item) error {
-			w.must(w.paused, "a copy was made while the source was not paused")
+			w.require(w.paused, "a copy was made while the source was not paused")
 			w.target[item.Ref] = true
 			return nil
 		}, func(item mover.Item) mover.Outcome {
@@ -119,7 +119,7 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		var out mover.VerifyDone
 		for _, item := range w.items {
 			if !w.target[item.Ref] {
-				out.Differences = append(out.Differences, mover.Wait{Ref: item.Ref, Why: "it is not on the target"})
+				out.Differences = append(out.Differences, mover.ObjectReason{Ref: item.Ref, Reason: "it is not on the target"})
 			}
 		}
 		return out, nil
@@ -127,19 +127,19 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		backwards := slices.Clone(w.items)
 		slices.Reverse(backwards)
 		return mover.SourceEmptied{}, w.each(ctx, step, backwards, func(item mover.Item) error {
-			w.must(w.target[item.Ref], "an object that is not on the target was deleted at the source")
+			w.require(w.target[item.Ref], "an object that is not on the target was deleted at the source")
 			w.emptying = true
 			delete(w.source, item.Ref)
 			return nil
 		}, func(item mover.Item) mover.Outcome { return mover.Deleted{Objects: []object.Ref{item.Ref}} }, emit)
 	case mover.RestorePauses:
-		w.do(func() {
-			w.must(len(w.source) == 0, "the target was woken while the source was not empty")
+		w.locked(func() {
+			w.require(len(w.source) == 0, "the target was woken while the source was not empty")
 			w.awake = true
 		})
 		return mover.PausesRestored{}, nil
-	case mover.AwaitAwake:
-		out := mover.AwakeSeen{}
+	case mover.AwaitResume:
+		out := mover.AwakeRead{}
 		for _, item := range w.items {
 			if !s.Awake[item.Ref] {
 				out.New = append(out.New, item.Ref)
@@ -148,13 +148,13 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		return out, nil
 	case mover.ClearTarget:
 		return mover.TargetCleared{}, w.each(ctx, step, w.items, func(item mover.Item) error {
-			w.must(!w.emptying, "a copy was removed after the source's object was deleted")
+			w.require(!w.emptying, "a copy was removed after the source's object was deleted")
 			delete(w.target, item.Ref)
 			return nil
 		}, func(item mover.Item) mover.Outcome { return mover.Removed{Objects: []object.Ref{item.Ref}} }, emit)
 	case mover.RestoreSource:
-		w.do(func() {
-			w.must(!w.emptying, "the source was unpaused after a deletion")
+		w.locked(func() {
+			w.require(!w.emptying, "the source was unpaused after a deletion")
 			w.paused = false
 		})
 		return mover.RolledBack{}, nil
@@ -163,7 +163,7 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	}
 }
 
-func (w *world) each(ctx context.Context, step mover.Step, items []mover.Item, act func(mover.Item) error, tell func(mover.Item) mover.Outcome, emit transfer.Emit) error {
+func (w *fakeClusters) each(ctx context.Context, step mover.Step, items []mover.Item, act func(mover.Item) error, tell func(mover.Item) mover.Outcome, emit transfer.Emit) error {
 	for _, item := range items {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -177,50 +177,50 @@ func (w *world) each(ctx context.Context, step mover.Step, items []mover.Item, a
 		if err := emit(tell(item)); err != nil {
 			return err
 		}
-		if err := w.pass(ctx, step); err != nil {
+		if err := w.callBefore(ctx, step); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *world) pass(ctx context.Context, step mover.Step) error {
+func (w *fakeClusters) callBefore(ctx context.Context, step mover.Step) error {
 	if w.before == nil {
 		return nil
 	}
 	return w.before(ctx, step)
 }
 
-func (w *world) do(f func()) {
+func (w *fakeClusters) locked(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-func (w *world) must(ok bool, wrong string) {
+func (w *fakeClusters) require(ok bool, wrong string) {
 	if !ok {
-		w.wrong = append(w.wrong, wrong)
+		w.violations = append(w.violations, wrong)
 	}
 }
 
-// moved and untouched report whether the world is in one of the two valid final states.
-func (w *world) moved() bool { return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake }
+// isMoved and untouched report whether the world is in one of the two valid final states.
+func (w *fakeClusters) isMoved() bool { return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake }
 
-func (w *world) untouched() bool {
+func (w *fakeClusters) isUntouched() bool {
 	return len(w.source) == len(w.items) && len(w.target) == 0 && !w.paused
 }
 
-func (w *world) check(t *testing.T, end mover.Phase) {
+func (w *fakeClusters) check(t *testing.T, end mover.Phase) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, wrong := range w.wrong {
+	for _, wrong := range w.violations {
 		t.Error(wrong)
 	}
 	switch {
-	case end == mover.PhaseSucceeded && !w.moved():
+	case end == mover.PhaseSucceeded && !w.isMoved():
 		t.Errorf("Succeeded: source %v, target %v, awake %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.awake)
-	case end == mover.PhaseRolledBack && !w.untouched():
+	case end == mover.PhaseRolledBack && !w.isUntouched():
 		t.Errorf("RolledBack: source %v, target %v, paused %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.paused)
 	}
 }
@@ -233,7 +233,7 @@ func process(name string, l aggregate.Log, p runner.Performer) *runner.Runner {
 	}
 }
 
-func aSpec() mover.Spec {
+func testSpec() mover.Spec {
 	return mover.Spec{
 		Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Target: mover.Target{SecretName: "there", SecretKey: "value"},
 		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Minute), Awake: mover.Duration(time.Minute),
@@ -242,7 +242,7 @@ func aSpec() mover.Spec {
 
 func request(t *testing.T, l aggregate.Log, id string) {
 	t.Helper()
-	if err := process("asker", l, nil).Request(t.Context(), id, "user/test", aSpec()); err != nil {
+	if err := process("asker", l, nil).Request(t.Context(), id, "user/test", testSpec()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,53 +13,53 @@ import (
 
 // baseline records the pause state of every object just before the pause, and what the move will pause.
 func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	if err := t.annotated(ctx); err != nil {
+	if err := t.refreshAnnotations(ctx); err != nil {
 		return nil, err
 	}
-	members, _, err := t.members(ctx, s.Spec, occupied)
+	members, _, err := t.members(ctx, s.Spec, nonEmptyKinds)
 	if err != nil {
 		return nil, err
 	}
-	if t.ownMark(members) {
-		return mover.OwnMarkSeen{}, nil
+	if t.hasOwnAnnotation(members) {
+		return mover.OwnAnnotationFound{}, nil
 	}
-	out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
+	out := mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline)}
 	subjects := subjects(members)
-	out.AckKinds, _ = t.ackLimits(subjects)
-	users := pause.UsersOf(subjects)
+	out.AckKinds, _ = t.ackTimeouts(subjects)
+	users := pause.PausedClustersOf(subjects)
 	for i, m := range members.Objects {
-		if m.Keep != "" {
+		if m.KeepReason != "" {
 			continue // it stays at the source, so its controllers may continue
 		}
-		if pause.IsRoot(m.Ref) && m.Mark != "" {
-			return nil, final("wait until it has finished, then create another Move", "%s is held by another move: %s", m.Ref, markOf(m))
+		if pause.IsRoot(m.Ref) && m.MoveID != "" {
+			return nil, finalError("wait until it has finished, then create another Move", "%s is held by another move: %s", m.Ref, holderOf(m))
 		}
-		out.Objects[m.Ref] = pause.Baseline{UID: m.UID, Paused: m.Paused, Held: users.Hold(subjects[i])}
+		out.Objects[m.Ref] = pause.Baseline{UID: m.UID, Paused: m.Paused, AlreadyPaused: users.IsPaused(subjects[i])}
 		if pause.IsRoot(m.Ref) {
 			out.Roots = append(out.Roots, pause.RootOf(m.Observed))
 		}
 	}
 	if len(out.Roots) == 0 {
-		return nil, final("check spec.selection: what it named was there a moment ago", "nothing is left to move")
+		return nil, finalError("check spec.selection: what it named was there a moment ago", "nothing is left to move")
 	}
 	return out, nil
 }
 
-// ackLimits returns the acknowledgement timeouts that the definitions of the moving kinds declare. wrong contains an error for each that cannot be
+// ackTimeouts returns the acknowledgement timeouts that the definitions of the moving kinds declare. wrong contains an error for each that cannot be
 // parsed.
-func (t *Transfer) ackLimits(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
-	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Free })
+func (t *Transfer) ackTimeouts(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
+	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Exempt })
 	return hold.AckLimits(moves, t.kind)
 }
 
 func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.mark())
+	return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.holder())
 }
 
-// stillHeld returns an error if another client, for example a GitOps tool, has removed the pause.
-func stillHeld(s *mover.State, members mover.Members) error {
-	if root, lifted := s.Lifted(subjects(members)); lifted {
-		return final("find out what resets it (a GitOps tool?), stop that for the time of the move, then make another Move",
+// checkStillPaused returns an error if another client, for example a GitOps tool, has removed the pause.
+func checkStillPaused(s *mover.State, members mover.Members) error {
+	if root, lifted := s.FindUnpaused(subjects(members)); lifted {
+		return finalError("find out what resets it (a GitOps tool?), stop that for the time of the move, then make another Move",
 			"%s is not paused any more, or gone, and it was not scute that did it", root)
 	}
 	return nil
@@ -69,14 +69,14 @@ func stillHeld(s *mover.State, members mover.Members) error {
 func subjects(members mover.Members) []pause.Subject {
 	list := make([]pause.Subject, len(members.Objects))
 	for i, m := range members.Objects {
-		list[i] = pause.Subject{Observed: m.Observed, Cluster: m.ClusterOf, Free: m.Keep != ""}
+		list[i] = pause.Subject{Observed: m.Observed, Cluster: m.OwningCluster, Exempt: m.KeepReason != ""}
 	}
 	return list
 }
 
 // writer returns a writer to objects of the source.
 func (t *Transfer) writer() hold.Writer {
-	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers(), By: t.ID}
+	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers(), TouchValue: t.ID}
 }
 
 // targetWriter returns a writer to copies. It uses the version that was planned for each copy.
@@ -86,15 +86,15 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 		versions[item.Ref] = item.Version
 	}
 	return hold.Writer{
-		Cluster: t.target, Workers: t.workers(), By: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
+		Cluster: t.target, Workers: t.workers(), TouchValue: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
 	}
 }
 
 // kind returns the type of an object of the source, in the version that the server prefers.
 func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
-	typ, ok := t.types[ref.GroupKind()]
+	typ, ok := t.sourceTypes[ref.GroupKind()]
 	if !ok {
-		return typ, final("put the kind's CustomResourceDefinition back", "the source no longer serves %s", ref.GroupKind())
+		return typ, finalError("put the kind's CustomResourceDefinition back", "the source no longer serves %s", ref.GroupKind())
 	}
 	return typ, nil
 }
@@ -103,25 +103,25 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 // after the pause must acknowledge too. Kinds without objects are listed again once nothing else is pending. Only such a complete listing may report
 // that everything is at rest.
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	depth := occupied
-	if t.quiet {
+	depth := nonEmptyKinds
+	if t.allAcked {
 		depth = hashed // because draft may use this listing for the plan
 	}
-	if err := t.annotated(ctx); err != nil {
+	if err := t.refreshAnnotations(ctx); err != nil {
 		return nil, err
 	}
 	members, w, err := t.members(ctx, s.Spec, depth)
 	if err != nil {
 		return nil, err
 	}
-	if err := stillHeld(s, members); err != nil {
+	if err := checkStillPaused(s, members); err != nil {
 		return nil, err
 	}
-	look := t.watch.Look(ctx, t.writer(), &s.State, subjects(members), w.objects)
-	t.quiet = len(look.Pending) == 0
+	look := t.watch.Evaluate(ctx, t.writer(), &s.State, subjects(members), w.objects)
+	t.allAcked = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
-	if t.atRestIn = nil; stable && depth == hashed {
-		t.atRestIn = &observation{members, w}
+	if t.pausedObservation = nil; stable && depth == hashed {
+		t.pausedObservation = &observation{members, w}
 	}
-	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: stable}, nil
+	return mover.AcksRead{New: look.New, Pending: look.Pending, Stable: stable}, nil
 }

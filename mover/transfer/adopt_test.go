@@ -34,7 +34,7 @@ func TestAdoptable(t *testing.T) {
 		"a label that Cluster API reads": {made("v1", "ConfigMap", m{"cluster.x-k8s.io/cluster-name": "a"}, nil, nil), made("v1", "ConfigMap", nil, nil, nil), false},
 		"a Cluster":                      {made(core, "Cluster", nil, nil, nil), made(core, "Cluster", nil, nil, nil), false},
 	} {
-		if same, why := adoptable(false, object.Observe(c.want).Ref, c.want, c.have); same != c.same {
+		if same, why := isAdoptable(false, object.Observe(c.want).Ref, c.want, c.have); same != c.same {
 			t.Errorf("%s: adoptable = %t, reason %s", name, same, why)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Keeper stores the objects of a backup. A later Put of an object replaces the earlier one.
-type Keeper interface {
+// ObjectWriter stores the objects of a backup. A later Put of an object replaces the earlier one.
+type ObjectWriter interface {
 	Put(u *unstructured.Unstructured) error
 	Drop(ref object.Ref) error
 	File(ref object.Ref) string
@@ -32,21 +32,21 @@ type Keeper interface {
 type Backup struct {
 	Source    *kube.Cluster
 	Selection mover.Selection
-	Keeper    Keeper
+	Writer    ObjectWriter
 	// See Transfer.Shares.
 	Shares func(namespace string) bool
 	// Progress is called with the number of objects read so far. It may be nil.
 	Progress func(done, total int)
 
 	t      Transfer
-	stored map[object.Ref]kept
+	stored map[object.Ref]storedObject
 }
 
-// kept is the last state that was read of an object.
-type kept struct {
+// storedObject is the last state that was read of an object.
+type storedObject struct {
 	uid, version string
 	content      string
-	found        bool
+	foundPaused        bool
 }
 
 // RefusedError contains the findings that prevent a backup or a restore. Nothing was changed.
@@ -56,13 +56,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused, with %d findings", len(e.Findings))
 }
 
-// rounds limits how often a backup lists the objects.
-const rounds = 5
+// maxRounds limits how often a backup lists the objects.
+const maxRounds = 5
 
 // Run reads all objects. It repeats this for changed objects until a listing shows no added or deleted object, and no change that matters to a
 // restore. Objects that still change in the last round are listed as changed in the index. The findings are warnings.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
-	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]kept)
+	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]storedObject)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
 	if err := b.t.connect(ctx, b.spec(), "", false); err != nil {
 		return nil, nil, err
@@ -74,7 +74,7 @@ func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, erro
 	var f findings
 	switch index.Providers, err = inventory(ctx, b.Source); {
 	case apierrors.IsForbidden(err):
-		f.Warn("providers", "their versions are not in the backup: "+err.Error(), grantProviders())
+		f.AddWarning("providers", "their versions are not in the backup: "+err.Error(), grantAdvice())
 	case err != nil:
 		return nil, nil, err
 	}
@@ -82,8 +82,8 @@ func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	b.fill(index, members, changed)
-	return index, sorted(f), nil
+	b.completeIndex(index, members, changed)
+	return index, sortFindings(f), nil
 }
 
 func (b *Backup) spec() mover.Spec {
@@ -93,28 +93,28 @@ func (b *Backup) spec() mover.Spec {
 // read lists and reads objects until a listing matches what was read.
 func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (mover.Members, []object.Ref, error) {
 	var changed []object.Ref
-	for round := range rounds {
-		members, err := b.look(ctx, index, f, round == 0)
+	for round := range maxRounds {
+		members, err := b.listMembers(ctx, index, f, round == 0)
 		if err != nil {
 			return members, nil, err
 		}
-		gone, todo, err := b.differences(members)
+		gone, todo, err := b.compareStored(members)
 		if err != nil {
 			return members, nil, err
 		}
 		if changed, err = b.fetch(ctx, todo); err != nil {
 			return members, nil, err
 		}
-		last := round == rounds-1
-		if (last || round > 0 && !gone && len(changed) == 0) && b.complete(members) {
+		last := round == maxRounds-1
+		if (last || round > 0 && !gone && len(changed) == 0) && b.isComplete(members) {
 			return members, changed, nil
 		}
 	}
 	return mover.Members{}, nil, errors.New("objects came and went all the time while they were read: try again when the clusters are less busy")
 }
 
-// complete reports whether every member is stored, perhaps not in the state of the last listing, because a member may be deleted right after it.
-func (b *Backup) complete(members mover.Members) bool {
+// isComplete reports whether every member is stored, perhaps not in the state of the last listing, because a member may be deleted right after it.
+func (b *Backup) isComplete(members mover.Members) bool {
 	for _, m := range members.Objects {
 		if b.stored[m.Ref].uid != string(m.UID) {
 			return false
@@ -123,17 +123,17 @@ func (b *Backup) complete(members mover.Members) bool {
 	return len(b.stored) == len(members.Objects)
 }
 
-// look lists the members. Errors that prevent a backup are checked at every listing.
-func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
+// listMembers lists the members. Errors that prevent a backup are checked at every listing.
+func (b *Backup) listMembers(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
 	members, w, err := b.t.members(ctx, b.spec(), everyKind)
 	if err != nil {
 		return members, err
 	}
-	p := &scope{Transfer: &b.t, spec: b.spec(), members: members, world: w}
+	p := &scope{Transfer: &b.t, spec: b.spec(), members: members, snapshot: w}
 	_, index.Clusters = clustersOf(w, p.spec)
 	found, err := p.checkSelection(ctx)
 	found = append(found, b.check(members)...)
-	if err := cmp.Or(err, refuse(found)); err != nil {
+	if err := cmp.Or(err, refusedError(found)); err != nil {
 		return members, err
 	}
 	if first {
@@ -147,41 +147,41 @@ func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, fi
 func (b *Backup) check(members mover.Members) (f findings) {
 	const half = "wait until that is over, or back up other Clusters by name"
 	for _, m := range members.Objects {
-		f = append(f, unfit(m)...)
-		if m.Keep != "" {
+		f = append(f, unfitFindings(m)...)
+		if m.KeepReason != "" {
 			continue
 		}
-		if why := remediating(m); why != "" {
-			f.Fail(m.Ref.String(), why, b.t.remediationsNext())
+		if why := remediationText(m); why != "" {
+			f.AddError(m.Ref.String(), why, b.t.remediationAdvice())
 		}
-		if pause.IsRoot(m.Ref) && m.Mark != "" {
-			f.Fail(m.Ref.String(), "it is held by "+markOf(m).Named(), half)
+		if pause.IsRoot(m.Ref) && m.MoveID != "" {
+			f.AddError(m.Ref.String(), "it is held by "+holderOf(m).Describe(), half)
 		}
 	}
 	f = append(f, members.Findings...)
-	for _, a := range members.Addresses {
-		f.Warn(a.Field, "its pool is not in the backup: where that is restored, it may hand the address out again", "exclude the address from the pool there")
+	for _, a := range members.AddressFindings {
+		f.AddWarning(a.Field, "its pool is not in the backup: where that is restored, it may hand the address out again", "exclude the address from the pool there")
 	}
-	f = append(f, b.t.notServed("")...)
+	f = append(f, b.t.unservedFindings("")...)
 	for _, h := range members.Hosted {
-		f.Warn(h.Ref.String(), h.Why+": what it stores is not in the backup, and a restore would make "+replacement(h.Ref), "back that up by other means")
+		f.AddWarning(h.Ref.String(), h.Reason+": what it stores is not in the backup, and a restore would make "+replacement(h.Ref), "back that up by other means")
 	}
-	for _, d := range members.Dropped {
-		f.Warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")
+	for _, d := range members.DroppedOwners {
+		f.AddWarning(d.Ref.String(), d.Reason, "nothing, if that owner is not needed after a restore")
 	}
 	for _, l := range members.Missing {
-		f.Warn(l.Ref.String(), "it is not in the backup: "+l.Why, "make it on the target before a restore")
+		f.AddWarning(l.Ref.String(), "it is not in the backup: "+l.Reason, "make it on the target before a restore")
 	}
-	for _, l := range members.Left {
-		if ofOthers(l.Ref, b.Selection.Namespace) {
-			f.Warn(l.Ref.String(), "it is not in the backup: "+l.Why, share)
+	for _, l := range members.Excluded {
+		if isElsewhere(l.Ref, b.Selection.Namespace) {
+			f.AddWarning(l.Ref.String(), "it is not in the backup: "+l.Reason, shareAdvice)
 		}
 	}
 	return f
 }
 
-// differences drops deleted objects, and returns the members whose current state is not stored.
-func (b *Backup) differences(members mover.Members) (gone bool, todo []mover.Member, err error) {
+// compareStored drops deleted objects, and returns the members whose current state is not stored.
+func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.Member, err error) {
 	there := make(map[object.Ref]bool, len(members.Objects))
 	for _, m := range members.Objects {
 		there[m.Ref] = true
@@ -193,7 +193,7 @@ func (b *Backup) differences(members mover.Members) (gone bool, todo []mover.Mem
 		if !there[ref] {
 			gone = true
 			delete(b.stored, ref)
-			err = errors.Join(err, b.Keeper.Drop(ref))
+			err = errors.Join(err, b.Writer.Drop(ref))
 		}
 	}
 	return gone, todo, err
@@ -218,16 +218,16 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 			changed = append(changed, want[i].ref)
 			return struct{}{}, nil
 		}
-		now, err := keptOf(u)
+		now, err := storedObjectOf(u)
 		if err == nil {
-			err = b.Keeper.Put(u)
+			err = b.Writer.Put(u)
 		}
 		if err != nil {
 			return struct{}{}, err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if was := b.stored[want[i].ref]; was.uid != now.uid || was.content != now.content || was.found != now.found {
+		if was := b.stored[want[i].ref]; was.uid != now.uid || was.content != now.content || was.foundPaused != now.foundPaused {
 			changed = append(changed, want[i].ref)
 		}
 		b.stored[want[i].ref] = now
@@ -242,9 +242,9 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	return changed, err
 }
 
-// keptOf returns the state of an object that a restore uses. It excludes the status, which may change all the time.
-func keptOf(u *unstructured.Unstructured) (kept, error) {
-	s := kept{uid: string(u.GetUID()), version: u.GetResourceVersion(), found: hold.RootOf(u).Found}
+// storedObjectOf returns the state of an object that a restore uses. It excludes the status, which may change all the time.
+func storedObjectOf(u *unstructured.Unstructured) (storedObject, error) {
+	s := storedObject{uid: string(u.GetUID()), version: u.GetResourceVersion(), foundPaused: hold.RootOf(u).Found}
 	sum, err := mover.ContentHash(u)
 	if err != nil {
 		return s, err
@@ -256,20 +256,20 @@ func keptOf(u *unstructured.Unstructured) (kept, error) {
 	return s, nil
 }
 
-// fill completes the index.
-func (b *Backup) fill(index *archive.Index, members mover.Members, changed []object.Ref) {
+// completeIndex completes the index.
+func (b *Backup) completeIndex(index *archive.Index, members mover.Members, changed []object.Ref) {
 	kinds := make(map[string]archive.Kind)
 	for _, m := range members.Objects {
 		now := b.stored[m.Ref]
 		item := mover.ItemOf(m, "")
 		item.ResourceVersion = now.version
-		entry := archive.Entry{Item: item, Answers: m.Paused != object.Absent, File: b.Keeper.File(m.Ref)}
+		entry := archive.Entry{Item: item, ReportsPause: m.Paused != object.Absent, File: b.Writer.File(m.Ref)}
 		if pause.IsRoot(m.Ref) {
-			entry.FoundPaused = now.found
-			entry.Held = now.found && !pause.IsCluster(m.Ref)
+			entry.FoundPaused = now.foundPaused
+			entry.PausedByUser = now.foundPaused && !pause.IsCluster(m.Ref)
 		}
 		index.Objects = append(index.Objects, entry)
-		t := b.t.types[m.Ref.GroupKind()]
+		t := b.t.sourceTypes[m.Ref.GroupKind()]
 		kinds[m.Ref.GroupKind()] = archive.Kind{
 			Group: t.Group, Kind: t.Kind, Plural: t.Plural, Versions: t.Versions, Namespaced: t.Namespaced, Contracts: t.Contracts,
 		}
@@ -277,5 +277,5 @@ func (b *Backup) fill(index *archive.Index, members mover.Members, changed []obj
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		index.Kinds = append(index.Kinds, kinds[kind])
 	}
-	index.Left, index.Hosted, index.Changed = members.Left, members.Hosted, changed
+	index.Excluded, index.Hosted, index.Changed = members.Excluded, members.Hosted, changed
 }

@@ -16,15 +16,15 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// backedUp backs up Cluster a, which is not paused. It calls between before each list of Machines but the first, with
+// backUp backs up Cluster a, which is not paused. It calls between before each list of Machines but the first, with
 // its number.
-func backedUp(t *testing.T, between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
+func backUp(t *testing.T, between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
 	t.Helper()
-	return backedUpOf(t, func(*fakes) {}, between)
+	return backUpAfter(t, func(*fakes) {}, between)
 }
 
-// backedUpOf is backedUp with a setup function.
-func backedUpOf(t *testing.T, before func(f *fakes), between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
+// backUpAfter is backUp with a setup function.
+func backUpAfter(t *testing.T, before func(f *fakes), between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
 	t.Helper()
 	f := moved(t, mover.Claimed{})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
@@ -42,7 +42,7 @@ func backedUpOf(t *testing.T, before func(f *fakes), between func(f *fakes, n in
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Keeper: w}
+	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Writer: w}
 	index, _, err := b.Run(t.Context())
 	f.src.hook = nil
 	if err != nil {
@@ -63,8 +63,8 @@ func machineNamed(name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: name}
 }
 
-// like creates a Machine like the one of the fakes.
-func (f *fakes) like(name string) {
+// addMachine creates a Machine like the one of the fakes.
+func (f *fakes) addMachine(name string) {
 	u := f.src.get(f.machine)
 	f.src.put(machineNamed(name), obj{"metadata": u.Object["metadata"], "spec": u.Object["spec"], "status": u.Object["status"]})
 }
@@ -90,10 +90,10 @@ func TestABackupIsOfOneMoment(t *testing.T) {
 		"a status changes all the time": {func(f *fakes, n int) {
 			f.src.merge(f.machine, obj{"status": obj{"phase": fmt.Sprint(n)}})
 		}, 2, nil, ""},
-		"an object changes all the time": {change, 2, []object.Ref{machineNamed("a-1")}, fmt.Sprintf("id-%d", rounds-1)},
+		"an object changes all the time": {change, 2, []object.Ref{machineNamed("a-1")}, fmt.Sprintf("id-%d", maxRounds-1)},
 		"an object comes": {func(f *fakes, n int) {
 			if n == 1 {
-				f.like("a-2")
+				f.addMachine("a-2")
 			}
 		}, 3, nil, ""},
 		"an object goes": {func(f *fakes, n int) {
@@ -116,7 +116,7 @@ func TestABackupIsOfOneMoment(t *testing.T) {
 		}, 1, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, a, err := backedUp(t, c.between)
+			_, a, err := backUp(t, c.between)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestABackupRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The Clusters are listed before the Machines. A changed label makes the backup list them again.
-			_, _, err := backedUp(t, func(f *fakes, n int) {
+			_, _, err := backUp(t, func(f *fakes, n int) {
 				c.between(f, n)
 				f.src.merge(f.machine, obj{"metadata": obj{"labels": obj{"n": fmt.Sprint(n)}}})
 			})

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// linger is how long a result waits for others, so that many results cost the log one commit.
-	linger = 50 * time.Millisecond
+	// batchDelay is how long a result waits for others, so that many results cost the log one commit.
+	batchDelay = 50 * time.Millisecond
 	// batchMax limits the size of a batch.
 	batchMax = 250
 )
@@ -65,7 +65,7 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 		}
 		batch = nil
 	}
-	timer := time.NewTicker(linger)
+	timer := time.NewTicker(batchDelay)
 	defer timer.Stop()
 	for open := true; open; {
 		select {
@@ -95,5 +95,5 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 func parallel[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
 	return each(ctx, limit, items, func(ctx context.Context, item T) (struct{}, error) {
 		return struct{}{}, work(ctx, item)
-	}, nothing)
+	}, discard)
 }

@@ -60,10 +60,10 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &scope{Transfer: f.transfer, spec: c.spec, members: members, world: w}
+			p := &scope{Transfer: f.transfer, spec: c.spec, members: members, snapshot: w}
 			found, err := p.checkObjects(t.Context())
 			graph, errGraph := p.checkGraph(t.Context())
-			left, errLeft := p.checkDependants(t.Context())
+			left, errLeft := p.checkDependents(t.Context())
 			if err := errors.Join(err, errGraph, errLeft); err != nil {
 				t.Fatal(err)
 			}
@@ -74,15 +74,15 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 			}
 			var moves []object.Ref
 			for _, m := range members.Objects {
-				if moves = append(moves, m.Ref); m.Keep != "" {
-					t.Errorf("%s is kept at the source: %s", m.Ref, m.Keep)
+				if moves = append(moves, m.Ref); m.KeepReason != "" {
+					t.Errorf("%s is kept at the source: %s", m.Ref, m.KeepReason)
 				}
 			}
 			if !slices.Contains(moves, host) || !slices.Contains(moves, secret) {
 				t.Errorf("the host or its Secret does not move: %v", moves)
 			}
 			acks := f.acks()
-			if !slices.ContainsFunc(acks.Pending, func(w mover.Wait) bool { return w.Ref == host && strings.Contains(w.Why, object.HostPausedAnnotation) }) {
+			if !slices.ContainsFunc(acks.Pending, func(w mover.ObjectReason) bool { return w.Ref == host && strings.Contains(w.Reason, object.HostPausedAnnotation) }) {
 				t.Errorf("the host is not waited for: %+v", acks)
 			}
 			f.src.merge(host, obj{"metadata": obj{"annotations": obj{object.HostPausedAnnotation: "metal3.io/capm3"}}})
@@ -95,7 +95,7 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(c.spec), Keeper: writer}
+			b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(c.spec), Writer: writer}
 			index, _, err := b.Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -112,13 +112,13 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 }
 
 // acks reads the acknowledgements once.
-func (f *fakes) acks() mover.AcksSeen {
+func (f *fakes) acks() mover.AcksRead {
 	f.t.Helper()
 	outcome, err := f.transfer.awaitAcks(f.t.Context(), f.state)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	seen, ok := outcome.(mover.AcksSeen)
+	seen, ok := outcome.(mover.AcksRead)
 	if !ok {
 		f.t.Fatalf("%T", outcome)
 	}
@@ -148,7 +148,7 @@ func TestWhatBelongsAndIsLeftIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(f.state.Spec), Keeper: writer}
+	b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(f.state.Spec), Writer: writer}
 	_, _, err = b.Run(t.Context())
 	if r, ok := err.(*RefusedError); !ok || !refused(r.Findings) { //nolint:errorlint // it is not wrapped
 		t.Errorf("Backup.Run = %v, want a refusal", err)
@@ -170,7 +170,7 @@ func TestADefinitionBlocksItsKind(t *testing.T) {
 	}
 	blocked("")
 	seen := f.acks()
-	if len(seen.Pending) != 1 || seen.Pending[0].Ref != f.machine || !strings.Contains(seen.Pending[0].Why, "CustomResourceDefinition") || seen.New[f.cluster] == "" {
+	if len(seen.Pending) != 1 || seen.Pending[0].Ref != f.machine || !strings.Contains(seen.Pending[0].Reason, "CustomResourceDefinition") || seen.New[f.cluster] == "" {
 		t.Errorf("with the annotation: %+v, want the Machine pending", seen)
 	}
 	blocked(nil)
@@ -196,24 +196,24 @@ func TestADefinitionGivesItsKindTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, _ := outcome.(mover.BaselineSeen); len(seen.AckKinds) != 1 || time.Duration(seen.AckKinds[kind]) != 15*time.Minute {
+	if seen, _ := outcome.(mover.BaselineRead); len(seen.AckKinds) != 1 || time.Duration(seen.AckKinds[kind]) != 15*time.Minute {
 		t.Errorf("baseline = %+v, want a timeout of 15m", outcome)
 	}
 	graph, err := NewGraph(t.Context(), f.transfer.Source, selection(f.state.Spec))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := hold.NewPause(f.transfer.Source, graph, hold.ByRun("r"))
-	if found, err := p.Look(t.Context(), nil); err != nil || found.AckKinds[kind] != pause.Duration(15*time.Minute) {
+	p := hold.NewPause(f.transfer.Source, graph, hold.RunHolder("r"))
+	if found, err := p.Inspect(t.Context(), nil); err != nil || found.AckKinds[kind] != pause.Duration(15*time.Minute) {
 		t.Errorf("Look found %v, error %v, want a timeout of 15m", found.AckKinds, err)
 	}
 
 	for _, wrong := range []string{"soon", "0s", "-5m"} {
 		annotate(wrong)
-		if _, err := p.Look(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "machines.cluster.x-k8s.io") {
+		if _, err := p.Inspect(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "machines.cluster.x-k8s.io") {
 			t.Errorf("timeout %s: Look = %v, want an error", wrong, err)
 		}
-		f.transfer.types = nil
+		f.transfer.sourceTypes = nil
 		outcome, err := f.transfer.preflight(t.Context(), f.state)
 		if err != nil {
 			t.Fatal(err)

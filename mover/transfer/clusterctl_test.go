@@ -42,7 +42,7 @@ func (p *storeProxy) List(ctx context.Context, list client.ObjectList, opts ...c
 
 // clusterctlMoves moves namespace fleet of a world with clusterctl, and returns the objects of the target and of the
 // source afterwards.
-func clusterctlMoves(ctx context.Context, t testing.TB, w *randomWorld) (there, here map[object.Ref]bool, err error) {
+func clusterctlMoves(ctx context.Context, t testing.TB, w *randomCluster) (there, here map[object.Ref]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // it retries failures
 	defer cancel()
 	scheme := runtime.NewScheme()
@@ -66,7 +66,7 @@ func clusterctlMoves(ctx context.Context, t testing.TB, w *randomWorld) (there, 
 		}
 	}
 	objects := slices.Clone(provided)
-	for _, o := range w.things {
+	for _, o := range w.objects {
 		objects = append(objects, o.object())
 	}
 	sides := make([]client.Client, 2)
@@ -82,7 +82,7 @@ func clusterctlMoves(ctx context.Context, t testing.TB, w *randomWorld) (there, 
 	found := make([]map[object.Ref]bool, 2)
 	for i, c := range sides {
 		found[i] = make(map[object.Ref]bool)
-		for _, o := range w.things {
+		for _, o := range w.objects {
 			if err := c.Get(ctx, client.ObjectKey{Namespace: o.ref.Namespace, Name: o.ref.Name}, o.object()); err == nil {
 				found[i][o.ref] = true
 			} else if client.IgnoreNotFound(err) != nil {

@@ -13,9 +13,9 @@ import (
 	"scute.dev/mover"
 )
 
-// collision describes an object of the target that conflicts with an object of the move. It appends what created the object to why, and returns what
+// describeCollision describes an object of the target that conflicts with an object of the move. It appends what created the object to why, and returns what
 // to do. Deleting the object is not enough: a controller of the target would recreate it in each attempt, once the object's owner is copied.
-func (t *Transfer) collision(why string, have *unstructured.Unstructured) (what, remedy string) {
+func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured) (what, remedy string) {
 	o := object.Observe(have)
 	of := o.Pool
 	for _, owner := range o.Owners {
@@ -24,7 +24,7 @@ func (t *Transfer) collision(why string, have *unstructured.Unstructured) (what,
 		}
 	}
 	if of == nil {
-		return why, "rename or remove one of the two, then " + t.again() + "; if it is left over from an earlier attempt, delete it on the target"
+		return why, "rename or remove one of the two, then " + t.retryAdvice() + "; if it is left over from an earlier attempt, delete it on the target"
 	}
 	what = why + "; the controller of " + of.String() + " made it there"
 	first := slices.MinFunc(append(have.GetManagedFields(), metav1.ManagedFieldsEntry{}), func(a, b metav1.ManagedFieldsEntry) int {
@@ -40,17 +40,17 @@ func (t *Transfer) collision(why string, have *unstructured.Unstructured) (what,
 		what += fmt.Sprintf(" (field manager %q)", first.Manager)
 	}
 	return what, "scale the controller of " + of.GroupKind() + " on the target to 0, or it makes the object again in each attempt; delete " + o.Ref.Short() +
-		" there, " + t.again() + ", and scale the controller up when all copies are created"
+		" there, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
 }
 
-// adoptable reports whether an object that already exists on the target may be used instead of a copy, and if not, why. Its content must be the same,
+// isAdoptable reports whether an object that already exists on the target may be used instead of a copy, and if not, why. Its content must be the same,
 // except for metadata that tools write. It must also stay at the source (a ClusterClass, its templates, an identity) or be plain configuration (such
 // as a Secret that an earlier move copied for another cluster). A Cluster, a Machine or anything else that represents infrastructure is never
 // adoptable.
-func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
+func isAdoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if mover.IsRecord(ref) {
 		// completeRecord adds missing bindings.
-		return object.Observe(want).Binds == object.Observe(have).Binds, "it is about another Cluster"
+		return object.Observe(want).BoundCluster == object.Observe(have).BoundCluster, "it is about another Cluster"
 	}
 	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
 		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"

@@ -18,20 +18,20 @@ func TestWhatMakesAnAddressAgainIsNamed(t *testing.T) {
 		obj{"manager": "late", "operation": "Update", "time": "2026-01-02T00:00:02Z"}, obj{"manager": "capo", "operation": "Update", "time": "2026-01-02T00:00:01Z"},
 	}}})
 	have := f.dst.get(made)
-	if what, remedy := f.transfer.collision("it differs", have); what != "it differs" || !strings.Contains(remedy, "delete it on the target") {
+	if what, remedy := f.transfer.describeCollision("it differs", have); what != "it differs" || !strings.Contains(remedy, "delete it on the target") {
 		t.Errorf("collision = %s, remedy %s", what, remedy)
 	}
 	have.SetKind("IPAddress")
 	have.SetAPIVersion("ipam.cluster.x-k8s.io/v1beta2")
 	have.Object["spec"] = obj{"poolRef": pool}
-	what, remedy := f.transfer.collision("it differs", have)
+	what, remedy := f.transfer.describeCollision("it differs", have)
 	if !strings.Contains(what, "OpenStackFloatingIPPool.infrastructure.cluster.x-k8s.io fleet/public made it there (field manager \"capo\")") || !strings.Contains(remedy, "scale the controller of OpenStackFloatingIPPool") {
 		t.Errorf("collision = %s, remedy %s", what, remedy)
 	}
 	yes := true
 	have.SetKind("Metal3Data")
 	have.Object["metadata"].(obj)["ownerReferences"] = []any{obj{"apiVersion": "x.io/v1", "kind": "Metal3DataClaim", "name": "a", "uid": "u", "controller": yes}}
-	if what, _ := f.transfer.collision("it differs", have); !strings.Contains(what, "Metal3DataClaim.x.io fleet/a made it") {
+	if what, _ := f.transfer.describeCollision("it differs", have); !strings.Contains(what, "Metal3DataClaim.x.io fleet/a made it") {
 		t.Error(what)
 	}
 }

@@ -18,17 +18,17 @@ import (
 	"scute.dev/mover"
 )
 
-// fate is the effect of a move on an object.
-type fate string
+// outcome is the effect of a move on an object.
+type outcome string
 
 // These are the fates of an object.
 const (
-	moves  fate = "moves"
-	copied fate = "is copied and stays"
-	stays  fate = "stays"
+	moves  outcome = "moves"
+	copied outcome = "is copied and stays"
+	stays  outcome = "stays"
 )
 
-func fateOf(there, here bool) fate {
+func outcomeOf(there, here bool) outcome {
 	switch {
 	case there && here:
 		return copied
@@ -39,19 +39,19 @@ func fateOf(there, here bool) fate {
 	}
 }
 
-// arena has two management clusters that serve the kinds of random worlds.
-type arena struct {
+// clusterPair has two management clusters that serve the kinds of random worlds.
+type clusterPair struct {
 	src, dst       *fakeAPI
 	source, target *kube.Cluster
 	empty          map[string]obj // objects of both clusters in addition to the world
 }
 
-func newArena(t *testing.T) *arena {
+func newClusterPair(t *testing.T) *clusterPair {
 	t.Helper()
-	a := &arena{src: newFakeAPI(t), dst: newFakeAPI(t)}
+	a := &clusterPair{src: newFakeAPI(t), dst: newFakeAPI(t)}
 	for _, side := range []*fakeAPI{a.src, a.dst} {
 		for _, k := range realKinds() {
-			side.more = append(side.more, k.fakeKind)
+			side.extraKinds = append(side.extraKinds, k.fakeKind)
 			labels := obj{}
 			for _, l := range k.labels {
 				labels[l] = ""
@@ -68,25 +68,25 @@ func newArena(t *testing.T) *arena {
 	return a
 }
 
-// answer is scute's view of a move before it starts.
-type answer struct {
+// preflightResult is scute's view of a move before it starts.
+type preflightResult struct {
 	members  map[object.Ref]mover.Member
 	findings []mover.Finding
 }
 
-// asks runs the preflight of a move of a selection in a world.
-func (a *arena) asks(ctx context.Context, t testing.TB, w *randomWorld, spec mover.Spec) answer {
+// preflight runs the preflight of a move of a selection in a world.
+func (a *clusterPair) preflight(ctx context.Context, t testing.TB, w *randomCluster, spec mover.Spec) preflightResult {
 	t.Helper()
 	a.src.objects = maps.Clone(a.empty)
-	for _, o := range w.things {
+	for _, o := range w.objects {
 		a.src.objects[w.kinds[o.ref.Kind].collection(o.ref.Namespace)+"/"+o.ref.Name] = o.object().Object
 	}
 	spec.Namespace, spec.Name = "fleet", "go"
 	state := &mover.State{}
-	for _, e := range []mover.Event{mover.Requested{Spec: spec, Home: mover.Home{Log: theLog}}, mover.Claimed{Holder: "one"}} {
+	for _, e := range []mover.Event{mover.Requested{Spec: spec, Home: mover.Home{Log: logID}}, mover.Claimed{Holder: "one"}} {
 		state.Apply(e, time.Now())
 	}
-	tr := &Transfer{ID: theMove, Source: a.source, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return a.target, nil }}
+	tr := &Transfer{ID: moveID, Source: a.source, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return a.target, nil }}
 	outcome, err := tr.preflight(ctx, state)
 	if err != nil {
 		t.Fatal(err)
@@ -99,20 +99,20 @@ func (a *arena) asks(ctx context.Context, t testing.TB, w *randomWorld, spec mov
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := answer{members: make(map[object.Ref]mover.Member), findings: done.Findings}
+	found := preflightResult{members: make(map[object.Ref]mover.Member), findings: done.Findings}
 	for _, m := range members.Objects {
 		found.members[m.Ref] = m
 	}
 	return found
 }
 
-func (a answer) fate(ref object.Ref) fate {
+func (a preflightResult) outcome(ref object.Ref) outcome {
 	m, there := a.members[ref]
-	return fateOf(there, !there || m.Keep != "")
+	return outcomeOf(there, !there || m.KeepReason != "")
 }
 
-// refused returns the findings that are errors.
-func (a answer) refused() (errors []mover.Finding) {
+// errorFindings returns the findings that are errors.
+func (a preflightResult) errorFindings() (errors []mover.Finding) {
 	for _, f := range a.findings {
 		if f.Severity == mover.Error {
 			errors = append(errors, f)
@@ -121,11 +121,11 @@ func (a answer) refused() (errors []mover.Finding) {
 	return errors
 }
 
-// says returns the messages of the findings that name an object.
-func (a answer) says(ref object.Ref, severities ...mover.Severity) (messages []string) {
+// messages returns the messages of the findings that name an object.
+func (a preflightResult) messages(ref object.Ref, severities ...mover.Severity) (messages []string) {
 	for _, f := range a.findings {
 		for _, text := range []string{f.Field, f.Message} {
-			if at := strings.Index(text+" ", ref.String()); at >= 0 && slices.Contains(severities, f.Severity) && !partOfAName(text, at+len(ref.String())) {
+			if at := strings.Index(text+" ", ref.String()); at >= 0 && slices.Contains(severities, f.Severity) && !isNamePrefix(text, at+len(ref.String())) {
 				messages = append(messages, f.Message)
 				break
 			}
@@ -134,24 +134,24 @@ func (a answer) says(ref object.Ref, severities ...mover.Severity) (messages []s
 	return messages
 }
 
-// partOfAName reports whether a name continues at an index, so that the match is a prefix of another object's name.
-func partOfAName(text string, at int) bool {
+// isNamePrefix reports whether a name continues at an index, so that the match is a prefix of another object's name.
+func isNamePrefix(text string, at int) bool {
 	return at < len(text) && (text[at] == '-' || text[at] >= 'a' && text[at] <= 'z' || text[at] >= '0' && text[at] <= '9')
 }
 
 // difference is a reason why scute treats an object differently from clusterctl. Each is a row of docs/move.md.
 type difference struct {
 	name string
-	// is reports whether the reason applies to an object with these fates.
-	is func(a answer, o *thing, clusterctl, scute fate) bool
+	// applies reports whether the reason applies to an object with these fates.
+	applies func(a preflightResult, o *randomObject, clusterctl, scute outcome) bool
 }
 
 func differences() []difference {
-	ownedNotMoving := func(a answer, o *thing) bool {
-		return slices.ContainsFunc(o.owners, func(p *thing) bool { return a.fate(p.ref) == stays })
+	ownedNotMoving := func(a preflightResult, o *randomObject) bool {
+		return slices.ContainsFunc(o.owners, func(p *randomObject) bool { return a.outcome(p.ref) == stays })
 	}
-	labelled := func(o *thing) bool { // it, or an owner of it
-		line := []*thing{o}
+	labelled := func(o *randomObject) bool { // it, or an owner of it
+		line := []*randomObject{o}
 		for i := 0; i < len(line); i++ {
 			if line[i].has("cluster.x-k8s.io/cluster-name") {
 				return true
@@ -165,17 +165,17 @@ func differences() []difference {
 		return false
 	}
 	return []difference{
-		{"refused", func(a answer, o *thing, _, _ fate) bool { return len(a.says(o.ref, mover.Error)) > 0 }},
-		{"cluster label", func(_ answer, o *thing, clusterctl, scute fate) bool {
+		{"refused", func(a preflightResult, o *randomObject, _, _ outcome) bool { return len(a.messages(o.ref, mover.Error)) > 0 }},
+		{"cluster label", func(_ preflightResult, o *randomObject, clusterctl, scute outcome) bool {
 			return clusterctl == stays && scute != stays && labelled(o)
 		}},
-		{"named", func(a answer, o *thing, clusterctl, scute fate) bool {
-			return clusterctl == stays && scute == copied && strings.HasPrefix(a.members[o.ref].Keep, "it is named by ")
+		{"named", func(a preflightResult, o *randomObject, clusterctl, scute outcome) bool {
+			return clusterctl == stays && scute == copied && strings.HasPrefix(a.members[o.ref].KeepReason, "it is named by ")
 		}},
-		{"shared", func(a answer, o *thing, clusterctl, scute fate) bool {
+		{"shared", func(a preflightResult, o *randomObject, clusterctl, scute outcome) bool {
 			return clusterctl == moves && scute == copied
 		}},
-		{"owner that stays", func(a answer, o *thing, clusterctl, scute fate) bool {
+		{"owner that stays", func(a preflightResult, o *randomObject, clusterctl, scute outcome) bool {
 			return clusterctl == stays && scute != stays && ownedNotMoving(a, o)
 		}},
 	}
@@ -189,9 +189,9 @@ func TestComparedWithClusterctl(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, compared, stuck := make(map[string]int), 0, 0
-	a := newArena(t)
+	a := newClusterPair(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newRandomWorld(rt)
+		w := newRandomCluster(rt)
 		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it retries permanent failures for minutes
 		defer cancel()
 		there, here, err := clusterctlMoves(limited, t, w)
@@ -203,13 +203,13 @@ func TestComparedWithClusterctl(t *testing.T) {
 			rt.Fatal(err)
 		}
 		compared++
-		found := a.asks(t.Context(), t, w, mover.Spec{All: true})
-		for _, o := range w.things {
-			clusterctl, scute := fateOf(there[o.ref], here[o.ref]), found.fate(o.ref)
+		found := a.preflight(t.Context(), t, w, mover.Spec{All: true})
+		for _, o := range w.objects {
+			clusterctl, scute := outcomeOf(there[o.ref], here[o.ref]), found.outcome(o.ref)
 			if clusterctl == scute {
 				continue
 			}
-			i := slices.IndexFunc(differences(), func(d difference) bool { return d.is(found, o, clusterctl, scute) })
+			i := slices.IndexFunc(differences(), func(d difference) bool { return d.applies(found, o, clusterctl, scute) })
 			if i < 0 {
 				rt.Fatalf("%s: with clusterctl it %s, with scute it %s, without a reason\n%s\n%s", o.ref, clusterctl, scute, w.describe(o), strings.Join(texts(found.findings), "\n"))
 			}
@@ -235,11 +235,11 @@ func TestComparedWithClusterctl(t *testing.T) {
 // have everything that these Clusters need, or a finding must name it; the objects of other Clusters must stay; and no
 // object with an active controller may be on both sides.
 func TestNothingIsLostDoubledOrTaken(t *testing.T) {
-	a := newArena(t)
+	a := newClusterPair(t)
 	moved, all := 0, 0
 	why := make(map[string]int)
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newRandomWorld(rt)
+		w := newRandomCluster(rt)
 		spec, selected := mover.Spec{All: rapid.IntRange(0, 3).Draw(rt, "all") == 0}, make(map[string]bool)
 		for _, c := range w.clusters {
 			if c.ref.Namespace == "fleet" && (spec.All || c.ref.Name == "a" || rapid.Bool().Draw(rt, "too")) {
@@ -249,9 +249,9 @@ func TestNothingIsLostDoubledOrTaken(t *testing.T) {
 				}
 			}
 		}
-		found := a.asks(t.Context(), t, w, spec)
+		found := a.preflight(t.Context(), t, w, spec)
 		all++
-		if errors := found.refused(); len(errors) > 0 {
+		if errors := found.errorFindings(); len(errors) > 0 {
 			for _, f := range errors {
 				why[f.Message]++
 			}
@@ -259,25 +259,25 @@ func TestNothingIsLostDoubledOrTaken(t *testing.T) {
 		}
 		moved++
 		source := w.after(found)
-		for _, o := range w.things {
-			there, here := found.fate(o.ref) != stays, source[o]
+		for _, o := range w.objects {
+			there, here := found.outcome(o.ref) != stays, source[o]
 			needed, neededHere := false, false
-			for c := range o.of {
+			for c := range o.users {
 				needed, neededHere = needed || selected[c], neededHere || !selected[c]
 			}
 			wrong := ""
 			switch {
 			case !there && !here:
 				wrong = "is lost: the garbage collector removes it at the source"
-			case needed && !there && len(found.says(o.ref, mover.Error, mover.Warning)) == 0:
+			case needed && !there && len(found.messages(o.ref, mover.Error, mover.Warning)) == 0:
 				wrong = "is lost to a Cluster that moves, and no finding names it"
 			case neededHere && !here:
 				wrong = "is taken from a Cluster that stays"
-			case there && here && o.live:
+			case there && here && o.active:
 				wrong = "is on both sides"
 			}
 			if wrong != "" {
-				rt.Fatalf("%s %s\nof %v, selected %v\n%s\n%s", o.ref, wrong, o.of, selected, w.describe(o), strings.Join(texts(found.findings), "\n"))
+				rt.Fatalf("%s %s\nof %v, selected %v\n%s\n%s", o.ref, wrong, o.users, selected, w.describe(o), strings.Join(texts(found.findings), "\n"))
 			}
 		}
 	})
@@ -289,15 +289,15 @@ func TestNothingIsLostDoubledOrTaken(t *testing.T) {
 
 // after returns the objects of the source after a move, once the garbage collector has removed objects that lost all
 // owners. The move removes references to owners that leave from copied objects.
-func (w *randomWorld) after(a answer) map[*thing]bool {
-	source := make(map[*thing]bool)
-	for _, o := range w.things {
-		source[o] = a.fate(o.ref) != moves
+func (w *randomCluster) after(a preflightResult) map[*randomObject]bool {
+	source := make(map[*randomObject]bool)
+	for _, o := range w.objects {
+		source[o] = a.outcome(o.ref) != moves
 	}
 	for again := true; again; {
 		again = false
-		for _, o := range w.things {
-			if source[o] && a.fate(o.ref) != copied && len(o.owners) > 0 && !slices.ContainsFunc(o.owners, func(p *thing) bool { return source[p] }) {
+		for _, o := range w.objects {
+			if source[o] && a.outcome(o.ref) != copied && len(o.owners) > 0 && !slices.ContainsFunc(o.owners, func(p *randomObject) bool { return source[p] }) {
 				source[o], again = false, true
 			}
 		}
@@ -305,7 +305,7 @@ func (w *randomWorld) after(a answer) map[*thing]bool {
 	return source
 }
 
-func (w *randomWorld) describe(o *thing) string {
+func (w *randomCluster) describe(o *randomObject) string {
 	u := o.object()
 	unstructured.RemoveNestedField(u.Object, "status")
 	raw, _ := u.MarshalJSON()

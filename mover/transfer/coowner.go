@@ -14,11 +14,11 @@ import (
 	"scute.dev/mover"
 )
 
-// coOwn adds the owners of a moving object to an object that is used on the target instead of its copy, if that object already has owners. Otherwise
+// addOwners adds the owners of a moving object to an object that is used on the target instead of its copy, if that object already has owners. Otherwise
 // the garbage collector would delete the object with its present owners although the copies use it. An object without owners stays without owners.
-func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
+func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	owners := have.GetOwnerReferences()
-	if item.Keep != "" || item.Ref.Group != "" || len(owners) == 0 {
+	if item.KeepReason != "" || item.Ref.Group != "" || len(owners) == 0 {
 		return nil
 	}
 	there := len(owners)
@@ -34,12 +34,12 @@ func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, w
 	return setOwners(ctx, t.target, onto, have, owners)
 }
 
-// disown removes the owners that are copies about to be deleted from objects that stay on the target. This must precede the first deletion. The
+// removeCopyOwners removes the owners that are copies about to be deleted from objects that stay on the target. This must precede the first deletion. The
 // objects are identified by the target's state alone, because a process may have stopped right after it added an owner.
-func (t *Transfer) disown(ctx context.Context, level []mover.Item, there objects) error {
+func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, there objects) error {
 	return parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
-		if have == nil || t.isOurs(have) || item.Keep != "" || item.Ref.Group != "" {
+		if have == nil || t.isOurs(have) || item.KeepReason != "" || item.Ref.Group != "" {
 			return nil
 		}
 		removed := make(map[types.UID]bool)
@@ -52,25 +52,25 @@ func (t *Transfer) disown(ctx context.Context, level []mover.Item, there objects
 		if err != nil {
 			return err
 		}
-		if err := dropOwners(ctx, t.target, onto, have, removed); !gone(err) {
+		if err := dropOwners(ctx, t.target, onto, have, removed); !isGone(err) {
 			return err
 		}
 		return nil
 	})
 }
 
-// spare removes the owners that move from objects that stay at the source. This must precede the first deletion, because the garbage collector
+// detachRemaining removes the owners that move from objects that stay at the source. This must precede the first deletion, because the garbage collector
 // deletes an object with its last owner.
-func (t *Transfer) spare(ctx context.Context, plan []mover.Item) error {
+func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error {
 	leaves := make(map[types.UID]bool)
 	left := make(map[object.Ref]bool)
 	for _, item := range plan {
-		if item.Keep == "" {
+		if item.KeepReason == "" {
 			leaves[item.UID], left[item.Ref] = true, true
 		}
 	}
 	owned := slices.DeleteFunc(slices.Clone(plan), func(item mover.Item) bool {
-		return item.Keep == "" || !slices.ContainsFunc(item.Owners, func(o object.Owner) bool { return left[o.Ref] })
+		return item.KeepReason == "" || !slices.ContainsFunc(item.Owners, func(o object.Owner) bool { return left[o.Ref] })
 	})
 	return parallel(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
 		typ, err := t.sourceType(item.Ref, item.Version)
@@ -78,7 +78,7 @@ func (t *Transfer) spare(ctx context.Context, plan []mover.Item) error {
 			return err
 		}
 		have, err := t.Source.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
-		if gone(err) {
+		if isGone(err) {
 			return nil
 		}
 		if err != nil {

@@ -20,8 +20,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// made is an object that now exists on the target.
-type made struct {
+// createdObject is an object that now exists on the target.
+type createdObject struct {
 	ref     object.Ref
 	uid     types.UID
 	adopted bool
@@ -30,13 +30,13 @@ type made struct {
 // create creates every planned object that the target lacks, owners first and in parallel within a level.
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	first := !t.command && !s.Posted
-	if err := emit(mover.CreateStarts{}); err != nil {
+	if err := emit(mover.CreateStarting{}); err != nil {
 		return nil, err
 	}
 	var there objects
 	if !first { // in the first attempt, an existing object is found when Create fails
 		var err error
-		if there, err = t.present(ctx, t.target, t.onto, s.Plan); err != nil {
+		if there, err = t.listPresent(ctx, t.target, t.targetTypes, s.Plan); err != nil {
 			return nil, err
 		}
 	}
@@ -58,10 +58,10 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		return owners
 	}
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
-	var read objects // all originals if there are at most inMemory: reading them by level would wait for the API server once for each level
+	var read objects // all originals if there are at most maxInMemory: reading them by level would wait for the API server once for each level
 	ready, readying := errgroup.WithContext(ctx)
 	ready.Go(func() error { return t.ensureNamespaces(readying, s.Plan) })
-	if t.archive == nil && len(missing) <= inMemory {
+	if t.archive == nil && len(missing) <= maxInMemory {
 		ready.Go(func() (err error) {
 			read, err = t.readOriginals(readying, missing)
 			return err
@@ -70,13 +70,13 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	if err := ready.Wait(); err != nil {
 		return nil, err
 	}
-	for _, todo := range inOrder(mover.Levels(missing)) {
-		work := func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
+	for _, todo := range splitShared(mover.Levels(missing)) {
+		work := func(ctx context.Context, i int, source *unstructured.Unstructured) (createdObject, error) {
 			item := todo[i]
-			if err := t.planned(item, source); err != nil {
-				return made{}, err
+			if err := t.checkPlanned(item, source); err != nil {
+				return createdObject{}, err
 			}
-			m, err := t.createOne(ctx, s.Spec, item, copyOf{source, lookup(item), t.copyMarks(item, roots[item.Ref].Found)}, there[item.Ref])
+			m, err := t.createOne(ctx, s.Spec, item, copySource{source, lookup(item), t.copyAnnotations(item, roots[item.Ref].Found)}, there[item.Ref])
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -84,7 +84,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 			}
 			return m, err
 		}
-		hand := func(batch []made) error {
+		hand := func(batch []createdObject) error {
 			out := mover.Created{Objects: make(map[object.Ref]types.UID, len(batch))}
 			for _, m := range batch {
 				out.Objects[m.ref] = m.uid
@@ -96,9 +96,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		}
 		var err error
 		if read == nil {
-			err = originals(ctx, t, todo, work, hand)
+			err = eachOriginal(ctx, t, todo, work, hand)
 		} else {
-			err = each(ctx, t.workers(), indices(todo), func(ctx context.Context, i int) (made, error) { return work(ctx, i, read[todo[i].Ref]) }, hand)
+			err = each(ctx, t.workers(), indices(todo), func(ctx context.Context, i int) (createdObject, error) { return work(ctx, i, read[todo[i].Ref]) }, hand)
 		}
 		if err != nil {
 			return nil, err
@@ -107,17 +107,17 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	return mover.AllCreated{}, nil
 }
 
-// inOrder splits levels so that objects that stay at the source are created one after the other, in the same order in every move. Another move may
+// splitShared splits levels so that objects that stay at the source are created one after the other, in the same order in every move. Another move may
 // create the same objects at the same time. Because of the order, one move then creates them all and the other waits for the first of them; otherwise
 // each move could wait for an object that the other has created.
-func inOrder(levels [][]mover.Item) (parts [][]mover.Item) {
+func splitShared(levels [][]mover.Item) (parts [][]mover.Item) {
 	for _, level := range levels {
-		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.Keep == "" })
+		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.KeepReason == "" })
 		slices.SortFunc(shared, func(a, b mover.Item) int { return object.Compare(a.Ref, b.Ref) })
 		for _, item := range shared {
 			parts = append(parts, []mover.Item{item})
 		}
-		if own := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.Keep != "" }); len(own) > 0 {
+		if own := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.KeepReason != "" }); len(own) > 0 {
 			parts = append(parts, own)
 		}
 	}
@@ -140,32 +140,32 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 			continue
 		}
 		ns := &unstructured.Unstructured{}
-		ns.SetGroupVersionKind(kube.Namespaces().GVK())
+		ns.SetGroupVersionKind(kube.NamespaceType().GVK())
 		ns.SetName(namespace)
-		if _, err := t.target.Create(ctx, kube.Namespaces(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := t.target.Create(ctx, kube.NamespaceType(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// copyOf is an original, with the owners and marks of its copy.
-type copyOf struct {
+// copySource is an original, with the owners and marks of its copy.
+type copySource struct {
 	source *unstructured.Unstructured
 	owners map[object.Ref]types.UID
-	marks  map[string]string
+	annotations  map[string]string
 }
 
 // createOne copies one object unless it exists with the mark of this move, which means that an earlier process created it. have is the object as just
 // read from the target, or nil if it was absent or not read.
-func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copyOf, have *unstructured.Unstructured) (made, error) {
+func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copySource, have *unstructured.Unstructured) (createdObject, error) {
 	onto, err := t.targetType(item.Ref, item.Version)
 	if err != nil {
-		return made{}, err
+		return createdObject{}, err
 	}
-	want, err := mover.Rewrite(c.source, item, c.marks, c.owners)
+	want, err := mover.Rewrite(c.source, item, c.annotations, c.owners)
 	if err != nil {
-		return made{}, err
+		return createdObject{}, err
 	}
 	if have == nil {
 		have, err = t.target.Create(ctx, onto, want)
@@ -173,43 +173,43 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 			have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 		}
 		if err != nil {
-			return made{}, err
+			return createdObject{}, err
 		}
 	}
-	switch holder := hold.Holder(have); holder {
-	case t.mark():
-		if released(have) {
-			return made{}, final("make another Move", "%s on the target was released to be deleted: the move had been rolling back", item.Ref)
+	switch holder := hold.FirstHolder(have); holder {
+	case t.holder():
+		if isReleased(have) {
+			return createdObject{}, finalError("make another Move", "%s on the target was released to be deleted: the move had been rolling back", item.Ref)
 		}
-	case hold.Mark{}:
+	case hold.Holder{}:
 		return t.adopt(ctx, item, onto, want)
 	default:
-		return made{}, heldByMove(item.Ref, holder)
+		return createdObject{}, otherMoveError(item.Ref, holder)
 	}
-	if err := t.carry(ctx, spec, onto, c.source, have); err != nil {
-		return made{}, err
+	if err := t.carryOver(ctx, spec, onto, c.source, have); err != nil {
+		return createdObject{}, err
 	}
-	return made{ref: item.Ref, uid: have.GetUID()}, nil
+	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
 }
 
-// heldByMove returns an error to wait for another move that created the object and may still delete it. That move removes its mark when it ends.
-func heldByMove(ref object.Ref, holder hold.Mark) error {
+// otherMoveError returns an error to wait for another move that created the object and may still delete it. That move removes its mark when it ends.
+func otherMoveError(ref object.Ref, holder hold.Holder) error {
 	return &waitError{
-		what: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
+		message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
 		next: "wait for that move, or abort it",
 	}
 }
 
-// planned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.
-func (t *Transfer) planned(item mover.Item, source *unstructured.Unstructured) error {
+// checkPlanned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.
+func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
 	case t.archive != nil:
 		return nil // the archive compared it with its index when it was read
 	case source == nil:
-		return final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
+		return finalError("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
 	case source.GetUID() != item.UID:
-		return final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
-	case item.Keep != "":
+		return finalError("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
+	case item.KeepReason != "":
 		return nil // it stays at the source and may change
 	}
 	hash, err := mover.ContentHash(source)
@@ -218,28 +218,28 @@ func (t *Transfer) planned(item mover.Item, source *unstructured.Unstructured) e
 	}
 	// The most important case: a Cluster whose pause was removed must not be reconciled on the target.
 	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
-		return final("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
+		return finalError("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
 	}
 	return nil
 }
 
 // adopt uses an adoptable object of the target instead of the copy. It only adds owners and bindings.
-func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (made, error) {
+func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (createdObject, error) {
 	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 	if err != nil {
-		return made{}, err
+		return createdObject{}, err
 	}
-	if same, why := adoptable(item.Keep != "", item.Ref, want, have); !same {
-		what, remedy := t.collision(why, have)
-		return made{}, final(remedy, "%s is on the target already and is not the same: %s", item.Ref, what)
+	if same, why := isAdoptable(item.KeepReason != "", item.Ref, want, have); !same {
+		what, remedy := t.describeCollision(why, have)
+		return createdObject{}, finalError(remedy, "%s is on the target already and is not the same: %s", item.Ref, what)
 	}
-	if err := t.coOwn(ctx, item, onto, want, have); err != nil {
-		return made{}, err
+	if err := t.addOwners(ctx, item, onto, want, have); err != nil {
+		return createdObject{}, err
 	}
 	if err := t.completeRecord(ctx, item, onto, want, have); err != nil {
-		return made{}, err
+		return createdObject{}, err
 	}
-	return made{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
+	return createdObject{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 
 // completeRecord adds missing bindings to a record that a controller of the target created first.
@@ -256,9 +256,9 @@ func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kub
 	})
 }
 
-// carry copies what a create request cannot set: the managed fields, and the status if it is requested. It omits the Paused condition, because only a
+// carryOver copies what a create request cannot set: the managed fields, and the status if it is requested. It omits the Paused condition, because only a
 // controller of the target can report that the copy is paused.
-func (t *Transfer) carry(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
+func (t *Transfer) carryOver(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
 	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
 		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
 			return err

@@ -21,56 +21,56 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// The pause is checked again before each chunk of a level. Once lookEvery has passed, both clusters are also listed in full. The interval between
-// full listings is at least lookShare times the duration of the last one, so a large move spends at most a sixth of its time on them. The pause is
-// checked before the first chunk too, unless the listing began less than momentAfter ago, because the listing of a large move takes long.
+// The pause is checked again before each chunk of a level. Once listInterval has passed, both clusters are also listed in full. The interval between
+// full listings is at least listShare times the duration of the last one, so a large move spends at most a sixth of its time on them. The pause is
+// checked before the first chunk too, unless the listing began less than maxListingAge ago, because the listing of a large move takes long.
 const (
 	deleteChunk = 250
-	lookEvery   = 10 * time.Second
-	lookShare   = 5
+	listInterval   = 10 * time.Second
+	listShare   = 5
 	pauseShare  = 10
 )
 
-// lookAfter returns the interval after which both clusters are listed again within a level.
-func (t *Transfer) lookAfter(took time.Duration) time.Duration {
-	return max(cmp.Or(t.lookEvery, lookEvery), lookShare*took)
+// listIntervalAfter returns the interval after which both clusters are listed again within a level.
+func (t *Transfer) listIntervalAfter(took time.Duration) time.Duration {
+	return max(cmp.Or(t.listInterval, listInterval), listShare*took)
 }
 
-// momentAfter returns how long a listing counts as current: a second, which is lookEvery/pauseShare.
-func (t *Transfer) momentAfter() time.Duration { return t.lookAfter(0) / pauseShare }
+// maxListingAge returns how long a listing counts as current: a second, which is listInterval/pauseShare.
+func (t *Transfer) maxListingAge() time.Duration { return t.listIntervalAfter(0) / pauseShare }
 
 // deleteSource deletes the planned objects from the source, identified by UID, dependants before owners. Before each level it checks both clusters
 // again: an object is deleted only if the target still has its copy, and only while the source does not work on the same machines. Kinds outside the
-// plan are checked before the roots are deleted, and otherwise at intervals of lookEvery.
+// plan are checked before the roots are deleted, and otherwise at intervals of listInterval.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	spared := false
 	for _, level := range levels {
-		todo := byCluster(slices.DeleteFunc(level, func(item mover.Item) bool { return !remains(s, item) }))
+		todo := byCluster(slices.DeleteFunc(level, func(item mover.Item) bool { return !isRemaining(s, item) }))
 		began := time.Now()
-		there, err := t.mayDelete(ctx, s, slices.ContainsFunc(todo, func(item mover.Item) bool { return pause.IsRoot(item.Ref) }))
+		there, err := t.checkDeletion(ctx, s, slices.ContainsFunc(todo, func(item mover.Item) bool { return pause.IsRoot(item.Ref) }))
 		if err != nil {
 			return nil, err
 		}
 		if !spared {
-			if err := t.spare(ctx, s.Plan); err != nil {
+			if err := t.detachRemaining(ctx, s.Plan); err != nil {
 				return nil, err
 			}
 			spared = true
 		}
 		looked, paused := time.Now(), began // paused is when the pause was last observed; zero once something was deleted
-		next := t.lookAfter(looked.Sub(began))
+		next := t.listIntervalAfter(looked.Sub(began))
 		for chunk := range slices.Chunk(todo, deleteChunk) {
 			if began = time.Now(); began.Sub(looked) > next {
-				if there, err = t.mayDelete(ctx, s, true); err != nil {
+				if there, err = t.checkDeletion(ctx, s, true); err != nil {
 					return nil, err
 				}
 				looked, paused = time.Now(), began
-				next = t.lookAfter(looked.Sub(began))
+				next = t.listIntervalAfter(looked.Sub(began))
 			}
-			if time.Since(paused) > t.momentAfter() {
-				if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
+			if time.Since(paused) > t.maxListingAge() {
+				if err := t.ensurePaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
 					return nil, err
 				}
 			}
@@ -80,7 +80,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 			}
 		}
 	}
-	return mover.SourceEmptied{}, t.sourceEmpty(ctx, s)
+	return mover.SourceEmptied{}, t.checkSourceEmpty(ctx, s)
 }
 
 func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there heads, emit Emit) error {
@@ -110,56 +110,56 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// mayDelete checks on both clusters that the next deletion is safe, and returns the objects of the source. It lists every kind that a move reads if
-// everything is set or the last full listing is older than lookEvery, and otherwise only the kinds of the plan. Before the other checks of the
+// checkDeletion checks on both clusters that the next deletion is safe, and returns the objects of the source. It lists every kind that a move reads if
+// everything is set or the last full listing is older than listInterval, and otherwise only the kinds of the plan. Before the other checks of the
 // source it restores a removed pause, because running controllers would recreate what a user deletes to resolve a problem found here.
-func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything bool) (heads, error) {
-	now, looked := time.Now(), t.lookedAt
-	if everything = everything || now.Sub(looked) > t.lookAfter(0); everything {
+func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything bool) (heads, error) {
+	now, looked := time.Now(), t.listedAt
+	if everything = everything || now.Sub(looked) > t.listIntervalAfter(0); everything {
 		looked = now
 	}
-	t.lookedAt = time.Time{} // if a check below fails, the next call lists everything again
-	look, err := t.bothSides(ctx, s, everything)
+	t.listedAt = time.Time{} // if a check below fails, the next call lists everything again
+	look, err := t.listBoth(ctx, s, everything)
 	if err != nil {
 		return nil, err
 	}
-	if err := held(s, look.copies, everything); err != nil {
+	if err := checkCopies(s, look.copies, everything); err != nil {
 		return nil, err
 	}
-	var again pausedAgain
-	err = t.eachOf(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		t.pauseAgain(ctx, &again, root, typ, u)
+	var again repausedRoots
+	err = t.eachExisting(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		t.repause(ctx, &again, root, typ, u)
 		return nil
 	})
 	if err := cmp.Or(again.err(), err); err != nil {
 		return nil, err
 	}
-	if err := t.classesUnused(ctx, s, look.there); err != nil {
+	if err := t.checkClassesUnused(ctx, s, look.originals); err != nil {
 		return nil, err
 	}
-	if err := t.recreated(ctx, s.Plan, look.there); err != nil {
+	if err := t.checkRecreated(ctx, s.Plan, look.originals); err != nil {
 		return nil, err
 	}
-	err = strand(look.unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
+	err = strandedError(look.unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
 		"copy it to the target if it is needed there; then delete it at the source and take its finalizers off, because nothing there acts on them, "+
 			"or remove the owner reference to keep it: the move continues by itself")
 	if err != nil {
 		return nil, err
 	}
-	if err := t.eachOf(ctx, s.Roots, look.roots, t.markEmptying); err != nil {
+	if err := t.eachExisting(ctx, s.Roots, look.roots, t.annotateEmptying); err != nil {
 		return nil, err
 	}
-	if err := t.atRest(ctx, s); err != nil {
+	if err := t.checkAcknowledged(ctx, s); err != nil {
 		return nil, err
 	}
-	t.lookedAt = looked
-	return look.there, nil
+	t.listedAt = looked
+	return look.originals, nil
 }
 
-// atRest returns an error until the controllers of a source whose pause was removed have acknowledged the pause again. A controller that still works
+// checkAcknowledged returns an error until the controllers of a source whose pause was removed have acknowledged the pause again. A controller that still works
 // would replace a Machine that is being deleted.
-func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
-	if !t.lifted.Load() {
+func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error {
+	if !t.pauseLifted.Load() {
 		return nil
 	}
 	members, _, err := t.members(ctx, s.Spec, everyKind)
@@ -168,39 +168,39 @@ func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
 	}
 	for _, m := range members.Objects {
 		how, acked := s.Acks[m.Ref]
-		if why := pause.Broken(how, m.Observed); acked && m.Keep == "" && why != "" {
-			return liftedPause(m.Ref, why)
+		if why := pause.InvalidReason(how, m.Observed); acked && m.KeepReason == "" && why != "" {
+			return pauseRemovedError(m.Ref, why)
 		}
 	}
-	t.lifted.Store(false)
+	t.pauseLifted.Store(false)
 	return nil
 }
 
-// sourceEmpty lists the source again, and returns an error if its controllers could still work on what the target is about to resume.
-func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
-	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.Keep != "" || !acts(item) })
-	there, err := t.present(ctx, t.Source, t.types, moves)
+// checkSourceEmpty lists the source again, and returns an error if its controllers could still work on what the target is about to resume.
+func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
+	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.KeepReason != "" || !isActive(item) })
+	there, err := t.listPresent(ctx, t.Source, t.sourceTypes, moves)
 	if err != nil {
 		return err
 	}
-	return t.recreated(ctx, moves, headsOf(there))
+	return t.checkRecreated(ctx, moves, headsOf(there))
 }
 
-// keepPaused returns an error unless the roots of the source are still paused. If their controllers reconciled, a deletion would reach the
+// ensurePaused returns an error unless the roots of the source are still paused. If their controllers reconciled, a deletion would reach the
 // infrastructure.
-func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
-	var again pausedAgain
+func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
+	var again repausedRoots
 	err := t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		if u == nil || u.GetUID() != root.UID || t.pauseAgain(ctx, &again, root, typ, u) {
+		if u == nil || u.GetUID() != root.UID || t.repause(ctx, &again, root, typ, u) {
 			return nil
 		}
-		return t.markEmptying(ctx, root, typ, u)
+		return t.annotateEmptying(ctx, root, typ, u)
 	})
 	return cmp.Or(again.err(), err)
 }
 
-// eachOf calls work for the roots that still exist in have.
-func (t *Transfer) eachOf(ctx context.Context, roots []pause.Root, have objects,
+// eachExisting calls work for the roots that still exist in have.
+func (t *Transfer) eachExisting(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
 	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
@@ -216,9 +216,9 @@ func (t *Transfer) eachOf(ctx context.Context, roots []pause.Root, have objects,
 	})
 }
 
-// markEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
+// annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
 // the deletion is known to be safe, because an annotated source is not resumed.
-func (t *Transfer) markEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+func (t *Transfer) annotateEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 	if isEmptying(u) {
 		return nil
 	}
@@ -242,22 +242,22 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 			return nil
 		}
 		if denied || have.finalizers {
-			if err := release(ctx, c, typ, ref, have); err != nil && !gone(err) && !apierrors.IsConflict(err) {
+			if err := release(ctx, c, typ, ref, have); err != nil && !isGone(err) && !apierrors.IsConflict(err) {
 				return err
 			}
 		}
 		removed, err := c.Delete(ctx, typ, ref.Namespace, ref.Name, uid)
 		switch {
-		case removed, gone(err):
+		case removed, isGone(err):
 			return nil
 		case err == nil, apierrors.IsConflict(err):
-		case !denied && !have.released && denial(err) != "" && !kube.Unpermitted(err):
+		case !denied && !have.released && denial(err) != "" && !kube.IsAuthorizationDenied(err):
 			denied = true
 		default:
 			return err
 		}
 		now, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
-		if gone(err) {
+		if isGone(err) {
 			return nil
 		}
 		if err != nil {
@@ -290,24 +290,24 @@ func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref objec
 	return c.Patch(ctx, "release "+ref.String(), typ, ref.Namespace, ref.Name, patch, dryRun...)
 }
 
-func gone(err error) bool { return apierrors.IsNotFound(err) }
+func isGone(err error) bool { return apierrors.IsNotFound(err) }
 
-// pausedAgain contains the roots that had to be paused again, each with the error of doing so. All are paused again before an error is returned,
+// repausedRoots contains the roots that had to be paused again, each with the error of doing so. All are paused again before an error is returned,
 // because a tool that removes one pause removes the pause of every Cluster, and the controllers of each create machines. The zero value is ready for
 // use.
-type pausedAgain struct {
+type repausedRoots struct {
 	mu    sync.Mutex
 	roots map[object.Ref]error
 }
 
-// pauseAgain pauses a root if it is no longer paused, and reports whether it did so.
-func (t *Transfer) pauseAgain(ctx context.Context, again *pausedAgain, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
+// repause pauses a root if it is no longer paused, and reports whether it did so.
+func (t *Transfer) repause(ctx context.Context, again *repausedRoots, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
 	if pause.RootOf(object.Observe(u)).Found {
 		return false
 	}
-	err := hold.Set(ctx, t.Source, typ, root, t.mark())
+	err := hold.Set(ctx, t.Source, typ, root, t.holder())
 	if err == nil {
-		t.lifted.Store(true)
+		t.pauseLifted.Store(true)
 	}
 	again.mu.Lock()
 	defer again.mu.Unlock()
@@ -319,7 +319,7 @@ func (t *Transfer) pauseAgain(ctx context.Context, again *pausedAgain, root paus
 }
 
 // err returns the first error of pausing a root. Otherwise it returns an error if any root had to be paused again, or nil.
-func (p *pausedAgain) err() error {
+func (p *repausedRoots) err() error {
 	refs := slices.SortedFunc(maps.Keys(p.roots), object.Compare)
 	for _, ref := range refs {
 		if err := p.roots[ref]; err != nil {
@@ -330,15 +330,15 @@ func (p *pausedAgain) err() error {
 	case -1:
 		return nil
 	case 0:
-		return liftedPause(refs[0], "it was not paused")
+		return pauseRemovedError(refs[0], "it was not paused")
 	default:
-		return liftedPause(refs[0], fmt.Sprintf("it was not paused, and %d more were not", more))
+		return pauseRemovedError(refs[0], fmt.Sprintf("it was not paused, and %d more were not", more))
 	}
 }
 
-func liftedPause(ref object.Ref, why string) error {
+func pauseRemovedError(ref object.Ref, why string) error {
 	return &waitError{
-		what: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
+		message: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
 		next: "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
 	}
 }

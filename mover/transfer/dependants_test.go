@@ -35,12 +35,12 @@ func TestWhatComesAfterVerifiedIsNotLost(t *testing.T) {
 			f := moved(t, mover.Verified{})
 			f.src.put(c.late, ownedBy(f.cluster, f.src.get(f.cluster).GetUID()))
 			message, next := f.step()
-			f.stranded(message, next, c.late.String(), f.cluster.String(), "owner reference")
-			f.there(f.src, c.late)
-			f.there(f.src, f.cluster)
-			f.there(f.src, f.machine)
+			f.checkStranded(message, next, c.late.String(), f.cluster.String(), "owner reference")
+			f.checkExists(f.src, c.late)
+			f.checkExists(f.src, f.cluster)
+			f.checkExists(f.src, f.machine)
 			c.solve(f)
-			f.run(mover.AwaitAwake)
+			f.run(mover.AwaitResume)
 			if f.src.get(f.cluster) != nil || f.src.get(f.machine) != nil {
 				t.Error("the source was not emptied")
 			}
@@ -60,12 +60,12 @@ func TestWhatIsOfAnotherKindIsLookedForAgain(t *testing.T) {
 	}
 	for range 3 {
 		message, next := f.step()
-		f.stranded(message, next, late.String())
-		f.there(f.src, f.cluster)
+		f.checkStranded(message, next, late.String())
+		f.checkExists(f.src, f.cluster)
 	}
 	f.src.hook = nil
 	f.src.drop(late)
-	f.run(mover.AwaitAwake)
+	f.run(mover.AwaitResume)
 }
 
 // TestDependantsThatStayAreRefused checks that the preflight refuses a move that would lose a dependant in this way.
@@ -74,8 +74,8 @@ func TestDependantsThatStayAreRefused(t *testing.T) {
 	labelled := object.Observed{Ref: object.Ref{Group: "example.com", Kind: "Tool", Namespace: "fleet", Name: "labelled"}, UID: "s", Movable: true}
 	below := object.Observed{Ref: object.Ref{Kind: "Secret", Namespace: "fleet", Name: "below"}, UID: "b", Owners: []object.Owner{{Ref: labelled.Ref, UID: "s"}}}
 	w := &snapshot{objects: []object.Observed{cluster, labelled, below}}
-	p := &scope{members: mover.Select(w.objects, mover.Selection{Namespace: "fleet", All: true}), world: w}
-	found, err := p.checkDependants(t.Context())
+	p := &scope{members: mover.Select(w.objects, mover.Selection{Namespace: "fleet", All: true}), snapshot: w}
+	found, err := p.checkDependents(t.Context())
 	if err != nil || len(found) != 1 || found[0].Severity != mover.Error || found[0].Field != below.Ref.String() {
 		t.Errorf("error %v, findings %+v, want one error", err, found)
 	}
@@ -92,8 +92,8 @@ func TestDependantsAreLookedForAgain(t *testing.T) {
 		}
 	}
 	message, next := f.step()
-	f.stranded(message, next, secret.String())
-	f.there(f.src, f.cluster)
+	f.checkStranded(message, next, secret.String())
+	f.checkExists(f.src, f.cluster)
 
 	before := moved(t, mover.AllCreated{})
 	before.src.put(secret, ownedBy(before.machine, before.src.get(before.machine).GetUID()))
@@ -145,8 +145,8 @@ func TestRootsAbove(t *testing.T) {
 // TestChecksOfALargeMove checks that the interval between two reads grows with their duration, and that each chunk
 // needs a check of the pauses of few Clusters only.
 func TestChecksOfALargeMove(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{0: lookEvery, time.Second: lookEvery, time.Minute: lookShare * time.Minute} {
-		if got := new(Transfer).lookAfter(took); got != want {
+	for took, want := range map[time.Duration]time.Duration{0: listInterval, time.Second: listInterval, time.Minute: listShare * time.Minute} {
+		if got := new(Transfer).listIntervalAfter(took); got != want {
 			t.Errorf("lookAfter(%s) = %s, want %s", took, got, want)
 		}
 	}

@@ -23,8 +23,8 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 	return func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error) {
 		name, key := spec.Target.SecretName, spec.Target.SecretKey
 		u, err := source.Get(ctx, secrets, spec.Namespace, name)
-		if gone(err) {
-			return nil, final("create the Secret with the target's kubeconfig", "Secret %s/%s does not exist", spec.Namespace, name)
+		if isGone(err) {
+			return nil, finalError("create the Secret with the target's kubeconfig", "Secret %s/%s does not exist", spec.Namespace, name)
 		}
 		if err != nil {
 			return nil, err
@@ -32,19 +32,19 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 		encoded, found, _ := unstructured.NestedStringMap(u.Object, "data")
 		value, ok := encoded[key]
 		if !found || !ok {
-			return nil, final("put the kubeconfig under that key, or name the key in spec.target.kubeconfigSecretRef.key",
-				"Secret %s/%s has no key %q; it has: %s", spec.Namespace, name, key, keys(encoded))
+			return nil, finalError("put the kubeconfig under that key, or name the key in spec.target.kubeconfigSecretRef.key",
+				"Secret %s/%s has no key %q; it has: %s", spec.Namespace, name, key, joinKeys(encoded))
 		}
 		data, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
-			return nil, final("write the Secret again", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
+			return nil, finalError("write the Secret again", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
 		}
 		config, err := kube.ParseKubeconfig(data)
 		if err != nil {
-			return nil, final("make a self-contained kubeconfig: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+			return nil, finalError("make a self-contained kubeconfig: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
 		}
-		if err := kube.Protected(config); err != nil && !spec.Target.AllowInsecure {
-			return nil, final("correct the kubeconfig, or set spec.target.allowInsecure in another Move: keys of clusters are sent to the target", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+		if err := kube.CheckTransportSecurity(config); err != nil && !spec.Target.AllowInsecure {
+			return nil, finalError("correct the kubeconfig, or set spec.target.allowInsecure in another Move: keys of clusters are sent to the target", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
 		}
 		g.Protect(config, spec.Namespace)
 		if wrap != nil {
@@ -54,6 +54,6 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 	}
 }
 
-func keys(m map[string]string) string {
+func joinKeys(m map[string]string) string {
 	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(m)), ", "), "none")
 }

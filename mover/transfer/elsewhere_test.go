@@ -10,8 +10,8 @@ import (
 	"scute.dev/mover"
 )
 
-// about returns the findings of a preflight that mention an object.
-func (f *fakes) about(ref object.Ref) (found []mover.Finding) {
+// messagesAbout returns the findings of a preflight that mention an object.
+func (f *fakes) messagesAbout(ref object.Ref) (found []mover.Finding) {
 	f.t.Helper()
 	outcome, err := f.transfer.preflight(f.t.Context(), f.state)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestCredentialsOfAnotherNamespace(t *testing.T) {
 			if c.daemon {
 				f.transfer.Shares = func(string) bool { return true }
 			}
-			found := f.about(secret)
+			found := f.messagesAbout(secret)
 			if len(found) != 1 || found[0].Severity != c.severity || !strings.Contains(found[0].Message, c.says) {
 				t.Errorf("findings = %+v", found)
 			}
@@ -71,7 +71,7 @@ func TestAClusterOfAnotherNamespaceKeepsWhatItNames(t *testing.T) {
 	f.src.put(object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "other", Name: "z"}, nil)
 	f.src.put(object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Namespace: "other", Name: "z"},
 		obj{"spec": obj{"credentialsRef": obj{"name": "cloud", "namespace": "fleet"}}})
-	found := f.about(secret)
+	found := f.messagesAbout(secret)
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
 		return strings.Contains(one.Message, "also stays at the source: it is also named by DevMachine.infrastructure.cluster.x-k8s.io other/z")
 	}) || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
@@ -112,7 +112,7 @@ func TestCredentialsOfAnIdentityWithoutInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	members, _, err := f.transfer.members(t.Context(), f.state.Spec, everyKind)
-	if err != nil || !slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == secret && m.Keep != "" }) {
+	if err != nil || !slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == secret && m.KeepReason != "" }) {
 		t.Errorf("error %v, objects %+v", err, members.Objects)
 	}
 }
@@ -126,14 +126,14 @@ func TestWhatStaysIsTakenFromItsOwners(t *testing.T) {
 	uid := f.src.put(secret, obj{"metadata": obj{"ownerReferences": []any{ownerOf("a", owner), ownerOf("b", "b-uid")}}})
 	f.state.Created[secret] = f.dst.put(secret, nil)
 	f.state.Plan = append(f.state.Plan, mover.Item{
-		Ref: secret, Version: "v1", UID: uid, Level: 1, Cluster: "a", Keep: "it is also named by somebody",
+		Ref: secret, Version: "v1", UID: uid, Level: 1, Cluster: "a", KeepReason: "it is also named by somebody",
 		Owners: []object.Owner{{Ref: f.cluster, Version: "v1beta2"}},
 	})
-	f.run(mover.AwaitAwake)
+	f.run(mover.AwaitResume)
 	if f.src.get(f.cluster) != nil {
 		t.Fatal("the source was not emptied")
 	}
-	f.there(f.src, secret)
+	f.checkExists(f.src, secret)
 	if owners := f.src.get(secret).GetOwnerReferences(); len(owners) != 1 || owners[0].Name != "b" {
 		t.Errorf("owners = %+v, want b", owners)
 	}

@@ -38,8 +38,8 @@ type fakeAPI struct {
 	hook func(r *http.Request)
 	// deny returns the message with which a request is denied, or "" if it is not.
 	deny func(r *http.Request) string
-	// mayNot is a plural, or another part of an access review, that access reviews deny.
-	mayNot string
+	// deniedPlural is a plural, or another part of an access review, that access reviews deny.
+	deniedPlural string
 	// verbs are the granted verbs; nil is all.
 	verbs []string
 	// incomplete marks the rules of a namespace as incomplete.
@@ -48,8 +48,8 @@ type fakeAPI struct {
 	identities bool
 	// operator adds the kinds of the Cluster API Operator.
 	operator bool
-	// more are additional kinds.
-	more []fakeKind
+	// extraKinds are additional kinds.
+	extraKinds []fakeKind
 	// page is the number of objects on the first page of a list; there is no second page. 0 is all.
 	page int
 }
@@ -114,7 +114,7 @@ func (f *fakeAPI) kinds() []fakeKind {
 	if f.operator {
 		kinds = append(kinds, operated()...)
 	}
-	return append(kinds, f.more...)
+	return append(kinds, f.extraKinds...)
 }
 
 func (k fakeKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
@@ -235,7 +235,7 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 		return http.StatusOK, found
 	}
 	if strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
-		return http.StatusCreated, obj{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": obj{"allowed": f.mayNot == "" || !strings.Contains(string(body), f.mayNot)}}
+		return http.StatusCreated, obj{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": obj{"allowed": f.deniedPlural == "" || !strings.Contains(string(body), f.deniedPlural)}}
 	}
 	if strings.HasSuffix(r.URL.Path, "selfsubjectrulesreviews") {
 		return http.StatusCreated, obj{"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "status": f.rules()}
@@ -266,7 +266,7 @@ func refusal(code int, reason metav1.StatusReason) (int, any) {
 	return code, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": string(reason), "code": code}
 }
 
-// rules grants the verbs on each kind except mayNot.
+// rules grants the verbs on each kind except deniedPlural.
 func (f *fakeAPI) rules() obj {
 	verbs := f.verbs
 	if verbs == nil {
@@ -274,7 +274,7 @@ func (f *fakeAPI) rules() obj {
 	}
 	var granted []any
 	for _, k := range f.kinds() {
-		if k.plural != f.mayNot {
+		if k.plural != f.deniedPlural {
 			granted = append(granted, obj{"verbs": verbs, "apiGroups": []string{k.group}, "resources": []string{k.plural}})
 		}
 	}

@@ -30,12 +30,12 @@ func withFiles(f *fakes) (secret object.Ref) {
 // TestWhatFilesAreInIsCopied checks that a backup includes a Secret that a bootstrap template reads files from.
 func TestWhatFilesAreInIsCopied(t *testing.T) {
 	var secret object.Ref
-	_, a, err := backedUpOf(t, func(f *fakes) { secret = withFiles(f) }, func(*fakes, int) {})
+	_, a, err := backUpAfter(t, func(f *fakes) { secret = withFiles(f) }, func(*fakes, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(a.Index.Objects, func(e archive.Entry) bool { return e.Ref == secret })
-	if i < 0 || !strings.Contains(a.Index.Objects[i].Keep, "it is named by KubeadmConfigTemplate") {
+	if i < 0 || !strings.Contains(a.Index.Objects[i].KeepReason, "it is named by KubeadmConfigTemplate") {
 		t.Errorf("objects = %+v, want the Secret", a.Index.Objects)
 	}
 }
@@ -43,7 +43,7 @@ func TestWhatFilesAreInIsCopied(t *testing.T) {
 // TestABackupMayHaveAddresses checks that an address, which prevents a move, is only a warning for a backup: a copy
 // does not release it.
 func TestABackupMayHaveAddresses(t *testing.T) {
-	found := new(Backup).check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}})
+	found := new(Backup).check(mover.Members{AddressFindings: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}})
 	if len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != "IPAddress fleet/a" {
 		t.Errorf("findings = %+v, want one warning", found)
 	}

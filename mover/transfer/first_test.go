@@ -22,9 +22,9 @@ func TestTheFirstRootDecidesWhoseMoveItIs(t *testing.T) {
 		ref := capi("Cluster", name)
 		roots = append(roots, pause.Root{Ref: ref, UID: api.put(ref, obj{})})
 	}
-	mark := hold.ByMove("fleet/one/1", "log")
+	mark := hold.MoveHolder("fleet/one/1", "log")
 	held := func(root pause.Root) bool {
-		return api.get(root.Ref).GetAnnotations()[object.MoveAnnotation] == mark.Holder
+		return api.get(root.Ref).GetAnnotations()[object.MoveAnnotation] == mark.ID
 	}
 	api.hook = func(r *http.Request) {
 		if strings.Contains(r.URL.Path, "/clusters/") && !strings.HasSuffix(r.URL.Path, "/a") && !held(roots[0]) {
@@ -55,12 +55,12 @@ func TestSharedObjectsAreCreatedInOneOrder(t *testing.T) {
 		shared[len(shared)-1-i] = capi("Machine", fmt.Sprintf("shared-%d", i)) // in reverse order
 	}
 	for _, ref := range shared {
-		items = append(items, mover.Item{Ref: ref, Version: "v1beta2", UID: f.src.put(ref, obj{}), Keep: "another Cluster uses it"})
+		items = append(items, mover.Item{Ref: ref, Version: "v1beta2", UID: f.src.put(ref, obj{}), KeepReason: "another Cluster uses it"})
 	}
-	f.tell(mover.PlanDrafted{First: true, Items: items})
-	f.tell(mover.Planned{})
+	f.apply(mover.PlanDrafted{First: true, Items: items})
+	f.apply(mover.Planned{})
 	const held = 3
-	f.dst.put(capi("Machine", fmt.Sprintf("shared-%d", held)), obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/1", object.LogAnnotation: theLog}}})
+	f.dst.put(capi("Machine", fmt.Sprintf("shared-%d", held)), obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/1", object.LogAnnotation: logID}}})
 	if message, _ := f.step(); !strings.Contains(message, "held by another move") {
 		t.Fatal(message)
 	}

@@ -23,7 +23,7 @@ func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph
 	if err := g.transfer.connect(ctx, mover.Spec{}, "", false); err != nil {
 		return nil, err
 	}
-	_, err := g.transfer.clusters()
+	_, err := g.transfer.clusterType()
 	return g, err
 }
 
@@ -32,12 +32,12 @@ func (g *Graph) Kind(ref object.Ref) (kube.Type, error) { return g.transfer.kind
 
 // Below returns the Clusters and the objects that belong to them. others contains all objects of the namespace that have controllers.
 func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
-	if err := g.transfer.annotated(ctx); err != nil {
+	if err := g.transfer.refreshAnnotations(ctx); err != nil {
 		return nil, nil, err
 	}
 	var parts []listing
-	for _, typ := range g.transfer.types {
-		if typ.Namespaced && !typ.Plain() {
+	for _, typ := range g.transfer.sourceTypes {
+		if typ.Namespaced && !typ.IsCore() {
 			parts = append(parts, listing{typ, g.selection.Namespace})
 		}
 	}
@@ -46,7 +46,7 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 		return nil, nil, err
 	}
 	members := mover.Select(w.objects, g.selection)
-	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool { return m.Named }) // a named object does not belong to the Clusters
+	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool { return m.ByReference }) // a named object does not belong to the Clusters
 	for _, o := range subjects(members) {
 		if o.Cluster != "" {
 			below = append(below, o)

@@ -29,15 +29,15 @@ func TestNothingIsDeletedBesideControllersThatWoke(t *testing.T) {
 		if !strings.Contains(message, "lifted the pause") || !strings.Contains(next, "GitOps") {
 			t.Errorf("message %q, next %q", message, next)
 		}
-		f.there(f.src, f.machine)
-		f.isPaused(f.src, f.cluster, true)
+		f.checkExists(f.src, f.machine)
+		f.checkPaused(f.src, f.cluster, true)
 	}
 	f.src.merge(f.machine, says("True"))
-	f.run(mover.AwaitAwake)
+	f.run(mover.AwaitResume)
 	if f.src.get(f.machine) != nil || f.src.get(f.cluster) != nil {
 		t.Error("the source was not emptied")
 	}
-	f.isPaused(f.dst, f.cluster, false)
+	f.checkPaused(f.dst, f.cluster, false)
 }
 
 // TestASourceThatIsNotInOrderIsPausedAgain lifts the pause while a MachineSet creates a Machine. The move must stop
@@ -52,15 +52,15 @@ func TestASourceThatIsNotInOrderIsPausedAgain(t *testing.T) {
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": nil}})
 	f.src.put(late, ownedBy(f.cluster, f.src.get(f.cluster).GetUID()))
 	f.step()
-	f.isPaused(f.src, f.cluster, true)
+	f.checkPaused(f.src, f.cluster, true)
 	message, next := f.step()
-	f.stranded(message, next, late.String())
+	f.checkStranded(message, next, late.String())
 	if isEmptying(f.src.get(f.cluster)) {
 		t.Error("the source is annotated as being emptied")
 	}
-	f.there(f.src, f.machine)
+	f.checkExists(f.src, f.machine)
 	f.src.drop(late)
-	f.run(mover.AwaitAwake)
+	f.run(mover.AwaitResume)
 }
 
 // TestAllClustersArePausedAgainAtOnce checks that one attempt pauses all Clusters again, even if one of them cannot be
@@ -70,7 +70,7 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 	for name, denied := range map[string]string{"all can be paused": "", "one cannot": "/clusters/c-07"} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Verified{})
-			marks := obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}
+			marks := obj{object.MoveAnnotation: moveID, object.LogAnnotation: logID}
 			cluster := func(paused bool) obj {
 				return obj{"metadata": obj{"annotations": marks}, "spec": obj{"paused": paused}}
 			}
@@ -103,7 +103,7 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 			if left != want || !strings.Contains(message, says) {
 				t.Errorf("%d of %d Clusters are not paused, want %d; message %q, want %q in it", left, clusters, want, message, says)
 			}
-			f.there(f.src, f.machine)
+			f.checkExists(f.src, f.machine)
 		})
 	}
 }
@@ -112,7 +112,7 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 // reading a large plan takes long.
 func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 	f := moved(t, mover.Verified{})
-	f.transfer.lookEvery = 1 // each read takes longer
+	f.transfer.listInterval = 1 // each read takes longer
 	f.src.hook = func(r *http.Request) {
 		if r.Method == http.MethodPatch {
 			f.src.hook = nil
@@ -122,8 +122,8 @@ func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 	if message, _ := f.step(); !strings.Contains(message, "lifted the pause") {
 		t.Errorf("message = %q, want the lifted pause", message)
 	}
-	f.there(f.src, f.machine)
-	f.isPaused(f.src, f.cluster, true)
+	f.checkExists(f.src, f.machine)
+	f.checkPaused(f.src, f.cluster, true)
 }
 
 // TestAllOtherClustersAreResumed checks that other Clusters are resumed if a webhook denies one of them.
@@ -135,17 +135,17 @@ func TestAllOtherClustersAreResumed(t *testing.T) {
 			api := f.dst
 			if _, back := end.(mover.RollbackStarted); back {
 				api = f.src
-				f.tell(mover.TargetCleared{})
+				f.apply(mover.TargetCleared{})
 			} else {
 				f.src.drop(f.machine)
 				f.src.drop(f.cluster)
 			}
-			f.tell(end)
-			f.tell(mover.TargetCleared{})
+			f.apply(end)
+			f.apply(mover.TargetCleared{})
 			var refs []object.Ref
 			for i := range clusters {
 				ref := capi("Cluster", fmt.Sprintf("c-%02d", i))
-				uid := api.put(ref, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}}, "spec": obj{"paused": true}})
+				uid := api.put(ref, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: moveID, object.LogAnnotation: logID}}, "spec": obj{"paused": true}})
 				f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: ref.Name})
 				f.state.Roots = append(f.state.Roots, pause.Root{Ref: ref, UID: uid})
 				f.state.Created[ref] = uid
@@ -177,10 +177,10 @@ func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.src.drop(f.machine)
 	f.src.drop(f.cluster)
-	f.tell(mover.SourceEmptied{})
+	f.apply(mover.SourceEmptied{})
 	f.transfer.Workers = 1
 	put := func(ref object.Ref, cluster string, spec obj) {
-		mark := obj{"annotations": obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}}
+		mark := obj{"annotations": obj{object.MoveAnnotation: moveID, object.LogAnnotation: logID}}
 		uid := f.dst.put(ref, obj{"metadata": mark, "spec": spec})
 		f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: cluster})
 		f.state.Created[ref] = uid
@@ -227,10 +227,10 @@ func TestRootsBesideADeniedOneAreResumed(t *testing.T) {
 				obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
 			f.src.drop(f.machine)
 			f.src.drop(f.cluster)
-			f.tell(mover.SourceEmptied{})
+			f.apply(mover.SourceEmptied{})
 			f.transfer.Workers = 1
 			put := func(ref object.Ref, cluster string) {
-				marks := obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog, object.PausedAnnotation: ""}
+				marks := obj{object.MoveAnnotation: moveID, object.LogAnnotation: logID, object.PausedAnnotation: ""}
 				uid := f.dst.put(ref, obj{"metadata": obj{"annotations": marks}, "spec": obj{"paused": pause.IsCluster(ref)}})
 				f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: cluster})
 				f.state.Created[ref] = uid

@@ -15,8 +15,8 @@ import (
 	"scute.dev/pause"
 )
 
-// remains reports whether an object of the plan must still be deleted at the source.
-func remains(s *mover.State, item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] }
+// isRemaining reports whether an object of the plan must still be deleted at the source.
+func isRemaining(s *mover.State, item mover.Item) bool { return item.KeepReason == "" && !s.Deleted[item.Ref] }
 
 // head contains the fields of an object that a deletion needs. It is small because the heads of a large plan are in memory while a level is deleted.
 // The zero value represents no object.
@@ -32,7 +32,7 @@ func headOf(u *unstructured.Unstructured) head {
 	if u == nil {
 		return head{}
 	}
-	return head{uid: u.GetUID(), deleting: u.GetDeletionTimestamp() != nil, finalizers: len(u.GetFinalizers()) > 0, released: released(u)}
+	return head{uid: u.GetUID(), deleting: u.GetDeletionTimestamp() != nil, finalizers: len(u.GetFinalizers()) > 0, released: isReleased(u)}
 }
 
 // heads contains the heads of objects of one side, the source or the target.
@@ -48,21 +48,21 @@ func headsOf(have objects) heads {
 
 // sides contains the objects of a plan that the two sides have.
 type sides struct {
-	copies, there heads
+	copies, originals heads
 	roots         objects // of the source, with spec.paused
 	// unplanned contains the objects outside the plan that its deletion would also delete.
-	unplanned []mover.Wait
+	unplanned []mover.ObjectReason
 }
 
-// bothSides lists both sides at the same time. Unless everything is set, it lists only the kinds of the plan at the source, and at the target only
+// listBoth lists both sides at the same time. Unless everything is set, it lists only the kinds of the plan at the source, and at the target only
 // the kinds of objects that remain at the source.
-func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything bool) (sides, error) {
+func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
 	var remaining []mover.Item
 	for _, item := range s.Plan {
 		wanted[item.Ref], planned[item.Ref.GroupKind()] = true, true
-		if everything || remains(s, item) {
+		if everything || isRemaining(s, item) {
 			remaining = append(remaining, item)
 		}
 	}
@@ -70,21 +70,21 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	for _, root := range s.Roots {
 		wanted[root.Ref], roots[root.Ref] = true, true // because its pause is checked
 	}
-	parts := t.everything(s)
+	parts := t.allListings(s)
 	if !everything {
 		parts = slices.DeleteFunc(parts, func(l listing) bool { return !planned[l.typ.GroupKind()] })
 	}
-	looks := on(t.Source, parts)
+	looks := listingsOn(t.Source, parts)
 	for i, l := range looks {
-		looks[i].whole = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
+		looks[i].full = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
 	}
-	onto, err := partsOf(t.onto, t.target, remaining)
+	onto, err := listingsOf(t.targetTypes, t.target, remaining)
 	if err != nil {
 		return sides{}, err
 	}
-	looks = append(looks, on(t.target, onto)...)
-	found := sides{copies: make(heads, len(remaining)), there: make(heads, len(s.Plan)), roots: make(objects, len(s.Roots))}
-	b := dependantsOf(s.Plan)
+	looks = append(looks, listingsOn(t.target, onto)...)
+	found := sides{copies: make(heads, len(remaining)), originals: make(heads, len(s.Plan)), roots: make(objects, len(s.Roots))}
+	b := dependentsOf(s.Plan)
 	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
 		if c == t.target {
 			if wanted[ref] {
@@ -94,18 +94,18 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 		}
 		b.add(object.Observe(u))
 		if wanted[ref] {
-			found.there[ref] = headOf(u)
+			found.originals[ref] = headOf(u)
 		}
 		if roots[ref] {
-			found.roots[ref] = bare(u)
+			found.roots[ref] = stripContent(u)
 		}
 	})
 	found.unplanned = b.found
 	return found, err
 }
 
-// bare removes all fields of an object except its metadata and spec.paused.
-func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
+// stripContent removes all fields of an object except its metadata and spec.paused.
+func stripContent(u *unstructured.Unstructured) *unstructured.Unstructured {
 	paused, found, err := unstructured.NestedBool(u.Object, "spec", "paused")
 	delete(u.Object, "status")
 	delete(u.Object, "spec")
@@ -121,11 +121,11 @@ type sideListing struct {
 	listing
 
 	side *kube.Cluster
-	// whole lists the entire objects instead of their metadata.
-	whole bool
+	// full lists the entire objects instead of their metadata.
+	full bool
 }
 
-func on(c *kube.Cluster, parts []listing) []sideListing {
+func listingsOn(c *kube.Cluster, parts []listing) []sideListing {
 	list := make([]sideListing, len(parts))
 	for i, p := range parts {
 		list[i] = sideListing{listing: p, side: c}
@@ -136,13 +136,13 @@ func on(c *kube.Cluster, parts []listing) []sideListing {
 // listSides lists both sides at the same time, and calls see with one object at a time.
 func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(*kube.Cluster, object.Ref, *unstructured.Unstructured)) error {
 	var mu sync.Mutex
-	n := make(counted)
+	n := make(listingCounts)
 	for _, p := range parts {
-		n.listed(p.side, p.listing)
+		n.start(p.side, p.listing)
 	}
 	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
 		list := p.side.ListMetadata
-		if p.whole {
+		if p.full {
 			list = p.side.List
 		}
 		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
@@ -154,15 +154,15 @@ func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(
 		})
 	})
 	if err == nil {
-		t.sizes.learn(n)
+		t.sizes.update(n)
 	}
 	return err
 }
 
-// present returns the metadata of the planned objects that a side has. It makes one list request for each kind and namespace. Steps that write call
+// listPresent returns the metadata of the planned objects that a side has. It makes one list request for each kind and namespace. Steps that write call
 // it first, so that they do not repeat the work of an earlier process.
-func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
-	parts, err := partsOf(kinds, c, plan)
+func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
+	parts, err := listingsOf(kinds, c, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -178,15 +178,15 @@ func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[strin
 	})
 }
 
-// partsOf returns the kinds and namespaces of a plan.
-func partsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
-	listed := make(map[part]bool)
+// listingsOf returns the kinds and namespaces of a plan.
+func listingsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
+	listed := make(map[listingKey]bool)
 	for _, item := range plan {
 		typ, err := typeOf(kinds, c, item.Ref, item.Version)
 		if err != nil {
 			return nil, err
 		}
-		key := part{group: item.Ref.GroupKind(), namespace: item.Ref.Namespace}
+		key := listingKey{group: item.Ref.GroupKind(), namespace: item.Ref.Namespace}
 		if !listed[key] {
 			listed[key] = true
 			parts = append(parts, listing{typ, item.Ref.Namespace})
@@ -195,49 +195,49 @@ func partsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (pa
 	return parts, nil
 }
 
-// dependants collects objects that the deletion of a plan would also delete: objects outside the plan that are owned by an object the plan deletes.
+// dependents collects objects that the deletion of a plan would also delete: objects outside the plan that are owned by an object the plan deletes.
 // The garbage collector deletes them with their owner.
-type dependants struct {
+type dependents struct {
 	moves   map[types.UID]object.Ref
 	planned map[types.UID]bool
-	found   []mover.Wait
+	found   []mover.ObjectReason
 }
 
-func dependantsOf(plan []mover.Item) *dependants {
-	b := &dependants{moves: make(map[types.UID]object.Ref, len(plan)), planned: make(map[types.UID]bool, len(plan))}
+func dependentsOf(plan []mover.Item) *dependents {
+	b := &dependents{moves: make(map[types.UID]object.Ref, len(plan)), planned: make(map[types.UID]bool, len(plan))}
 	for _, item := range plan {
 		b.planned[item.UID] = true
-		if item.Keep == "" {
+		if item.KeepReason == "" {
 			b.moves[item.UID] = item.Ref
 		}
 	}
 	return b
 }
 
-func (b *dependants) add(o object.Observed) {
+func (b *dependents) add(o object.Observed) {
 	if owner, owned := ownerAmong(b.moves, o); owned && !b.planned[o.UID] {
-		b.found = append(b.found, mover.Wait{Ref: o.Ref, Why: "it is not in the plan, and " + owner.String() + ", which moves, owns it"})
+		b.found = append(b.found, mover.ObjectReason{Ref: o.Ref, Reason: "it is not in the plan, and " + owner.String() + ", which moves, owns it"})
 	}
 }
 
-// unplanned returns the dependants in a snapshot of the source that was just taken. It lists only what the snapshot lacks.
-func (t *Transfer) unplanned(ctx context.Context, s *mover.State, w *snapshot) ([]mover.Wait, error) {
-	b := dependantsOf(s.Plan)
+// unplannedDependents returns the dependants in a snapshot of the source that was just taken. It lists only what the snapshot lacks.
+func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *snapshot) ([]mover.ObjectReason, error) {
+	b := dependentsOf(s.Plan)
 	for _, o := range w.objects {
 		b.add(o)
 	}
-	rest := slices.DeleteFunc(t.everything(s), func(l listing) bool { return w.has(l) })
+	rest := slices.DeleteFunc(t.allListings(s), func(l listing) bool { return w.isListed(l) })
 	if err := t.listAll(ctx, t.Source, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.add(object.Observe(u)) }); err != nil {
 		return nil, err
 	}
 	if len(b.found) == 0 {
-		t.lookedAt = w.at
+		t.listedAt = w.at
 	}
 	return b.found, nil
 }
 
-// everything returns the listings of all kinds that a move reads in its own namespace and in the namespaces of its plan.
-func (t *Transfer) everything(s *mover.State) []listing {
+// allListings returns the listings of all kinds that a move reads in its own namespace and in the namespaces of its plan.
+func (t *Transfer) allListings(s *mover.State) []listing {
 	own := s.Spec.Namespace
 	namespaces := map[string]bool{own: true}
 	for _, item := range s.Plan {
@@ -246,11 +246,11 @@ func (t *Transfer) everything(s *mover.State) []listing {
 		}
 	}
 	var parts []listing
-	for _, typ := range t.types {
+	for _, typ := range t.sourceTypes {
 		switch {
 		case !typ.Namespaced:
 			parts = append(parts, listing{typ, ""})
-		case typ.Plain():
+		case typ.IsCore():
 			parts = append(parts, listing{typ, own})
 		default:
 			for namespace := range namespaces {
@@ -263,60 +263,60 @@ func (t *Transfer) everything(s *mover.State) []listing {
 
 // listAll calls see with the metadata of every object, one at a time.
 func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
-	return t.listSides(ctx, on(c, parts), func(_ *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) { see(ref, u) })
+	return t.listSides(ctx, listingsOn(c, parts), func(_ *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) { see(ref, u) })
 }
 
-// part identifies a listing.
-type part struct{ group, namespace string }
+// listingKey identifies a listing.
+type listingKey struct{ group, namespace string }
 
 // sizes contains the number of objects per kind, namespace and side at the last listing. The zero value is ready for use.
 type sizes struct {
 	mu     sync.Mutex
-	counts map[size]int
+	counts map[sizeKey]int
 }
 
-type size struct {
+type sizeKey struct {
 	side string
-	part
+	listingKey
 }
 
-// counted contains the sizes of one pass of listings.
-type counted map[size]int
+// listingCounts contains the sizes of one pass of listings.
+type listingCounts map[sizeKey]int
 
-// listed records a listing before its objects are counted, because it may contain none.
-func (n counted) listed(c *kube.Cluster, l listing) { n[sizeOf(c, l)] = 0 }
+// start records a listing before its objects are counted, because it may contain none.
+func (n listingCounts) start(c *kube.Cluster, l listing) { n[sizeOf(c, l)] = 0 }
 
 // add counts an object for its listing, and also for its namespace if the listing covers all namespaces.
-func (n counted) add(c *kube.Cluster, l listing, namespace string) {
+func (n listingCounts) add(c *kube.Cluster, l listing, namespace string) {
 	n[sizeOf(c, l)]++
 	if namespace != l.namespace {
 		n[sizeOf(c, listing{l.typ, namespace})]++
 	}
 }
 
-func sizeOf(c *kube.Cluster, l listing) size {
-	return size{c.Name, part{l.typ.GroupKind(), l.namespace}}
+func sizeOf(c *kube.Cluster, l listing) sizeKey {
+	return sizeKey{c.Name, listingKey{l.typ.GroupKind(), l.namespace}}
 }
 
-// learn replaces earlier sizes by those of a later pass.
-func (s *sizes) learn(later counted) {
+// update replaces earlier sizes by those of a later pass.
+func (s *sizes) update(later listingCounts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
-		s.counts = make(map[size]int)
+		s.counts = make(map[sizeKey]int)
 	}
 	maps.Copy(s.counts, later)
 }
 
-// of returns the number of objects at the last listing, or 0 if there was no listing.
-func (s *sizes) of(c *kube.Cluster, l listing) int {
+// count returns the number of objects at the last listing, or 0 if there was no listing.
+func (s *sizes) count(c *kube.Cluster, l listing) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[sizeOf(c, l)]
 }
 
-// empty reports whether the last listing contained no objects.
-func (s *sizes) empty(c *kube.Cluster, l listing) bool {
+// isEmpty reports whether the last listing contained no objects.
+func (s *sizes) isEmpty(c *kube.Cluster, l listing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, known := s.counts[sizeOf(c, l)]

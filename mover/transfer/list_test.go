@@ -27,12 +27,12 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.DeleteSource); failed != nil || err != nil {
 		t.Fatal(failed, err)
 	}
-	look, err := f.transfer.bothSides(t.Context(), f.state, true)
+	look, err := f.transfer.listBoth(t.Context(), f.state, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(look.copies) != 2 || len(look.there) != 2 {
-		t.Errorf("%d copies and %d objects at the source, want 2 and 2", len(look.copies), len(look.there))
+	if len(look.copies) != 2 || len(look.originals) != 2 {
+		t.Errorf("%d copies and %d objects at the source, want 2 and 2", len(look.copies), len(look.originals))
 	}
 	for ref, u := range look.roots {
 		spec, _ := u.Object["spec"].(obj)
@@ -43,7 +43,7 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	if spec, _ := look.roots[f.cluster].Object["spec"].(obj); spec["paused"] != true || len(look.roots) != 1 {
 		t.Errorf("roots = %v, want only the Cluster, paused", look.roots)
 	}
-	have, err := f.transfer.present(t.Context(), f.transfer.Source, f.transfer.types, f.state.Plan)
+	have, err := f.transfer.listPresent(t.Context(), f.transfer.Source, f.transfer.sourceTypes, f.state.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAPreflightDoesNotWaitForEachAnswer(t *testing.T) {
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
 			f.dst.drop(f.cluster)
 			f.dst.drop(f.machine)
-			f.together(paths)
+			f.listBoth(paths)
 			if f.step(); f.state.Phase != mover.PhasePausing {
 				t.Errorf("phase = %s, findings %+v", f.state.Phase, f.state.Findings)
 			}
@@ -93,12 +93,12 @@ func TestBothSidesAreReadAtOnce(t *testing.T) {
 			f.transfer.acknowledged = map[object.Ref]bool{f.cluster: true, f.machine: true}
 			f.run(mover.CreateCopies)
 			made := map[object.Ref]types.UID{f.cluster: f.dst.get(f.cluster).GetUID(), f.machine: f.dst.get(f.machine).GetUID()}
-			f.tell(mover.CreateStarted{})
+			f.apply(mover.CreateStarted{})
 			if c.last == (mover.AllCreated{}) {
-				f.tell(mover.Created{Objects: made})
-				f.tell(mover.AllCreated{})
+				f.apply(mover.Created{Objects: made})
+				f.apply(mover.AllCreated{})
 			}
-			f.together(c.paths)
+			f.listBoth(c.paths)
 			if message, _ := f.step(); f.state.Phase != c.want {
 				t.Errorf("phase = %s, message %s", f.state.Phase, message)
 			}
@@ -115,19 +115,19 @@ func TestTheListsOfAReadingDoNotWaitForEachOther(t *testing.T) {
 	var want []wanted
 	var paths []string
 	for _, k := range fakeKinds() {
-		typ, moves := f.transfer.types[object.Ref{Group: k.group, Kind: k.kind}.GroupKind()]
+		typ, moves := f.transfer.sourceTypes[object.Ref{Group: k.group, Kind: k.kind}.GroupKind()]
 		if !moves || !k.namespaced {
 			continue
 		}
 		paths = append(paths, "source /"+k.plural)
-		for i := range few + 1 {
+		for i := range maxSingleReads + 1 {
 			want = append(want, wanted{typ, object.Ref{Group: k.group, Kind: k.kind, Namespace: "fleet", Name: fmt.Sprint(i)}})
 		}
 	}
 	if len(paths) < 7 {
 		t.Fatalf("only %v are listed", paths)
 	}
-	f.together(paths)
+	f.listBoth(paths)
 	err := readEach(t.Context(), f.transfer, f.transfer.Source, want, func(context.Context, int, *unstructured.Unstructured) (struct{}, error) {
 		return struct{}{}, nil
 	}, func([]struct{}) error { return nil })
@@ -136,8 +136,8 @@ func TestTheListsOfAReadingDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// together delays the first response for each path until requests for all of them have arrived.
-func (f *fakes) together(paths []string) {
+// listBoth delays the first response for each path until requests for all of them have arrived.
+func (f *fakes) listBoth(paths []string) {
 	var all sync.WaitGroup
 	all.Add(len(paths))
 	together := make(chan struct{})

@@ -50,7 +50,7 @@ func hosted(t *testing.T, kind string, spec obj) (f *fakes, controlPlane, set ob
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
 	for _, side := range []*fakeAPI{f.src, f.dst} {
-		side.more = hostedKinds()
+		side.extraKinds = hostedKinds()
 		for _, k := range hostedKinds() {
 			if strings.HasSuffix(k.group, object.CoreGroup) {
 				side.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: k.plural + "." + k.group}, obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
@@ -78,8 +78,8 @@ func (f *fakes) preflight() []mover.Finding {
 	return done.Findings
 }
 
-// about returns the severity of the finding about an object whose message contains says.
-func about(findings []mover.Finding, field, says string) mover.Severity {
+// severityOf returns the severity of the finding about an object whose message contains says.
+func severityOf(findings []mover.Finding, field, says string) mover.Severity {
 	for _, one := range findings {
 		if strings.HasSuffix(one.Field, field) && strings.Contains(one.Message, says) {
 			return one.Severity
@@ -95,17 +95,17 @@ func TestAHostedControlPlaneIsRefused(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			f, controlPlane, set := hosted(t, kind, obj{"spec": obj{"replicas": int64(1)}})
 			found := f.preflight()
-			if about(found, controlPlane.String(), "hosted") != mover.Error || about(found, set.String(), "(1 of Pod) from the source with "+controlPlane.String()) != mover.Error {
+			if severityOf(found, controlPlane.String(), "hosted") != mover.Error || severityOf(found, set.String(), "(1 of Pod) from the source with "+controlPlane.String()) != mover.Error {
 				t.Errorf("findings without accepted losses = %+v", found)
 			}
 			f.state.Spec.AcceptLoss = []string{set.GroupKind()}
 			found = f.preflight()
-			if about(found, controlPlane.String(), "hosted") != mover.Error || about(found, set.String(), "it will be lost") != mover.Warning {
+			if severityOf(found, controlPlane.String(), "hosted") != mover.Error || severityOf(found, set.String(), "it will be lost") != mover.Warning {
 				t.Errorf("findings with StatefulSets accepted = %+v", found)
 			}
 			f.state.Spec.AcceptLoss = []string{controlPlane.GroupKind(), set.GroupKind()}
 			found = f.preflight()
-			if about(found, controlPlane.String(), "it will be lost") != mover.Warning || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
+			if severityOf(found, controlPlane.String(), "it will be lost") != mover.Warning || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
 				t.Errorf("findings with all kinds accepted = %+v", found)
 			}
 		})
@@ -116,7 +116,7 @@ func TestAHostedControlPlaneIsRefused(t *testing.T) {
 // about its objects.
 func TestWhatMayNotBeListedIsNamed(t *testing.T) {
 	for name, deny := range map[string]func(f *fakes){
-		"the rules say so": func(f *fakes) { f.src.mayNot = "statefulsets" },
+		"the rules say so": func(f *fakes) { f.src.deniedPlural = "statefulsets" },
 		"the answer says so": func(f *fakes) {
 			f.src.incomplete = true
 			f.src.deny = func(r *http.Request) string {
@@ -130,7 +130,7 @@ func TestWhatMayNotBeListedIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, _, set := hosted(t, "K0smotronControlPlane", nil)
 			deny(f)
-			if found := f.preflight(); about(found, "source", "StatefulSet.apps") != mover.Warning || about(found, set.String(), "") != "" {
+			if found := f.preflight(); severityOf(found, "source", "StatefulSet.apps") != mover.Warning || severityOf(found, set.String(), "") != "" {
 				t.Errorf("findings = %+v", found)
 			}
 		})
@@ -142,7 +142,7 @@ func TestWhatMayNotBeListedIsNamed(t *testing.T) {
 func TestWhatComesAfterThePreflightIsNotLost(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		f := moved(t, mover.AllCreated{})
-		f.src.more = hostedKinds()
+		f.src.extraKinds = hostedKinds()
 		if accepted {
 			f.state.Spec.AcceptLoss = []string{"StatefulSet.apps"}
 		}
@@ -164,7 +164,7 @@ func TestACopyThatWouldNotStay(t *testing.T) {
 	if err := f.transfer.connect(t.Context(), mover.Spec{}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	lost, _, err := f.transfer.lost(t.Context(), []mover.Member{{Observed: cluster}, {Observed: copied, Keep: "another Cluster names it"}}, &snapshot{objects: []object.Observed{cluster, copied}})
+	lost, _, err := f.transfer.lostObjects(t.Context(), []mover.Member{{Observed: cluster}, {Observed: copied, KeepReason: "another Cluster names it"}}, &snapshot{objects: []object.Observed{cluster, copied}})
 	if err != nil || len(lost) != 1 || lost[0].Ref != secret {
 		t.Errorf("lost = %+v, error %v, want the Secret", lost, err)
 	}
@@ -179,9 +179,9 @@ func TestAHostedControlPlaneIsNotRestoredEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Keeper: w}
+	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Writer: w}
 	index, found, err := b.Run(t.Context())
-	if err != nil || about(found, controlPlane.String(), "not in the backup") != mover.Warning {
+	if err != nil || severityOf(found, controlPlane.String(), "not in the backup") != mover.Warning {
 		t.Fatalf("findings = %+v, error %v", found, err)
 	}
 	index.ID, index.TakenAt = "0123", time.Now()
@@ -192,10 +192,10 @@ func TestAHostedControlPlaneIsNotRestoredEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Restore{Target: f.dst.cluster(t, "target"), SourceIsGone: true, Archive: backup}
+	r := &Restore{Target: f.dst.cluster(t, "target"), SourceGone: true, Archive: backup}
 	_, err = r.Prepare(t.Context())
 	var refused *RefusedError
-	if !errors.As(err, &refused) || about(refused.Findings, controlPlane.String(), "empty control plane") != mover.Error {
+	if !errors.As(err, &refused) || severityOf(refused.Findings, controlPlane.String(), "empty control plane") != mover.Error {
 		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 }
@@ -224,7 +224,7 @@ func TestExtensionsOfTheTarget(t *testing.T) {
 			if c.there != nil {
 				f.dst.put(config, c.there)
 			}
-			if found := f.preflight(); about(found, c.field, "") != c.want {
+			if found := f.preflight(); severityOf(found, c.field, "") != c.want {
 				t.Errorf("findings = %+v", found)
 			}
 		})
@@ -258,7 +258,7 @@ func TestWhatIsHalfWayIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Claimed{})
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
-			if ref, found := spoil(f), f.preflight(); about(found, ref.String(), "half way") != mover.Error {
+			if ref, found := spoil(f), f.preflight(); severityOf(found, ref.String(), "half way") != mover.Error {
 				t.Errorf("findings = %+v", found)
 			}
 		})
@@ -272,7 +272,7 @@ func TestAMachineOfAPoolMovesWithItsStatus(t *testing.T) {
 	members := mover.Members{Objects: []mover.Member{{Observed: object.Observed{Ref: pooled, Consumer: &object.Ref{Kind: "RemoteMachine", Namespace: "fleet", Name: "a-0"}}}}}
 	for _, carried := range [][]string{nil, {pooled.GroupKind()}} {
 		found, err := (&scope{Transfer: &Transfer{}, spec: mover.Spec{CarryStatus: carried}, members: members}).checkObjects(t.Context())
-		if refused := about(found, pooled.String(), "only its status says") == mover.Error; err != nil || refused == (carried != nil) {
+		if refused := severityOf(found, pooled.String(), "only its status says") == mover.Error; err != nil || refused == (carried != nil) {
 			t.Errorf("carried %v: error %v, findings %+v", carried, err, found)
 		}
 	}

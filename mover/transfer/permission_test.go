@@ -74,7 +74,7 @@ func TestPermissionsAreAskedForAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var rules, single atomic.Int32
 			fields, _ := preflighted(t, func(f *fakes, _ object.Ref) {
-				f.dst.incomplete, f.dst.mayNot = c.incomplete, c.mayNot
+				f.dst.incomplete, f.dst.deniedPlural = c.incomplete, c.mayNot
 				f.dst.hook = func(r *http.Request) {
 					switch {
 					case strings.HasSuffix(r.URL.Path, "selfsubjectrulesreviews"):
@@ -120,10 +120,10 @@ func TestBothSidesAreAskedAtOnce(t *testing.T) {
 // TestAKindThatMayNotBeListed checks that a kind that may not be listed on the target is one finding beside the others.
 func TestAKindThatMayNotBeListed(t *testing.T) {
 	fields, _ := preflighted(t, func(f *fakes, _ object.Ref) {
-		crowded(f, 20)
+		addMany(f, 20)
 		f.src.schema(99, "None")
 		f.dst.schema(3, "None")
-		f.dst.mayNot, f.dst.verbs = "\x04list", []string{"get", "create", "patch", "delete"} // a review is sent as protobuf
+		f.dst.deniedPlural, f.dst.verbs = "\x04list", []string{"get", "create", "patch", "delete"} // a review is sent as protobuf
 		f.dst.deny = func(r *http.Request) string {
 			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/machines") {
 				return `machines.cluster.x-k8s.io is forbidden: User "mover" cannot list resource "machines" in API group "cluster.x-k8s.io" in the namespace "fleet"`

@@ -13,62 +13,62 @@ import (
 
 // draft returns a plan of every object that moves, with its UID, resource version and content hash, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	members, w, err := t.draftLook(ctx, s.Spec)
+	members, w, err := t.readForDraft(ctx, s.Spec)
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.judge(ctx, s, members, w)
+	found, err := t.evaluate(ctx, s, members, w)
 	if err != nil {
 		return nil, err
 	}
 	if len(found.awake) > 0 {
 		first := found.awake[0]
 		return nil, &waitError{
-			what: fmt.Sprintf("%d objects acknowledged the pause and no longer say that they are paused, the first is %s: %s", len(found.awake), first.Ref, first.Why),
+			message: fmt.Sprintf("%d objects acknowledged the pause and no longer say that they are paused, the first is %s: %s", len(found.awake), first.Ref, first.Reason),
 			next: "find out what resumed them",
 		}
 	}
 	if len(found.remediating) > 0 {
 		first := found.remediating[0]
-		return nil, final(t.remediationsNext(), "a remediation began while the move paused the source: %s: %s", first.Ref, first.Why)
+		return nil, finalError(t.remediationAdvice(), "a remediation began while the move paused the source: %s: %s", first.Ref, first.Reason)
 	}
 	if len(found.unfit) > 0 {
 		first := found.unfit[0]
-		return nil, final(first.Remedy+"; then create another Move", "the source changed between the preflight and the pause: %s: %s", first.Field, first.Message)
+		return nil, finalError(first.Remedy+"; then create another Move", "the source changed between the preflight and the pause: %s: %s", first.Field, first.Message)
 	}
-	return mover.Drafted{Items: found.items, Left: found.left}, nil
+	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
 // observation is a snapshot of the source and the members of the move in it.
 type observation struct {
 	members mover.Members
-	world   *snapshot
+	snapshot   *snapshot
 }
 
-// draftLook returns the observation from which the plan is made. Every acknowledgement must be older than it. The observation that showed the source
-// at rest qualifies if it began less than momentAfter ago and hashed the contents. Later changes are detected when the copies are created and
+// readForDraft returns the observation from which the plan is made. Every acknowledgement must be older than it. The observation that showed the source
+// at rest qualifies if it began less than maxListingAge ago and hashed the contents. Later changes are detected when the copies are created and
 // verified.
-func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *snapshot, error) {
-	last := t.atRestIn
-	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < t.momentAfter() {
-		return last.members, last.world, nil
+func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (mover.Members, *snapshot, error) {
+	last := t.pausedObservation
+	if t.pausedObservation = nil; last != nil && time.Since(last.snapshot.at) < t.maxListingAge() {
+		return last.members, last.snapshot, nil
 	}
 	return t.members(ctx, spec, hashed)
 }
 
 // survey contains the result of one observation of a source at rest.
 type survey struct {
-	world *snapshot
+	snapshot *snapshot
 	items []mover.Item
-	left  []mover.Wait
+	excluded  []mover.ObjectReason
 	// awake contains objects whose acknowledgement no longer holds.
-	awake []mover.Wait
+	awake []mover.ObjectReason
 	// remediating contains objects whose remediation began after the preflight.
-	remediating []mover.Wait
+	remediating []mover.ObjectReason
 	// unfit contains errors that the preflight checks for, and that appeared after it.
 	unfit []mover.Finding
 	// deleting contains objects that another client is deleting.
-	deleting []mover.Wait
+	deleting []mover.ObjectReason
 }
 
 func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
@@ -76,64 +76,64 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	if err != nil {
 		return found, err
 	}
-	return t.judge(ctx, s, members, w)
+	return t.evaluate(ctx, s, members, w)
 }
 
-// judge evaluates an observation of the source.
-func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
-	if err := stillHeld(s, members); err != nil && !s.Spec.DryRun {
+// evaluate evaluates an observation of the source.
+func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
+	if err := checkStillPaused(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
 	}
-	if err := unemptied(s.Spec, members); err != nil {
+	if err := checkNotEmptied(s.Spec, members); err != nil {
 		return found, err
 	}
 	if err := t.hashConfigMaps(ctx, members, w); err != nil {
 		return found, err
 	}
-	found.world = w
-	found.items, found.left = make([]mover.Item, 0, len(members.Objects)), members.Left
-	for _, f := range slices.Concat(members.Findings, members.Addresses, members.Taken) {
+	found.snapshot = w
+	found.items, found.excluded = make([]mover.Item, 0, len(members.Objects)), members.Excluded
+	for _, f := range slices.Concat(members.Findings, members.AddressFindings, members.InUseFindings) {
 		if f.Severity == mover.Error {
 			found.unfit = append(found.unfit, f)
 		}
 	}
 	for _, h := range members.Hosted {
 		if !slices.Contains(s.Spec.AcceptLoss, h.Ref.GroupKind()) {
-			found.unfit = append(found.unfit, mover.Finding{Severity: mover.Error, Field: h.Ref.String(), Message: h.Why, Remedy: stay(h.Ref)})
+			found.unfit = append(found.unfit, mover.Finding{Severity: mover.Error, Field: h.Ref.String(), Message: h.Reason, Remedy: keepAdvice(h.Ref)})
 		}
 	}
 	for _, m := range members.Objects {
 		found.items = append(found.items, mover.ItemOf(m, w.hashes[m.Ref]))
-		found.unfit = append(append(found.unfit, unfit(m)...), inProgress(m)...)
-		if m.Deleting && m.Keep == "" {
-			found.deleting = append(found.deleting, mover.Wait{Ref: m.Ref, Why: "it is being deleted at the source"})
+		found.unfit = append(append(found.unfit, unfitFindings(m)...), inProgressFindings(m)...)
+		if m.Deleting && m.KeepReason == "" {
+			found.deleting = append(found.deleting, mover.ObjectReason{Ref: m.Ref, Reason: "it is being deleted at the source"})
 		}
-		if why := remediating(m); why != "" && m.Keep == "" {
-			found.remediating = append(found.remediating, mover.Wait{Ref: m.Ref, Why: why})
+		if why := remediationText(m); why != "" && m.KeepReason == "" {
+			found.remediating = append(found.remediating, mover.ObjectReason{Ref: m.Ref, Reason: why})
 		}
-		if how, acked := s.Acks[m.Ref]; acked && m.Keep == "" {
-			if why := pause.Broken(how, m.Observed); why != "" {
-				found.awake = append(found.awake, mover.Wait{Ref: m.Ref, Why: why})
+		if how, acked := s.Acks[m.Ref]; acked && m.KeepReason == "" {
+			if why := pause.InvalidReason(how, m.Observed); why != "" {
+				found.awake = append(found.awake, mover.ObjectReason{Ref: m.Ref, Reason: why})
 			}
 		}
 	}
 	return found, nil
 }
 
-// unemptied returns an error if the source is incomplete. A plan made from an incomplete source would omit objects that only the target has, and a
+// checkNotEmptied returns an error if the source is incomplete. A plan made from an incomplete source would omit objects that only the target has, and a
 // rollback would remove their owners.
-func unemptied(spec mover.Spec, members mover.Members) error {
-	var found []mover.Wait
+func checkNotEmptied(spec mover.Spec, members mover.Members) error {
+	var found []mover.ObjectReason
 	for _, m := range members.Objects {
 		switch {
-		case m.Keep != "":
+		case m.KeepReason != "":
 		case m.Released:
-			found = append(found, mover.Wait{Ref: m.Ref, Why: "it was released at the source to be deleted"})
+			found = append(found, mover.ObjectReason{Ref: m.Ref, Reason: "it was released at the source to be deleted"})
 		case m.Emptying:
-			found = append(found, mover.Wait{Ref: m.Ref, Why: "what belongs to it is being deleted"})
+			found = append(found, mover.ObjectReason{Ref: m.Ref, Reason: "what belongs to it is being deleted"})
 		}
 	}
-	return strand(found, "a move has begun to empty the source, and the event log does not know of it", keepLog(spec))
+	return strandedError(found, "a move has begun to empty the source, and the event log does not know of it", keepLogAdvice(spec))
 }
 
 // hashConfigMaps reads and hashes the ConfigMaps that move. Listings contain only metadata of ConfigMaps, because a namespace may have many that do
@@ -147,11 +147,11 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 	}
 	sums := make([]string, len(refs))
 	err := parallel(ctx, t.workers(), indices(refs), func(ctx context.Context, i int) error {
-		u, err := t.Source.Get(ctx, t.types["ConfigMap"], refs[i].Namespace, refs[i].Name)
+		u, err := t.Source.Get(ctx, t.sourceTypes["ConfigMap"], refs[i].Namespace, refs[i].Name)
 		if err == nil {
 			sums[i], err = mover.ContentHash(u)
 		}
-		if gone(err) {
+		if isGone(err) {
 			return nil
 		}
 		return err
@@ -163,8 +163,8 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 }
 
 // drift returns the objects of the source that were changed, created or deleted after the plan was made.
-func drift(plan, now []mover.Item) []mover.Wait {
-	var found []mover.Wait
+func drift(plan, now []mover.Item) []mover.ObjectReason {
+	var found []mover.ObjectReason
 	planned := make(map[object.Ref]mover.Item, len(plan))
 	for _, item := range plan {
 		planned[item.Ref] = item
@@ -181,13 +181,13 @@ func drift(plan, now []mover.Item) []mover.Wait {
 		case was.Hash != item.Hash, isSecret(item.Ref) && was.ResourceVersion != item.ResourceVersion:
 			why = "it changed at the source after the plan was made"
 		}
-		if why != "" && item.Keep == "" {
-			found = append(found, mover.Wait{Ref: item.Ref, Why: why})
+		if why != "" && item.KeepReason == "" {
+			found = append(found, mover.ObjectReason{Ref: item.Ref, Reason: why})
 		}
 	}
 	for _, item := range plan {
-		if _, gone := planned[item.Ref]; gone && item.Keep == "" {
-			found = append(found, mover.Wait{Ref: item.Ref, Why: "it went away at the source after the plan was made"})
+		if _, gone := planned[item.Ref]; gone && item.KeepReason == "" {
+			found = append(found, mover.ObjectReason{Ref: item.Ref, Reason: "it went away at the source after the plan was made"})
 		}
 	}
 	return found

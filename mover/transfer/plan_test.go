@@ -22,7 +22,7 @@ func TestDriftNamesWhatChangedCameOrWent(t *testing.T) {
 		{Ref: ref("Machine", "replaced"), UID: "3", Hash: "h"},
 		{Ref: ref("Machine", "gone"), UID: "4", Hash: "h"},
 		{Ref: ref("Secret", "rotated"), UID: "5", ResourceVersion: "1"},
-		{Ref: ref("Template", "kept"), UID: "6", Hash: "h", Keep: "it stays"},
+		{Ref: ref("Template", "kept"), UID: "6", Hash: "h", KeepReason: "it stays"},
 	}
 	now := []mover.Item{
 		{Ref: ref("Machine", "same"), UID: "1", Hash: "h", ResourceVersion: "2"}, // its status changed
@@ -30,11 +30,11 @@ func TestDriftNamesWhatChangedCameOrWent(t *testing.T) {
 		{Ref: ref("Machine", "replaced"), UID: "33", Hash: "h"},
 		{Ref: ref("Machine", "new"), UID: "7", Hash: "h"},
 		{Ref: ref("Secret", "rotated"), UID: "5", ResourceVersion: "2"},
-		{Ref: ref("Template", "kept"), UID: "6", Hash: "other", Keep: "it stays"},
+		{Ref: ref("Template", "kept"), UID: "6", Hash: "other", KeepReason: "it stays"},
 	}
 	got := make(map[string]string)
 	for _, w := range drift(plan, now) {
-		got[w.Ref.Name] = w.Why
+		got[w.Ref.Name] = w.Reason
 	}
 	want := map[string]string{
 		"written":  "it changed at the source after the plan was made",
@@ -97,7 +97,7 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 		lists []int // of the first plan and of another one
 	}{
 		"a moment ago": {-time.Hour, []int{0, 1}}, // in the future, because a slow machine needs time between here and the plan
-		"long ago":     {lookEvery / pauseShare, []int{1, 1}},
+		"long ago":     {listInterval / pauseShare, []int{1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.AllAcknowledged{})
@@ -107,10 +107,10 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if f.transfer.atRestIn == nil {
+			if f.transfer.pausedObservation == nil {
 				t.Fatal("the source is not at rest")
 			}
-			f.transfer.atRestIn.world.at = time.Now().Add(-c.age)
+			f.transfer.pausedObservation.snapshot.at = time.Now().Add(-c.age)
 			for i, want := range c.lists {
 				made := requests(f.src)
 				o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)
@@ -143,13 +143,13 @@ func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
 	}
 	f.src.put(object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Namespace: "fleet", Name: "other"}, nil)
 	f.controllers()
-	crowded(f, 1) // a machine that its controller has not seen yet
-	await := func() mover.AcksSeen {
+	addMany(f, 1) // a machine that its controller has not seen yet
+	await := func() mover.AcksRead {
 		o, err := f.transfer.Perform(t.Context(), f.state, mover.AwaitAcks, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen, _ := o.(mover.AcksSeen)
+		seen, _ := o.(mover.AcksRead)
 		return seen
 	}
 	if seen := await(); len(seen.Pending) == 0 {
@@ -184,7 +184,7 @@ func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, _ := o.(mover.VerifyDone)
-	if !slices.Contains(done.Differences, mover.Wait{Ref: f.machine, Why: "it is being deleted at the source"}) {
+	if !slices.Contains(done.Differences, mover.ObjectReason{Ref: f.machine, Reason: "it is being deleted at the source"}) {
 		t.Errorf("differences = %+v, want the deletion", done.Differences)
 	}
 }
@@ -193,7 +193,7 @@ func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
 func TestTheVerificationReadsBothSidesAtOnce(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.controllers()
-	f.planned()
+	f.hashPlan()
 	f.transfer.acknowledged = map[object.Ref]bool{f.cluster: true, f.machine: true} // so that the target is only read for the comparison
 	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.VerifyCopies); failed != nil || err != nil {
 		t.Fatal(failed, err)

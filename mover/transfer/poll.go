@@ -18,21 +18,21 @@ type polls struct {
 	pause.Patience
 }
 
-// stuck records a poll and reports whether the controllers must be triggered. Most controllers act without a trigger.
-func (l *polls) stuck(news int) bool {
+// isStuck records a poll and reports whether the controllers must be triggered. Most controllers act without a trigger.
+func (l *polls) isStuck(news int) bool {
 	if l.first.IsZero() {
 		l.first = time.Now()
 	}
-	return l.Over(news, time.Since(l.first))
+	return l.Exceeded(news, time.Since(l.first))
 }
 
-// lacking returns a description of what a controller of the target has not written to a copy yet, or "". u is nil if there is no copy.
-type lacking func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error)
+// missingFunc returns a description of what a controller of the target has not written to a copy yet, or "". u is nil if there is no copy.
+type missingFunc func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error)
 
 // poll reads copies once. It returns the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers
 // the controllers of the pending copies.
-func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks lacking) (done []object.Ref, pending []mover.Wait, err error) {
-	want, err := itemsOf(t.onto, t.target, items)
+func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks missingFunc) (done []object.Ref, pending []mover.ObjectReason, err error) {
+	want, err := wantedOf(t.targetTypes, t.target, items)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,7 +40,7 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 	err = readEach(ctx, t, t.target, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (none struct{}, err error) {
 		whys[i], err = lacks(ctx, want[i], u)
 		return none, err
-	}, nothing)
+	}, discard)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,11 +48,11 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 		if whys[i] == "" {
 			done = append(done, w.ref)
 		} else {
-			pending = append(pending, mover.Wait{Ref: w.ref, Why: whys[i]})
+			pending = append(pending, mover.ObjectReason{Ref: w.ref, Reason: whys[i]})
 		}
 	}
-	slices.SortFunc(pending, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
-	if l.stuck(len(done)) {
+	slices.SortFunc(pending, func(a, b mover.ObjectReason) int { return object.Compare(a.Ref, b.Ref) })
+	if l.isStuck(len(done)) {
 		wake := make([]object.Ref, len(pending))
 		for i, w := range pending {
 			wake[i] = w.Ref
@@ -62,16 +62,16 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 	return done, pending, nil
 }
 
-// unseen polls the copies that controllers of the target must acknowledge. It returns those without Paused=True, whose controllers may not have
+// pollUnacknowledged polls the copies that controllers of the target must acknowledge. It returns those without Paused=True, whose controllers may not have
 // observed them.
-func (t *Transfer) unseen(ctx context.Context, s *mover.State) ([]mover.Wait, error) {
+func (t *Transfer) pollUnacknowledged(ctx context.Context, s *mover.State) ([]mover.ObjectReason, error) {
 	var items []mover.Item
 	for _, item := range s.Plan {
-		if s.MustBeSeen(item) && !t.acknowledged[item.Ref] {
+		if s.NeedsCopyAck(item) && !t.acknowledged[item.Ref] {
 			items = append(items, item)
 		}
 	}
-	done, pending, err := t.poll(ctx, &t.seen, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
+	done, pending, err := t.poll(ctx, &t.ackPolls, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
 		if u == nil || object.Observe(u).Paused == object.True { // the comparison reports missing copies
 			return "", nil
 		}

@@ -33,7 +33,7 @@ func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 
 	says(f.dst, f.machine)
 	pending := func() []object.Ref {
-		unseen, ok := verify().(mover.CopiesUnseen)
+		unseen, ok := verify().(mover.CopiesUnacknowledged)
 		if !ok {
 			t.Fatal("verified before the target has acknowledged the Machine")
 		}
@@ -55,7 +55,7 @@ func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 			woken = append(woken, path.Base(r.URL.Path))
 		}
 	}
-	f.transfer.seen.first = time.Now().Add(-time.Second)
+	f.transfer.ackPolls.first = time.Now().Add(-time.Second)
 	for range 2 {
 		pending()
 	}

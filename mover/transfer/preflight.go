@@ -19,7 +19,7 @@ type scope struct {
 
 	spec    mover.Spec
 	members mover.Members
-	world   *snapshot
+	snapshot   *snapshot
 	// hidden is the error of a forbidden listing at the source.
 	hidden error
 }
@@ -50,7 +50,7 @@ func checks() []check {
 		{sourceRead, (*scope).checkObjects},
 		{sourceRead, (*scope).checkGraph},
 		{sourceRead, (*scope).checkDefinitions},
-		{sourceRead, (*scope).checkDependants},
+		{sourceRead, (*scope).checkDependents},
 		{sourceRead, (*scope).checkRemediations},
 		{sourceRead, (*scope).checkRemoval},
 		{sourceRead, (*scope).checkLost},
@@ -75,7 +75,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	var unknown, err error
 	var reached sync.WaitGroup
 	reached.Go(func() { unusable, unknown = p.reach(ctx) })
-	p.members, p.world, err = t.members(ctx, s.Spec, everyKind)
+	p.members, p.snapshot, err = t.members(ctx, s.Spec, everyKind)
 	reached.Wait()
 	var known need
 	var clusters []string
@@ -84,12 +84,12 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		p.hidden, known = err, sourceHidden
 	case err != nil:
 		return nil, err
-	case t.ownMark(p.members):
+	case t.hasOwnAnnotation(p.members):
 		t.target = nil // connect again once the log has recorded the target
-		return mover.OwnMarkSeen{}, nil
+		return mover.OwnAnnotationFound{}, nil
 	default:
 		known = sourceRead
-		_, clusters = clustersOf(p.world, s.Spec)
+		_, clusters = clustersOf(p.snapshot, s.Spec)
 	}
 	if unknown != nil {
 		return nil, unknown
@@ -98,13 +98,13 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	if err != nil {
 		return nil, err
 	}
-	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: sorted(found)}, nil
+	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: sortFindings(found)}, nil
 }
 
 // reach connects to the target. unusable contains the reasons why no copies can be created there.
 func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	if err := p.connect(ctx, p.spec, "", true); err != nil {
-		unusable.Fail(p.targetField(), err.Error(), whyUnreached(err))
+		unusable.AddError(p.targetField(), err.Error(), unreachedAdvice(err))
 		return unusable, ctx.Err()
 	}
 	here, err := p.sourceID(ctx)
@@ -112,9 +112,9 @@ func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 		return nil, err
 	}
 	if here == p.targetID && p.archive == nil { // a restore may write to the cluster that was backed up
-		unusable.Fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
-	} else if _, ok := p.onto["Cluster."+object.CoreGroup]; !ok {
-		unusable.Fail(p.targetField(), "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
+		unusable.AddError(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
+	} else if _, ok := p.targetTypes["Cluster."+object.CoreGroup]; !ok {
+		unusable.AddError(p.targetField(), "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
 	}
 	return unusable, nil
 }
@@ -154,16 +154,16 @@ func collect(found *findings) func([]findings) error {
 	}
 }
 
-// refuse returns a RefusedError if any of the findings is an error.
-func refuse(f findings) error {
-	if f.Refuse() {
-		return &RefusedError{Findings: sorted(f)}
+// refusedError returns a RefusedError if any of the findings is an error.
+func refusedError(f findings) error {
+	if f.HasErrors() {
+		return &RefusedError{Findings: sortFindings(f)}
 	}
 	return nil
 }
 
-// sorted removes duplicates and sorts errors first, then by field, so that the same objects always give the same result.
-func sorted(f findings) findings {
+// sortFindings removes duplicates and sorts errors first, then by field, so that the same objects always give the same result.
+func sortFindings(f findings) findings {
 	slices.SortFunc(f, func(a, b mover.Finding) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})

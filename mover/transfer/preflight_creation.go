@@ -31,7 +31,7 @@ func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	var missing, doubtful map[string]bool
 	questions, asking := errgroup.WithContext(ctx)
 	questions.Go(func() (err error) {
-		d, allowed, denied, err = p.dryRuns(asking, p.target, p.onto, p.targetField(), verbs...)
+		d, allowed, denied, err = p.dryRuns(asking, p.target, p.targetTypes, p.targetField(), verbs...)
 		return err
 	})
 	questions.Go(func() (err error) {
@@ -54,13 +54,13 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 		if _, known := missing[namespace]; namespace == "" || known {
 			continue
 		}
-		have, err := p.target.Get(ctx, kube.Namespaces(), "", namespace)
+		have, err := p.target.Get(ctx, kube.NamespaceType(), "", namespace)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, nil, nil, err
 		}
 		if missing[namespace] = err != nil; !missing[namespace] {
 			limited := false
-			err := p.target.ListMetadata(ctx, kube.Quotas(), namespace, func(*unstructured.Unstructured) error {
+			err := p.target.ListMetadata(ctx, kube.ResourceQuotaType(), namespace, func(*unstructured.Unstructured) error {
 				limited = true
 				return nil
 			})
@@ -70,14 +70,14 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 			doubtful[namespace] = limited || err != nil || have.GetDeletionTimestamp() != nil
 			continue
 		}
-		allowed, err := p.target.May(ctx, "create", kube.Namespaces(), "", "")
+		allowed, err := p.target.IsAllowed(ctx, "create", kube.NamespaceType(), "", "")
 		switch field := "target: namespace " + namespace; {
 		case err != nil:
 			return nil, nil, nil, err
 		case !allowed:
-			found.Fail(field, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
+			found.AddError(field, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
 		default:
-			found.Warn(field, "it does not exist, so no object could be tried in it; "+p.field("the move", "the restore")+" will create it", "create it first to have every object tried")
+			found.AddWarning(field, "it does not exist, so no object could be tried in it; "+p.fieldFor("the move", "the restore")+" will create it", "create it first to have every object tried")
 		}
 	}
 	return missing, doubtful, found, nil
@@ -87,8 +87,8 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions, missing, doubtful map[string]bool) (found findings, err error) {
 	var possible []mover.Member
 	for _, m := range p.members.Objects {
-		onto, served := p.onto[m.Ref.GroupKind()]
-		if !missing[m.Ref.Namespace] && allowed.may("create", m.Ref) && served && slices.Contains(onto.Versions, m.Version) {
+		onto, served := p.targetTypes[m.Ref.GroupKind()]
+		if !missing[m.Ref.Namespace] && allowed.allows("create", m.Ref) && served && slices.Contains(onto.Versions, m.Version) {
 			possible = append(possible, m)
 		}
 	}
@@ -100,13 +100,13 @@ func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions
 	for i, m := range tried {
 		want[i] = mover.ItemOf(m, "")
 	}
-	err = originals(ctx, p.Transfer, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
+	err = eachOriginal(ctx, p.Transfer, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
 		if source == nil {
 			return nil, nil // it was deleted meanwhile; the members are listed again after the pause
 		}
 		copied, err := p.dryCopy(tried[i], source)
-		onto := p.onto[tried[i].Ref.GroupKind()].At(tried[i].Version)
-		if err != nil || !byAdmission[i] && d.creatable(ctx, onto, copied) {
+		onto := p.targetTypes[tried[i].Ref.GroupKind()].At(tried[i].Version)
+		if err != nil || !byAdmission[i] && d.isCreatable(ctx, onto, copied) {
 			return nil, err
 		}
 		return p.tryCreate(ctx, tried[i], onto, copied)
@@ -122,20 +122,20 @@ func (p *scope) creations(
 	must := make([]bool, len(members))
 	var rest []mover.Item
 	for i, m := range members {
-		must[i] = d.needs(admissionv1.Create, p.onto[m.Ref.GroupKind()], m) || doubtful[m.Ref.Namespace] || !allowed.may("list", m.Ref)
+		must[i] = d.mustTry(admissionv1.Create, p.targetTypes[m.Ref.GroupKind()], m) || doubtful[m.Ref.Namespace] || !allowed.allows("list", m.Ref)
 		if !must[i] {
 			rest = append(rest, mover.ItemOf(m, ""))
 		}
 	}
-	there, err := p.present(ctx, p.target, p.onto, rest) // an object whose name is in use is tried too
+	there, err := p.listPresent(ctx, p.target, p.targetTypes, rest) // an object whose name is in use is tried too
 	if err != nil {
 		return nil, nil, err
 	}
 	var validated []kube.Type
 	for i, m := range members {
 		must[i] = must[i] || there[m.Ref] != nil
-		typ := p.onto[m.Ref.GroupKind()].At(m.Version)
-		if !must[i] && typ.Plain() {
+		typ := p.targetTypes[m.Ref.GroupKind()].At(m.Version)
+		if !must[i] && typ.IsCore() {
 			continue
 		}
 		tried, byAdmission = append(tried, m), append(byAdmission, must[i])
@@ -149,12 +149,12 @@ func (p *scope) creations(
 // dryCopy returns the copy of an object for a dry run.
 func (p *scope) dryCopy(m mover.Member, source *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	uids := make(map[object.Ref]types.UID)
-	for _, o := range m.Within {
+	for _, o := range m.MemberOwners {
 		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored, so the owner need not exist
 	}
 	item := mover.ItemOf(m, "")
-	copied, err := mover.Rewrite(source, item, p.copyMarks(item, false), uids)
-	if err == nil && m.Keep == "" {
+	copied, err := mover.Rewrite(source, item, p.copyAnnotations(item, false), uids)
+	if err == nil && m.KeepReason == "" {
 		pauseCopy(copied)
 	}
 	return copied, err
@@ -170,7 +170,7 @@ func (p *scope) tryCreate(ctx context.Context, m mover.Member, onto kube.Type, c
 		if strings.Contains(err.Error(), "set finalizers on") { // OwnerReferencesPermissionEnforcement
 			remedy = "on the target, apply the ClusterRole scute-move-target of this chart: it grants update on the finalizers of owners"
 		}
-		found.Fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), remedy)
+		found.AddError("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), remedy)
 		return found, nil
 	default:
 		return nil, err
@@ -186,18 +186,18 @@ func (p *scope) checkCollision(ctx context.Context, onto kube.Type, m mover.Memb
 		return nil, err
 	}
 	field := "target: " + m.Ref.String()
-	switch holder := hold.Holder(have); {
-	case holder == p.mark() && p.command:
+	switch holder := hold.FirstHolder(have); {
+	case holder == p.holder() && p.command:
 		return nil, nil // an earlier process of this restore created it
-	case holder != (hold.Mark{}) && p.command:
-		found.Fail(field, "it is held there by "+holder.Named(), "wait until that is over, then run the command again")
+	case holder != (hold.Holder{}) && p.command:
+		found.AddError(field, "it is held there by "+holder.Describe(), "wait until that is over, then run the command again")
 		return found, nil
-	case holder != (hold.Mark{}) && holder != p.mark():
-		found.Warn(field, "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
+	case holder != (hold.Holder{}) && holder != p.holder():
+		found.AddWarning(field, "it is held there by "+holder.Describe(), "nothing: the move waits until that is over")
 	}
-	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
-		what, remedy := p.collision(why, have)
-		found.Fail(field, "an object of this name is there and is not the same: "+what, remedy)
+	if same, why := isAdoptable(m.KeepReason != "", m.Ref, copied, have); !same {
+		what, remedy := p.describeCollision(why, have)
+		found.AddError(field, "an object of this name is there and is not the same: "+what, remedy)
 	}
 	return found, nil
 }

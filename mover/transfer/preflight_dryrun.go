@@ -30,8 +30,8 @@ type permissions struct {
 	unsure bool
 }
 
-// may reports whether a verb on an object's kind is not denied in its namespace.
-func (a permissions) may(verb string, ref object.Ref) bool {
+// allows reports whether a verb on an object's kind is not denied in its namespace.
+func (a permissions) allows(verb string, ref object.Ref) bool {
 	return !a.denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
 
@@ -43,7 +43,7 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 		_, served := types[m.Ref.GroupKind()]
 		for _, verb := range verbs {
 			q := access{m.Ref.GroupKind(), m.Ref.Namespace, verb}
-			if served && !asked[q] && (m.Keep == "" || verb != "delete") {
+			if served && !asked[q] && (m.KeepReason == "" || verb != "delete") {
 				asked[q] = true
 				questions = append(questions, q)
 			}
@@ -60,17 +60,17 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 		}
 		allowed.unsure = allowed.unsure || !rules[q.namespace].Complete
 	}
-	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grant(q.verb, types[q.kind], q.namespace) })
+	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grants(q.verb, types[q.kind], q.namespace) })
 	denied := make([]bool, len(questions))
 	err = parallel(ctx, p.workers(), indices(questions), func(ctx context.Context, i int) error {
 		q := questions[i]
-		granted, err := c.May(ctx, q.verb, types[q.kind], "", q.namespace)
+		granted, err := c.IsAllowed(ctx, q.verb, types[q.kind], "", q.namespace)
 		denied[i] = !granted
 		return err
 	})
 	for i, q := range questions {
 		if allowed.denied[q] = denied[i]; denied[i] && err == nil {
-			found.Fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, q.verb, q.kind, q.namespace),
+			found.AddError(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, q.verb, q.kind, q.namespace),
 				fmt.Sprintf("grant %s on %s to the identity that scute uses there", q.verb, types[q.kind].Resource().GroupResource()))
 		}
 	}
@@ -82,7 +82,7 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 // is tried too.
 type dryRuns struct {
 	admission *kube.Admission
-	seen      map[shape]bool
+	triedShapes      map[shape]bool
 	schemas   map[string]*crd.Validator // by kind and version
 }
 
@@ -94,7 +94,7 @@ type shape struct {
 }
 
 func newDryRuns(admission *kube.Admission) *dryRuns {
-	return &dryRuns{admission: admission, seen: make(map[shape]bool), schemas: make(map[string]*crd.Validator)}
+	return &dryRuns{admission: admission, triedShapes: make(map[shape]bool), schemas: make(map[string]*crd.Validator)}
 }
 
 // dryRuns reads in parallel what the move may do on a side, and which webhooks and policies may refuse a write.
@@ -119,17 +119,17 @@ func (p *scope) dryRuns(ctx context.Context, c *kube.Cluster, types map[string]k
 	return newDryRuns(admission), allowed, found, err
 }
 
-// needs reports whether an operation must be tried on an object.
-func (d *dryRuns) needs(operation admissionv1.OperationType, typ kube.Type, m mover.Member) bool {
+// mustTry reports whether an operation must be tried on an object.
+func (d *dryRuns) mustTry(operation admissionv1.OperationType, typ kube.Type, m mover.Member) bool {
 	var owners []string
-	for _, o := range m.Within {
+	for _, o := range m.MemberOwners {
 		owners = append(owners, fmt.Sprint(o.Ref.GroupKind(), o.Controller != nil && *o.Controller, o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion))
 	}
 	slices.Sort(owners)
 	s := shape{operation, typ.GroupKind(), m.Version, m.Ref.Namespace, strings.Join(owners, " "), m.Finalizers > 0}
-	first := !d.seen[s]
-	d.seen[s] = true
-	return first || d.admission.Concerns(operation, typ)
+	first := !d.triedShapes[s]
+	d.triedShapes[s] = true
+	return first || d.admission.Matches(operation, typ)
 }
 
 // readSchemas reads the schemas of kinds with many objects. Objects of other kinds are tried, which is cheaper.
@@ -137,7 +137,7 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 	many := make(map[string]int)
 	var kinds []kube.Type
 	for _, typ := range objects {
-		if many[schemaKey(typ)]++; many[schemaKey(typ)] == few+1 {
+		if many[schemaKey(typ)]++; many[schemaKey(typ)] == maxSingleReads+1 {
 			kinds = append(kinds, typ)
 		}
 	}
@@ -160,20 +160,20 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 
 func schemaKey(typ kube.Type) string { return typ.GroupKind() + "/" + typ.Versions[0] }
 
-// creatable reports whether the API server's own validation accepts an object. releasable reports whether it accepts an update of the metadata.
-func (d *dryRuns) creatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
+// isCreatable reports whether the API server's own validation accepts an object. releasable reports whether it accepts an update of the metadata.
+func (d *dryRuns) isCreatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
 	v := d.schemas[schemaKey(typ)]
 	return v != nil && v.Accepts(ctx, u)
 }
 
-func (d *dryRuns) releasable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
+func (d *dryRuns) isReleasable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
 	v := d.schemas[schemaKey(typ)]
 	return v != nil && v.AcceptsUpdate(ctx, u)
 }
 
 // checkRemoval checks whether the move may delete at the source, and whether the source would allow the deletion of each object.
 func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
-	d, allowed, found, err := p.dryRuns(ctx, p.Source, p.types, "source", "get", "list", "patch", "delete")
+	d, allowed, found, err := p.dryRuns(ctx, p.Source, p.sourceTypes, "source", "get", "list", "patch", "delete")
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 	var tried, unsure []removal
 	var validated []kube.Type
 	for _, m := range p.members.Objects {
-		if m.Keep != "" || m.Deleting || !allowed.may("patch", m.Ref) || !allowed.may("delete", m.Ref) {
+		if m.KeepReason != "" || m.Deleting || !allowed.allows("patch", m.Ref) || !allowed.allows("delete", m.Ref) {
 			continue
 		}
 		typ, err := p.sourceType(m.Ref, m.Version)
@@ -206,19 +206,19 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 			return nil, err
 		}
 		r := removal{Member: m, typ: typ, released: m.Finalizers > 0 || pause.IsRoot(m.Ref)}
-		r.release = r.released && d.needs(admissionv1.Update, typ, m)
-		r.remove = d.needs(admissionv1.Delete, typ, m)
+		r.release = r.released && d.mustTry(admissionv1.Update, typ, m)
+		r.remove = d.mustTry(admissionv1.Delete, typ, m)
 		if r.release || r.remove {
 			tried = append(tried, r)
 		}
-		if r.released && !r.release && !typ.Plain() {
+		if r.released && !r.release && !typ.IsCore() {
 			unsure, validated = append(unsure, r), append(validated, typ)
 		}
 	}
 	if err := d.readSchemas(ctx, p.Source, p.workers(), validated); err != nil {
 		return nil, err
 	}
-	if err := each(ctx, p.workers(), tried, p.tryOne, collect(&found)); err != nil {
+	if err := each(ctx, p.workers(), tried, p.tryRemove, collect(&found)); err != nil {
 		return nil, err
 	}
 	want := make([]wanted, len(unsure))
@@ -226,7 +226,7 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 		want[i] = wanted{r.typ, r.Ref}
 	}
 	err = readEach(ctx, p.Transfer, p.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (findings, error) {
-		if u == nil || d.releasable(ctx, want[i].typ, u) {
+		if u == nil || d.isReleasable(ctx, want[i].typ, u) {
 			return nil, nil
 		}
 		return p.tryRelease(ctx, unsure[i])
@@ -234,9 +234,9 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 	return found, err
 }
 
-func (p *scope) tryOne(ctx context.Context, r removal) (found findings, err error) {
+func (p *scope) tryRemove(ctx context.Context, r removal) (found findings, err error) {
 	if r.release {
-		if found, err = p.tryRelease(ctx, r); err != nil || found.Refuse() {
+		if found, err = p.tryRelease(ctx, r); err != nil || found.HasErrors() {
 			return found, err
 		}
 	}
@@ -255,32 +255,32 @@ func (p *scope) tryOne(ctx context.Context, r removal) (found findings, err erro
 
 // tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the annotation that webhooks check.
 func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
-	why, found, err := refused(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
+	why, found, err := dryRunRefusal(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
 	if why != "" {
-		found.Fail(r.Ref.String(), "the source would refuse to have its finalizers taken off: "+why, "make the source accept it (admission, validation)")
+		found.AddError(r.Ref.String(), "the source would refuse to have its finalizers taken off: "+why, "make the source accept it (admission, validation)")
 	}
 	return found, err
 }
 
 // tryDelete deletes an object in a dry run. A refusal is only a warning, because the annotation that webhooks check is not stored yet.
 func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
-	why, found, err := refused(p.Source.TryDelete(ctx, r.typ, r.Ref.Namespace, r.Ref.Name))
+	why, found, err := dryRunRefusal(p.Source.TryDelete(ctx, r.typ, r.Ref.Namespace, r.Ref.Name))
 	if why != "" {
-		found.Warn(r.Ref.String(), "the source denies its deletion in a dry run: "+why,
+		found.AddWarning(r.Ref.String(), "the source denies its deletion in a dry run: "+why,
 			"have what denies it let objects with the annotation "+object.DeleteForMoveAnnotation+" pass; else the move stops there when the source is half empty")
 	}
 	return found, err
 }
 
-// refused returns why the source refused a dry run. If it refused because a webhook has side effects, refused returns a finding instead.
-func refused(answer error) (why string, found findings, err error) {
+// dryRunRefusal returns why the source refused a dry run. If it refused because a webhook has side effects, refused returns a finding instead.
+func dryRunRefusal(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
-	case answer == nil, gone(answer), apierrors.IsConflict(answer):
+	case answer == nil, isGone(answer), apierrors.IsConflict(answer):
 		return "", nil, nil
 	case why == "":
 		return "", nil, answer
 	case strings.Contains(why, "does not support dry run"):
-		found.Warn("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
+		found.AddWarning("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
 		return "", found, nil
 	default:
 		return why, nil, nil

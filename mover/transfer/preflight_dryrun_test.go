@@ -12,9 +12,9 @@ import (
 
 const tooLong = "ten characters and more"
 
-// crowded adds n Machines with a finalizer to the source, one with an ID that is too long for the schema, and n
+// addMany adds n Machines with a finalizer to the source, one with an ID that is too long for the schema, and n
 // Secrets.
-func crowded(f *fakes, n int) {
+func addMany(f *fakes, n int) {
 	owner := []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(f.src.get(f.cluster).GetUID())}}
 	meta := func(finalizers ...any) obj {
 		return obj{"labels": obj{"cluster.x-k8s.io/cluster-name": "a"}, "ownerReferences": owner, "finalizers": finalizers}
@@ -89,66 +89,66 @@ func unreadableSchema(r *http.Request) string {
 	return ""
 }
 
-// tries counts dry runs.
-type tries struct{ machines, secrets int }
+// tryCounts counts dry runs.
+type tryCounts struct{ machines, secrets int }
 
 // TestWhatMayBeRefusedIsTried checks that the preflight makes a dry run for each object that something may refuse, and
 // for one object of each other kind. There are 21 Machines, one of which does not match the schema, and 20 Secrets.
 func TestWhatMayBeRefusedIsTried(t *testing.T) {
 	const core = "cluster.x-k8s.io"
-	one := tries{1, 1}
+	one := tryCounts{1, 1}
 	for name, c := range map[string]struct {
 		prepare                    func(f *fakes)
-		created, released, deleted tries
+		created, released, deleted tryCounts
 	}{
-		"nothing refuses":              {func(*fakes) {}, tries{2, 1}, tries{2, 0}, one},
-		"a schema with room":           {func(f *fakes) { f.src.schema(99, "None"); f.dst.schema(99, "None") }, one, tries{1, 0}, one},
-		"another schema on the target": {func(f *fakes) { f.dst.schema(3, "None") }, tries{21, 1}, tries{2, 0}, one},
-		"versions are converted":       {func(f *fakes) { f.dst.schema(99, "Webhook") }, tries{21, 1}, tries{2, 0}, one},
+		"nothing refuses":              {func(*fakes) {}, tryCounts{2, 1}, tryCounts{2, 0}, one},
+		"a schema with room":           {func(f *fakes) { f.src.schema(99, "None"); f.dst.schema(99, "None") }, one, tryCounts{1, 0}, one},
+		"another schema on the target": {func(f *fakes) { f.dst.schema(3, "None") }, tryCounts{21, 1}, tryCounts{2, 0}, one},
+		"versions are converted":       {func(f *fakes) { f.dst.schema(99, "Webhook") }, tryCounts{21, 1}, tryCounts{2, 0}, one},
 		"a rule about what was stored": {func(f *fakes) {
 			f.src.define(obj{"rule": "oldSelf.spec.providerID != 'short'"}, nil)
-		}, tries{2, 1}, tries{21, 0}, one},
+		}, tryCounts{2, 1}, tryCounts{21, 0}, one},
 		"unknown fields are kept": {func(f *fakes) {
 			f.dst.merge(machines, obj{"spec": obj{"preserveUnknownFields": true}})
-		}, tries{21, 1}, tries{2, 0}, one},
+		}, tryCounts{21, 1}, tryCounts{2, 0}, one},
 		"replicas that a Scale cannot say": {func(f *fakes) {
 			f.dst.define(nil, obj{"scale": obj{"specReplicasPath": ".spec.providerID", "statusReplicasPath": ".status.replicas"}})
-		}, tries{21, 1}, tries{2, 0}, one},
+		}, tryCounts{21, 1}, tryCounts{2, 0}, one},
 		"no schema is known": {func(f *fakes) {
 			for _, api := range []*fakeAPI{f.src, f.dst} {
 				api.merge(machines, obj{"spec": nil})
 			}
-		}, tries{21, 1}, tries{21, 0}, one},
-		"a webhook of creations":      {func(f *fakes) { f.dst.webhook("CREATE", core, "machines") }, tries{21, 1}, tries{2, 0}, one},
-		"a webhook of all operations": {func(f *fakes) { f.dst.webhook("*", "*", "*/*") }, tries{21, 20}, tries{2, 0}, one},
-		"a webhook of updates":        {func(f *fakes) { f.src.webhook("UPDATE", core, "*") }, tries{2, 1}, tries{21, 0}, one},
-		"a webhook of deletions":      {func(f *fakes) { f.src.webhook("DELETE", "", "secrets") }, tries{2, 1}, tries{2, 0}, tries{1, 20}},
-		"a webhook of a subresource":  {func(f *fakes) { f.dst.webhook("CREATE", core, "machines/status") }, tries{2, 1}, tries{2, 0}, one},
-		"a policy":                    {func(f *fakes) { f.dst.policy("CREATE", "", "secrets") }, tries{2, 20}, tries{2, 0}, one},
-		"a policy of deletions":       {func(f *fakes) { f.src.policy("DELETE", core, "machines") }, tries{2, 1}, tries{2, 0}, tries{21, 1}},
-		"a quota":                     {func(f *fakes) { f.dst.put(object.Ref{Kind: "ResourceQuota", Namespace: "fleet", Name: "q"}, nil) }, tries{21, 20}, tries{2, 0}, one},
-		"a quota elsewhere":           {func(f *fakes) { f.dst.put(object.Ref{Kind: "ResourceQuota", Namespace: "other", Name: "q"}, nil) }, tries{2, 1}, tries{2, 0}, one},
+		}, tryCounts{21, 1}, tryCounts{21, 0}, one},
+		"a webhook of creations":      {func(f *fakes) { f.dst.webhook("CREATE", core, "machines") }, tryCounts{21, 1}, tryCounts{2, 0}, one},
+		"a webhook of all operations": {func(f *fakes) { f.dst.webhook("*", "*", "*/*") }, tryCounts{21, 20}, tryCounts{2, 0}, one},
+		"a webhook of updates":        {func(f *fakes) { f.src.webhook("UPDATE", core, "*") }, tryCounts{2, 1}, tryCounts{21, 0}, one},
+		"a webhook of deletions":      {func(f *fakes) { f.src.webhook("DELETE", "", "secrets") }, tryCounts{2, 1}, tryCounts{2, 0}, tryCounts{1, 20}},
+		"a webhook of a subresource":  {func(f *fakes) { f.dst.webhook("CREATE", core, "machines/status") }, tryCounts{2, 1}, tryCounts{2, 0}, one},
+		"a policy":                    {func(f *fakes) { f.dst.policy("CREATE", "", "secrets") }, tryCounts{2, 20}, tryCounts{2, 0}, one},
+		"a policy of deletions":       {func(f *fakes) { f.src.policy("DELETE", core, "machines") }, tryCounts{2, 1}, tryCounts{2, 0}, tryCounts{21, 1}},
+		"a quota":                     {func(f *fakes) { f.dst.put(object.Ref{Kind: "ResourceQuota", Namespace: "fleet", Name: "q"}, nil) }, tryCounts{21, 20}, tryCounts{2, 0}, one},
+		"a quota elsewhere":           {func(f *fakes) { f.dst.put(object.Ref{Kind: "ResourceQuota", Namespace: "other", Name: "q"}, nil) }, tryCounts{2, 1}, tryCounts{2, 0}, one},
 		"a namespace that is going": {func(f *fakes) {
 			f.dst.merge(object.Ref{Kind: "Namespace", Name: "fleet"}, obj{"metadata": obj{"deletionTimestamp": "2026-01-01T00:00:00Z"}})
-		}, tries{21, 20}, tries{2, 0}, one},
-		"a name that is taken":          {func(f *fakes) { f.dst.put(object.Ref{Kind: "Secret", Namespace: "fleet", Name: "s-09"}, nil) }, tries{2, 2}, tries{2, 0}, one},
-		"webhooks that are not shown":   {func(f *fakes) { f.dst.deny = unreadable("validatingwebhookconfigurations") }, tries{21, 20}, tries{2, 0}, one},
-		"policies that are not shown":   {func(f *fakes) { f.src.deny = unreadable("validatingadmissionpolicies") }, tries{2, 1}, tries{21, 0}, tries{21, 20}},
-		"quotas that are not shown":     {func(f *fakes) { f.dst.deny = unreadable("resourcequotas") }, tries{21, 20}, tries{2, 0}, one},
-		"another authorizer":            {func(f *fakes) { f.src.incomplete = true }, tries{2, 1}, tries{21, 0}, tries{21, 20}},
-		"another one on the target":     {func(f *fakes) { f.dst.incomplete = true }, tries{21, 20}, tries{2, 0}, one},
-		"definitions that are not read": {func(f *fakes) { f.dst.deny = unreadableSchema }, tries{21, 1}, tries{2, 0}, one},
+		}, tryCounts{21, 20}, tryCounts{2, 0}, one},
+		"a name that is taken":          {func(f *fakes) { f.dst.put(object.Ref{Kind: "Secret", Namespace: "fleet", Name: "s-09"}, nil) }, tryCounts{2, 2}, tryCounts{2, 0}, one},
+		"webhooks that are not shown":   {func(f *fakes) { f.dst.deny = unreadable("validatingwebhookconfigurations") }, tryCounts{21, 20}, tryCounts{2, 0}, one},
+		"policies that are not shown":   {func(f *fakes) { f.src.deny = unreadable("validatingadmissionpolicies") }, tryCounts{2, 1}, tryCounts{21, 0}, tryCounts{21, 20}},
+		"quotas that are not shown":     {func(f *fakes) { f.dst.deny = unreadable("resourcequotas") }, tryCounts{21, 20}, tryCounts{2, 0}, one},
+		"another authorizer":            {func(f *fakes) { f.src.incomplete = true }, tryCounts{2, 1}, tryCounts{21, 0}, tryCounts{21, 20}},
+		"another one on the target":     {func(f *fakes) { f.dst.incomplete = true }, tryCounts{21, 20}, tryCounts{2, 0}, one},
+		"definitions that are not read": {func(f *fakes) { f.dst.deny = unreadableSchema }, tryCounts{21, 1}, tryCounts{2, 0}, one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
-			var created, released, deleted tries
+			var created, released, deleted tryCounts
 			count := func(r *http.Request) {
 				if r.URL.Query().Get("dryRun") == "" {
 					return
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				n := map[string]*tries{http.MethodPost: &created, http.MethodPatch: &released, http.MethodDelete: &deleted}[r.Method]
+				n := map[string]*tryCounts{http.MethodPost: &created, http.MethodPatch: &released, http.MethodDelete: &deleted}[r.Method]
 				switch {
 				case strings.Contains(r.URL.Path+"/", "/machines/"):
 					n.machines++
@@ -157,7 +157,7 @@ func TestWhatMayBeRefusedIsTried(t *testing.T) {
 				}
 			}
 			preflighted(t, func(f *fakes, _ object.Ref) {
-				crowded(f, 20)
+				addMany(f, 20)
 				f.src.schema(10, "None")
 				f.dst.schema(10, "None")
 				c.prepare(f)

@@ -21,25 +21,25 @@ import (
 // because their owners move.
 func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	for _, h := range p.members.Hosted {
-		lose(&found, p.spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), stay(h.Ref))
+		addLoss(&found, p.spec, h.Ref, h.Reason+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), keepAdvice(h.Ref))
 	}
-	lost, unlisted, err := p.lost(ctx, p.members.Objects, p.world)
+	lost, unlisted, err := p.lostObjects(ctx, p.members.Objects, p.snapshot)
 	for _, l := range lost {
-		lose(&found, p.spec, l.Ref, "the garbage collector would remove it"+below(l)+" from the source with "+l.Owner.String()+", which moves and owns it", stay(l.Ref))
+		addLoss(&found, p.spec, l.Ref, "the garbage collector would remove it"+dependentsText(l)+" from the source with "+l.Owner.String()+", which moves and owns it", keepAdvice(l.Ref))
 	}
 	if len(unlisted) > 0 {
-		found.Warn("source", "scute may not list these kinds, so what moves may own objects of them, which the garbage collector would remove after the move: "+some(unlisted),
+		found.AddWarning("source", "scute may not list these kinds, so what moves may own objects of them, which the garbage collector would remove after the move: "+firstNames(unlisted),
 			"grant list on them to the identity that scuted runs as, or make sure that nothing that moves owns such an object")
 	}
 	return found, err
 }
 
-// lose adds a finding about a loss: an error, or a warning if the user accepts the loss.
-func lose(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
+// addLoss adds a finding about a loss: an error, or a warning if the user accepts the loss.
+func addLoss(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
 	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
-		f.Warn(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
+		f.AddWarning(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
 	} else {
-		f.Fail(ref.String(), what, remedy)
+		f.AddError(ref.String(), what, remedy)
 	}
 }
 
@@ -51,37 +51,37 @@ func replacement(ref object.Ref) string {
 	return "an empty control plane"
 }
 
-// stay returns what to do about an object that a move would lose.
-func stay(ref object.Ref) string {
+// keepAdvice returns what to do about an object that a move would lose.
+func keepAdvice(ref object.Ref) string {
 	return "leave its Cluster where it is; or, if it may be lost, list " + ref.GroupKind() + " in spec.acceptLoss of another Move"
 }
 
-// below counts the objects that are deleted with an object, by kind.
-func below(l mover.Lost) string {
-	if len(l.Below) == 0 {
+// dependentsText counts the objects that are deleted with an object, by kind.
+func dependentsText(l mover.LostObject) string {
+	if len(l.Dependents) == 0 {
 		return ""
 	}
 	kinds := make(map[string]int)
-	for _, ref := range l.Below {
+	for _, ref := range l.Dependents {
 		kinds[ref.GroupKind()]++
 	}
 	var counted []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		counted = append(counted, fmt.Sprintf("%d of %s", kinds[kind], kind))
 	}
-	return " and what it owns (" + some(counted) + ")"
+	return " and what it owns (" + firstNames(counted) + ")"
 }
 
-// some lists the first of many names.
-func some(names []string) string {
+// firstNames lists the first of many names.
+func firstNames(names []string) string {
 	const first = 20
 	return strings.Join(plural.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
-// lost returns the objects that the source would lose with the members, except those that checkDependants finds in the snapshot: objects of kinds
+// lostObjects returns the objects that the source would lose with the members, except those that checkDependents finds in the snapshot: objects of kinds
 // that do not move, and copied objects that are meant to stay. unlisted contains the kinds that may not be listed.
-func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot) (lost []mover.Lost, unlisted []string, err error) {
-	others, unlisted, err := t.others(ctx, members)
+func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *snapshot) (lostObjects []mover.LostObject, unlisted []string, err error) {
+	others, unlisted, err := t.listOthers(ctx, members)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,10 +92,10 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot
 	left := make(map[types.UID]bool)
 	spared := make(map[object.Ref][]object.Owner) // the owners that spare removes from copied objects that stay
 	for _, m := range members {
-		if looked[m.Ref] = m.Keep == ""; m.Keep == "" {
+		if looked[m.Ref] = m.KeepReason == ""; m.KeepReason == "" {
 			left[m.UID] = true
 		} else {
-			spared[m.Ref] = m.Within
+			spared[m.Ref] = m.MemberOwners
 		}
 	}
 	seen := slices.Concat(w.objects, others)
@@ -104,36 +104,36 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot
 			return left[owner.UID] && slices.ContainsFunc(spared[o.Ref], func(of object.Owner) bool { return of.Ref == owner.Ref })
 		})
 	}
-	lost = mover.Collected(members, seen)
-	return slices.DeleteFunc(lost, func(l mover.Lost) bool { return looked[l.Ref] }), unlisted, nil
+	lostObjects = mover.GarbageCollected(members, seen)
+	return slices.DeleteFunc(lostObjects, func(l mover.LostObject) bool { return looked[l.Ref] }), unlisted, nil
 }
 
-// lostSince returns the objects that would be lost and whose loss the user has not accepted. They appeared after the preflight.
-func (t *Transfer) lostSince(ctx context.Context, s *mover.State, w *snapshot) (found []mover.Wait, err error) {
+// newlyLost returns the objects that would be lost and whose loss the user has not accepted. They appeared after the preflight.
+func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (found []mover.ObjectReason, err error) {
 	members := make([]mover.Member, len(s.Plan))
 	for i, item := range s.Plan {
 		members[i] = memberOf(item)
 	}
-	lost, _, err := t.lost(ctx, members, w)
+	lost, _, err := t.lostObjects(ctx, members, w)
 	for _, l := range lost {
 		if !slices.Contains(s.Spec.AcceptLoss, l.Ref.GroupKind()) {
-			found = append(found, mover.Wait{Ref: l.Ref, Why: "the garbage collector would remove it with " + l.Owner.String() + ", which moves and owns it"})
+			found = append(found, mover.ObjectReason{Ref: l.Ref, Reason: "the garbage collector would remove it with " + l.Owner.String() + ", which moves and owns it"})
 		}
 	}
 	return found, err
 }
 
-// others returns the objects of all kinds that do not move, in the namespaces that members leave, and the kinds that may not be listed there. It
+// listOthers returns the objects of all kinds that do not move, in the namespaces that members leave, and the kinds that may not be listed there. It
 // omits scute's own kinds, and events, because events have no owners.
-func (t *Transfer) others(ctx context.Context, members []mover.Member) (others []object.Observed, unlisted []string, err error) {
+func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (listOthers []object.Observed, unlisted []string, err error) {
 	if t.listable == nil {
-		if t.listable, err = t.Source.Namespaced(ctx); err != nil {
+		if t.listable, err = t.Source.NamespacedTypes(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
 	namespaces := make(map[string]bool)
 	for _, m := range members {
-		if m.Keep == "" && m.Ref.Namespace != "" {
+		if m.KeepReason == "" && m.Ref.Namespace != "" {
 			namespaces[m.Ref.Namespace] = true
 		}
 	}
@@ -145,10 +145,10 @@ func (t *Transfer) others(ctx context.Context, members []mover.Member) (others [
 			return nil, nil, err
 		}
 		for _, typ := range t.listable {
-			_, moves := t.types[typ.GroupKind()]
+			_, moves := t.sourceTypes[typ.GroupKind()]
 			switch {
 			case moves, typ.Group == object.OwnGroup, typ.Kind == "Event":
-			case rules.Complete && !rules.Grant("list", typ, namespace):
+			case rules.Complete && !rules.Grants("list", typ, namespace):
 				denied[typ.GroupKind()] = true
 			default:
 				parts = append(parts, listing{typ, namespace})
@@ -161,7 +161,7 @@ func (t *Transfer) others(ctx context.Context, members []mover.Member) (others [
 			if o := object.Observe(u); !o.Deleting {
 				mu.Lock()
 				defer mu.Unlock()
-				others = append(others, o)
+				listOthers = append(listOthers, o)
 			}
 			return nil
 		})
@@ -173,7 +173,7 @@ func (t *Transfer) others(ctx context.Context, members []mover.Member) (others [
 		}
 		return err
 	})
-	return others, slices.Sorted(maps.Keys(denied)), err
+	return listOthers, slices.Sorted(maps.Keys(denied)), err
 }
 
 // unavailable reports whether the objects of a kind cannot be listed now, because the list is not permitted or the kind's API service does not

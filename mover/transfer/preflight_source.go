@@ -21,8 +21,8 @@ import (
 // grants the permission.
 func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	var hidden []kube.Type
-	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.types)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
-		allowed, err := p.Source.May(ctx, "list", typ, "", p.spec.Namespace)
+	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.sourceTypes)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
+		allowed, err := p.Source.IsAllowed(ctx, "list", typ, "", p.spec.Namespace)
 		if allowed {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	case err != nil:
 		return nil, err
 	case len(hidden) == 0:
-		found.Fail("source", p.hidden.Error(), "grant it to the identity that scuted runs as")
+		found.AddError("source", p.hidden.Error(), "grant it to the identity that scuted runs as")
 		return found, nil
 	}
 	names := make([]string, len(hidden))
@@ -43,14 +43,14 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 		names[i] = typ.GroupKind()
 	}
 	slices.Sort(names)
-	found.Fail("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", strings.Join(names, ", ")),
+	found.AddError("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", strings.Join(names, ", ")),
 		"run "+kube.GrantCommand(hidden)+"; or add them to the chart's value `providers`")
 	return found, nil
 }
 
 // clustersOf returns the names of all Clusters of the namespace, and of the selected ones.
 func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
-	chooses := selection(spec).Chooses()
+	chooses := selection(spec).ClusterFilter()
 	for _, o := range w.objects {
 		if pause.IsCluster(o.Ref) && o.Ref.Namespace == spec.Namespace {
 			all = append(all, o.Ref.Name)
@@ -66,20 +66,20 @@ func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 
 // checkSelection checks that the selected Clusters exist.
 func (p *scope) checkSelection(context.Context) (found findings, err error) {
-	there, _ := clustersOf(p.world, p.spec)
+	there, _ := clustersOf(p.snapshot, p.spec)
 	known := "there are none in namespace " + p.spec.Namespace
 	if len(there) > 0 {
 		known = "in namespace " + p.spec.Namespace + " there are: " + strings.Join(there, ", ")
 	}
 	for _, name := range p.spec.Clusters {
 		if !slices.Contains(there, name) {
-			found.Fail(p.field("spec.selection.clusters", "NAME"), fmt.Sprintf("Cluster %q does not exist", name),
-				"name a Cluster of "+p.field("the Move's own namespace", "the namespace that -n names")+"; "+known)
+			found.AddError(p.fieldFor("spec.selection.clusters", "NAME"), fmt.Sprintf("Cluster %q does not exist", name),
+				"name a Cluster of "+p.fieldFor("the Move's own namespace", "the namespace that -n names")+"; "+known)
 		}
 	}
 	if p.spec.All && len(there) == 0 {
-		found.Fail(p.field("spec.selection.all", "--all"), "namespace "+p.spec.Namespace+" has no Clusters",
-			p.field("make the Move in the namespace of the Clusters", "name the namespace of the Clusters with -n"))
+		found.AddError(p.fieldFor("spec.selection.all", "--all"), "namespace "+p.spec.Namespace+" has no Clusters",
+			p.fieldFor("make the Move in the namespace of the Clusters", "name the namespace of the Clusters with -n"))
 	}
 	return found, nil
 }
@@ -90,34 +90,34 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 		field, kind := m.Ref.String(), m.Ref.GroupKind()
 		carried := slices.Contains(p.spec.CarryStatus, kind)
 		if isSecret(m.Ref) && m.Ref.Namespace == p.spec.Namespace && m.Ref.Name == p.spec.Target.SecretName {
-			found.Fail(targetField, "Secret "+m.Ref.Name+" belongs to what is moved, and would be deleted while it is still needed",
+			found.AddError(targetField, "Secret "+m.Ref.Name+" belongs to what is moved, and would be deleted while it is still needed",
 				"copy the kubeconfig to a separate Secret and name that one")
 		}
 		if m.GitOps != "" && pause.IsRoot(m.Ref) {
-			found.Warn(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
+			found.AddWarning(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
 		}
-		found = append(found, unfit(m)...)
-		if m.Keep != "" {
-			found.Warn(field, "it is copied and also stays at the source: "+m.Keep, "nothing, if that is what you want")
+		found = append(found, unfitFindings(m)...)
+		if m.KeepReason != "" {
+			found.AddWarning(field, "it is copied and also stays at the source: "+m.KeepReason, "nothing, if that is what you want")
 			continue
 		}
-		found = append(found, inProgress(m)...)
-		if why := remediating(m); why != "" {
-			found.Fail(field, why, p.remediationsNext())
+		found = append(found, inProgressFindings(m)...)
+		if why := remediationText(m); why != "" {
+			found.AddError(field, why, p.remediationAdvice())
 		}
 		if m.ManagedBy != "" {
 			remedy := "have it leave them alone while they move, and then manage those of the target"
 			if !carried {
 				remedy += "; if it does not write its status there, name " + kind + " in spec.carryStatus"
 			}
-			found.Warn("source: "+kind, m.ManagedBy+" manages objects of this kind, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
+			found.AddWarning("source: "+kind, m.ManagedBy+" manages objects of this kind, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
 		}
 		if m.Ref.Kind == "PooledRemoteMachine" && m.Consumer != nil && !carried {
-			found.Fail(field, "only its status says that "+m.Consumer.Short()+" has it: on the target another machine could get it, and be installed over it",
+			found.AddError(field, "only its status says that "+m.Consumer.Short()+" has it: on the target another machine could get it, and be installed over it",
 				"name "+kind+" in spec.carryStatus")
 		}
 		if pause.IsRoot(m.Ref) {
-			found = append(found, p.holders(m)...)
+			found = append(found, p.holderFindings(m)...)
 		}
 	}
 	return found, nil
@@ -129,19 +129,19 @@ type objectState struct {
 	message, remedy string
 }
 
-func inStates(m mover.Member, states ...objectState) (found findings) {
+func stateFindings(m mover.Member, states ...objectState) (found findings) {
 	for _, s := range states {
 		if s.in {
-			found.Fail(m.Ref.String(), s.message, s.remedy)
+			found.AddError(m.Ref.String(), s.message, s.remedy)
 		}
 	}
 	return found
 }
 
-// unfit returns findings about an object that is being provisioned or deleted: the target would provision it again, or bring it back.
-func unfit(m mover.Member) findings {
-	leaves := m.Keep == ""
-	return inStates(m,
+// unfitFindings returns findings about an object that is being provisioned or deleted: the target would provision it again, or bring it back.
+func unfitFindings(m mover.Member) findings {
+	leaves := m.KeepReason == ""
+	return stateFindings(m,
 		objectState{m.Deleting, "it is being deleted", "wait until it is gone, or find out what holds it: its finalizers"},
 		objectState{
 			leaves && m.Cluster != nil && !m.Cluster.InfrastructureReady,
@@ -151,14 +151,14 @@ func unfit(m mover.Member) findings {
 		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until it has joined, or delete it"})
 }
 
-// inProgress returns findings about an unfinished upgrade or in-place update. The management cluster that began it calls its hooks, and keeps its
+// inProgressFindings returns findings about an unfinished upgrade or in-place update. The management cluster that began it calls its hooks, and keeps its
 // progress in a status, which does not move.
-func inProgress(m mover.Member) findings {
+func inProgressFindings(m mover.Member) findings {
 	upgrading := ""
 	if m.Cluster != nil {
 		upgrading = m.Cluster.Upgrading
 	}
-	return inStates(m,
+	return stateFindings(m,
 		objectState{
 			upgrading != "", "an upgrade of Kubernetes is half way: it has still to reach " + upgrading,
 			"wait until the upgrade is over: status.controlPlane.upgradePlan and status.workers.upgradePlan are empty then",
@@ -166,62 +166,62 @@ func inProgress(m mover.Member) findings {
 		objectState{m.Updating, "an update in place is half way", "wait until the update of " + m.Ref.Short() + " is over"})
 }
 
-// holders returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because
+// holderFindings returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because
 // the target keeps a root paused that the move finds paused.
-func (t *Transfer) holders(m mover.Member) (found findings) {
-	if backup, ok := hold.Restoring(m.Mark); ok {
-		found.Fail(m.Ref.String(), "it is being restored from backup "+backup, "run the command that restores it once more: it continues; then create another Move")
-	} else if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
-		found.Fail(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
+func (t *Transfer) holderFindings(m mover.Member) (found findings) {
+	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
+		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the command that restores it once more: it continues; then create another Move")
+	} else if holder := holderOf(m); holder.ID != "" && holder != t.holder() {
+		found.AddError(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
 	}
-	for _, other := range hold.Others(m.Observed) {
+	for _, other := range hold.SharedHolders(m.Observed) {
 		remedy := "wait until the run has resumed it, or roll the run back; if there is no such run, remove annotation " + other.Annotation
 		if other.Annotation != object.PauseAnnotation {
 			remedy = "delete that Pause when nobody needs it any more, then create another Move; if there is no such Pause, remove annotation " + other.Annotation
 		}
-		found.Fail(m.Ref.String(), "it is held paused by "+other.Named(), remedy)
+		found.AddError(m.Ref.String(), "it is held paused by "+other.Describe(), remedy)
 	}
 	return found
 }
 
-func markOf(m mover.Member) hold.Mark { return hold.ByMove(m.Mark, m.MarkLog) }
+func holderOf(m mover.Member) hold.Holder { return hold.MoveHolder(m.MoveID, m.MoveLogID) }
 
-// ownMark reports whether a root has the move's own mark before its pause. This happens only if the log that recorded the pause was lost or restored
+// hasOwnAnnotation reports whether a root has the move's own mark before its pause. This happens only if the log that recorded the pause was lost or restored
 // to an earlier state. If the move continued, it would mistake its pause for a pause by the user.
-func (t *Transfer) ownMark(members mover.Members) bool {
-	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && markOf(m) == t.mark() })
+func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
+	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && holderOf(m) == t.holder() })
 }
 
 // checkGraph returns the errors of the object graph, and a warning for each owner reference that is not copied.
 func (p *scope) checkGraph(context.Context) (findings, error) {
-	found := slices.Concat(p.members.Findings, p.members.Addresses, p.members.Taken)
-	for _, d := range p.members.Dropped {
-		found.Warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
+	found := slices.Concat(p.members.Findings, p.members.AddressFindings, p.members.InUseFindings)
+	for _, d := range p.members.DroppedOwners {
+		found.AddWarning(d.Ref.String(), d.Reason, "nothing, if that owner is not needed on the target")
 	}
 	return found, nil
 }
 
 // checkDefinitions returns findings about definitions with an invalid acknowledgement timeout, and about definitions that are not served.
 func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
-	_, wrong := p.ackLimits(subjects(p.members))
+	_, wrong := p.ackTimeouts(subjects(p.members))
 	for _, err := range wrong {
-		found.Fail("source", err.Error(), "correct the annotation, or remove it")
+		found.AddError("source", err.Error(), "correct the annotation, or remove it")
 	}
-	return append(found, p.notServed("source: ")...), nil
+	return append(found, p.unservedFindings("source: ")...), nil
 }
 
-// notServed returns a finding for each labelled definition that the API server does not serve.
-func (t *Transfer) notServed(side string) (found findings) {
+// unservedFindings returns a finding for each labelled definition that the API server does not serve.
+func (t *Transfer) unservedFindings(side string) (found findings) {
 	for _, name := range t.unserved {
-		found.Fail(side+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
+		found.AddError(side+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")
 	}
 	return found
 }
 
-// checkDependants returns findings about objects that do not move but are owned by objects that do: the garbage collector would delete them once the
+// checkDependents returns findings about objects that do not move but are owned by objects that do: the garbage collector would delete them once the
 // owner is deleted at the source. It also warns about other objects that stay. An object with an error is reported once.
-func (p *scope) checkDependants(context.Context) (found findings, err error) {
+func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	lost := make(map[string]bool)
 	for _, f := range p.members.Findings {
 		lost[f.Field] = true
@@ -229,23 +229,23 @@ func (p *scope) checkDependants(context.Context) (found findings, err error) {
 	moves := make(map[types.UID]object.Ref, len(p.members.Objects))
 	known := make(map[object.Ref]bool, len(p.members.Objects))
 	for _, m := range p.members.Objects {
-		if known[m.Ref] = true; m.Keep == "" {
+		if known[m.Ref] = true; m.KeepReason == "" {
 			moves[m.UID] = m.Ref
 		}
 	}
-	for _, o := range p.world.objects {
+	for _, o := range p.snapshot.objects {
 		owner, owned := ownerAmong(moves, o)
 		if field := o.Ref.String(); owned && !known[o.Ref] && !lost[field] {
 			lost[field] = true
-			found.Fail(field, "it does not move, and would be removed from the source with "+owner.String()+", which moves and owns it",
+			found.AddError(field, "it does not move, and would be removed from the source with "+owner.String()+", which moves and owns it",
 				"label it "+object.MoveLabel+" and with the name of the Cluster if it is to move, or take the owner reference off")
 		}
 	}
-	if unseen := slices.Compact(slices.Sorted(slices.Values(p.world.unseen))); len(unseen) > 0 {
-		found.Warn("source", "whether objects of other namespaces use what moves, or are used by it, is not known: scute may not list "+strings.Join(unseen, ", ")+" there",
+	if unseen := slices.Compact(slices.Sorted(slices.Values(p.snapshot.forbidden))); len(unseen) > 0 {
+		found.AddWarning("source", "whether objects of other namespaces use what moves, or are used by it, is not known: scute may not list "+strings.Join(unseen, ", ")+" there",
 			"grant list on these kinds in all namespaces; or make sure that no Cluster of another namespace uses what moves")
 	}
-	for _, s := range p.members.Stays {
+	for _, s := range p.members.ExclusionWarnings {
 		if !lost[s.Field] {
 			found = append(found, s)
 		}

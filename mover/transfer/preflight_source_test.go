@@ -44,7 +44,7 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []mover.Severity
-			for _, finding := range sorted(found) {
+			for _, finding := range sortFindings(found) {
 				got = append(got, finding.Severity)
 			}
 			if !slices.Equal(got, c.want) {
@@ -91,7 +91,7 @@ func TestRemovalIsTried(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.there(f.src, f.machine)
+			f.checkExists(f.src, f.machine)
 			switch {
 			case c.want == "" && len(found) == 0:
 			case len(found) != 1 || found[0].Severity != c.want || found[0].Field != c.field || !strings.Contains(found[0].Message, c.says):
@@ -153,7 +153,7 @@ func TestEachLabelledDefinitionIsServed(t *testing.T) {
 	if !strings.Contains(fields["source: gadgets.example.org"], "does not serve it") || len(fields) != 1 || !strings.Contains(remedies, "established") {
 		t.Errorf("findings of a move = %v, remedies %s", fields, remedies)
 	}
-	_, _, err := backedUpOf(t, unserved, func(*fakes, int) {})
+	_, _, err := backUpAfter(t, unserved, func(*fakes, int) {})
 	var refused *RefusedError
 	if !errors.As(err, &refused) || len(refused.Findings) != 1 || refused.Findings[0].Field != "gadgets.example.org" {
 		t.Errorf("Backup.Run = %v, findings %+v", err, refused)

@@ -22,21 +22,21 @@ import (
 
 const targetField = "spec.target.kubeconfigSecretRef"
 
-// field returns the text for the user of a Move or of a command.
-func (t *Transfer) field(ofMove, ofCommand string) string {
+// fieldFor returns the text for the user of a Move or of a command.
+func (t *Transfer) fieldFor(ofMove, ofCommand string) string {
 	if t.command {
 		return ofCommand
 	}
 	return ofMove
 }
 
-func (t *Transfer) targetField() string { return t.field(targetField, "target") }
+func (t *Transfer) targetField() string { return t.fieldFor(targetField, "target") }
 
-// again returns how a user retries once the cause of a refusal is resolved.
-func (t *Transfer) again() string { return t.field("create another Move", "run the command again") }
+// retryAdvice returns how a user retries once the cause of a refusal is resolved.
+func (t *Transfer) retryAdvice() string { return t.fieldFor("create another Move", "run the command again") }
 
-// whyUnreached returns what to do about a target that could not be reached.
-func whyUnreached(err error) string {
+// unreachedAdvice returns what to do about a target that could not be reached.
+func unreachedAdvice(err error) string {
 	var known *FinalError
 	switch {
 	case errors.As(err, &known) && known.Next != "":
@@ -54,19 +54,19 @@ func whyUnreached(err error) string {
 
 // checkStatus checks that the requested statuses can be written.
 func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
-	field := p.field("spec.carryStatus", "--carry-status")
+	field := p.fieldFor("spec.carryStatus", "--carry-status")
 	for _, kind := range p.spec.CarryStatus {
-		onto, ok := p.onto[kind]
+		onto, ok := p.targetTypes[kind]
 		if !ok {
-			found.Fail(field, fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
+			found.AddError(field, fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
 			continue
 		}
-		allowed, err := p.target.May(ctx, "patch", onto, "status", p.spec.Namespace)
+		allowed, err := p.target.IsAllowed(ctx, "patch", onto, "status", p.spec.Namespace)
 		if err != nil {
 			return found, err
 		}
 		if !allowed {
-			found.Fail(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
+			found.AddError(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
 		}
 	}
 	return found, nil
@@ -83,14 +83,14 @@ func (p *scope) checkKinds(context.Context) (found findings, err error) {
 			continue
 		}
 		asked[kept{kind, version}] = true
-		onto, ok := p.onto[kind]
-		switch field, contracts := "target: "+kind, p.types[kind].Contracts; {
+		onto, ok := p.targetTypes[kind]
+		switch field, contracts := "target: "+kind, p.sourceTypes[kind].Contracts; {
 		case !ok:
-			found.Fail(field, "the target does not serve this kind", "install the provider that brings it, in the source's version or a newer one")
+			found.AddError(field, "the target does not serve this kind", "install the provider that brings it, in the source's version or a newer one")
 		case !slices.Contains(onto.Versions, version):
-			found.Fail(field, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", version, onto.Versions), upgrade)
+			found.AddError(field, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", version, onto.Versions), upgrade)
 		case len(contracts) > 0 && len(onto.Contracts) > 0 && slices.Max(onto.Contracts) < slices.Max(contracts):
-			found.Fail(field, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", contracts, onto.Contracts), upgrade)
+			found.AddError(field, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", contracts, onto.Contracts), upgrade)
 		}
 	}
 	return found, nil
@@ -104,7 +104,7 @@ func (p *scope) checkProviders(ctx context.Context) (found findings, err error) 
 	both.Go(func() (err error) { want, err = p.providers(asking); return err })
 	switch err := both.Wait(); {
 	case apierrors.IsForbidden(err):
-		found.Warn(providersField, "the versions of the providers could not be compared: "+err.Error(), grantProviders())
+		found.AddWarning(providersField, "the versions of the providers could not be compared: "+err.Error(), grantAdvice())
 		return found, nil
 	case err != nil:
 		return nil, err
@@ -114,9 +114,9 @@ func (p *scope) checkProviders(ctx context.Context) (found findings, err error) 
 
 const providersField = "target: providers"
 
-// grantProviders returns how to permit reading the versions of a side's providers.
-func grantProviders() string {
-	return "grant list on " + kube.Inventory().Resource().GroupResource().String() + " and on the kinds of operator.cluster.x-k8s.io, as the chart's roles do"
+// grantAdvice returns how to permit reading the versions of a side's providers.
+func grantAdvice() string {
+	return "grant list on " + kube.InventoryType().Resource().GroupResource().String() + " and on the kinds of operator.cluster.x-k8s.io, as the chart's roles do"
 }
 
 // providers returns the versions of the source's providers.
@@ -162,7 +162,7 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 		without = "the target"
 	}
 	if without != "" {
-		found.Warn(providersField, "the versions of the providers were not compared: "+without+" has none, neither in clusterctl's inventory nor from Cluster API's operator", remedy)
+		found.AddWarning(providersField, "the versions of the providers were not compared: "+without+" has none, neither in clusterctl's inventory nor from Cluster API's operator", remedy)
 		return found
 	}
 	var unrecorded []string
@@ -173,11 +173,11 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 		case have[name] == "":
 			unrecorded = append(unrecorded, name+" "+want[name])
 		case errOld == nil && errGot == nil && got.LessThan(old):
-			found.Fail("target: "+name, "the target has "+have[name]+", "+side+" "+want[name], "upgrade it with clusterctl upgrade")
+			found.AddError("target: "+name, "the target has "+have[name]+", "+side+" "+want[name], "upgrade it with clusterctl upgrade")
 		}
 	}
 	if len(unrecorded) > 0 {
-		found.Warn(providersField, "the versions of these providers of "+side+" were not compared, because the target does not record them: "+strings.Join(unrecorded, ", "), remedy)
+		found.AddWarning(providersField, "the versions of these providers of "+side+" were not compared, because the target does not record them: "+strings.Join(unrecorded, ", "), remedy)
 	}
 	return found
 }
@@ -193,7 +193,7 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 		}
 	}
 	there := make(map[string]bool) // ExtensionConfigs and their handlers on the target
-	if typ, served := p.onto[kind]; served {
+	if typ, served := p.targetTypes[kind]; served {
 		err := p.target.List(ctx, typ, "", func(u *unstructured.Unstructured) error {
 			there[u.GetName()] = true
 			handlers, _, _ := unstructured.NestedSlice(u.Object, "status", "handlers")
@@ -206,7 +206,7 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 		})
 		if apierrors.IsForbidden(err) {
 			if len(wanted) > 0 {
-				found.Warn("target: "+kind, "the runtime extensions of ClusterClasses were not looked for: "+err.Error(), "grant list on extensionconfigs there")
+				found.AddWarning("target: "+kind, "the runtime extensions of ClusterClasses were not looked for: "+err.Error(), "grant list on extensionconfigs there")
 			}
 			return found, nil
 		}
@@ -218,15 +218,15 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 		_, name, _ := strings.Cut(handler, ".")
 		switch field := "target: " + kind + " " + name; {
 		case !there[name]:
-			found.Fail(field, "it does not exist, and "+wanted[handler]+" calls its handler "+handler, "install the runtime extension on the target, with its ExtensionConfig")
+			found.AddError(field, "it does not exist, and "+wanted[handler]+" calls its handler "+handler, "install the runtime extension on the target, with its ExtensionConfig")
 		case !there[handler]:
-			found.Fail(field, "it has no handler "+handler+", which "+wanted[handler]+" calls", "bring the runtime extension on the target to the source's version, and see why its ExtensionConfig is not Discovered")
+			found.AddError(field, "it has no handler "+handler+", which "+wanted[handler]+" calls", "bring the runtime extension on the target to the source's version, and see why its ExtensionConfig is not Discovered")
 		}
 		there[name] = true
 	}
-	for _, o := range p.world.objects {
+	for _, o := range p.snapshot.objects {
 		if o.Ref.GroupKind() == kind && !there[o.Ref.Name] {
-			found.Warn("target: "+o.Ref.String(), "it does not exist there, and the source calls its hooks", "install the runtime extension on the target first, if its hooks are for the Clusters that move")
+			found.AddWarning("target: "+o.Ref.String(), "it does not exist there, and the source calls its hooks", "install the runtime extension on the target first, if its hooks are for the Clusters that move")
 		}
 	}
 	return found, nil
@@ -235,33 +235,33 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 // checkWithheld checks that the target has the objects of other namespaces that are not shared, because providers cannot work without their Secrets
 // nor Clusters without their class.
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
-	left := slices.DeleteFunc(slices.Clone(p.members.Left), func(l mover.Wait) bool { return !ofOthers(l.Ref, p.spec.Namespace) })
-	return p.onTarget(ctx, left,
-		"it does not move, and the target does not show one: ", "make it there; or "+share,
-		"it is not moved, and the one of the target is used: ", share+" if it is to move")
+	left := slices.DeleteFunc(slices.Clone(p.members.Excluded), func(l mover.ObjectReason) bool { return !isElsewhere(l.Ref, p.spec.Namespace) })
+	return p.checkOnTarget(ctx, left,
+		"it does not move, and the target does not show one: ", "make it there; or "+shareAdvice,
+		"it is not moved, and the one of the target is used: ", shareAdvice+" if it is to move")
 }
 
 // checkMissing checks that the target has the objects that members reference and that are not copied.
 func (p *scope) checkMissing(ctx context.Context) (findings, error) {
-	return p.onTarget(ctx, p.members.Missing,
+	return p.checkOnTarget(ctx, p.members.Missing,
 		"the target does not show one: ", "make it there; or correct the field",
 		"the one of the target is used: ", "see that it is the right one")
 }
 
-// onTarget returns an error for each object that is missing or forbidden on the target, and a warning for each object that exists there.
-func (p *scope) onTarget(ctx context.Context, objects []mover.Wait, lacks, add, has, review string) (found findings, err error) {
+// checkOnTarget returns an error for each object that is missing or forbidden on the target, and a warning for each object that exists there.
+func (p *scope) checkOnTarget(ctx context.Context, objects []mover.ObjectReason, lacks, add, has, review string) (found findings, err error) {
 	for _, l := range objects {
-		typ, served := p.onto[l.Ref.GroupKind()]
+		typ, served := p.targetTypes[l.Ref.GroupKind()]
 		if served {
 			_, err = p.target.Get(ctx, typ, l.Ref.Namespace, l.Ref.Name)
 		}
 		switch {
 		case !served, apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-			found.Fail("target: "+l.Ref.String(), lacks+l.Why, add)
+			found.AddError("target: "+l.Ref.String(), lacks+l.Reason, add)
 		case err != nil:
 			return found, err
 		default:
-			found.Warn(l.Ref.String(), has+l.Why, review)
+			found.AddWarning(l.Ref.String(), has+l.Reason, review)
 		}
 	}
 	return found, nil

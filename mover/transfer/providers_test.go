@@ -110,7 +110,7 @@ func TestCredentialsAreFoundWithoutAnInventory(t *testing.T) {
 					t.Fatal(err)
 				}
 				moves := slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == credentials })
-				left := slices.ContainsFunc(members.Left, func(l mover.Wait) bool { return l.Ref == credentials })
+				left := slices.ContainsFunc(members.Excluded, func(l mover.ObjectReason) bool { return l.Ref == credentials })
 				if moves != shared || left == shared {
 					t.Errorf("moves %v, reported as left %v", moves, left)
 				}
@@ -126,7 +126,7 @@ func TestCredentialsAreFoundWithoutAnInventory(t *testing.T) {
 // permissions.
 func TestKindsThatMayNotBeListedAreGrantedByOneCommand(t *testing.T) {
 	f := moved(t, mover.Claimed{})
-	f.src.mayNot = "infrastructure.cluster.x-k8s.io"
+	f.src.deniedPlural = "infrastructure.cluster.x-k8s.io"
 	f.src.deny = func(r *http.Request) string {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/devmachines") {
 			return `devmachines.infrastructure.cluster.x-k8s.io is forbidden: User "scute" cannot list resource "devmachines"`
@@ -152,7 +152,7 @@ func TestWhatTheTargetLacks(t *testing.T) {
 	template := func(f *fakeAPI, version string) {
 		k := configTemplate()
 		k.version = version
-		f.more = append(f.more, k)
+		f.extraKinds = append(f.extraKinds, k)
 		f.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: k.plural + "." + k.group}, obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
 	}
 	for name, c := range map[string]struct {

@@ -10,24 +10,24 @@ import (
 
 // cluster adds a Cluster as its controllers create it: control plane, workers, infrastructure, bootstrap data,
 // certificates, and the credentials of its provider.
-func (w *randomWorld) cluster(namespace, name string, p realProvider) {
+func (w *randomCluster) cluster(namespace, name string, p realProvider) {
 	c := w.add("Cluster", namespace, name, nil)
-	c.of[namespace+"/"+name] = true
+	c.users[namespace+"/"+name] = true
 	w.clusters = append(w.clusters, c)
 	c.set(obj{"infrastructureProvisioned": true, "controlPlaneInitialized": true}, "status", "initialization")
 	c.set([]any{obj{"type": "ControlPlaneInitialized", "status": "True"}}, "status", "conditions")
 
 	infra := w.part(p.prefix+"Cluster", name, c, c)
-	c.set(infra.to(), "spec", "infrastructureRef")
+	c.set(infra.reference(), "spec", "infrastructureRef")
 	plane := "KubeadmControlPlane"
 	if w.chance("k0s", 4) {
 		plane = "K0sControlPlane"
 	}
 	cp := w.part(plane, name+"-cp", c, c)
-	c.set(cp.to(), "spec", "controlPlaneRef")
+	c.set(cp.reference(), "spec", "controlPlaneRef")
 	cp.set(obj{"replicas": int64(1)}, "status")
 	template := w.part(p.prefix+"MachineTemplate", name+"-cp", c, c)
-	cp.set(template.to(), "spec", "machineTemplate", "spec", "infrastructureRef")
+	cp.set(template.reference(), "spec", "machineTemplate", "spec", "infrastructureRef")
 	w.machine(p, name+"-cp-0", c, cp)
 
 	if w.chance("workers", 2) {
@@ -35,9 +35,9 @@ func (w *randomWorld) cluster(namespace, name string, p realProvider) {
 		ms := w.part("MachineSet", name+"-md-x", c, md)
 		of := w.part(p.prefix+"MachineTemplate", name+"-md", c, c)
 		config := w.part("KubeadmConfigTemplate", name+"-md", c, c)
-		for _, o := range []*thing{md, ms} {
-			o.set(of.to(), "spec", "template", "spec", "infrastructureRef")
-			o.set(config.to(), "spec", "template", "spec", "bootstrap", "configRef")
+		for _, o := range []*randomObject{md, ms} {
+			o.set(of.reference(), "spec", "template", "spec", "infrastructureRef")
+			o.set(config.reference(), "spec", "template", "spec", "bootstrap", "configRef")
 		}
 		for i := range rapid.IntRange(0, 2).Draw(w.t, "machines") {
 			w.machine(p, fmt.Sprintf("%s-md-%d", name, i), c, ms)
@@ -65,14 +65,14 @@ func (w *randomWorld) cluster(namespace, name string, p realProvider) {
 }
 
 // machine adds a Machine and the objects below it.
-func (w *randomWorld) machine(p realProvider, name string, c, owner *thing) {
+func (w *randomCluster) machine(p realProvider, name string, c, owner *randomObject) {
 	m := w.part("Machine", name, c, owner)
 	m.set(obj{"nodeRef": obj{"name": name}}, "status")
 	infra := w.part(p.prefix+"Machine", name, c, m)
 	config := w.part("KubeadmConfig", name, c, m)
 	data := w.part("Secret", name, c, config)
-	m.set(infra.to(), "spec", "infrastructureRef")
-	m.set(obj{"configRef": config.to(), "dataSecretName": data.ref.Name}, "spec", "bootstrap")
+	m.set(infra.reference(), "spec", "infrastructureRef")
+	m.set(obj{"configRef": config.reference(), "dataSecretName": data.ref.Name}, "spec", "bootstrap")
 	switch p.prefix {
 	case "VSphere":
 		vm := w.part("VSphereVM", name, c, infra)
@@ -85,24 +85,24 @@ func (w *randomWorld) machine(p realProvider, name string, c, owner *thing) {
 }
 
 // address adds an address that a machine has from a pool.
-func (w *randomWorld) address(name string, c, owner *thing) {
+func (w *randomCluster) address(name string, c, owner *randomObject) {
 	kind := rapid.SampledFrom([]string{"InClusterIPPool", "GlobalInClusterIPPool"}).Draw(w.t, "pool")
 	pool := w.add(kind, c.ref.Namespace, rapid.SampledFrom([]string{"pool", "pool-" + c.ref.Name}).Draw(w.t, "pool's name"), c)
 	claim := w.part("IPAddressClaim", name, c, owner)
-	claim.set(pool.to(), "spec", "poolRef")
+	claim.set(pool.reference(), "spec", "poolRef")
 	address := w.part("IPAddress", name, c, claim)
-	address.set(pool.to(), "spec", "poolRef")
+	address.set(pool.reference(), "spec", "poolRef")
 	address.set(obj{"name": name}, "spec", "claimRef")
 	if w.chance("address's second owner", 2) {
 		address.owners = append(address.owners, pool)
 	}
 	if w.chance("reserved", 3) {
-		pool.meta()["annotations"] = obj{object.ReservedAnnotation: ""}
+		pool.meta()["annotations"] = obj{object.AddressesReservedAnnotation: ""}
 	}
 }
 
 // host adds the bare metal host of a machine. Newer versions of its provider set no owner, but only the consumer.
-func (w *randomWorld) host(name string, c, machine *thing) {
+func (w *randomCluster) host(name string, c, machine *randomObject) {
 	host := w.add("BareMetalHost", c.ref.Namespace, "host-"+name, c)
 	if w.chance("older provider", 3) {
 		host.owners = append(host.owners, machine)
@@ -111,7 +111,7 @@ func (w *randomWorld) host(name string, c, machine *thing) {
 	if !w.chance("bmc without an owner", 3) {
 		bmc.owners = append(bmc.owners, host)
 	}
-	for _, o := range []*thing{host, bmc} {
+	for _, o := range []*randomObject{host, bmc} {
 		o.label("cluster.x-k8s.io/cluster-name", c.ref.Name)
 	}
 	host.set(obj{"credentialsName": bmc.ref.Name}, "spec", "bmc")
@@ -124,7 +124,7 @@ func (w *randomWorld) host(name string, c, machine *thing) {
 }
 
 // class sets a ClusterClass for the Cluster, which others may share.
-func (w *randomWorld) class(c *thing, p realProvider) {
+func (w *randomCluster) class(c *randomObject, p realProvider) {
 	namespace := rapid.SampledFrom([]string{c.ref.Namespace, "classes"}).Draw(w.t, "class's namespace")
 	class := w.add("ClusterClass", namespace, "base-"+p.prefix, c)
 	c.set(obj{"name": class.ref.Name, "namespace": namespace}, "spec", "topology", "classRef")
@@ -132,22 +132,22 @@ func (w *randomWorld) class(c *thing, p realProvider) {
 	infra := w.add(p.prefix+"ClusterTemplate", namespace, "base", c, class)
 	machine := w.add(p.prefix+"MachineTemplate", namespace, "base", c, class)
 	plane := w.add("KubeadmControlPlaneTemplate", namespace, "base", c, class)
-	of := func(o *thing) obj {
+	of := func(o *randomObject) obj {
 		return obj{"apiVersion": o.content["apiVersion"], "kind": o.ref.Kind, "name": o.ref.Name}
 	}
 	class.set(obj{"templateRef": of(infra)}, "spec", "infrastructure")
 	class.set(obj{"templateRef": of(plane), "machineInfrastructure": obj{"templateRef": of(machine)}}, "spec", "controlPlane")
-	for _, o := range w.things { // objects that the class creates are labeled
-		if o.of[c.ref.Namespace+"/"+c.ref.Name] && o.has("cluster.x-k8s.io/cluster-name") && o.ref.Namespace == c.ref.Namespace {
+	for _, o := range w.objects { // objects that the class creates are labeled
+		if o.users[c.ref.Namespace+"/"+c.ref.Name] && o.has("cluster.x-k8s.io/cluster-name") && o.ref.Namespace == c.ref.Namespace {
 			o.label("topology.cluster.x-k8s.io/owned", "")
 		}
 	}
 }
 
 // credentials adds the credentials of the provider: in a Secret or an identity, of this Cluster alone or shared.
-func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
+func (w *randomCluster) credentials(p realProvider, c, infra *randomObject) {
 	name := rapid.SampledFrom([]string{"cloud", "cloud", "cloud-" + c.ref.Name}).Draw(w.t, "credentials")
-	own := func() *thing {
+	own := func() *randomObject {
 		secret := w.add("Secret", c.ref.Namespace, name, c)
 		switch rapid.IntRange(0, 5).Draw(w.t, "who owns the credentials") {
 		case 0:
@@ -163,7 +163,7 @@ func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
 		}
 		return secret
 	}
-	owned := func(secret, identity *thing) *thing {
+	owned := func(secret, identity *randomObject) *randomObject {
 		if !w.chance("nobody owns the identity's Secret", 4) {
 			secret.owners = append(secret.owners[:0], identity)
 		}
@@ -195,8 +195,8 @@ func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
 	case "OpenStack":
 		infra.set(obj{"name": own().ref.Name, "cloudName": "one"}, "spec", "identityRef")
 	case "Remote":
-		for _, o := range w.things {
-			if o.ref.Kind == "RemoteMachine" && o.ref.Namespace == c.ref.Namespace && o.of[c.ref.Namespace+"/"+c.ref.Name] {
+		for _, o := range w.objects {
+			if o.ref.Kind == "RemoteMachine" && o.ref.Namespace == c.ref.Namespace && o.users[c.ref.Namespace+"/"+c.ref.Name] {
 				o.set(obj{"name": own().ref.Name}, "spec", "sshKeyRef")
 			}
 		}
@@ -204,7 +204,7 @@ func (w *randomWorld) credentials(p realProvider, c, infra *thing) {
 }
 
 // resourceSet may add a ClusterResourceSet that is applied to some Clusters of fleet.
-func (w *randomWorld) resourceSet() {
+func (w *randomCluster) resourceSet() {
 	if !w.chance("resource set", 4) {
 		return
 	}
@@ -215,7 +215,7 @@ func (w *randomWorld) resourceSet() {
 		if c.ref.Namespace != "fleet" || w.chance("not applied", 3) {
 			continue
 		}
-		set.of[c.ref.Namespace+"/"+c.ref.Name] = true // its resources are applied
+		set.users[c.ref.Namespace+"/"+c.ref.Name] = true // its resources are applied
 		binding := w.part("ClusterResourceSetBinding", c.ref.Name, c, set)
 		binding.set(c.ref.Name, "spec", "clusterName")
 		binding.set([]any{obj{"clusterResourceSetName": set.ref.Name}}, "spec", "bindings")
@@ -223,7 +223,7 @@ func (w *randomWorld) resourceSet() {
 }
 
 // noise adds objects that belong to no Cluster.
-func (w *randomWorld) noise() {
+func (w *randomCluster) noise() {
 	if w.chance("noise", 2) {
 		w.add("Secret", "fleet", "noise", nil)
 		w.add("ConfigMap", "fleet", "noise", nil)
@@ -241,15 +241,15 @@ func (w *randomWorld) noise() {
 			c := rapid.SampledFrom(w.clusters).Draw(w.t, "whose")
 			o.label("cluster.x-k8s.io/cluster-name", c.ref.Name)
 			if c.ref.Namespace == "fleet" {
-				o.of["fleet/"+c.ref.Name] = true
+				o.users["fleet/"+c.ref.Name] = true
 			}
 		}
 	}
 }
 
 // oddity changes an object as users and other programs do.
-func (w *randomWorld) oddity() {
-	o := rapid.SampledFrom(w.things).Draw(w.t, "odd object")
+func (w *randomCluster) oddity() {
+	o := rapid.SampledFrom(w.objects).Draw(w.t, "odd object")
 	if o.ref.Kind == "Cluster" || o.ref.Namespace != "fleet" {
 		return
 	}
@@ -258,7 +258,7 @@ func (w *randomWorld) oddity() {
 		o.owners = nil
 	case 1: // another program creates it
 		if o.ref.Group == "" {
-			o.owners = []*thing{w.add("ExternalSecret", "fleet", o.ref.Name, nil)}
+			o.owners = []*randomObject{w.add("ExternalSecret", "fleet", o.ref.Name, nil)}
 		}
 	case 2:
 		if o.ref.Group == "" {
@@ -271,12 +271,12 @@ func (w *randomWorld) oddity() {
 	case 4:
 		o.label(object.MoveLabel, "")
 	case 5: // another Cluster is also an owner
-		if c := rapid.SampledFrom(w.clusters).Draw(w.t, "second owner"); c.ref.Namespace == o.ref.Namespace && !o.live {
+		if c := rapid.SampledFrom(w.clusters).Draw(w.t, "second owner"); c.ref.Namespace == o.ref.Namespace && !o.active {
 			o.owners = append(o.owners, c)
-			o.of[c.ref.Namespace+"/"+c.ref.Name] = true
+			o.users[c.ref.Namespace+"/"+c.ref.Name] = true
 		}
 	case 6: // two objects own each other
-		if p := rapid.SampledFrom(w.things).Draw(w.t, "circle"); p != o && p.ref.Namespace == o.ref.Namespace && p.ref.Kind != "Cluster" && w.chance("circle after all", 3) {
+		if p := rapid.SampledFrom(w.objects).Draw(w.t, "circle"); p != o && p.ref.Namespace == o.ref.Namespace && p.ref.Kind != "Cluster" && w.chance("circle after all", 3) {
 			o.owners, p.owners = append(o.owners, p), append(p.owners, o)
 		}
 	}

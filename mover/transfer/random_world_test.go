@@ -73,31 +73,31 @@ func providers() []realProvider {
 	}
 }
 
-// thing is an object of a random world.
-type thing struct {
+// randomObject is an object of a random world.
+type randomObject struct {
 	ref     object.Ref
 	uid     types.UID
 	content obj
-	owners  []*thing
-	// of has the Clusters that need it, as namespace/name: their controllers read it, or act on the thing that it
+	owners  []*randomObject
+	// users has the Clusters that need it, as namespace/name: their controllers read it, or act on the thing that it
 	// represents.
-	of map[string]bool
-	// live marks an object whose controller acts on the thing that it represents, so that it must not be on both sides.
-	live bool
+	users map[string]bool
+	// active marks an object whose controller acts on the thing that it represents, so that it must not be on both sides.
+	active bool
 }
 
-// randomWorld is the content of a management cluster.
-type randomWorld struct {
+// randomCluster is the content of a management cluster.
+type randomCluster struct {
 	t        *rapid.T
 	kinds    map[string]fakeKind
-	things   []*thing
-	clusters []*thing
-	byRef    map[object.Ref]*thing
+	objects   []*randomObject
+	clusters []*randomObject
+	byRef    map[object.Ref]*randomObject
 }
 
-// newRandomWorld draws one to three Clusters in namespace fleet, maybe one in another namespace, and their objects.
-func newRandomWorld(t *rapid.T) *randomWorld {
-	w := &randomWorld{t: t, kinds: make(map[string]fakeKind), byRef: make(map[object.Ref]*thing)}
+// newRandomCluster draws one to three Clusters in namespace fleet, maybe one in another namespace, and their objects.
+func newRandomCluster(t *rapid.T) *randomCluster {
+	w := &randomCluster{t: t, kinds: make(map[string]fakeKind), byRef: make(map[object.Ref]*randomObject)}
 	for _, k := range fakeKinds() {
 		w.kinds[k.kind] = k
 	}
@@ -127,12 +127,12 @@ func newRandomWorld(t *rapid.T) *randomWorld {
 }
 
 // chance returns true in one of n cases.
-func (w *randomWorld) chance(what string, n int) bool {
+func (w *randomCluster) chance(what string, n int) bool {
 	return rapid.IntRange(1, n).Draw(w.t, what) == 1
 }
 
 // add returns an object, which it creates unless another Cluster already shares it.
-func (w *randomWorld) add(kind, namespace, name string, of *thing, owners ...*thing) *thing {
+func (w *randomCluster) add(kind, namespace, name string, of *randomObject, owners ...*randomObject) *randomObject {
 	k, ok := w.kinds[kind]
 	if !ok {
 		panic("no kind " + kind)
@@ -143,13 +143,13 @@ func (w *randomWorld) add(kind, namespace, name string, of *thing, owners ...*th
 	ref := object.Ref{Group: k.group, Kind: kind, Namespace: namespace, Name: name}
 	o := w.byRef[ref]
 	if o == nil {
-		o = &thing{ref: ref, uid: types.UID(fmt.Sprintf("uid-%03d", len(w.things))), of: make(map[string]bool)}
+		o = &randomObject{ref: ref, uid: types.UID(fmt.Sprintf("uid-%03d", len(w.objects))), users: make(map[string]bool)}
 		o.content = obj{"apiVersion": k.apiVersion(), "kind": kind}
-		o.live = k.group != "" && !strings.HasSuffix(kind, "Template") && !strings.HasSuffix(kind, "Identity") && !slices.Contains([]string{"ClusterClass", "ClusterResourceSet"}, kind)
-		w.things, w.byRef[ref] = append(w.things, o), o
+		o.active = k.group != "" && !strings.HasSuffix(kind, "Template") && !strings.HasSuffix(kind, "Identity") && !slices.Contains([]string{"ClusterClass", "ClusterResourceSet"}, kind)
+		w.objects, w.byRef[ref] = append(w.objects, o), o
 	}
 	if of != nil {
-		o.of[of.ref.Namespace+"/"+of.ref.Name] = true
+		o.users[of.ref.Namespace+"/"+of.ref.Name] = true
 	}
 	for _, owner := range owners {
 		if !slices.Contains(o.owners, owner) {
@@ -160,13 +160,13 @@ func (w *randomWorld) add(kind, namespace, name string, of *thing, owners ...*th
 }
 
 // part adds an object below a Cluster, with its label.
-func (w *randomWorld) part(kind, name string, c *thing, owners ...*thing) *thing {
+func (w *randomCluster) part(kind, name string, c *randomObject, owners ...*randomObject) *randomObject {
 	o := w.add(kind, c.ref.Namespace, name, c, owners...)
 	o.label("cluster.x-k8s.io/cluster-name", c.ref.Name)
 	return o
 }
 
-func (o *thing) meta() obj {
+func (o *randomObject) meta() obj {
 	meta, _ := o.content["metadata"].(obj)
 	if meta == nil {
 		meta = obj{}
@@ -175,7 +175,7 @@ func (o *thing) meta() obj {
 	return meta
 }
 
-func (o *thing) label(key, value string) {
+func (o *randomObject) label(key, value string) {
 	labels, _ := o.meta()["labels"].(obj)
 	if labels == nil {
 		labels = obj{}
@@ -184,14 +184,14 @@ func (o *thing) label(key, value string) {
 	labels[key] = value
 }
 
-func (o *thing) has(label string) bool {
+func (o *randomObject) has(label string) bool {
 	labels, _ := o.meta()["labels"].(obj)
 	_, ok := labels[label]
 	return ok
 }
 
 // set sets a field by its path.
-func (o *thing) set(value any, path ...string) {
+func (o *randomObject) set(value any, path ...string) {
 	at := o.content
 	for _, field := range path[:len(path)-1] {
 		next, _ := at[field].(obj)
@@ -204,13 +204,13 @@ func (o *thing) set(value any, path ...string) {
 	at[path[len(path)-1]] = value
 }
 
-// to returns a reference to the object.
-func (o *thing) to() obj {
+// reference returns a reference to the object.
+func (o *randomObject) reference() obj {
 	return obj{"apiGroup": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name}
 }
 
 // object returns the object as an API server has it.
-func (o *thing) object() *unstructured.Unstructured {
+func (o *randomObject) object() *unstructured.Unstructured {
 	u := (&unstructured.Unstructured{Object: o.content}).DeepCopy()
 	u.SetName(o.ref.Name)
 	u.SetNamespace(o.ref.Namespace)

@@ -26,13 +26,13 @@ func TestAFailureDialsAgain(t *testing.T) {
 		"401 in preflight": {apierrors.NewUnauthorized("expired"), mover.RunPreflight, true},
 		"403":              {apierrors.NewForbidden(resource, "a", errors.New("no")), mover.CreateCopies, true},
 		"404":              {apierrors.NewNotFound(resource, "a"), mover.CreateCopies, true},
-		"not served":       {final("install it", "the target does not serve it"), mover.CreateCopies, true},
+		"not served":       {finalError("install it", "the target does not serve it"), mover.CreateCopies, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dialed := 0
 			broken := errors.New("dialed")
 			x := &Transfer{
-				target: &kube.Cluster{}, types: map[string]kube.Type{"ConfigMap": {}},
+				target: &kube.Cluster{}, sourceTypes: map[string]kube.Type{"ConfigMap": {}},
 				Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { dialed++; return nil, broken },
 			}
 			failed := x.failure(c.step, c.err)
@@ -42,7 +42,7 @@ func TestAFailureDialsAgain(t *testing.T) {
 			if !failed.Final && strings.Contains(failed.Next, "continues by itself") {
 				t.Errorf("each retried step would report that the move continues by itself: %q", failed.Next)
 			}
-			x.types = map[string]kube.Type{"ConfigMap": {}} // as the next read of the source sets them
+			x.sourceTypes = map[string]kube.Type{"ConfigMap": {}} // as the next read of the source sets them
 			again, err := x.Reach(t.Context(), &mover.State{}, mover.CreateCopies)
 			if err != nil || again == nil || again.Message != broken.Error() || dialed != 1 {
 				t.Errorf("dialed %d times: failure %+v, error %v", dialed, again, err)

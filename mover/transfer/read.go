@@ -20,14 +20,14 @@ import (
 
 const (
 	// Up to few objects of a kind in a namespace are read one by one. So are fewer than one in sparse of the objects there.
-	few    = 5
-	sparse = 8
-	// inMemory is how many complete objects of a side each move may have in memory: the page size of a list.
-	inMemory = 500
-	// unknown is the minimal weight of a page of a kind that was not listed before, because the page may contain objects that are not wanted.
-	unknown = inMemory / 10
-	// ofClusters selects the objects of Clusters.
-	ofClusters = clusterv1.ClusterNameLabel
+	maxSingleReads    = 5
+	sparseRatio = 8
+	// maxInMemory is how many complete objects of a side each move may have in memory: the page size of a list.
+	maxInMemory = 500
+	// unknownWeight is the minimal weight of a page of a kind that was not listed before, because the page may contain objects that are not wanted.
+	unknownWeight = maxInMemory / 10
+	// clusterSelector selects the objects of Clusters.
+	clusterSelector = clusterv1.ClusterNameLabel
 )
 
 // wanted is an object to read, and the version to read it in.
@@ -37,7 +37,7 @@ type wanted struct {
 }
 
 // readEach reads complete objects of a side and calls work for each while others are still being read. u is nil if an object does not exist. Kinds
-// with many objects are listed, because a page costs the server less than single reads. Lists run in parallel as long as they read at most inMemory
+// with many objects are listed, because a page costs the server less than single reads. Lists run in parallel as long as they read at most maxInMemory
 // objects. Each object is read once, after the call began. If a list's pages are too large, or expire because the work takes minutes, the remaining
 // objects are read one by one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
@@ -47,7 +47,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 		i int
 		u *unstructured.Unstructured // nil if it must be read alone
 	}
-	memory := semaphore.NewWeighted(inMemory)
+	memory := semaphore.NewWeighted(maxInMemory)
 	read := func(ctx context.Context, group *group, put func(found)) error {
 		at := make(map[object.Ref]int, len(group.members))
 		for _, i := range group.members {
@@ -80,7 +80,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
 		lists, ctx := errgroup.WithContext(ctx)
 		lists.SetLimit(t.workers()) // lists mostly wait for the cache of the API server
-		for _, group := range t.grouped(c, want) {
+		for _, group := range t.groupWanted(c, want) {
 			lists.Go(func() error { return read(ctx, group, put) })
 		}
 		return lists.Wait()
@@ -110,7 +110,7 @@ type group struct {
 	selector string
 }
 
-func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
+func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 	type key struct{ kind, version, namespace string }
 	known := make(map[key]*group)
 	var groups []*group
@@ -123,23 +123,23 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 		known[k].members = append(known[k].members, i)
 	}
 	for _, g := range groups {
-		n, there := len(g.members), t.sizes.of(c, g.listing)
-		g.list = n > few && n*sparse >= there
-		g.page = int64(min(max(n, there), inMemory))
+		n, there := len(g.members), t.sizes.count(c, g.listing)
+		g.list = n > maxSingleReads && n*sparseRatio >= there
+		g.page = int64(min(max(n, there), maxInMemory))
 		if there == 0 {
-			g.page = max(g.page, unknown)
+			g.page = max(g.page, unknownWeight)
 		}
-		if g.typ.Plain() {
-			g.selector = ofClusters // skip Secrets and ConfigMaps that belong to no Cluster
+		if g.typ.IsCore() {
+			g.selector = clusterSelector // skip Secrets and ConfigMaps that belong to no Cluster
 		}
 	}
 	return groups
 }
 
-func nothing([]struct{}) error { return nil }
+func discard([]struct{}) error { return nil }
 
-// itemsOf returns the wanted objects of a plan on a side.
-func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
+// wantedOf returns the wanted objects of a plan on a side.
+func wantedOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
 	for _, item := range plan {
 		typ, err := typeOf(kinds, c, item.Ref, item.Version)
@@ -163,23 +163,23 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 	}
 	return readEach(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
-	}, nothing)
+	}, discard)
 }
 
-// originals reads the objects to copy and calls work for each. u is nil if an object was deleted. A restore reads its archive, and pauses each root
+// eachOriginal reads the objects to copy and calls work for each. u is nil if an object was deleted. A restore reads its archive, and pauses each root
 // that a move would have paused at the source.
-func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
+func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
 	if t.archive == nil {
-		want, err := itemsOf(t.types, t.Source, items)
+		want, err := wantedOf(t.sourceTypes, t.Source, items)
 		if err != nil {
 			return err
 		}
 		return readEach(ctx, t, t.Source, want, work, hand)
 	}
 	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (R, error) {
-		u, err := paused(t.archive, items[i])
+		u, err := readPaused(t.archive, items[i])
 		if err != nil {
 			var none R
 			return none, err
@@ -191,10 +191,10 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 // readOriginals reads all items. A deleted object is nil.
 func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
 	sources := make([]*unstructured.Unstructured, len(items))
-	err := originals(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {
+	err := eachOriginal(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {
 		sources[i] = u
 		return none, nil
-	}, nothing)
+	}, discard)
 	read := make(objects, len(items))
 	for i, item := range items {
 		read[item.Ref] = sources[i]
@@ -210,13 +210,13 @@ func indices[T any](items []T) []int {
 	return all
 }
 
-func paused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, error) {
+func readPaused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, error) {
 	u, err := a.Object(item.Ref)
 	switch {
 	case err != nil || !pause.IsRoot(item.Ref):
-	case item.Keep == "":
+	case item.KeepReason == "":
 		pauseCopy(u)
-	case !item.Held: // a Pause had paused it at the time of the backup
+	case !item.PausedByUser: // a Pause had paused it at the time of the backup
 		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
 	}
 	return u, err

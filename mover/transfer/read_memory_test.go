@@ -15,10 +15,10 @@ func TestPagesOfUnknownSize(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	typ := kube.Type{Group: "example.com", Kind: "Thing", Plural: "things", Versions: []string{"v1"}, Namespaced: true}
 	var want []wanted
-	for i := range few + 1 {
+	for i := range maxSingleReads + 1 {
 		want = append(want, wanted{typ, object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: "fleet", Name: strconv.Itoa(i)}})
 	}
-	if g := f.transfer.grouped(f.transfer.Source, want); len(g) != 1 || !g[0].list || g[0].page != unknown {
-		t.Errorf("grouped = %+v, want one list with a page of %d", g, unknown)
+	if g := f.transfer.groupWanted(f.transfer.Source, want); len(g) != 1 || !g[0].list || g[0].page != unknownWeight {
+		t.Errorf("grouped = %+v, want one list with a page of %d", g, unknownWeight)
 	}
 }

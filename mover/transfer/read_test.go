@@ -65,10 +65,10 @@ func TestWhole(t *testing.T) {
 		seen          bool // whether the number of objects in the namespace is known
 		lists, single int
 	}{
-		"few":               {machine, 0, few, true, 0, few},
+		"few":               {machine, 0, maxSingleReads, true, 0, maxSingleReads},
 		"many":              {machine, 0, 50, true, 1, 0},
-		"sparse":            {machine, 0, 100/sparse - 1, true, 0, 100/sparse - 1},
-		"of unknown number": {machine, 0, 100/sparse - 1, false, 1, 0},
+		"sparse":            {machine, 0, 100/sparseRatio - 1, true, 0, 100/sparseRatio - 1},
+		"of unknown number": {machine, 0, 100/sparseRatio - 1, false, 1, 0},
 		"not there":         {machine, 90, 110, true, 1, 10},
 		"without the label": {secret, 0, 100, true, 1, 50},
 	} {
@@ -76,7 +76,7 @@ func TestWhole(t *testing.T) {
 			tr.sizes = sizes{}
 			if c.seen {
 				for _, kind := range []string{"Machine." + object.CoreGroup, "Secret"} {
-					if err := tr.listAll(t.Context(), tr.Source, []listing{{tr.types[kind], "fleet"}}, func(object.Ref, *unstructured.Unstructured) {}); err != nil {
+					if err := tr.listAll(t.Context(), tr.Source, []listing{{tr.sourceTypes[kind], "fleet"}}, func(object.Ref, *unstructured.Unstructured) {}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -84,7 +84,7 @@ func TestWhole(t *testing.T) {
 			made := requests(api)
 			var want []wanted
 			for i := c.from; i < c.to; i++ {
-				want = append(want, wanted{tr.types[c.ref(i).GroupKind()], c.ref(i)})
+				want = append(want, wanted{tr.sourceTypes[c.ref(i).GroupKind()], c.ref(i)})
 			}
 			times := make([]int, len(want))
 			err := readEach(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
@@ -121,9 +121,9 @@ func TestWhole(t *testing.T) {
 
 // TestWholeIsBounded checks that lists are concurrent, but limited by the number of objects in memory.
 func TestWholeIsBounded(t *testing.T) {
-	const each = inMemory/2 + 1
+	const each = maxInMemory/2 + 1
 	kinds := []string{"Cluster", "ClusterClass", "Machine", "MachineSet"}
-	for name, c := range map[string]struct{ each, most int }{"few": {few + 1, len(kinds)}, "many": {each, 1}} {
+	for name, c := range map[string]struct{ each, most int }{"few": {maxSingleReads + 1, len(kinds)}, "many": {each, 1}} {
 		t.Run(name, func(t *testing.T) {
 			api := newFakeAPI(t)
 			tr := &Transfer{Source: api.cluster(t, "source")}
@@ -135,7 +135,7 @@ func TestWholeIsBounded(t *testing.T) {
 				for i := range c.each {
 					ref := capi(kind, fmt.Sprintf("o-%03d", i))
 					api.put(ref, nil)
-					want = append(want, wanted{tr.types[ref.GroupKind()], ref})
+					want = append(want, wanted{tr.sourceTypes[ref.GroupKind()], ref})
 				}
 			}
 			var mu sync.Mutex
@@ -195,7 +195,7 @@ func TestRemove(t *testing.T) {
 				if c.late && r.Method == http.MethodDelete && have != nil && have.GetDeletionTimestamp() == nil {
 					api.merge(ref, held)
 				}
-				guarded = c.guarded && have != nil && !released(have)
+				guarded = c.guarded && have != nil && !isReleased(have)
 			}
 			api.deny = func(r *http.Request) string {
 				if guarded && r.Method == http.MethodDelete {
@@ -279,7 +279,7 @@ func TestWholeWithoutAList(t *testing.T) {
 			for i := range 20 {
 				ref := capi("Machine", fmt.Sprintf("m-%02d", i))
 				api.put(ref, nil)
-				want = append(want, wanted{tr.types[ref.GroupKind()], ref})
+				want = append(want, wanted{tr.sourceTypes[ref.GroupKind()], ref})
 			}
 			api.page = 8
 			seen := make([]bool, len(want))

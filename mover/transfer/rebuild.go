@@ -32,7 +32,7 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 		return found, err
 	}
 	var parts []listing
-	for _, typ := range t.onto {
+	for _, typ := range t.targetTypes {
 		if !typ.Namespaced {
 			parts = append(parts, listing{typ, ""})
 			continue
@@ -57,7 +57,7 @@ func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover
 			namespaces[m.Ref.Namespace] = true
 		}
 	}
-	clusters, ok := t.onto["Cluster."+object.CoreGroup]
+	clusters, ok := t.targetTypes["Cluster."+object.CoreGroup]
 	if !ok {
 		return slices.Sorted(maps.Keys(namespaces)), nil
 	}
@@ -75,8 +75,8 @@ func (t *Transfer) assess(found traces) mover.Assessment {
 	var source []mover.Original
 	var target []mover.Copy
 	for _, m := range found.members.Objects {
-		if m.Keep == "" {
-			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Marked: markOf(m) == t.mark(), Released: m.Released, Emptying: m.Emptying})
+		if m.KeepReason == "" {
+			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Annotated: holderOf(m) == t.holder(), Released: m.Released, Emptying: m.Emptying})
 		}
 	}
 	for ref, u := range found.copies {
@@ -98,8 +98,8 @@ func (t *Transfer) Assess(ctx context.Context, s *mover.State) (mover.Assessment
 	return t.assess(found), nil
 }
 
-// assessWorld returns an error that describes what an operator can decide about a move whose log was lost.
-func (t *Transfer) assessWorld(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+// assessProgress returns an error that describes what an operator can decide about a move whose log was lost.
+func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	a, err := t.Assess(ctx, s)
 	if err != nil {
 		return nil, err
@@ -119,17 +119,17 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 	}
 	a := t.assess(found)
 	if a.NoTrace() {
-		return mover.NothingLeft{}, nil
+		return mover.NoObjectsFound{}, nil
 	}
 	safe := a.Verdict == mover.CanRollBack || a.Verdict == mover.NothingStarted
 	if s.Way == mover.Forward {
-		safe = a.Verdict == mover.OnlyForward
+		safe = a.Verdict == mover.MustRollForward
 	}
 	if !safe {
 		message, next := a.Explain(s.Spec)
 		return nil, &waitError{"the move cannot go " + string(s.Way) + ": " + message, next, true}
 	}
-	out := mover.WorldRead{Clusters: s.Clusters, Target: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}
+	out := mover.RebuildDone{Clusters: s.Clusters, Target: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}
 	levels := make(map[object.Ref]int)
 	for ref, u := range found.copies {
 		item := t.itemOfCopy(ref, u)
@@ -151,12 +151,12 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 
 func (t *Transfer) itemOfCopy(ref object.Ref, u *unstructured.Unstructured) mover.Item {
 	o := object.Observe(u)
-	item := mover.Item{Ref: ref, Version: t.onto[ref.GroupKind()].Versions[0], UID: types.UID(u.GetAnnotations()[object.OriginAnnotation]), Cluster: o.ClusterName}
+	item := mover.Item{Ref: ref, Version: t.targetTypes[ref.GroupKind()].Versions[0], UID: types.UID(u.GetAnnotations()[object.OriginAnnotation]), Cluster: o.ClusterName}
 	if pause.IsCluster(ref) {
 		item.Cluster = ref.Name
 	}
 	if item.UID == "" {
-		item.Keep = "it was copied to be shared, and stays at the source"
+		item.KeepReason = "it was copied to be shared, and stays at the source"
 	}
 	return item
 }
@@ -185,7 +185,7 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	var roots []pause.Root
 	seen := make(map[object.Ref]bool)
 	for _, m := range found.members.Objects {
-		if pause.IsRoot(m.Ref) && markOf(m) == t.mark() {
+		if pause.IsRoot(m.Ref) && holderOf(m) == t.holder() {
 			roots = append(roots, pause.Root{Ref: m.Ref, UID: m.UID, Found: m.FoundPaused})
 			seen[m.Ref] = true
 		}
@@ -195,15 +195,15 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 		if !pause.IsRoot(ref) || seen[ref] || origin == "" {
 			continue
 		}
-		_, paused := u.GetAnnotations()[object.FoundAnnotation]
+		_, paused := u.GetAnnotations()[object.FoundPausedAnnotation]
 		roots = append(roots, pause.Root{Ref: ref, UID: types.UID(origin), Found: paused})
 	}
 	slices.SortFunc(roots, func(a, b pause.Root) int { return object.Compare(a.Ref, b.Ref) })
 	return roots
 }
 
-// leaveTarget ends a move whose target was abandoned. The source is resumed if it is complete; otherwise it stays paused.
-func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+// abandonTarget ends a move whose target was abandoned. The source is resumed if it is complete; otherwise it stays paused.
+func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	source := *s
 	if s.Lost != nil {
 		members, _, err := t.members(ctx, s.Spec, everyKind)
@@ -212,18 +212,18 @@ func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outco
 		}
 		source.Roots = t.rootsOfTraces(traces{members: members})
 		if name, missing := missingCluster(s.Spec, members); missing {
-			return mover.SourceKept{Why: "Cluster " + name + " is not at the source, and the event log does not know what became of it"}, nil
+			return mover.SourceKept{Reason: "Cluster " + name + " is not at the source, and the event log does not know what became of it"}, nil
 		}
 		if i := slices.IndexFunc(members.Objects, func(m mover.Member) bool { return m.Released }); i >= 0 {
-			return mover.SourceKept{Why: members.Objects[i].Ref.String() + ": it was released at the source to be deleted"}, nil
+			return mover.SourceKept{Reason: members.Objects[i].Ref.String() + ": it was released at the source to be deleted"}, nil
 		}
 	}
-	why, err := t.emptied(ctx, &source)
+	why, err := t.emptiedReason(ctx, &source)
 	if err != nil {
 		return nil, err
 	}
 	if why != "" {
-		return mover.SourceKept{Why: why}, nil
+		return mover.SourceKept{Reason: why}, nil
 	}
 	return t.restoreSource(ctx, &source)
 }
@@ -244,21 +244,21 @@ func missingCluster(spec mover.Spec, members mover.Members) (name string, missin
 	return "of namespace " + spec.Namespace, len(there) == 0
 }
 
-// emptied returns why the source is no longer complete, or "" if it is complete.
-func (t *Transfer) emptied(ctx context.Context, s *mover.State) (string, error) {
-	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+// emptiedReason returns why the source is no longer complete, or "" if it is complete.
+func (t *Transfer) emptiedReason(ctx context.Context, s *mover.State) (string, error) {
+	there, err := t.listPresent(ctx, t.Source, t.sourceTypes, s.Plan)
 	if err != nil {
 		return "", err
 	}
 	for _, item := range s.Plan {
-		if why := notHeld(item, there[item.Ref]); why != "" && item.Keep == "" {
+		if why := incompleteReason(item, there[item.Ref]); why != "" && item.KeepReason == "" {
 			return item.Ref.String() + ": " + why, nil
 		}
 	}
-	err = t.mayUnpause(ctx, s)
+	err = t.checkUnpause(ctx, s)
 	var stranded *waitError
 	if errors.As(err, &stranded) {
-		return stranded.what, nil
+		return stranded.message, nil
 	}
 	return "", err
 }

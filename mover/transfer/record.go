@@ -32,19 +32,19 @@ type record struct {
 // restoreLabel is on each record, so that records can be listed.
 const restoreLabel = "scute.dev/restore"
 
-// Unfinished is a restore that was started and has not ended.
-type Unfinished struct {
+// UnfinishedRestore is a restore that was started and has not ended.
+type UnfinishedRestore struct {
 	Backup, Namespace string
 	Clusters          []string
 }
 
 // UnfinishedRestores returns the unfinished restores that a cluster has records of.
-func UnfinishedRestores(ctx context.Context, c *kube.Cluster) ([]Unfinished, error) {
-	var found []Unfinished
+func UnfinishedRestores(ctx context.Context, c *kube.Cluster) ([]UnfinishedRestore, error) {
+	var found []UnfinishedRestore
 	err := c.ListLabelled(ctx, configMaps(), "", restoreLabel, func(u *unstructured.Unstructured) error {
 		data, _, _ := unstructured.NestedStringMap(u.Object, "data")
 		if data["phase"] != string(restoreDone) {
-			found = append(found, Unfinished{Backup: data["backup"], Namespace: u.GetNamespace(), Clusters: strings.Split(data["clusters"], ",")})
+			found = append(found, UnfinishedRestore{Backup: data["backup"], Namespace: u.GetNamespace(), Clusters: strings.Split(data["clusters"], ",")})
 		}
 		return nil
 	})
@@ -63,15 +63,15 @@ func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (rec
 	return r, err
 }
 
-// permitted checks, before anything is created, that the record can be written.
-func (r *record) permitted(ctx context.Context, f *findings) error {
+// checkPermitted checks, before anything is created, that the record can be written.
+func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 	for _, verb := range []string{"create", "patch"} {
-		allowed, err := r.cluster.May(ctx, verb, configMaps(), "", r.namespace)
+		allowed, err := r.cluster.IsAllowed(ctx, verb, configMaps(), "", r.namespace)
 		if err != nil {
 			return err
 		}
 		if !allowed {
-			f.Fail("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, and %s tells how far the restore came", verb, r.namespace, r),
+			f.AddError("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, and %s tells how far the restore came", verb, r.namespace, r),
 				"grant "+verb+" on configmaps to the identity that scute uses there")
 		}
 	}
@@ -109,7 +109,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	}
 	u = &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{
 		"backup": r.index.ID, "takenAt": r.index.TakenAt.UTC().Format(time.RFC3339), "source": r.index.Source.Cluster,
-		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(first), "holder": r.holder, "at": now(),
+		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(first), "holder": r.holder, "at": timestamp(),
 	}}}
 	u.SetGroupVersionKind(configMaps().GVK())
 	u.SetNamespace(r.namespace)
@@ -125,8 +125,8 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	return nil
 }
 
-// mine reads the record. It returns errTakenOver if another process has taken over the restore.
-func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
+// readOwned reads the record. It returns errTakenOver if another process has taken over the restore.
+func (r *record) readOwned(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.read(ctx)
 	if err != nil {
 		return nil, err
@@ -140,9 +140,9 @@ func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// enter records a phase if no other process has taken over the restore.
-func (r *record) enter(ctx context.Context, phase RestorePhase) error {
-	u, err := r.mine(ctx)
+// enterPhase records a phase if no other process has taken over the restore.
+func (r *record) enterPhase(ctx context.Context, phase RestorePhase) error {
+	u, err := r.readOwned(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (r *record) enter(ctx context.Context, phase RestorePhase) error {
 func (r *record) patch(ctx context.Context, u *unstructured.Unstructured, phase RestorePhase) error {
 	raw, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": u.GetUID(), "resourceVersion": u.GetResourceVersion()},
-		"data":     map[string]any{"phase": string(phase), "holder": r.holder, "at": now()},
+		"data":     map[string]any{"phase": string(phase), "holder": r.holder, "at": timestamp()},
 	})
 	if err != nil {
 		return err
@@ -167,4 +167,4 @@ func (r *record) patch(ctx context.Context, u *unstructured.Unstructured, phase 
 	return err
 }
 
-func now() string { return time.Now().UTC().Format(time.RFC3339) }
+func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }

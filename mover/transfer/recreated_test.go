@@ -59,17 +59,17 @@ func TestAClusterIsMadeAgainBeforeItsClassIsDeleted(t *testing.T) {
 				t.Errorf("message %q, next %q", message, next)
 			}
 			message, next := f.step()
-			f.stranded(message, next, f.cluster.String(), "uses "+class.String(), "GitOps",
+			f.checkStranded(message, next, f.cluster.String(), "uses "+class.String(), "GitOps",
 				"`kubectl patch clusters.cluster.x-k8s.io a -n fleet --type merge -p '{\"spec\":{\"paused\":true}}'`",
 				"`kubectl delete clusters.cluster.x-k8s.io a -n fleet --wait=false`", `{"metadata":{"finalizers":null}}`)
-			f.isPaused(f.dst, f.cluster, true)
-			f.there(f.src, class)
+			f.checkPaused(f.dst, f.cluster, true)
+			f.checkExists(f.src, class)
 			f.src.drop(f.cluster)
-			f.run(mover.AwaitAwake)
+			f.run(mover.AwaitResume)
 			if f.src.get(class) != nil {
 				t.Error("the class was not deleted")
 			}
-			f.isPaused(f.dst, f.cluster, false)
+			f.checkPaused(f.dst, f.cluster, false)
 		})
 	}
 }
@@ -80,13 +80,13 @@ func TestAClassThatANewClusterUsesIsKept(t *testing.T) {
 	f, class := classed(t)
 	f.src.put(capi("Cluster", "b"), obj{"spec": usesClass(class)})
 	message, next := f.step()
-	f.stranded(message, next, "fleet/b", "uses "+class.String(), "another ClusterClass")
+	f.checkStranded(message, next, "fleet/b", "uses "+class.String(), "another ClusterClass")
 	if strings.Contains(next, "kubectl") {
 		t.Errorf("Next = %q, must not remove a Cluster that is not part of the move", next)
 	}
-	f.there(f.src, f.machine)
+	f.checkExists(f.src, f.machine)
 	f.src.drop(capi("Cluster", "b"))
-	f.run(mover.AwaitAwake)
+	f.run(mover.AwaitResume)
 }
 
 // TestAClusterIsMadeAgainAfterItsClassWasDeleted checks that the remedy does not pause a Cluster whose ClusterClass is
@@ -110,13 +110,13 @@ func TestAClusterIsMadeAgainAfterItsClassWasDeleted(t *testing.T) {
 			}
 			f.src.put(again, obj{"metadata": obj{"finalizers": c.finalizers}, "spec": usesClass(class)})
 			message, next := f.step()
-			f.stranded(message, next, again.String(), "stays paused", c.says)
+			f.checkStranded(message, next, again.String(), "stays paused", c.says)
 			if strings.Contains(next, c.not) {
 				t.Errorf("Next = %q, must not contain %q", next, c.not)
 			}
-			f.isPaused(f.dst, f.cluster, true)
+			f.checkPaused(f.dst, f.cluster, true)
 			f.src.drop(again)
-			f.run(mover.AwaitAwake)
+			f.run(mover.AwaitResume)
 		})
 	}
 }
@@ -128,7 +128,7 @@ func TestTheCommandsFitIntoAStatus(t *testing.T) {
 	class := object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: long.Namespace, Name: strings.Repeat("k", 63)}
 	f.src.put(long, obj{"metadata": obj{"finalizers": []any{"held"}}, "spec": usesClass(class)})
 	f.step()
-	next, err := f.transfer.removal(t.Context(), long, f.src.get(long))
+	next, err := f.transfer.removalAdvice(t.Context(), long, f.src.get(long))
 	if err != nil || len(next) > 1000 {
 		t.Errorf("remedy has %d characters, error %v: %s", len(next), err, next)
 	}

@@ -33,15 +33,15 @@ func (p *scope) checkRemediations(ctx context.Context) (found findings, err erro
 	}
 	for _, m := range p.members.Objects {
 		for _, r := range begun {
-			if m.Keep == "" && m.UID == r.Owner {
-				found.Fail(m.Ref.String(), r.what(), r.remedy(m.Ref.Namespace))
+			if m.KeepReason == "" && m.UID == r.Owner {
+				found.AddError(m.Ref.String(), r.description(), r.remedy(m.Ref.Namespace))
 			}
 		}
 	}
 	return found, nil
 }
 
-func (r Remediation) what() string {
+func (r Remediation) description() string {
 	if r.Machine == "" {
 		return "whether a remediation of its machines has begun is not known: " + r.Message
 	}
@@ -59,9 +59,9 @@ func (r Remediation) remedy(namespace string) string {
 	return remedy
 }
 
-// remediating returns a description of the annotation or condition of an unfinished remediation, or "". It detects remediations by other controllers,
+// remediationText returns a description of the annotation or condition of an unfinished remediation, or "". It detects remediations by other controllers,
 // and by scute if its event log cannot be read.
-func remediating(m mover.Member) string {
+func remediationText(m mover.Member) string {
 	switch {
 	case m.Remediating:
 		return "its controller remediates a machine: it has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress"
@@ -69,17 +69,17 @@ func remediating(m mover.Member) string {
 		return ""
 	case m.Machine.OwnerRemediated == object.False:
 		return "its owner was asked to remediate it: its condition OwnerRemediated is False"
-	case m.Machine.DeleteMark:
-		return "scute has chosen it to be replaced: its annotation cluster.x-k8s.io/delete-machine is " + object.OwnDeleteMark
-	case m.Machine.Scheduled:
+	case m.Machine.MarkedForDeletion:
+		return "scute has chosen it to be replaced: its annotation cluster.x-k8s.io/delete-machine is " + object.OwnDeleteMachineValue
+	case m.Machine.ReplacementScheduled:
 		return "its replacement by scute was decided: its annotation scute.dev/unhealthy has the state Scheduled"
 	default:
 		return ""
 	}
 }
 
-// remediationsNext returns what to do about an annotation or condition that a remediation has not removed.
-func (t *Transfer) remediationsNext() string {
+// remediationAdvice returns what to do about an annotation or condition that a remediation has not removed.
+func (t *Transfer) remediationAdvice() string {
 	return "wait until the replacement is done, or cancel it (`scutectl get remediations -A` lists those of scute); " +
-		"if the machine is no longer being replaced, remove the annotation or the condition; then " + t.again()
+		"if the machine is no longer being replaced, remove the annotation or the condition; then " + t.retryAdvice()
 }

@@ -34,14 +34,14 @@ func TestRequestsOfAMove(t *testing.T) {
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
 			f.dst.drop(f.cluster)
 			f.dst.drop(f.machine)
-			crowded(f, 100)
+			addMany(f, 100)
 			for _, api := range []*fakeAPI{f.src, f.dst} {
 				api.schema(99, "None")
 			}
 			c.prepare(f)
 			var mu sync.Mutex
 			f.state.Spec.Acknowledge = mover.Duration(time.Hour)
-			f.transfer.lookEvery = time.Hour // independent of the speed of this machine
+			f.transfer.listInterval = time.Hour // independent of the speed of this machine
 			made := make(map[string]int)
 			for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
 				api.hook = func(r *http.Request) {
@@ -96,9 +96,9 @@ func TestACopyThatIsThereIsNotWrittenAgain(t *testing.T) {
 				e.Items[i].Hash = hash
 			}
 		}
-		f.tell(e)
+		f.apply(e)
 	}
-	f.tell(mover.CreateStarted{})
+	f.apply(mover.CreateStarted{})
 	fields := []any{obj{"manager": "capi-topology", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": obj{"f:spec": obj{}}}}
 	for _, api := range []*fakeAPI{f.src, f.dst} {
 		api.merge(f.machine, obj{"metadata": obj{"managedFields": fields}})
@@ -119,7 +119,7 @@ func TestASmallPlanIsReadAtOnce(t *testing.T) {
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
 	items := []mover.Item{{Ref: f.cluster, Version: "v1beta2", Cluster: "a"}, {Ref: f.machine, Version: "v1beta2", Level: 1, Cluster: "a"}}
-	for i := range 4 * (few + 1) {
+	for i := range 4 * (maxSingleReads + 1) {
 		ref := object.Ref{Kind: "Secret", Namespace: "fleet", Name: fmt.Sprintf("s-%02d", i)}
 		f.src.put(ref, obj{"metadata": obj{"labels": obj{"cluster.x-k8s.io/cluster-name": "a"}}})
 		items = append(items, mover.Item{Ref: ref, Version: "v1", Level: 1 + i%4, Cluster: "a"})
@@ -132,8 +132,8 @@ func TestASmallPlanIsReadAtOnce(t *testing.T) {
 		}
 		items[i].UID, items[i].Hash, items[i].ResourceVersion = u.GetUID(), hash, u.GetResourceVersion()
 	}
-	f.tell(mover.PlanDrafted{First: true, Items: items})
-	f.tell(mover.Planned{})
+	f.apply(mover.PlanDrafted{First: true, Items: items})
+	f.apply(mover.Planned{})
 	made := requests(f.src)
 	f.run(mover.VerifyCopies)
 	lists := 0

@@ -13,17 +13,17 @@ import (
 	"scute.dev/pause"
 )
 
-// forget replaces the log with one that only records that the move started.
-func (f *fakes) forget() {
+// loseLog replaces the log with one that only records that the move started.
+func (f *fakes) loseLog() {
 	spec := f.state.Spec
 	*f.state = mover.State{}
 	f.state.Apply(mover.Requested{Spec: spec, Home: mover.Home{Log: "another"}}, f.now)
-	f.state.Apply(mover.LogLost{Log: theLog, Phase: mover.PhaseDeleting, Sequence: 42}, f.now)
+	f.state.Apply(mover.LogLost{Log: logID, Phase: mover.PhaseDeleting, Sequence: 42}, f.now)
 	f.state.Apply(mover.Claimed{Holder: "two"}, f.now)
 }
 
-// planned sets the hashes of the plan to the content of the source.
-func (f *fakes) planned() {
+// hashPlan sets the hashes of the plan to the content of the source.
+func (f *fakes) hashPlan() {
 	f.t.Helper()
 	for i := range f.state.Plan {
 		hash, err := mover.ContentHash(f.src.get(f.state.Plan[i].Ref))
@@ -34,8 +34,8 @@ func (f *fakes) planned() {
 	}
 }
 
-// emptying deletes the owned objects at the source, and crashes before the deletion of the Cluster.
-func (f *fakes) emptying() {
+// interruptDeletion deletes the owned objects at the source, and crashes before the deletion of the Cluster.
+func (f *fakes) interruptDeletion() {
 	f.t.Helper()
 	ctx, die := context.WithCancel(f.t.Context())
 	f.src.hook = func(r *http.Request) {
@@ -52,25 +52,25 @@ func (f *fakes) emptying() {
 
 func TestTheLogIsLostWhileTheSourceIsEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
-	f.emptying()
-	f.forget()
+	f.interruptDeletion()
+	f.loseLog()
 	message, next := f.step()
-	f.stranded(message, next, "on the target alone", "--action forward", "fleet/a-1")
-	f.there(f.src, f.cluster)
+	f.checkStranded(message, next, "on the target alone", "--action forward", "fleet/a-1")
+	f.checkExists(f.src, f.cluster)
 
-	f.state.Apply(mover.Resolved{Way: mover.Back}, f.now)
+	f.state.Apply(mover.Resolved{Direction: mover.Back}, f.now)
 	message, next = f.step()
-	f.stranded(message, next, "cannot go back", "--action forward")
-	f.there(f.dst, f.machine)
-	f.isPaused(f.src, f.cluster, true)
+	f.checkStranded(message, next, "cannot go back", "--action forward")
+	f.checkExists(f.dst, f.machine)
+	f.checkPaused(f.src, f.cluster, true)
 
-	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
+	f.state.Apply(mover.Resolved{Direction: mover.Forward}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseSucceeded || f.src.get(f.cluster) != nil {
 		t.Errorf("phase = %s, the Cluster is at the source: %t", f.state.Phase, f.src.get(f.cluster) != nil)
 	}
-	f.there(f.dst, f.machine)
-	f.isPaused(f.dst, f.cluster, false)
+	f.checkExists(f.dst, f.machine)
+	f.checkPaused(f.dst, f.cluster, false)
 	for key := range f.dst.get(f.cluster).GetAnnotations() {
 		t.Errorf("annotation %s remains", key)
 	}
@@ -78,19 +78,19 @@ func TestTheLogIsLostWhileTheSourceIsEmptied(t *testing.T) {
 
 func TestTheLogIsLostBeforeTheSourceIsEmptied(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
-	f.forget()
+	f.loseLog()
 	message, next := f.step()
-	f.stranded(message, next, "the source holds everything", "--action back")
-	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
-	f.stranded(f.step())
+	f.checkStranded(message, next, "the source holds everything", "--action back")
+	f.state.Apply(mover.Resolved{Direction: mover.Forward}, f.now)
+	f.checkStranded(f.step())
 
 	f.state.Apply(mover.AbortRequested{Reason: "enough"}, f.now)
-	f.state.Apply(mover.Resolved{Way: mover.Back}, f.now)
+	f.state.Apply(mover.Resolved{Direction: mover.Back}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil || f.dst.get(f.machine) != nil {
 		t.Errorf("phase = %s, copies remain on the target", f.state.Phase)
 	}
-	f.isPaused(f.src, f.cluster, false)
+	f.checkPaused(f.src, f.cluster, false)
 }
 
 func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
-	f.forget()
+	f.loseLog()
 	f.step()
 	if f.state.Phase != mover.PhasePreflight || f.state.Lost != nil {
 		t.Errorf("phase = %s, failure %q, want the move to start again", f.state.Phase, f.state.TransientFailure)
@@ -108,19 +108,19 @@ func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
 // TestTheLogIsLostAfterTheLastMark checks that a move whose log is lost after its last annotation was removed can be
 // ended with either resolution, so that the Move can be deleted.
 func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
-	for _, way := range []mover.Way{mover.Back, mover.Forward} {
+	for _, way := range []mover.Direction{mover.Back, mover.Forward} {
 		f := moved(t, mover.Verified{})
-		f.run(mover.AwaitAwake)
-		f.forget()
+		f.run(mover.AwaitResume)
+		f.loseLog()
 		message, next := f.step()
-		f.stranded(message, next, "delete this Move")
-		f.state.Apply(mover.Resolved{Way: way}, f.now)
+		f.checkStranded(message, next, "delete this Move")
+		f.state.Apply(mover.Resolved{Direction: way}, f.now)
 		message, next = f.step()
 		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "it may be complete already") || !strings.Contains(next, "look at the target") {
 			t.Errorf("resolution %s: phase %s, message %q, next %q", way, f.state.Phase, message, next)
 		}
-		f.there(f.dst, f.cluster)
-		f.there(f.dst, f.machine)
+		f.checkExists(f.dst, f.cluster)
+		f.checkExists(f.dst, f.machine)
 	}
 }
 
@@ -128,23 +128,23 @@ func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
 // the source was being emptied: neither side has all objects.
 func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
-	f.emptying()
+	f.interruptDeletion()
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
 	message, next := f.step()
-	f.stranded(message, next, "--action back")
-	for _, way := range []mover.Way{mover.Back, mover.Forward} {
-		f.state.Apply(mover.Resolved{Way: way}, f.now)
+	f.checkStranded(message, next, "--action back")
+	for _, way := range []mover.Direction{mover.Back, mover.Forward} {
+		f.state.Apply(mover.Resolved{Direction: way}, f.now)
 		message, next = f.step()
-		f.stranded(message, next, "cannot go "+string(way), "no way keeps every object", "abandon")
-		f.isPaused(f.src, f.cluster, true)
+		f.checkStranded(message, next, "cannot go "+string(way), "no way keeps every object", "abandon")
+		f.checkPaused(f.src, f.cluster, true)
 	}
 	f.state.Apply(mover.TargetAbandoned{}, f.now)
 	f.step()
 	if f.state.Phase != mover.PhaseFailed || !f.state.Finished() {
 		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
-	f.isPaused(f.src, f.cluster, true)
+	f.checkPaused(f.src, f.cluster, true)
 }
 
 // TestTheLogWentBackBeforeThePause checks that a move whose log lost its records since the pause, and that finds its
@@ -153,8 +153,8 @@ func TestTheLogWentBackBeforeThePause(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.step()
 	message, next := f.step()
-	f.stranded(message, next, "--action back")
-	f.isPaused(f.src, f.cluster, true)
+	f.checkStranded(message, next, "--action back")
+	f.checkPaused(f.src, f.cluster, true)
 }
 
 // TestTheSameMoveInAnotherLog checks that a move of the same name in the log of another installation does not touch
@@ -172,7 +172,7 @@ func TestTheSameMoveInAnotherLog(t *testing.T) {
 	found := false
 	preflight, _ := o.(mover.PreflightDone)
 	for _, finding := range preflight.Findings {
-		found = found || finding.Severity == mover.Error && strings.Contains(finding.Message, "event log "+theLog)
+		found = found || finding.Severity == mover.Error && strings.Contains(finding.Message, "event log "+logID)
 	}
 	if !found {
 		t.Errorf("preflight = %+v, want a finding with the log that holds the Cluster", o)
@@ -183,13 +183,13 @@ func TestTheSameMoveInAnotherLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.there(f.dst, f.cluster)
-	f.there(f.dst, f.machine)
-	f.isPaused(f.src, f.cluster, true)
+	f.checkExists(f.dst, f.cluster)
+	f.checkExists(f.dst, f.machine)
+	f.checkPaused(f.src, f.cluster, true)
 }
 
-// lose makes the target unreachable.
-func (f *fakes) lose() {
+// disconnectTarget makes the target unreachable.
+func (f *fakes) disconnectTarget() {
 	f.transfer.target = nil
 	f.transfer.Dial = func(context.Context, mover.Spec) (*kube.Cluster, error) { return nil, errors.New("connection refused") }
 }
@@ -204,20 +204,20 @@ func TestRollbackWithoutTheTarget(t *testing.T) {
 	if f.state.Phase != mover.PhaseCreating {
 		t.Fatalf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
-	f.lose()
+	f.disconnectTarget()
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack {
 		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
-	f.isPaused(f.src, f.cluster, false)
+	f.checkPaused(f.src, f.cluster, false)
 }
 
 // TestAbandonTheTarget checks that a user can end a move whose target is lost.
 func TestAbandonTheTarget(t *testing.T) {
 	t.Run("the source is whole", func(t *testing.T) {
 		f := moved(t, mover.AllCreated{})
-		f.lose()
+		f.disconnectTarget()
 		f.state.Apply(mover.AbortRequested{}, f.now)
 		f.step()
 		if f.state.Finished() {
@@ -228,18 +228,18 @@ func TestAbandonTheTarget(t *testing.T) {
 		if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(message, "it burned down") || !strings.Contains(next, object.MoveAnnotation) {
 			t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 		}
-		f.isPaused(f.src, f.cluster, false)
+		f.checkPaused(f.src, f.cluster, false)
 	})
 	t.Run("the source was half emptied", func(t *testing.T) {
 		f := moved(t, mover.Verified{})
-		f.emptying()
-		f.lose()
+		f.interruptDeletion()
+		f.disconnectTarget()
 		f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
 		message, next := f.step()
 		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "fleet/a-1") || next == "" {
 			t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 		}
-		f.isPaused(f.src, f.cluster, true)
+		f.checkPaused(f.src, f.cluster, true)
 	})
 }
 
@@ -247,16 +247,16 @@ func TestAbandonTheTarget(t *testing.T) {
 // as being emptied, which a log that lost its newest events does not know.
 func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
-	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.EmptyingAnnotation: theMove}}})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.EmptyingAnnotation: moveID}}})
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	message, next := f.step()
-	f.stranded(message, next, "begun to empty it", "--action forward")
-	f.there(f.dst, f.cluster)
-	f.there(f.dst, f.machine)
+	f.checkStranded(message, next, "begun to empty it", "--action forward")
+	f.checkExists(f.dst, f.cluster)
+	f.checkExists(f.dst, f.machine)
 
-	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
-	f.run(mover.AwaitAwake)
-	f.isPaused(f.dst, f.cluster, false)
+	f.state.Apply(mover.Resolved{Direction: mover.Forward}, f.now)
+	f.run(mover.AwaitResume)
+	f.checkPaused(f.dst, f.cluster, false)
 }
 
 // TestNoPlanOfASourceThatIsBeingEmptied checks that no plan is made of a source that is being emptied. It would lack
@@ -264,14 +264,14 @@ func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
 // collector, these objects.
 func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
-	f.emptying()
+	f.interruptDeletion()
 	older := moved(t, mover.Paused{})
 	older.src, older.dst, older.transfer = f.src, f.dst, f.transfer
 	older.state.Roots = f.state.Roots
 	older.state.Apply(mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.Assumed}}, f.now)
 	older.state.Apply(mover.AllAcknowledged{}, f.now)
 	message, next := older.step()
-	older.stranded(message, next, "begun to empty the source", "fleet/a", "--action forward")
+	older.checkStranded(message, next, "begun to empty the source", "fleet/a", "--action forward")
 	if len(older.state.Plan) > 0 {
 		t.Errorf("%d objects are planned, want none", len(older.state.Plan))
 	}
@@ -282,8 +282,8 @@ func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
 func TestAbandonAfterTheSourceWasEmptied(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	f.run(mover.RestorePauses)
-	f.forget()
-	f.lose()
+	f.loseLog()
+	f.disconnectTarget()
 	f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
 	if message, _ := f.step(); f.state.Phase != mover.PhaseFailed || !strings.Contains(message, "Cluster fleet/a is not at the source") {
 		t.Errorf("phase = %s, message %q", f.state.Phase, message)
@@ -297,7 +297,7 @@ func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
-	f.state.Apply(mover.LogLost{Log: theLog, Phase: f.state.Phase}, f.now)
+	f.state.Apply(mover.LogLost{Log: logID, Phase: f.state.Phase}, f.now)
 	f.step()
 	if s := f.state; s.Phase != mover.PhasePreflight || len(s.Roots)+len(s.Plan)+len(s.Created) > 0 || s.Posted || s.Holder != "one" {
 		t.Errorf("phase = %s, failure %q, %d roots, %d planned, %d created", s.Phase, s.TransientFailure, len(s.Roots), len(s.Plan), len(s.Created))
@@ -315,7 +315,7 @@ func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
 				delete(f.state.Created, f.machine)
 			}
 			f.dst.merge(f.machine, obj{"metadata": obj{"finalizers": nil, "annotations": obj{object.DeleteForMoveAnnotation: ""}}})
-			f.planned()
+			f.hashPlan()
 			f.step()
 			if message, _ := mover.Explain(f.state); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(message, "released") {
 				t.Fatalf("phase = %s, message %q", f.state.Phase, message)
@@ -324,7 +324,7 @@ func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
 			if f.dst.get(f.machine) != nil {
 				t.Error("the copy remains")
 			}
-			f.isPaused(f.src, f.cluster, false)
+			f.checkPaused(f.src, f.cluster, false)
 		})
 	}
 }
@@ -335,11 +335,11 @@ func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
 func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	class := object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: "classes", Name: "k"}
-	f.dst.put(class, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}}})
+	f.dst.put(class, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: moveID, object.LogAnnotation: logID}}})
 	f.dst.merge(f.cluster, obj{"spec": obj{"topology": obj{"classRef": obj{"name": "k", "namespace": "classes"}}}})
 	f.run(mover.RestorePauses)
-	f.forget()
-	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
+	f.loseLog()
+	f.state.Apply(mover.Resolved{Direction: mover.Forward}, f.now)
 	f.run(mover.None)
 	if marks := f.dst.get(class).GetAnnotations(); f.state.Phase != mover.PhaseSucceeded || len(marks) > 0 {
 		t.Errorf("phase = %s, failure %q, annotations of the class %v", f.state.Phase, f.state.TransientFailure, marks)

@@ -29,14 +29,14 @@ type Restore struct {
 	Archive *archive.Archive
 	// Source is the management cluster that was backed up, or nil if it is unavailable.
 	Source *kube.Cluster
-	// SourceIsGone is set if the user asserts that no other management cluster runs the clusters.
-	SourceIsGone bool
+	// SourceGone is set if the user asserts that no other management cluster runs the clusters.
+	SourceGone bool
 	// CarryStatus contains the kinds, as Kind.group, whose status is written too.
 	CarryStatus []string
 	// AcceptLoss contains the kinds, as Kind.group, of hosted control planes that may be created empty.
 	AcceptLoss []string
-	// Patience limits the wait until the controllers of the target have acknowledged every copy.
-	Patience time.Duration
+	// AckTimeout limits the wait until the controllers of the target have acknowledged every copy.
+	AckTimeout time.Duration
 	// Progress is called with each step. It may be nil.
 	Progress func(Step)
 
@@ -61,21 +61,21 @@ const (
 	restoreAcknowledging RestorePhase = "Acknowledging"
 	restoreVerifying     RestorePhase = "Verifying"
 	restoreResuming      RestorePhase = "Resuming"
-	restoreAwaking       RestorePhase = "Awaking"
+	restoreAwakening       RestorePhase = "Awaking"
 	restoreDone          RestorePhase = "Done"
 )
 
 // Prepare runs all checks on the target and changes nothing. It returns warnings. Errors are returned as a RefusedError.
 func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
-	mark := hold.ByRestore(index.ID)
+	mark := hold.RestoreHolder(index.ID)
 	r.t = Transfer{
-		ID: mark.Holder, log: mark.Log, command: true, archive: r.Archive, types: make(map[string]kube.Type, len(index.Kinds)),
+		ID: mark.ID, log: mark.LogID, command: true, archive: r.Archive, sourceTypes: make(map[string]kube.Type, len(index.Kinds)),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return r.Target, nil },
 	}
 	for _, k := range index.Kinds {
 		t := kube.Type{Group: k.Group, Kind: k.Kind, Plural: k.Plural, Versions: k.Versions, Namespaced: k.Namespaced, Contracts: k.Contracts}
-		r.t.types[t.GroupKind()] = t
+		r.t.sourceTypes[t.GroupKind()] = t
 	}
 	r.state = mover.State{
 		Spec:    mover.Spec{Namespace: index.Namespace, Clusters: index.Clusters, All: index.All, CarryStatus: r.CarryStatus, AcceptLoss: r.AcceptLoss},
@@ -85,15 +85,15 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	p := &scope{Transfer: &r.t, spec: r.state.Spec}
 	for _, e := range index.Objects {
 		r.state.Plan = append(r.state.Plan, e.Item)
-		if e.Keep == "" && pause.IsRoot(e.Ref) {
+		if e.KeepReason == "" && pause.IsRoot(e.Ref) {
 			r.state.Roots = append(r.state.Roots, pause.Root{Ref: e.Ref, UID: e.UID, Found: e.FoundPaused})
 		}
-		if e.Answers && e.Keep == "" {
+		if e.ReportsPause && e.KeepReason == "" {
 			r.state.Acks[e.Ref] = pause.ByCondition
 		}
 		p.members.Objects = append(p.members.Objects, memberOf(e.Item))
 	}
-	r.step(restoreChecking, 0)
+	r.report(restoreChecking, 0)
 	var f findings
 	if err := r.t.connect(ctx, r.state.Spec, "", true); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	if err := r.checkSource(ctx, &f); err != nil {
 		return nil, err
 	}
-	if err := r.record.permitted(ctx, &f); err != nil {
+	if err := r.record.checkPermitted(ctx, &f); err != nil {
 		return nil, err
 	}
 	switch r.record.phase {
@@ -115,16 +115,16 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		}
 	case restoreResuming: // the objects were verified, and some may have been resumed
 	default:
-		there, err := r.checkThere(ctx, &f)
+		there, err := r.checkExisting(ctx, &f)
 		if err != nil {
 			return nil, err
 		}
 		if there {
-			return nil, refuse(f)
+			return nil, refusedError(f)
 		}
-		r.checkElsewhere(&f)
+		r.checkOtherNamespaces(&f)
 		for _, h := range index.Hosted {
-			lose(&f, r.state.Spec, h.Ref, h.Why+": what it stored is not in the backup, and the target would make "+replacement(h.Ref),
+			addLoss(&f, r.state.Spec, h.Ref, h.Reason+": what it stored is not in the backup, and the target would make "+replacement(h.Ref),
 				"leave it out of the backup; or, if it may be empty, accept that with --accept-loss "+h.Ref.GroupKind())
 		}
 		unusable, err := p.reach(ctx)
@@ -136,15 +136,15 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 			return nil, err
 		}
 	}
-	if err := refuse(f); err != nil {
+	if err := refusedError(f); err != nil {
 		return nil, err
 	}
-	return sorted(f), nil
+	return sortFindings(f), nil
 }
 
-// checkElsewhere warns about objects outside the namespace of the Clusters. They are created with the permissions of the user who restores, but the
+// checkOtherNamespaces warns about objects outside the namespace of the Clusters. They are created with the permissions of the user who restores, but the
 // author of the backup may have no permissions there.
-func (r *Restore) checkElsewhere(f *findings) {
+func (r *Restore) checkOtherNamespaces(f *findings) {
 	const first = 5
 	elsewhere := make(map[string][]string)
 	for _, item := range r.state.Plan {
@@ -154,28 +154,28 @@ func (r *Restore) checkElsewhere(f *findings) {
 	}
 	for namespace, objects := range elsewhere {
 		names := plural.More(slices.Clone(objects[:min(len(objects), first)]), len(objects))
-		f.Warn("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(names, ", "),
+		f.AddWarning("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(names, ", "),
 			"a ClusterClass with its templates, and credentials of a provider, may be there; of anything else ask who wrote the backup")
 	}
 }
 
-// checkThere returns an error for each Cluster that still exists on the target with the UID of the backup, because the target is then the management
+// checkExisting returns an error for each Cluster that still exists on the target with the UID of the backup, because the target is then the management
 // cluster that was backed up. One error per Cluster is clearer than one for each of its objects.
-func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err error) {
+func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err error) {
 	var clusters []mover.Item
 	for _, item := range r.state.Plan {
 		if pause.IsCluster(item.Ref) {
 			clusters = append(clusters, item)
 		}
 	}
-	there, err := r.t.present(ctx, r.Target, r.t.onto, clusters)
+	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, clusters)
 	if err != nil {
 		return false, err
 	}
 	for _, item := range clusters {
 		if found := there[item.Ref]; found != nil && found.GetUID() == item.UID {
 			has = true
-			f.Fail("target: "+item.Ref.String(), "this is the management cluster that was backed up, and it still has this Cluster",
+			f.AddError("target: "+item.Ref.String(), "this is the management cluster that was backed up, and it still has this Cluster",
 				"name the management cluster that is to have it with --kubeconfig or --context; back up and restore the Clusters that are gone by themselves")
 		}
 	}
@@ -185,14 +185,14 @@ func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err er
 // checkDone checks a restore that has ended: the command stopped right after the end, or it is run again later. The clusters may have changed since.
 // A missing Cluster may have been deleted with its machines.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
-	f.Warn("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
-	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
+	f.AddWarning("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
+	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
 	if err != nil {
 		return err
 	}
 	for _, item := range r.state.Plan {
 		if pause.IsCluster(item.Ref) && there[item.Ref] == nil {
-			f.Fail("target: "+item.Ref.String(), "it was restored from this backup and is not there any more: it may have been deleted with its machines",
+			f.AddError("target: "+item.Ref.String(), "it was restored from this backup and is not there any more: it may have been deleted with its machines",
 				"find out where it is; if its machines still run and nobody manages them, delete "+r.record.String()+" and run the command again")
 		}
 	}
@@ -201,8 +201,8 @@ func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 
 func memberOf(item mover.Item) mover.Member {
 	return mover.Member{
-		Observed: object.Observed{Ref: item.Ref, Version: item.Version, UID: item.UID, ResourceVersion: item.ResourceVersion, PausedByUser: item.Held},
-		Level:    item.Level, Within: item.Owners, ClusterOf: item.Cluster, Keep: item.Keep,
+		Observed: object.Observed{Ref: item.Ref, Version: item.Version, UID: item.UID, ResourceVersion: item.ResourceVersion, PausedByUser: item.PausedByUser},
+		Level:    item.Level, MemberOwners: item.Owners, OwningCluster: item.Cluster, KeepReason: item.KeepReason,
 	}
 }
 
@@ -226,44 +226,44 @@ func (r *Restore) Run(ctx context.Context) error {
 		if err := r.checkSource(ctx, &f); err != nil {
 			return err
 		}
-		if err := refuse(f); err != nil {
+		if err := refusedError(f); err != nil {
 			return err
 		}
-		if err := r.record.enter(ctx, restoreResuming); err != nil {
+		if err := r.record.enterPhase(ctx, restoreResuming); err != nil {
 			return err
 		}
 	}
-	r.step(restoreResuming, 0)
-	if err := r.find(ctx); err != nil {
+	r.report(restoreResuming, 0)
+	if err := r.findCopies(ctx); err != nil {
 		return err
 	}
 	if err := r.t.resumeCopies(ctx, &r.state); err != nil {
 		return err
 	}
-	return r.record.enter(ctx, restoreDone)
+	return r.record.enterPhase(ctx, restoreDone)
 }
 
 // create creates missing objects by level, waits until the controllers of the target acknowledge all, and compares the objects with the archive.
 func (r *Restore) create(ctx context.Context) error {
-	r.step(restoreCreating, 0)
+	r.report(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
 		some, ok := o.(mover.Created)
 		if !ok {
 			return nil
 		}
 		r.state.Apply(some, time.Time{})
-		r.step(restoreCreating, len(r.state.Created))
-		_, err := r.record.mine(ctx)
+		r.report(restoreCreating, len(r.state.Created))
+		_, err := r.record.readOwned(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.acknowledged(ctx); err != nil {
+	if err := r.awaitAcks(ctx); err != nil {
 		return err
 	}
-	r.step(restoreVerifying, 0)
-	var differences []mover.Wait
+	r.report(restoreVerifying, 0)
+	var differences []mover.ObjectReason
 	for _, kind := range byKind(r.state.Plan) {
 		some, err := r.t.compare(ctx, &r.state, kind)
 		if err != nil {
@@ -277,27 +277,27 @@ func (r *Restore) create(ctx context.Context) error {
 	return fmt.Errorf("%d objects of the target are not as they are in the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
 }
 
-// acknowledged waits until the controllers of the target have acknowledged the pause of each copy whose original was acknowledged when it was backed
+// awaitAcks waits until the controllers of the target have acknowledged the pause of each copy whose original was acknowledged when it was backed
 // up. A controller that is resumed while its cache lacks a Machine would create a replacement.
-func (r *Restore) acknowledged(ctx context.Context) error {
-	waiting, cancel := context.WithTimeout(ctx, r.Patience)
+func (r *Restore) awaitAcks(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, r.AckTimeout)
 	defer cancel()
-	pending, err := r.poll(waiting, restoreAcknowledging, func(ctx context.Context) (int, []mover.Wait, error) {
-		pending, err := r.t.unseen(ctx, &r.state)
+	pending, err := r.poll(waiting, restoreAcknowledging, func(ctx context.Context) (int, []mover.ObjectReason, error) {
+		pending, err := r.t.pollUnacknowledged(ctx, &r.state)
 		return len(r.t.acknowledged), pending, err
 	})
 	if waiting.Err() != nil && ctx.Err() == nil && len(pending) > 0 {
 		return fmt.Errorf("the controllers of the target have not acknowledged within %s that every copy is paused; everything stays paused: %s",
-			timespan.Text(r.Patience), mover.Summary(pending))
+			timespan.Text(r.AckTimeout), mover.Summary(pending))
 	}
 	return err
 }
 
 // poll calls look until nothing is pending. If the context ends first, poll returns what was pending at the last successful call. look also returns
 // the number of finished objects.
-func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.Wait, error)) ([]mover.Wait, error) {
+func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.ObjectReason, error)) ([]mover.ObjectReason, error) {
 	const pace = 500 * time.Millisecond
-	var pending []mover.Wait
+	var pending []mover.ObjectReason
 	for {
 		done, now, err := look(ctx)
 		switch {
@@ -307,7 +307,7 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 			return pending, err
 		}
 		pending = now
-		r.step(phase, done)
+		r.report(phase, done)
 		if len(pending) == 0 {
 			return nil, nil
 		}
@@ -319,9 +319,9 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 	}
 }
 
-// find reads the UIDs of the copies, which an earlier process may have created.
-func (r *Restore) find(ctx context.Context) error {
-	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
+// findCopies reads the UIDs of the copies, which an earlier process may have created.
+func (r *Restore) findCopies(ctx context.Context) error {
+	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
 	if err != nil {
 		return err
 	}
@@ -332,16 +332,16 @@ func (r *Restore) find(ctx context.Context) error {
 	return nil
 }
 
-// Awake waits until every object that was acknowledged at the source is resumed on the target. If ctx ends first, it returns the other objects.
-func (r *Restore) Awake(ctx context.Context) ([]mover.Wait, error) {
-	return r.poll(ctx, restoreAwaking, func(ctx context.Context) (int, []mover.Wait, error) {
-		seen, err := r.t.awaitAwake(ctx, &r.state)
+// AwaitResume waits until every object that was acknowledged at the source is resumed on the target. If ctx ends first, it returns the other objects.
+func (r *Restore) AwaitResume(ctx context.Context) ([]mover.ObjectReason, error) {
+	return r.poll(ctx, restoreAwakening, func(ctx context.Context) (int, []mover.ObjectReason, error) {
+		seen, err := r.t.pollAwake(ctx, &r.state)
 		r.state.Apply(mover.Awoke{Objects: seen.New}, time.Time{})
 		return len(r.state.Awake), seen.Pending, err
 	})
 }
 
-func (r *Restore) step(phase RestorePhase, done int) {
+func (r *Restore) report(phase RestorePhase, done int) {
 	if r.Progress != nil {
 		r.Progress(Step{Phase: phase, Done: done, Total: len(r.state.Plan)})
 	}
@@ -352,11 +352,11 @@ func (r *Restore) step(phase RestorePhase, done int) {
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	const alone = "if no other management cluster runs these clusters, now or later, say so with --source-is-gone"
 	index := r.Archive.Index
-	if r.SourceIsGone {
+	if r.SourceGone {
 		return nil
 	}
 	if r.Source == nil {
-		f.Fail("source", "whether another management cluster runs these clusters is not known: two of them would replace each other's machines",
+		f.AddError("source", "whether another management cluster runs these clusters is not known: two of them would replace each other's machines",
 			"name the kubeconfig of the one that was backed up with --source-kubeconfig; or, "+alone)
 		return nil
 	}
@@ -365,14 +365,14 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	case err != nil:
 		return err
 	case index.Source.Cluster != "" && id != index.Source.Cluster:
-		f.Fail("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
+		f.AddError("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
 			"name the kubeconfig of that one with --source-kubeconfig")
 		return nil
 	case id == r.t.targetID:
-		f.Fail("source", "it is the target: whether another management cluster runs these clusters is not known", alone)
+		f.AddError("source", "it is the target: whether another management cluster runs these clusters is not known", alone)
 		return nil
 	}
-	kinds, _, err := movable(ctx, r.Source)
+	kinds, _, err := movableTypes(ctx, r.Source)
 	if err != nil {
 		return err
 	}
@@ -381,19 +381,19 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		field := "source: " + ref.String()
 		var u *unstructured.Unstructured
 		if typ, served := kinds[ref.GroupKind()]; served {
-			if u, err = r.Source.Get(ctx, typ, ref.Namespace, ref.Name); err != nil && !gone(err) {
+			if u, err = r.Source.Get(ctx, typ, ref.Namespace, ref.Name); err != nil && !isGone(err) {
 				return err
 			}
 		}
 		switch {
 		case u == nil && r.record.phase == "":
-			f.Fail(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
+			f.AddError(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
 		case u == nil: // it was paused there when the restore began, and deleted since
 		case !object.Observe(u).Cluster.Paused:
-			f.Fail(field, "it still runs there: two management clusters would replace each other's machines",
+			f.AddError(field, "it still runs there: two management clusters would replace each other's machines",
 				"move it (create a Move there); or pause it there, and never resume it")
 		default:
-			f.Warn(field, "it is still there, paused", "never resume it there; remove it without its machines")
+			f.AddWarning(field, "it is still there, paused", "never resume it there; remove it without its machines")
 		}
 	}
 	return nil

@@ -18,14 +18,14 @@ import (
 // toRestore prepares a restore of Cluster a to the target, which has none of its objects.
 func toRestore(t *testing.T) (*fakes, *archive.Archive, func() *Restore) {
 	t.Helper()
-	f, a, err := backedUp(t, func(*fakes, int) {})
+	f, a, err := backUp(t, func(*fakes, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
 	return f, a, func() *Restore {
-		return &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true, Patience: time.Minute}
+		return &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceGone: true, AckTimeout: time.Minute}
 	}
 }
 
@@ -55,9 +55,9 @@ func TestARestoreIsTakenOver(t *testing.T) {
 	if err := first.Run(t.Context()); err == nil {
 		t.Errorf("Run of the first process = %v, want an error", err)
 	}
-	f.there(f.dst, f.cluster)
-	f.there(f.dst, f.machine)
-	f.isPaused(f.dst, f.cluster, false)
+	f.checkExists(f.dst, f.cluster)
+	f.checkExists(f.dst, f.machine)
+	f.checkPaused(f.dst, f.cluster, false)
 	if marks := f.dst.get(f.machine).GetAnnotations(); len(marks) > 0 {
 		t.Errorf("annotations of the Machine remain: %v", marks)
 	}
@@ -91,12 +91,12 @@ func TestARestoreThatHasEnded(t *testing.T) {
 func TestARestoreAsksForTheSource(t *testing.T) {
 	f, a, process := toRestore(t)
 	r := process()
-	r.SourceIsGone = false
+	r.SourceGone = false
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "is not known") {
 		t.Errorf("Prepare without a source = %v, want a refusal", err)
 	}
 	r = process()
-	r.SourceIsGone, r.Source = false, f.src.cluster(t, "source")
+	r.SourceGone, r.Source = false, f.src.cluster(t, "source")
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": nil}})
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "still runs there") {
 		t.Errorf("Prepare with an active source = %v, want a refusal", err)
@@ -107,7 +107,7 @@ func TestARestoreAsksForTheSource(t *testing.T) {
 		t.Errorf("Prepare with a source without the Cluster = %v, want a refusal", err)
 	}
 	same := process()
-	same.SourceIsGone, same.Target, same.Source = false, f.src.cluster(t, "target"), f.src.cluster(t, "source")
+	same.SourceGone, same.Target, same.Source = false, f.src.cluster(t, "target"), f.src.cluster(t, "source")
 	if _, err := same.Prepare(t.Context()); !refusedFor(err, "it is the target") {
 		t.Errorf("Prepare with a source that is the target and lacks the Cluster = %v, want a refusal", err)
 	}
@@ -126,7 +126,7 @@ func TestARestoreAsksForTheSource(t *testing.T) {
 	if err := r.Run(t.Context()); !refusedFor(err, "still runs there") {
 		t.Errorf("Run after the source was resumed = %v, want a refusal", err)
 	}
-	f.isPaused(f.dst, f.cluster, true)
+	f.checkPaused(f.dst, f.cluster, true)
 	if a.Index.Source.Cluster == "" {
 		t.Error("the backup does not record its source")
 	}
@@ -149,7 +149,7 @@ func TestARestoreOntoATakenName(t *testing.T) {
 // is refused with a single finding.
 func TestARestoreOntoTheClusterThatWasBackedUp(t *testing.T) {
 	f, a, _ := toRestore(t)
-	r := &Restore{Target: f.src.cluster(t, "target"), Archive: a, SourceIsGone: true}
+	r := &Restore{Target: f.src.cluster(t, "target"), Archive: a, SourceGone: true}
 	_, err := r.Prepare(t.Context())
 	var refused *RefusedError
 	if !refusedFor(err, "is the management cluster that was backed up") || !errors.As(err, &refused) || len(refused.Findings) != 1 {
@@ -170,7 +170,7 @@ func TestARestoreOntoWhatIsHeld(t *testing.T) {
 // TestARestoreThatMayNotKeepItsRecord checks that a restore does not start without the permission to write its record.
 func TestARestoreThatMayNotKeepItsRecord(t *testing.T) {
 	f, _, process := toRestore(t)
-	f.dst.mayNot = "configmaps"
+	f.dst.deniedPlural = "configmaps"
 	if _, err := process().Prepare(t.Context()); !refusedFor(err, "may not create ConfigMaps") {
 		t.Errorf("Prepare = %v, want a refusal", err)
 	}
@@ -203,7 +203,7 @@ func TestARestoreCarriesStatus(t *testing.T) {
 // acknowledged each copy. A condition in a restored status does not count.
 func TestARestoreWaitsForTheTarget(t *testing.T) {
 	paused := obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}}
-	f, a, err := backedUpOf(t, func(f *fakes) {
+	f, a, err := backUpAfter(t, func(f *fakes) {
 		f.src.merge(f.cluster, paused)
 		f.src.merge(f.machine, paused)
 	}, func(*fakes, int) {})
@@ -214,7 +214,7 @@ func TestARestoreWaitsForTheTarget(t *testing.T) {
 	f.dst.drop(f.machine)
 	process := func(patience time.Duration) *Restore {
 		r := &Restore{
-			Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true, Patience: patience,
+			Target: f.dst.cluster(t, "target"), Archive: a, SourceGone: true, AckTimeout: patience,
 			CarryStatus: []string{f.machine.GroupKind()},
 		}
 		if _, err := r.Prepare(t.Context()); err != nil {
@@ -226,7 +226,7 @@ func TestARestoreWaitsForTheTarget(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "everything stays paused") || !strings.Contains(err.Error(), f.machine.String()) {
 		t.Errorf("Run without controllers = %v, want a timeout with the Machine", err)
 	}
-	f.isPaused(f.dst, f.cluster, true)
+	f.checkPaused(f.dst, f.cluster, true)
 
 	r := process(time.Minute)
 	r.Progress = func(s Step) {
@@ -238,7 +238,7 @@ func TestARestoreWaitsForTheTarget(t *testing.T) {
 	if err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.isPaused(f.dst, f.cluster, false)
+	f.checkPaused(f.dst, f.cluster, false)
 }
 
 // TestWhatWasPausedBeforeABackup checks that a restore keeps a user's pause, and drops a pause of a Pause or of a run.
@@ -248,12 +248,12 @@ func TestWhatWasPausedBeforeABackup(t *testing.T) {
 		paused      bool
 	}{
 		"by a user":               {nil, true},
-		"by a Pause":              {obj{object.PausePrefix + "p": "fleet/p", object.BeforeAnnotation: "false"}, false},
-		"by a user, then a Pause": {obj{object.PausePrefix + "p": "fleet/p", object.BeforeAnnotation: "true"}, true},
-		"by a task of a run":      {obj{object.PauseAnnotation: "fleet/r", object.BeforeAnnotation: "false"}, false},
+		"by a Pause":              {obj{object.PausePrefix + "p": "fleet/p", object.PausedBeforeAnnotation: "false"}, false},
+		"by a user, then a Pause": {obj{object.PausePrefix + "p": "fleet/p", object.PausedBeforeAnnotation: "true"}, true},
+		"by a task of a run":      {obj{object.PauseAnnotation: "fleet/r", object.PausedBeforeAnnotation: "false"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, a, err := backedUpOf(t, func(f *fakes) {
+			f, a, err := backUpAfter(t, func(f *fakes) {
 				f.src.merge(f.cluster, obj{"metadata": obj{"annotations": c.annotations}, "spec": obj{"paused": true}})
 			}, func(*fakes, int) {})
 			if err != nil {
@@ -261,19 +261,19 @@ func TestWhatWasPausedBeforeABackup(t *testing.T) {
 			}
 			f.dst.drop(f.cluster)
 			f.dst.drop(f.machine)
-			r := &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true, Patience: time.Minute}
+			r := &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceGone: true, AckTimeout: time.Minute}
 			if _, err := r.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			f.dst.hook = func(q *http.Request) { // the last object is created
 				if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/machines") && q.URL.RawQuery == "" {
-					f.isPaused(f.dst, f.cluster, true)
+					f.checkPaused(f.dst, f.cluster, true)
 				}
 			}
 			if err := r.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			f.isPaused(f.dst, f.cluster, c.paused)
+			f.checkPaused(f.dst, f.cluster, c.paused)
 			if left := f.dst.get(f.cluster).GetAnnotations(); len(left) > 0 {
 				t.Errorf("annotations of the Cluster remain: %v", left)
 			}
@@ -309,7 +309,7 @@ func TestASharedClassThatAPauseHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for held, want := range map[bool]bool{true: true, false: false} {
-		got, err := paused(a, mover.Item{Ref: class, Held: held, Keep: "it is shared"})
+		got, err := readPaused(a, mover.Item{Ref: class, PausedByUser: held, KeepReason: "it is shared"})
 		if _, is := got.GetAnnotations()[object.PausedAnnotation]; err != nil || is != want {
 			t.Errorf("paused by a user %v: paused %v, error %v", held, is, err)
 		}
@@ -320,7 +320,7 @@ func TestASharedClassThatAPauseHeld(t *testing.T) {
 // namespaces, because the author of the backup may lack permissions there.
 func TestARestoreTellsOfOtherNamespaces(t *testing.T) {
 	for _, namespace := range []string{"fleet", "classes"} {
-		f, a, err := backedUpOf(t, func(f *fakes) {
+		f, a, err := backUpAfter(t, func(f *fakes) {
 			f.src.put(object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: namespace, Name: "c"}, nil)
 			f.src.merge(f.cluster, obj{"spec": obj{"topology": obj{"classRef": obj{"name": "c", "namespace": namespace}}}})
 		}, func(*fakes, int) {})
@@ -330,7 +330,7 @@ func TestARestoreTellsOfOtherNamespaces(t *testing.T) {
 		f.dst.drop(f.cluster)
 		f.dst.drop(f.machine)
 		f.dst.put(object.Ref{Kind: "Namespace", Name: "classes"}, nil)
-		warnings, err := (&Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true}).Prepare(t.Context())
+		warnings, err := (&Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceGone: true}).Prepare(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 // restorePauses removes scute's marks from the copies and restores the pause states that the roots had at the source. It first checks that the source
 // is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	if err := t.sourceEmpty(ctx, s); err != nil {
+	if err := t.checkSourceEmpty(ctx, s); err != nil {
 		return nil, err
 	}
 	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
@@ -35,7 +35,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var there objects
 	if t.verified = false; !marked {
 		var err error
-		if there, err = t.present(ctx, t.target, t.onto, s.Plan); err != nil {
+		if there, err = t.listPresent(ctx, t.target, t.targetTypes, s.Plan); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		if _, ok := roots[item.Ref]; ok || !ours {
 			return nil
 		}
-		return w.Annotate(ctx, item.Ref, s.Created[item.Ref], noMarks())
+		return w.Annotate(ctx, item.Ref, s.Created[item.Ref], clearedAnnotations())
 	}
 	restore := func(ctx context.Context, items []mover.Item) error {
 		var found []pause.Root
@@ -56,7 +56,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 				found = append(found, root)
 			}
 		}
-		return w.Restore(ctx, found, t.mark())
+		return w.Restore(ctx, found, t.holder())
 	}
 	// rootOf returns the Cluster or ClusterResourceSet with which an item is resumed. Items without one are resumed first. The kind is checked before
 	// the label, because a ClusterClass may have the label of a Cluster.
@@ -92,7 +92,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var failed []error
 	err := parallel(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
 		err := unmark(ctx, item)
-		if kube.Passing(err) {
+		if kube.IsTransient(err) {
 			return err
 		}
 		root, _ := rootOf(item)
@@ -116,21 +116,21 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// awaitAwake reads once every object that had acknowledged the pause, and returns which of them are resumed on the target.
-func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.AwakeSeen, error) {
+// pollAwake reads once every object that had acknowledged the pause, and returns which of them are resumed on the target.
+func (t *Transfer) pollAwake(ctx context.Context, s *mover.State) (mover.AwakeRead, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
-		if s.MustAwake(item) && !s.Awake[item.Ref] {
+		if s.MustResume(item) && !s.Awake[item.Ref] {
 			waiting = append(waiting, item)
 		}
 	}
-	done, pending, err := t.poll(ctx, &t.awake, waiting, t.asleep)
-	return mover.AwakeSeen{New: done, Pending: pending}, err
+	done, pending, err := t.poll(ctx, &t.awakePolls, waiting, t.asleepReason)
+	return mover.AwakeRead{New: done, Pending: pending}, err
 }
 
-// asleep returns why an object does not count as resumed, or "". A deleted object (nil) counts as resumed, because the target's controllers may work
+// asleepReason returns why an object does not count as resumed, or "". A deleted object (nil) counts as resumed, because the target's controllers may work
 // by now.
-func (t *Transfer) asleep(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
+func (t *Transfer) asleepReason(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
 	}
@@ -158,11 +158,11 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
-		there, err := t.mayRemove(ctx, s)
+		there, err := t.checkCopyRemoval(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.disown(ctx, level, there); err != nil {
+		if err := t.removeCopyOwners(ctx, level, there); err != nil {
 			return nil, err
 		}
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return s.Removed[item.Ref] || s.Adopted[item.Ref] })
@@ -178,21 +178,21 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.TargetCleared{}, nil
 }
 
-// mayRemove checks on both sides that the copies may be deleted, and returns the objects of the target. It returns an error if a root of the source
+// checkCopyRemoval checks on both sides that the copies may be deleted, and returns the objects of the target. It returns an error if a root of the source
 // is being emptied, because the target may then contain more than the plan.
-func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, error) {
-	there, err := t.present(ctx, t.target, t.onto, s.Plan)
+func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (objects, error) {
+	there, err := t.listPresent(ctx, t.target, t.targetTypes, s.Plan)
 	if err != nil {
 		return nil, err
 	}
-	source, err := t.present(ctx, t.Source, t.types, s.Plan)
+	source, err := t.listPresent(ctx, t.Source, t.sourceTypes, s.Plan)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.originals(s, source, there); err != nil {
+	if err := t.checkOriginals(s, source, there); err != nil {
 		return nil, err
 	}
-	return there, t.mayUnpause(ctx, s)
+	return there, t.checkUnpause(ctx, s)
 }
 
 // removeCopy deletes an object with the move's mark, even if no event records it. An object without the mark is not the move's copy.
@@ -209,11 +209,11 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 
 // restoreSource restores the pause states found on the source and triggers the controllers that acknowledged the pause.
 func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	if err := t.mayUnpause(ctx, s); err != nil {
+	if err := t.checkUnpause(ctx, s); err != nil {
 		return nil, err
 	}
 	w := t.writer()
-	if err := w.Restore(ctx, s.Roots, t.mark()); err != nil {
+	if err := w.Restore(ctx, s.Roots, t.holder()); err != nil {
 		return nil, err
 	}
 	members, _, err := t.members(ctx, s.Spec, everyKind)

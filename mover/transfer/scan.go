@@ -22,22 +22,22 @@ type snapshot struct {
 	mu      sync.Mutex
 	objects []object.Observed
 	hashes  map[object.Ref]string // of contents, at depth hashed only, never of Secrets
-	listed  map[part]bool
+	listed  map[listingKey]bool
 	at      time.Time // when the reading began
 	// partial is set if kinds that were empty in the previous listing were skipped.
 	partial bool
-	// unseen contains kinds whose listing in other namespaces is forbidden.
-	unseen []string
+	// forbidden contains kinds whose listing in other namespaces is forbidden.
+	forbidden []string
 }
 
 func newSnapshot() *snapshot {
-	return &snapshot{hashes: make(map[object.Ref]string), listed: make(map[part]bool), at: time.Now()}
+	return &snapshot{hashes: make(map[object.Ref]string), listed: make(map[listingKey]bool), at: time.Now()}
 }
 
-// has reports whether a kind was listed in a namespace.
-func (w *snapshot) has(l listing) bool {
+// isListed reports whether a kind was listed in a namespace.
+func (w *snapshot) isListed(l listing) bool {
 	kind := l.typ.GroupKind()
-	return w.listed[part{kind, l.namespace}] || w.listed[part{kind, ""}]
+	return w.listed[listingKey{kind, l.namespace}] || w.listed[listingKey{kind, ""}]
 }
 
 func selection(s mover.Spec) mover.Selection {
@@ -48,35 +48,35 @@ func selection(s mover.Spec) mover.Selection {
 type depth int
 
 const (
-	// occupied reads only ClusterClasses and the kinds that had objects in the previous listing. It ignores objects of other kinds created since,
+	// nonEmptyKinds reads only ClusterClasses and the kinds that had objects in the previous listing. It ignores objects of other kinds created since,
 	// because a complete listing precedes any decision about them.
-	occupied depth = iota
+	nonEmptyKinds depth = iota
 	everyKind
 	// hashed reads every kind, and the hash of each object's content.
 	hashed
 )
 
-// look reads the source once: the namespace of the move, the namespaces of its ClusterClasses, all Clusters (because other Clusters may use a class),
+// readSnapshot reads the source once: the namespace of the move, the namespaces of its ClusterClasses, all Clusters (because other Clusters may use a class),
 // the objects labelled for moving in the whole cluster, and their credentials. Except at depth occupied, it also reads objects of other namespaces
 // that these objects reference, and those that reference them.
-func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*snapshot, error) {
+func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth depth) (*snapshot, error) {
 	w := newSnapshot()
-	clusterType, err := t.clusters()
+	clusterType, err := t.clusterType()
 	if err != nil {
 		return nil, err
 	}
 	read := func(parts []listing) error {
-		if depth == occupied {
+		if depth == nonEmptyKinds {
 			all := len(parts)
-			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.empty(t.Source, l) })
+			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.isEmpty(t.Source, l) })
 			w.partial = w.partial || len(parts) < all
 		}
 		return t.read(ctx, w, parts, depth == hashed, nil)
 	}
-	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)), func(kind string) bool { return kind == clusterType.GroupKind() })
+	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.sourceTypes)), func(kind string) bool { return kind == clusterType.GroupKind() })
 	parts := []listing{{clusterType, ""}}
 	for _, kind := range kinds {
-		if typ := t.types[kind]; typ.Namespaced {
+		if typ := t.sourceTypes[kind]; typ.Namespaced {
 			parts = append(parts, listing{typ, spec.Namespace})
 		} else {
 			parts = append(parts, listing{typ, ""})
@@ -88,7 +88,7 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*sna
 	parts = nil
 	for _, namespace := range classNamespaces(w.objects, spec) {
 		for _, kind := range kinds {
-			if typ := t.types[kind]; typ.Namespaced && !typ.Plain() {
+			if typ := t.sourceTypes[kind]; typ.Namespaced && !typ.IsCore() {
 				parts = append(parts, listing{typ, namespace})
 			}
 		}
@@ -100,10 +100,10 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*sna
 	if err != nil {
 		return nil, err
 	}
-	if err := t.read(ctx, w, parts, depth == hashed, wanted); err != nil || depth == occupied {
+	if err := t.read(ctx, w, parts, depth == hashed, wanted); err != nil || depth == nonEmptyKinds {
 		return w, err
 	}
-	return w, t.elsewhere(ctx, w, spec.Namespace, depth == hashed)
+	return w, t.readReferenced(ctx, w, spec.Namespace, depth == hashed)
 }
 
 // credentials returns the listings of Secrets in namespaces of infrastructure providers. Secrets owned by a cluster-scoped identity move with it, so
@@ -130,35 +130,35 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 		}
 	}
 	if len(namespaces) == 0 {
-		return []listing{{t.types["Secret"], ""}}, func(o object.Observed) bool {
+		return []listing{{t.sourceTypes["Secret"], ""}}, func(o object.Observed) bool {
 			owned := func(owner object.Owner) bool { return identities[owner.UID] }
 			return o.Ref.Namespace != own && slices.ContainsFunc(o.Owners, owned)
 		}, nil
 	}
 	delete(namespaces, own)
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		parts = append(parts, listing{t.types["Secret"], namespace})
+		parts = append(parts, listing{t.sourceTypes["Secret"], namespace})
 	}
 	return parts, nil, nil
 }
 
-// annotated updates the pause annotations of the kinds' definitions, because they may change during the wait.
-func (t *Transfer) annotated(ctx context.Context) error {
+// refreshAnnotations updates the pause annotations of the kinds' definitions, because they may change during the wait.
+func (t *Transfer) refreshAnnotations(ctx context.Context) error {
 	labelled, err := t.Source.Definitions(ctx)
 	if err != nil {
 		return err
 	}
-	for kind, typ := range t.types {
-		t.types[kind] = typ.Annotated(labelled[typ.Definition()])
+	for kind, typ := range t.sourceTypes {
+		t.sourceTypes[kind] = typ.WithAnnotations(labelled[typ.DefinitionName()])
 	}
 	return nil
 }
 
-// clusters returns the type of Clusters at the source.
-func (t *Transfer) clusters() (kube.Type, error) {
-	typ, ok := t.types["Cluster."+object.CoreGroup]
+// clusterType returns the type of Clusters at the source.
+func (t *Transfer) clusterType() (kube.Type, error) {
+	typ, ok := t.sourceTypes["Cluster."+object.CoreGroup]
 	if !ok {
-		return typ, final("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
+		return typ, finalError("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
 	}
 	return typ, nil
 }
@@ -171,7 +171,7 @@ type listing struct {
 
 func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	found := make(map[string]bool)
-	chooses := selection(spec).Chooses()
+	chooses := selection(spec).ClusterFilter()
 	for _, o := range objects {
 		f := o.Cluster
 		if f == nil || o.Ref.Namespace != spec.Namespace || f.ClassNamespace == "" || f.ClassNamespace == spec.Namespace {
@@ -186,16 +186,16 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 
 // read adds objects to a snapshot. wanted selects some of them; it may be nil.
 func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
-	n := make(counted)
+	n := make(listingCounts)
 	for _, p := range parts {
-		n.listed(t.Source, p)
+		n.start(t.Source, p)
 		if wanted == nil {
-			w.listed[part{p.typ.GroupKind(), p.namespace}] = true
+			w.listed[listingKey{p.typ.GroupKind(), p.namespace}] = true
 		}
 	}
 	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
-		if p.typ.Plain() {
+		if p.typ.IsCore() {
 			list = t.Source.ListMetadata
 		}
 		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
@@ -205,7 +205,7 @@ func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash 
 			o.KindBlocksMove = p.typ.BlockMove
 			o.BlockMove = o.BlockMove || p.typ.BlockMove
 			sum := ""
-			if hash && !p.typ.Plain() {
+			if hash && !p.typ.IsCore() {
 				var err error
 				if sum, err = mover.ContentHash(u); err != nil {
 					return err
@@ -223,33 +223,33 @@ func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash 
 		})
 	})
 	if err == nil {
-		t.sizes.learn(n)
+		t.sizes.update(n)
 	}
 	return err
 }
 
 // members reads the source and returns the objects that the move includes.
 func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (mover.Members, *snapshot, error) {
-	w, err := t.look(ctx, spec, depth)
+	w, err := t.readSnapshot(ctx, spec, depth)
 	if err != nil {
 		return mover.Members{}, nil, err
 	}
-	return t.withhold(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
+	return t.excludeUnshared(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
 }
 
-// withhold excludes objects of other namespaces, such as Secrets, ClusterClasses and their templates, unless they are shared with the namespace.
+// excludeUnshared excludes objects of other namespaces, such as Secrets, ClusterClasses and their templates, unless they are shared with the namespace.
 // Users who move or back up its clusters choose the destination, where they could read objects that RBAC hides from them here.
-func (t *Transfer) withhold(namespace string, members mover.Members) mover.Members {
+func (t *Transfer) excludeUnshared(namespace string, members mover.Members) mover.Members {
 	if t.Shares == nil {
 		return members
 	}
 	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool {
 		switch {
-		case m.Named && m.Ref.Namespace != "" && m.Ref.Namespace != namespace:
-			members.Missing = append(members.Missing, mover.Wait{Ref: m.Ref, Why: m.Keep + ", and what is in another namespace does not move with it"})
+		case m.ByReference && m.Ref.Namespace != "" && m.Ref.Namespace != namespace:
+			members.Missing = append(members.Missing, mover.ObjectReason{Ref: m.Ref, Reason: m.KeepReason + ", and what is in another namespace does not move with it"})
 			return true
-		case ofOthers(m.Ref, namespace) && !t.Shares(namespace):
-			members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is in another namespace, which is not shared with namespace " + namespace})
+		case isElsewhere(m.Ref, namespace) && !t.Shares(namespace):
+			members.Excluded = append(members.Excluded, mover.ObjectReason{Ref: m.Ref, Reason: "it is in another namespace, which is not shared with namespace " + namespace})
 			return true
 		default:
 			return false
@@ -258,16 +258,16 @@ func (t *Transfer) withhold(namespace string, members mover.Members) mover.Membe
 	return members
 }
 
-// ofOthers reports whether an object is in a namespace other than that of the move.
-func ofOthers(ref object.Ref, namespace string) bool {
+// isElsewhere reports whether an object is in a namespace other than that of the move.
+func isElsewhere(ref object.Ref, namespace string) bool {
 	return ref.Namespace != "" && ref.Namespace != namespace
 }
 
-// share describes how an operator shares objects of other namespaces with a namespace.
-const share = "have the operator of scute list the namespace in shareCredentialsWith of the chart (--share-credentials-with)"
+// shareAdvice describes how an operator shares objects of other namespaces with a namespace.
+const shareAdvice = "have the operator of scute list the namespace in shareCredentialsWith of the chart (--share-credentials-with)"
 
-// elsewhere reads objects of other namespaces that a snapshot's objects reference, and those that reference objects in the move's namespace.
-func (t *Transfer) elsewhere(ctx context.Context, w *snapshot, own string, hash bool) error {
+// readReferenced reads objects of other namespaces that a snapshot's objects reference, and those that reference objects in the move's namespace.
+func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, hash bool) error {
 	have := make(map[object.Ref]bool, len(w.objects))
 	for _, o := range w.objects {
 		have[o.Ref] = true
@@ -280,22 +280,22 @@ func (t *Transfer) elsewhere(ctx context.Context, w *snapshot, own string, hash 
 	asked := make(map[object.Ref]bool)
 	for from := w.objects; len(from) > 0; {
 		known := len(w.objects)
-		parts := t.named(w, from, own, asked)
+		parts := t.referencedListings(w, from, own, asked)
 		err := t.readAllowed(ctx, w, parts, hash, func(o object.Observed) bool { return asked[o.Ref] && fresh(o) })
 		if err != nil {
 			return err
 		}
 		from = w.objects[known:]
 	}
-	if err := t.bare(ctx, w, own, hash, fresh); err != nil || t.command {
+	if err := t.searchUnqualified(ctx, w, own, hash, fresh); err != nil || t.command {
 		return err // a backup deletes nothing
 	}
 	if !slices.ContainsFunc(w.objects, func(o object.Observed) bool { return o.Cluster != nil && o.Ref.Namespace != own }) {
 		return nil
 	}
 	var parts []listing
-	for _, typ := range t.types {
-		if typ.Namespaced && !typ.Plain() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not reference other namespaces
+	for _, typ := range t.sourceTypes {
+		if typ.Namespaced && !typ.IsCore() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not reference other namespaces
 			parts = append(parts, listing{typ, ""})
 		}
 	}
@@ -305,9 +305,9 @@ func (t *Transfer) elsewhere(ctx context.Context, w *snapshot, own string, hash 
 	})
 }
 
-// named returns the listings of objects that the given objects reference in namespaces that were not listed. It adds each possible object to asked.
-func (t *Transfer) named(w *snapshot, from []object.Observed, own string, asked map[object.Ref]bool) (parts []listing) {
-	added := make(map[part]bool)
+// referencedListings returns the listings of objects that the given objects reference in namespaces that were not listed. It adds each possible object to asked.
+func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own string, asked map[object.Ref]bool) (parts []listing) {
+	added := make(map[listingKey]bool)
 	for _, o := range from {
 		if o.Cluster != nil && o.Ref.Namespace != own {
 			continue // it was only listed to find users of ClusterClasses
@@ -317,10 +317,10 @@ func (t *Transfer) named(w *snapshot, from []object.Observed, own string, asked 
 			if namespace == "" || namespace == own || namespace == o.Ref.Namespace && isTemplate(o.Ref) && !asked[o.Ref] {
 				continue // references of a ClusterClass's template apply to the Cluster's namespace
 			}
-			for _, typ := range t.types {
+			for _, typ := range t.sourceTypes {
 				ref := object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: namespace, Name: r.Ref.Name}
-				l, p := listing{typ, namespace}, part{typ.GroupKind(), namespace}
-				if !typ.Namespaced || w.has(l) || asked[ref] || r.Fits(typ.Group, typ.Kind) == 0 {
+				l, p := listing{typ, namespace}, listingKey{typ.GroupKind(), namespace}
+				if !typ.Namespaced || w.isListed(l) || asked[ref] || r.MatchScore(typ.Group, typ.Kind) == 0 {
 					continue
 				}
 				if asked[ref] = true; !added[p] {
@@ -332,13 +332,13 @@ func (t *Transfer) named(w *snapshot, from []object.Observed, own string, asked 
 	return parts
 }
 
-// bare searches all namespaces for Secrets that cluster-scoped objects reference without a namespace, if the providers' namespaces do not contain
+// searchUnqualified searches all namespaces for Secrets that cluster-scoped objects reference without a namespace, if the providers' namespaces do not contain
 // them.
-func (t *Transfer) bare(ctx context.Context, w *snapshot, own string, hash bool, fresh func(object.Observed) bool) error {
+func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own string, hash bool, fresh func(object.Observed) bool) error {
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {
 		for _, r := range o.References {
-			wanted[r.Ref.Name] = wanted[r.Ref.Name] || o.Ref.Namespace == "" && r.Ref.Namespace == "" && r.Credential()
+			wanted[r.Ref.Name] = wanted[r.Ref.Name] || o.Ref.Namespace == "" && r.Ref.Namespace == "" && r.IsCredential()
 		}
 	}
 	missing := false
@@ -353,7 +353,7 @@ func (t *Transfer) bare(ctx context.Context, w *snapshot, own string, hash bool,
 	if !missing {
 		return nil
 	}
-	secrets := []listing{{t.types["Secret"], ""}}
+	secrets := []listing{{t.sourceTypes["Secret"], ""}}
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
@@ -366,7 +366,7 @@ func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.unseen = append(w.unseen, p.typ.GroupKind())
+		w.forbidden = append(w.forbidden, p.typ.GroupKind())
 		return nil
 	})
 }

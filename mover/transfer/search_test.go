@@ -45,7 +45,7 @@ func newSearch(t *testing.T) *search {
 	for _, api := range []*fakeAPI{f.src, f.dst} {
 		api.hook = func(r *http.Request) {
 			if writes(r) {
-				s.safe()
+				s.checkSafe()
 			}
 		}
 		api.deny = func(r *http.Request) string {
@@ -67,8 +67,8 @@ func writes(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "selfsubject")
 }
 
-// dies runs the move until it crashes before a write. It returns false if the move ended before that.
-func (s *search) dies(before int) (death, bool) {
+// runUntilDeath runs the move until it crashes before a write. It returns false if the move ended before that.
+func (s *search) runUntilDeath(before int) (death, bool) {
 	s.process()
 	s.dieBefore = before
 	var left death
@@ -95,7 +95,7 @@ func (s *search) isDead() bool {
 
 // process starts a new process, which knows only the log.
 func (s *search) process() {
-	s.transfer = &Transfer{ID: theMove, Source: s.source, Workers: 1, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return s.target, nil }}
+	s.transfer = &Transfer{ID: moveID, Source: s.source, Workers: 1, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return s.target, nil }}
 }
 
 func stored(api *fakeAPI) []byte {
@@ -108,29 +108,29 @@ func restore(api *fakeAPI, raw []byte) {
 	_ = json.Unmarshal(raw, &api.objects)
 }
 
-// after restores both clusters and resumes the move with the first events of the log, or with an empty log if known is
+// restart restores both clusters and resumes the move with the first events of the log, or with an empty log if known is
 // 0. A log without the plan counts as lost for the move, as in `scutectl log reconcile`.
-func (s *search) after(left death, known int) {
+func (s *search) restart(left death, known int) {
 	restore(s.src, left.src)
 	restore(s.dst, left.dst)
 	spec := s.state.Spec
 	*s.state, s.events = mover.State{}, nil
 	for _, e := range left.events[:known] {
-		s.tell(e)
+		s.apply(e)
 	}
 	switch {
 	case known == 0:
-		s.tell(mover.Requested{Spec: spec, Home: mover.Home{Log: "another"}})
-		s.tell(mover.LogLost{Log: theLog})
+		s.apply(mover.Requested{Spec: spec, Home: mover.Home{Log: "another"}})
+		s.apply(mover.LogLost{Log: logID})
 	case !s.state.Verified() && !s.state.Posted && known < len(left.events):
-		s.tell(mover.LogLost{Log: s.state.MarkLog})
+		s.apply(mover.LogLost{Log: s.state.MarkLog})
 	}
-	s.tell(mover.Claimed{Holder: "two"})
+	s.apply(mover.Claimed{Holder: "two"})
 	s.process()
 }
 
-// rests runs the move until it has ended, or until nothing changes any more. The clock advances quickly.
-func (s *search) rests() {
+// runUntilIdle runs the move until it has ended, or until nothing changes any more. The clock advances quickly.
+func (s *search) runUntilIdle() {
 	for range 40 {
 		events, writes := len(s.events), s.writes
 		for range 3 {
@@ -141,7 +141,7 @@ func (s *search) rests() {
 			s.controllers()
 			s.step()
 		}
-		s.safe()
+		s.checkSafe()
 		if events == len(s.events) && writes == s.writes {
 			return
 		}
@@ -167,11 +167,11 @@ func (s *search) controllers() {
 	}
 }
 
-// safe checks that each object is complete on at least one side, and that the Cluster is active on at most one side.
-func (s *search) safe() {
+// checkSafe checks that each object is complete on at least one side, and that the Cluster is active on at most one side.
+func (s *search) checkSafe() {
 	whole := func(api *fakeAPI, ref object.Ref) bool {
 		u := api.get(ref)
-		return u != nil && u.GetDeletionTimestamp() == nil && !released(u)
+		return u != nil && u.GetDeletionTimestamp() == nil && !isReleased(u)
 	}
 	active := func(api *fakeAPI) bool {
 		u := api.get(s.cluster)
@@ -187,47 +187,47 @@ func (s *search) safe() {
 	}
 }
 
-// ended reports whether the move has ended, and then checks that everything is on one side and active there.
-func (s *search) ended() bool {
+// hasEnded reports whether the move has ended, and then checks that everything is on one side and active there.
+func (s *search) hasEnded() bool {
 	for phase, sides := range map[mover.Phase][2]*fakeAPI{mover.PhaseSucceeded: {s.dst, s.src}, mover.PhaseRolledBack: {s.src, s.dst}} {
 		if s.state.Phase != phase {
 			continue
 		}
 		for _, ref := range []object.Ref{s.cluster, s.machine} {
-			s.there(sides[0], ref)
+			s.checkExists(sides[0], ref)
 			if sides[1].get(ref) != nil && !s.state.Abandon { // an abandoned target is not changed: its copies stay paused
 				s.t.Errorf("%s: %s is left on the other side", phase, ref)
 			}
 		}
-		s.isPaused(sides[0], s.cluster, false)
+		s.checkPaused(sides[0], s.cluster, false)
 		return true
 	}
 	return false
 }
 
-// words returns the commands of a user for an unfinished move.
-func words() map[string]mover.Event {
+// operatorEvents returns the commands of a user for an unfinished move.
+func operatorEvents() map[string]mover.Event {
 	return map[string]mover.Event{
-		"nothing": nil, "resolve --back": mover.Resolved{Way: mover.Back}, "resolve --forward": mover.Resolved{Way: mover.Forward},
+		"nothing": nil, "resolve --back": mover.Resolved{Direction: mover.Back}, "resolve --forward": mover.Resolved{Direction: mover.Forward},
 		"abort": mover.AbortRequested{}, "abandon": mover.TargetAbandoned{},
 	}
 }
 
-// says runs a user's command if the move accepts it now.
-func (s *search) says(word mover.Event) {
+// applyCommand runs a user's command if the move accepts it now.
+func (s *search) applyCommand(word mover.Event) {
 	_, resolves := word.(mover.Resolved)
 	if word == nil || s.state.Finished() || resolves && !s.state.Stranded && s.state.Lost == nil {
 		return
 	}
-	s.tell(word)
+	s.apply(word)
 }
 
 // deathShares is the number of runs that cover all cases. Each run tests one share, numbered by ROTATION as in the
 // suites on the real stack, or all of them with ROTATION=all.
 const deathShares = 12
 
-// taken returns a function that reports whether this run tests a case.
-func taken(t *testing.T) (takes func(i int) bool) {
+// shard returns a function that reports whether this run tests a case.
+func shard(t *testing.T) (takes func(i int) bool) {
 	t.Helper()
 	env := os.Getenv("ROTATION")
 	if env == "all" {
@@ -246,10 +246,10 @@ func taken(t *testing.T) (takes func(i int) bool) {
 // an empty one, with each command of a user, at once and after a wait. An object must never be lost, nor a Cluster
 // active on both sides, and in each case some command must end the move with everything on one side.
 func TestEveryDeathAndEveryLog(t *testing.T) {
-	takes, i := taken(t), 0
+	takes, i := shard(t), 0
 	for before := 0; ; before++ {
 		s := newSearch(t)
-		left, died := s.dies(before)
+		left, died := s.runUntilDeath(before)
 		if !died {
 			if before < 8 {
 				t.Errorf("the move has only %d writes", before)
@@ -262,16 +262,16 @@ func TestEveryDeathAndEveryLog(t *testing.T) {
 				continue
 			}
 			var ends []string
-			for _, word := range slices.Sorted(maps.Keys(words())) {
+			for _, word := range slices.Sorted(maps.Keys(operatorEvents())) {
 				for _, early := range []bool{true, false} {
-					s.after(left, known)
+					s.restart(left, known)
 					if early {
-						s.says(words()[word])
+						s.applyCommand(operatorEvents()[word])
 					}
-					s.rests()
-					s.says(words()[word])
-					s.rests()
-					if s.ended() {
+					s.runUntilIdle()
+					s.applyCommand(operatorEvents()[word])
+					s.runUntilIdle()
+					if s.hasEnded() {
 						ends = append(ends, word)
 					}
 					if t.Failed() {

@@ -48,7 +48,7 @@ func TestSecretsOfOtherNamespacesAreNotShared(t *testing.T) {
 				t.Fatal(err)
 			}
 			moves := slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == credentials })
-			left := slices.ContainsFunc(members.Left, func(w mover.Wait) bool { return w.Ref == credentials })
+			left := slices.ContainsFunc(members.Excluded, func(w mover.ObjectReason) bool { return w.Ref == credentials })
 			if moves != c.moves || left == c.moves {
 				t.Errorf("moves %v, reported as left %v", moves, left)
 			}
@@ -107,9 +107,9 @@ func TestObjectsOfOtherNamespacesAreNotShared(t *testing.T) {
 	}
 	for shared, want := range map[bool]int{true: 3, false: 1} {
 		f := &Transfer{Shares: func(string) bool { return shared }}
-		got := f.withhold("mine", mover.Select(world, mover.Selection{Namespace: "mine", All: true}))
-		if len(got.Objects) != want || len(got.Left) != 3-want {
-			t.Errorf("shared %v: %d objects move and %d are left: %+v", shared, len(got.Objects), len(got.Left), got.Left)
+		got := f.excludeUnshared("mine", mover.Select(world, mover.Selection{Namespace: "mine", All: true}))
+		if len(got.Objects) != want || len(got.Excluded) != 3-want {
+			t.Errorf("shared %v: %d objects move and %d are left: %+v", shared, len(got.Objects), len(got.Excluded), got.Excluded)
 		}
 	}
 }

@@ -15,66 +15,66 @@ import (
 	"scute.dev/pause"
 )
 
-// strand returns an error if a cluster does not have what the log records, that is, if found is not empty. It sorts the objects so that the same
+// strandedError returns an error if a cluster does not have what the log records, that is, if found is not empty. It sorts the objects so that the same
 // disagreement always results in the same message.
-func strand(found []mover.Wait, what, next string) error {
+func strandedError(found []mover.ObjectReason, what, next string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortFunc(found, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
-	return &waitError{what: what + ": " + mover.Summary(found), next: next, stranded: true}
+	slices.SortFunc(found, func(a, b mover.ObjectReason) int { return object.Compare(a.Ref, b.Ref) })
+	return &waitError{message: what + ": " + mover.Summary(found), next: next, stranded: true}
 }
 
-// keepLog returns what to do if the clusters show that the move had progressed further than the log records.
-func keepLog(s mover.Spec) string {
+// keepLogAdvice returns what to do if the clusters show that the move had progressed further than the log records.
+func keepLogAdvice(s mover.Spec) string {
 	return "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back; if there is none, " +
-		mover.Command(s, mover.Forward) + " empties the source and resumes the target, if the target has everything"
+		mover.ResolveCommand(s, mover.Forward) + " empties the source and resumes the target, if the target has everything"
 }
 
 type objects = map[object.Ref]*unstructured.Unstructured
 
-// originals returns an error unless the source still has the complete originals of the given copies. If an original was deleted, or released by a
+// checkOriginals returns an error unless the source still has the complete originals of the given copies. If an original was deleted, or released by a
 // move to be deleted, the copy is the only one. This can happen if the log was restored to a state before Verified.
-func (t *Transfer) originals(s *mover.State, source, copies objects) error {
-	var only []mover.Wait
+func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error {
+	var only []mover.ObjectReason
 	for _, item := range s.Plan {
 		if c := copies[item.Ref]; c == nil || !t.isOurs(c) {
 			continue
 		}
-		if why := notHeld(item, source[item.Ref]); why != "" {
-			only = append(only, mover.Wait{Ref: item.Ref, Why: why})
+		if why := incompleteReason(item, source[item.Ref]); why != "" {
+			only = append(only, mover.ObjectReason{Ref: item.Ref, Reason: why})
 		}
 	}
-	return strand(only, "the rollback stopped before it removed anything, because the target has the only copy of",
-		keepLog(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback continues by itself")
+	return strandedError(only, "the rollback stopped before it removed anything, because the target has the only copy of",
+		keepLogAdvice(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback continues by itself")
 }
 
-// notHeld returns why an object of the source is not the complete planned object, or "".
-func notHeld(item mover.Item, have *unstructured.Unstructured) string {
+// incompleteReason returns why an object of the source is not the complete planned object, or "".
+func incompleteReason(item mover.Item, have *unstructured.Unstructured) string {
 	if have == nil {
 		return "it is gone at the source"
 	}
 	if have.GetUID() != item.UID {
 		return "another object of its name is at the source"
 	}
-	if released(have) {
+	if isReleased(have) {
 		return "it was released at the source to be deleted"
 	}
 	return ""
 }
 
-// released reports whether a move has removed the finalizers of an object in order to delete it.
-func released(u *unstructured.Unstructured) bool {
+// isReleased reports whether a move has removed the finalizers of an object in order to delete it.
+func isReleased(u *unstructured.Unstructured) bool {
 	_, marked := u.GetAnnotations()[object.DeleteForMoveAnnotation]
 	return marked
 }
 
-// held returns an error unless the target still has the copies, matched by UID, of the objects that remain at the source. If everything is set, it
+// checkCopies returns an error unless the target still has the copies, matched by UID, of the objects that remain at the source. If everything is set, it
 // checks every object that was created or adopted.
-func held(s *mover.State, there heads, everything bool) error {
-	var missing []mover.Wait
+func checkCopies(s *mover.State, there heads, everything bool) error {
+	var missing []mover.ObjectReason
 	for _, item := range s.Plan {
-		if !everything && !remains(s, item) {
+		if !everything && !isRemaining(s, item) {
 			continue
 		}
 		why := ""
@@ -87,19 +87,19 @@ func held(s *mover.State, there heads, everything bool) error {
 			why = "it is being deleted on the target"
 		}
 		if why != "" {
-			missing = append(missing, mover.Wait{Ref: item.Ref, Why: why})
+			missing = append(missing, mover.ObjectReason{Ref: item.Ref, Reason: why})
 		}
 	}
-	return strand(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
+	return strandedError(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
 		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move continues by itself. "+
-			"If it cannot be restored, "+mover.Command(s.Spec, mover.Back)+" resumes the source, if nothing was deleted there yet. "+
+			"If it cannot be restored, "+mover.ResolveCommand(s.Spec, mover.Back)+" resumes the source, if nothing was deleted there yet. "+
 			"Leave the source paused: it holds the only copy of what is not on the target")
 }
 
-// mayUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has held its roots all along, so a missing root was
+// checkUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has held its roots all along, so a missing root was
 // deleted by the move itself, as a newer log would show.
-func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
-	var emptied []mover.Wait
+func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
+	var emptied []mover.ObjectReason
 	var mu sync.Mutex
 	err := t.eachRoot(ctx, s.Roots, func(_ context.Context, root pause.Root, _ kube.Type, u *unstructured.Unstructured) error {
 		why := ""
@@ -113,52 +113,52 @@ func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
 		if why != "" {
 			mu.Lock()
 			defer mu.Unlock()
-			emptied = append(emptied, mover.Wait{Ref: root.Ref, Why: why})
+			emptied = append(emptied, mover.ObjectReason{Ref: root.Ref, Reason: why})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return strand(emptied, "the source stays paused, because a move has begun to empty it", keepLog(s.Spec))
+	return strandedError(emptied, "the source stays paused, because a move has begun to empty it", keepLogAdvice(s.Spec))
 }
 
-// recreated returns an error if controllers of the source work on objects that move, because another client, such as a GitOps tool, has created a
+// checkRecreated returns an error if controllers of the source work on objects that move, because another client, such as a GitOps tool, has created a
 // planned object again. have contains the current objects of the source.
-func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have heads) error {
-	var active []mover.Wait
+func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have heads) error {
+	var active []mover.ObjectReason
 	clusters := make(map[object.Ref]*unstructured.Unstructured)
 	for _, item := range plan {
 		now := have[item.Ref].uid
-		if item.Keep != "" || now == "" || now == item.UID || !acts(item) {
+		if item.KeepReason != "" || now == "" || now == item.UID || !isActive(item) {
 			continue
 		}
 		ref := clusterOf(item)
 		if _, known := clusters[ref]; !known {
-			cluster, err := t.atSource(ctx, ref)
+			cluster, err := t.getSource(ctx, ref)
 			if err != nil {
 				return err
 			}
 			clusters[ref] = cluster
 		}
 		if cluster := clusters[ref]; cluster == nil || !pause.RootOf(object.Observe(cluster)).Found {
-			active = append(active, mover.Wait{Ref: item.Ref, Why: madeAgain(now, item.UID)})
+			active = append(active, mover.ObjectReason{Ref: item.Ref, Reason: recreatedReason(now, item.UID)})
 		}
 	}
 	if len(active) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(active, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) }).Ref
+	first := slices.MinFunc(active, func(a, b mover.ObjectReason) int { return object.Compare(a.Ref, b.Ref) }).Ref
 	i := slices.IndexFunc(plan, func(item mover.Item) bool { return item.Ref == first })
-	next, err := t.removal(ctx, first, clusters[clusterOf(plan[i])])
+	next, err := t.removalAdvice(ctx, first, clusters[clusterOf(plan[i])])
 	if err != nil {
 		return err
 	}
-	return strand(active, "the target stays paused, because the source has what moves again, not paused", next)
+	return strandedError(active, "the target stays paused, because the source has what moves again, not paused", next)
 }
 
-// acts reports whether an object's controller works on a cluster's machines. Objects that are only configuration have no effect.
-func acts(item mover.Item) bool {
+// isActive reports whether an object's controller works on a cluster's machines. Objects that are only configuration have no effect.
+func isActive(item mover.Item) bool {
 	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
 }
 
@@ -166,41 +166,41 @@ func clusterOf(item mover.Item) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: item.Ref.Namespace, Name: item.Cluster}
 }
 
-func madeAgain(now, was types.UID) string {
+func recreatedReason(now, was types.UID) string {
 	return "it has UID " + string(now) + ", the one that moves had " + string(was)
 }
 
-// atSource reads an object of the source. It returns nil if the object does not exist, though it may be created at any moment.
-func (t *Transfer) atSource(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
+// getSource reads an object of the source. It returns nil if the object does not exist, though it may be created at any moment.
+func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	typ, err := t.kind(ref)
 	if err != nil {
 		return nil, err
 	}
 	u, err := t.Source.Get(ctx, typ, ref.Namespace, ref.Name)
-	if gone(err) {
+	if isGone(err) {
 		return nil, nil
 	}
 	return u, err
 }
 
-// classesUnused returns an error if a Cluster that was recreated or created after the plan uses a ClusterClass that is about to be deleted at the
+// checkClassesUnused returns an error if a Cluster that was recreated or created after the plan uses a ClusterClass that is about to be deleted at the
 // source. The webhook of Cluster API would deny the deletion after the templates of the class were deleted. have contains the current objects of the
 // source.
-func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have heads) error {
+func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have heads) error {
 	leaving := make(map[object.Ref]bool)
 	planned := make(map[object.Ref]types.UID)
 	for _, item := range s.Plan {
 		switch {
 		case pause.IsCluster(item.Ref):
 			planned[item.Ref] = item.UID
-		case isClass(item.Ref) && item.Keep == "" && have[item.Ref].uid == item.UID:
+		case isClass(item.Ref) && item.KeepReason == "" && have[item.Ref].uid == item.UID:
 			leaving[item.Ref] = true
 		}
 	}
 	if len(leaving) == 0 {
 		return nil
 	}
-	var users []mover.Wait
+	var users []mover.ObjectReason
 	again := make(objects)
 	typ, err := t.kind(object.Ref{Group: object.CoreGroup, Kind: "Cluster"})
 	if err != nil {
@@ -214,21 +214,21 @@ func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have heads
 		}
 		why := "it uses " + class.String()
 		if known {
-			again[ref], why = u, why+"; "+madeAgain(u.GetUID(), was)
+			again[ref], why = u, why+"; "+recreatedReason(u.GetUID(), was)
 		}
-		users = append(users, mover.Wait{Ref: ref, Why: why})
+		users = append(users, mover.ObjectReason{Ref: ref, Reason: why})
 		return nil
 	})
 	if err != nil || len(users) == 0 {
 		return err
 	}
 	next := "delete it, or have it use another ClusterClass (spec.topology.classRef): the move continues by itself"
-	if first := slices.MinFunc(users, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) }).Ref; again[first] != nil {
-		if next, err = t.removal(ctx, first, again[first]); err != nil {
+	if first := slices.MinFunc(users, func(a, b mover.ObjectReason) int { return object.Compare(a.Ref, b.Ref) }).Ref; again[first] != nil {
+		if next, err = t.removalAdvice(ctx, first, again[first]); err != nil {
 			return err
 		}
 	}
-	return strand(users, "nothing more is deleted at the source, because a Cluster that the plan does not have uses a ClusterClass that moves", next)
+	return strandedError(users, "nothing more is deleted at the source, because a Cluster that the plan does not have uses a ClusterClass that moves", next)
 }
 
 const classKind = "ClusterClass." + object.CoreGroup
@@ -241,9 +241,9 @@ func classOf(cluster *unstructured.Unstructured) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: facts.ClassNamespace, Name: facts.ClassName}
 }
 
-// removal returns how to delete an object that was recreated at the source, and its Cluster if there is one, so that its controllers never act. It
+// removalAdvice returns how to delete an object that was recreated at the source, and its Cluster if there is one, so that its controllers never act. It
 // names the commands for one object, because a status message has limited space. The check is repeated for the next object.
-func (t *Transfer) removal(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
+func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
 		ref = object.Observe(cluster).Ref
 	}
@@ -279,7 +279,7 @@ func (t *Transfer) missingClass(ctx context.Context, cluster *unstructured.Unstr
 	if class.Name == "" {
 		return "", nil
 	}
-	u, err := t.atSource(ctx, class)
+	u, err := t.getSource(ctx, class)
 	if err != nil || u != nil {
 		return "", err
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	theMove = "fleet/go/01234567"
-	theLog  = "00112233aabbccdd"
+	moveID = "fleet/go/01234567"
+	logID  = "00112233aabbccdd"
 )
 
 func capi(kind, name string) object.Ref {
@@ -44,7 +44,7 @@ func moved(t *testing.T, until mover.Event) *fakes {
 	t.Helper()
 	f := &fakes{t: t, src: newFakeAPI(t), dst: newFakeAPI(t), state: &mover.State{}, now: time.Now(), cluster: capi("Cluster", "a"), machine: capi("Machine", "a-1")}
 	mark := func(more obj) obj {
-		marks := obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}
+		marks := obj{object.MoveAnnotation: moveID, object.LogAnnotation: logID}
 		maps.Copy(marks, more)
 		return marks
 	}
@@ -75,11 +75,11 @@ func moved(t *testing.T, until mover.Event) *fakes {
 		f.dst.merge(copied, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
 	}
 	f.transfer = &Transfer{
-		ID: theMove, Source: f.src.cluster(t, "source"),
+		ID: moveID, Source: f.src.cluster(t, "source"),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return f.dst.cluster(t, "target"), nil },
 	}
 	for _, e := range []mover.Event{
-		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}, Home: mover.Home{Log: theLog}},
+		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}, Home: mover.Home{Log: logID}},
 		mover.Claimed{Holder: "one"},
 		mover.PreflightPassed{Clusters: []string{"a"}},
 		mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: items[0].UID}}},
@@ -92,7 +92,7 @@ func moved(t *testing.T, until mover.Event) *fakes {
 		mover.AllCreated{},
 		mover.Verified{},
 	} {
-		f.tell(e)
+		f.apply(e)
 		if e == until {
 			break
 		}
@@ -100,8 +100,8 @@ func moved(t *testing.T, until mover.Event) *fakes {
 	return f
 }
 
-// tell adds an event to the move.
-func (f *fakes) tell(e mover.Event) {
+// apply adds an event to the move.
+func (f *fakes) apply(e mover.Event) {
 	f.state.Apply(e, f.now)
 	f.events = append(f.events, e)
 }
@@ -112,7 +112,7 @@ func (f *fakes) step() (message, next string) {
 	emit := func(o mover.Outcome) error {
 		events, err := mover.Decide(f.state, o, f.now)
 		for _, e := range events {
-			f.tell(e)
+			f.apply(e)
 		}
 		return err
 	}
@@ -141,7 +141,7 @@ func (f *fakes) run(until mover.Step) {
 	f.t.Fatalf("the move does not get to %q: %s, %q", until, f.state.Phase, f.state.TransientFailure)
 }
 
-func (f *fakes) stranded(message, next string, words ...string) {
+func (f *fakes) checkStranded(message, next string, words ...string) {
 	f.t.Helper()
 	if !mover.Status(f.state).Stranded || next == "" {
 		f.t.Fatalf("not stranded: %s: %q, next %q", f.state.Phase, message, next)
@@ -153,14 +153,14 @@ func (f *fakes) stranded(message, next string, words ...string) {
 	}
 }
 
-func (f *fakes) there(api *fakeAPI, ref object.Ref) {
+func (f *fakes) checkExists(api *fakeAPI, ref object.Ref) {
 	f.t.Helper()
 	if api.get(ref) == nil {
 		f.t.Errorf("%s is gone", ref)
 	}
 }
 
-func (f *fakes) isPaused(api *fakeAPI, ref object.Ref, want bool) {
+func (f *fakes) checkPaused(api *fakeAPI, ref object.Ref, want bool) {
 	f.t.Helper()
 	u := api.get(ref)
 	if u == nil {
@@ -186,10 +186,10 @@ func TestRollbackKeepsTheOnlyCopy(t *testing.T) {
 			empty(f)
 			f.state.Apply(mover.RollbackStarted{Reason: "the source changed"}, f.now)
 			message, next := f.step()
-			f.stranded(message, next, "Machine.cluster.x-k8s.io fleet/a-1", "only copy", "newer log")
-			f.there(f.dst, f.machine)
-			f.there(f.dst, f.cluster)
-			f.isPaused(f.src, f.cluster, true)
+			f.checkStranded(message, next, "Machine.cluster.x-k8s.io fleet/a-1", "only copy", "newer log")
+			f.checkExists(f.dst, f.machine)
+			f.checkExists(f.dst, f.cluster)
+			f.checkPaused(f.src, f.cluster, true)
 		})
 	}
 }
@@ -199,13 +199,13 @@ func TestStrandedRollbackGoesOn(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.src.drop(f.machine)
 	f.state.Apply(mover.RollbackStarted{Reason: "the source changed"}, f.now)
-	f.stranded(f.step())
+	f.checkStranded(f.step())
 	f.dst.drop(f.machine)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
 		t.Errorf("phase = %s, the copy of the Cluster exists: %t", f.state.Phase, f.dst.get(f.cluster) != nil)
 	}
-	f.isPaused(f.src, f.cluster, false)
+	f.checkPaused(f.src, f.cluster, false)
 }
 
 // TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused checks that the annotation of an emptied source keeps it paused if
@@ -228,8 +228,8 @@ func TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused(t *testing.T) {
 	older.state.Apply(mover.AbortRequested{}, older.now)
 	older.step()
 	message, next := older.step()
-	older.stranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused")
-	older.isPaused(f.src, f.cluster, true)
+	older.checkStranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused")
+	older.checkPaused(f.src, f.cluster, true)
 }
 
 // TestNothingIsDeletedThatTheTargetDoesNotHold checks that nothing is deleted at the source if the target has lost its
@@ -246,10 +246,10 @@ func TestNothingIsDeletedThatTheTargetDoesNotHold(t *testing.T) {
 			f := moved(t, mover.Verified{})
 			wipe(f)
 			message, next := f.step()
-			f.stranded(message, next, "fleet/a", "on the target", "restore the target")
-			f.there(f.src, f.machine)
-			f.there(f.src, f.cluster)
-			f.isPaused(f.src, f.cluster, true)
+			f.checkStranded(message, next, "fleet/a", "on the target", "restore the target")
+			f.checkExists(f.src, f.machine)
+			f.checkExists(f.src, f.cluster)
+			f.checkPaused(f.src, f.cluster, true)
 		})
 	}
 }
@@ -262,8 +262,8 @@ func TestTheTargetIsAskedBeforeEachLevel(t *testing.T) {
 			f.dst.drop(f.cluster)
 		}
 	}
-	f.stranded(f.step())
-	f.there(f.src, f.cluster)
+	f.checkStranded(f.step())
+	f.checkExists(f.src, f.cluster)
 	if f.src.get(f.machine) != nil {
 		t.Error("the first level was not deleted")
 	}
@@ -282,12 +282,12 @@ func TestRecreatedAtTheSource(t *testing.T) {
 				f.run(step)
 				f.src.put(f.cluster, obj{"spec": obj{}})
 				message, next := f.step()
-				f.stranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused", "GitOps", `{"spec":{"paused":true}}`)
-				f.isPaused(f.dst, f.cluster, true)
-				f.isPaused(f.src, f.cluster, false)
+				f.checkStranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused", "GitOps", `{"spec":{"paused":true}}`)
+				f.checkPaused(f.dst, f.cluster, true)
+				f.checkPaused(f.src, f.cluster, false)
 				settle(f)
-				f.run(mover.AwaitAwake)
-				f.isPaused(f.dst, f.cluster, false)
+				f.run(mover.AwaitResume)
+				f.checkPaused(f.dst, f.cluster, false)
 			})
 		}
 	}
@@ -299,7 +299,7 @@ func TestACopyOfAnotherMoveIsWaitedFor(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	class := capi("ClusterClass", "k")
 	f.dst.put(class, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/89abcdef"}}, "spec": obj{"x": "1"}})
-	item := mover.Item{Ref: class, Version: "v1beta2", UID: f.src.put(class, obj{"spec": obj{"x": "1"}}), Keep: "Cluster fleet/b uses it"}
+	item := mover.Item{Ref: class, Version: "v1beta2", UID: f.src.put(class, obj{"spec": obj{"x": "1"}}), KeepReason: "Cluster fleet/b uses it"}
 	state := &mover.State{Phase: mover.PhaseCreating, Plan: []mover.Item{item}}
 	var got mover.Outcome
 	create := func() mover.Outcome {
@@ -337,7 +337,7 @@ func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
 		t.Errorf("annotation of the Cluster = %q, want that of the other move", mark)
 	}
-	f.isPaused(f.src, f.cluster, true)
+	f.checkPaused(f.src, f.cluster, true)
 }
 
 // recorded returns a move that has recorded that its Cluster is not paused, and has not paused it yet.
@@ -345,8 +345,8 @@ func recorded(t *testing.T) *fakes {
 	t.Helper()
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: nil, object.LogAnnotation: nil}}, "spec": obj{"paused": nil}})
-	f.tell(mover.PreflightPassed{Clusters: []string{"a"}})
-	f.tell(mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: f.src.get(f.cluster).GetUID()}}})
+	f.apply(mover.PreflightPassed{Clusters: []string{"a"}})
+	f.apply(mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: f.src.get(f.cluster).GetUID()}}})
 	return f
 }
 
@@ -362,7 +362,7 @@ func TestAPauseThatComesBeforeOursIsKept(t *testing.T) {
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "" {
 		t.Errorf("annotation of the Cluster = %q, want none", mark)
 	}
-	f.isPaused(f.src, f.cluster, true)
+	f.checkPaused(f.src, f.cluster, true)
 }
 
 // TestAMarkThatComesBeforeOursIsKept checks that only one of two moves holds a Cluster if another move annotates it
@@ -395,7 +395,7 @@ func TestAPauseLooksAgain(t *testing.T) {
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark == "" {
 		t.Error("the Cluster has no annotation")
 	}
-	f.isPaused(f.src, f.cluster, true)
+	f.checkPaused(f.src, f.cluster, true)
 }
 
 // TestAcknowledgementsAreJudgedAgain checks that a controller that has resumed since its acknowledgement is found when

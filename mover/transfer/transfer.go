@@ -45,29 +45,29 @@ type Transfer struct {
 	log      string           // the log ID in the move's marks
 	target   *kube.Cluster
 	targetID string
-	types    map[string]kube.Type // the source's movable kinds by Kind.group
-	onto     map[string]kube.Type // the target's
+	sourceTypes    map[string]kube.Type // the source's movable kinds by Kind.group
+	targetTypes     map[string]kube.Type // the target's
 	listable []kube.Type          // the source's namespaced kinds
 	unserved []string             // labelled definitions of the source that are not served
 	sizes    sizes
 
-	// lifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
-	lifted atomic.Bool
+	// pauseLifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
+	pauseLifted atomic.Bool
 
 	watch hold.Watch
-	// quiet is set if the last listing showed no pending acknowledgement.
-	quiet bool
-	// atRestIn is the observation that showed the source at rest, until the plan is made.
-	atRestIn *observation
+	// allAcked is set if the last listing showed no pending acknowledgement.
+	allAcked bool
+	// pausedObservation is the observation that showed the source at rest, until the plan is made.
+	pausedObservation *observation
 	// verified is set if this process has seen all copies with their marks and has not removed any.
 	verified bool
-	// lookedAt is when this process last listed every kind of the source in order to find objects outside the plan.
-	lookedAt time.Time
-	// lookEvery is the interval between such listings while the source is emptied. A listing counts as current for a tenth of it. The default is 10
+	// listedAt is when this process last listed every kind of the source in order to find objects outside the plan.
+	listedAt time.Time
+	// listInterval is the interval between such listings while the source is emptied. A listing counts as current for a tenth of it. The default is 10
 	// seconds.
-	lookEvery time.Duration
-	// seen and awake count how often this process has read what controllers of the target write to the copies.
-	seen, awake polls
+	listInterval time.Duration
+	// ackPolls and awake count how often this process has read what controllers of the target write to the copies.
+	ackPolls, awakePolls polls
 	// acknowledged contains the copies whose pause the controllers of the target have acknowledged.
 	acknowledged map[object.Ref]bool
 }
@@ -83,18 +83,18 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *FinalError) Unwrap() error { return e.Err }
 
-func final(next, format string, args ...any) error {
+func finalError(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
 // waitError is a failure that a later retry may avoid, because others may act meanwhile. The step has made no change because of it.
 type waitError struct {
-	what, next string
+	message, next string
 	// stranded is set if a cluster does not have what the log records.
 	stranded bool
 }
 
-func (e *waitError) Error() string { return e.what }
+func (e *waitError) Error() string { return e.message }
 
 // Reach connects to the target if a step needs it and it is not connected. Preflight is exempt, because it reports connection failures itself.
 func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (*mover.StepFailed, error) {
@@ -137,7 +137,7 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
 	if !errors.As(err, &waits) {
-		t.types, t.target = nil, nil
+		t.sourceTypes, t.target = nil, nil
 	}
 	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
 	var f *FinalError
@@ -152,7 +152,7 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 		// Credentials expire and are rotated, and a rollback would need the target too.
 		failed.Final = step == mover.RunPreflight
 		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef"
-	case kube.Unpermitted(err):
+	case kube.IsAuthorizationDenied(err):
 		failed.Next, failed.Unpermitted = "grant it to the identity that scute uses there", true
 	case apierrors.IsForbidden(err):
 		failed.Next = "change what denies it (a webhook, an admission policy, a quota), or do what its message asks for"
@@ -170,9 +170,9 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 		return nil, err
 	}
 	switch step {
-	case mover.TakeBaseline:
+	case mover.RecordBaseline:
 		return t.baseline(ctx, s)
-	case mover.SetPause:
+	case mover.PauseSource:
 		return t.setPause(ctx, s)
 	case mover.AwaitAcks:
 		return t.awaitAcks(ctx, s)
@@ -186,27 +186,27 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 		return t.deleteSource(ctx, s, emit)
 	case mover.RestorePauses:
 		return t.restorePauses(ctx, s)
-	case mover.AwaitAwake:
-		return t.awaitAwake(ctx, s)
+	case mover.AwaitResume:
+		return t.pollAwake(ctx, s)
 	case mover.ClearTarget:
 		return t.clearTarget(ctx, s, emit)
 	case mover.RestoreSource:
 		return t.restoreSource(ctx, s)
-	case mover.AssessWorld:
-		return t.assessWorld(ctx, s)
+	case mover.AssessProgress:
+		return t.assessProgress(ctx, s)
 	case mover.Rebuild:
 		return t.rebuild(ctx, s)
-	case mover.LeaveTarget:
-		return t.leaveTarget(ctx, s)
+	case mover.AbandonTarget:
+		return t.abandonTarget(ctx, s)
 	default:
-		return nil, final("report this as a bug", "step %q is not known", step)
+		return nil, finalError("report this as a bug", "step %q is not known", step)
 	}
 }
 
 // needsTarget reports whether a step needs the target. Steps before the first copy is created work on the source alone.
 func needsTarget(step mover.Step) bool {
 	switch step {
-	case mover.TakeBaseline, mover.SetPause, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.LeaveTarget:
+	case mover.RecordBaseline, mover.PauseSource, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.AbandonTarget:
 		return false
 	default:
 		return true
@@ -215,8 +215,8 @@ func needsTarget(step mover.Step) bool {
 
 // connect reads the kinds of the source and, if target is set, connects to the target. Unless identity is "", the target must have that identity.
 func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string, target bool) (err error) {
-	if t.types == nil {
-		if t.types, t.unserved, err = movable(ctx, t.Source); err != nil {
+	if t.sourceTypes == nil {
+		if t.sourceTypes, t.unserved, err = movableTypes(ctx, t.Source); err != nil {
 			return err
 		}
 	}
@@ -230,26 +230,26 @@ func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string
 	var kinds map[string]kube.Type
 	var unserved error
 	var asked sync.WaitGroup
-	asked.Go(func() { kinds, _, unserved = movable(ctx, cluster) })
+	asked.Go(func() { kinds, _, unserved = movableTypes(ctx, cluster) })
 	t.targetID, err = cluster.NamespaceUID(ctx, metav1.NamespaceSystem)
 	asked.Wait()
 	if err != nil {
 		return err
 	}
 	if identity != "" && identity != t.targetID {
-		return final("put the kubeconfig of the right cluster into the Secret again: the move continues by itself",
+		return finalError("put the kubeconfig of the right cluster into the Secret again: the move continues by itself",
 			"the kubeconfig leads to another cluster (at %s) than the one that this move was begun with", cluster.Host)
 	}
 	if unserved != nil {
 		return unserved
 	}
-	t.onto = kinds
+	t.targetTypes = kinds
 	t.target = cluster
 	return nil
 }
 
-func movable(ctx context.Context, c *kube.Cluster) (known map[string]kube.Type, unserved []string, err error) {
-	list, unserved, err := c.Movable(ctx)
+func movableTypes(ctx context.Context, c *kube.Cluster) (known map[string]kube.Type, unserved []string, err error) {
+	list, unserved, err := c.MovableTypes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -262,17 +262,17 @@ func movable(ctx context.Context, c *kube.Cluster) (known map[string]kube.Type, 
 
 // sourceType returns the type of a planned object at the source, in the planned version.
 func (t *Transfer) sourceType(ref object.Ref, version string) (kube.Type, error) {
-	return typeOf(t.types, t.Source, ref, version)
+	return typeOf(t.sourceTypes, t.Source, ref, version)
 }
 
 func (t *Transfer) targetType(ref object.Ref, version string) (kube.Type, error) {
-	return typeOf(t.onto, t.target, ref, version)
+	return typeOf(t.targetTypes, t.target, ref, version)
 }
 
 func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
 	found, ok := types[ref.GroupKind()]
 	if !ok {
-		return kube.Type{}, final("install the provider that serves this kind, in the version that the other side has",
+		return kube.Type{}, finalError("install the provider that serves this kind, in the version that the other side has",
 			"the %s does not serve %s", c.Name, ref.GroupKind())
 	}
 	return found.At(version), nil
@@ -287,38 +287,38 @@ func isFinal(err error) bool {
 		return true
 	case errors.Is(err, guard.ErrDenied):
 		return true
-	case kube.Passing(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+	case kube.IsTransient(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return false
 	}
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// mark returns the mark of the roots while the move pauses them.
-func (t *Transfer) mark() hold.Mark { return hold.ByMove(t.ID, t.log) }
+// holder returns the mark of the roots while the move pauses them.
+func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
 // isOurs reports whether an object has the mark of this move. A move with the same ID of another log is another move.
-func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.Holder(u) == t.mark() }
+func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.FirstHolder(u) == t.holder() }
 
-// copyMarks returns the annotations of a copy. They identify the original without any log.
-func (t *Transfer) copyMarks(item mover.Item, found bool) map[string]string {
+// copyAnnotations returns the annotations of a copy. They identify the original without any log.
+func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
 	if t.log == "" { // an older version began the move, and its copies have no other annotation
 		return marks
 	}
 	marks[object.LogAnnotation] = t.log
-	if item.Keep == "" {
+	if item.KeepReason == "" {
 		marks[object.OriginAnnotation] = string(item.UID)
 	}
 	if found {
-		marks[object.FoundAnnotation] = ""
+		marks[object.FoundPausedAnnotation] = ""
 	}
 	return marks
 }
 
-// noMarks returns a patch that removes the annotations of a copy.
-func noMarks() map[string]any {
-	return map[string]any{object.MoveAnnotation: nil, object.LogAnnotation: nil, object.OriginAnnotation: nil, object.FoundAnnotation: nil}
+// clearedAnnotations returns a patch that removes the annotations of a copy.
+func clearedAnnotations() map[string]any {
+	return map[string]any{object.MoveAnnotation: nil, object.LogAnnotation: nil, object.OriginAnnotation: nil, object.FoundPausedAnnotation: nil}
 }
 
 func (t *Transfer) workers() int {

@@ -14,23 +14,23 @@ import (
 // verify checks, before the first deletion, that the target has every planned object with the planned content, and that the source is unchanged since
 // the plan. The controllers of the target must have acknowledged the copies first.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	pending, err := t.unseen(ctx, s)
+	pending, err := t.pollUnacknowledged(ctx, s)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(pending) > 0:
-		return mover.CopiesUnseen{Pending: pending}, nil
+		return mover.CopiesUnacknowledged{Pending: pending}, nil
 	}
 	var found survey
-	var unplanned, late, different []mover.Wait
+	var unplanned, late, different []mover.ObjectReason
 	// The two checks are independent. A change made before both have ended is detected by at least one of them.
 	looks, lookCtx := errgroup.WithContext(ctx)
 	looks.Go(func() (err error) {
 		if found, err = t.survey(lookCtx, s); err == nil {
-			unplanned, err = t.unplanned(lookCtx, s, found.world)
+			unplanned, err = t.unplannedDependents(lookCtx, s, found.snapshot)
 		}
 		if err == nil {
-			late, err = t.lostSince(lookCtx, s, found.world)
+			late, err = t.newlyLost(lookCtx, s, found.snapshot)
 		}
 		return err
 	})
@@ -52,7 +52,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	return out, nil
 }
 
-// byKind splits a plan into parts of complete kinds, so that at most inMemory copies are in memory at once, unless a single kind has more.
+// byKind splits a plan into parts of complete kinds, so that at most maxInMemory copies are in memory at once, unless a single kind has more.
 func byKind(plan []mover.Item) [][]mover.Item {
 	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
@@ -60,7 +60,7 @@ func byKind(plan []mover.Item) [][]mover.Item {
 	}
 	var parts [][]mover.Item
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		if last := len(parts) - 1; last >= 0 && len(parts[last])+len(kinds[kind]) <= inMemory {
+		if last := len(parts) - 1; last >= 0 && len(parts[last])+len(kinds[kind]) <= maxInMemory {
 			parts[last] = append(parts[last], kinds[kind]...)
 			continue
 		}
@@ -70,8 +70,8 @@ func byKind(plan []mover.Item) [][]mover.Item {
 }
 
 // compare reads the objects of a part of the plan on both sides in parallel, and returns those that differ.
-func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.Wait, err error) {
-	onto, err := itemsOf(t.onto, t.target, items)
+func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.ObjectReason, err error) {
+	onto, err := wantedOf(t.targetTypes, t.target, items)
 	if err != nil {
 		return nil, err
 	}
@@ -87,35 +87,35 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 			}
 			copies[i] = u
 			return struct{}{}, nil
-		}, nothing)
+		}, discard)
 		if err == nil {
 			close(read)
 		}
 		return err
 	})
 	sides.Go(func() error {
-		return originals(ctx, t, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (none struct{}, err error) {
+		return eachOriginal(ctx, t, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (none struct{}, err error) {
 			select {
 			case <-read:
 			case <-ctx.Done():
 				return none, ctx.Err()
 			}
-			whys[i], err = t.differs(s, items[i], roots[items[i].Ref].Found, source, copies[i])
+			whys[i], err = t.difference(s, items[i], roots[items[i].Ref].Found, source, copies[i])
 			return none, err
-		}, nothing)
+		}, discard)
 	})
 	err = sides.Wait()
 	for i, item := range items {
 		if whys[i] != "" {
-			differences = append(differences, mover.Wait{Ref: item.Ref, Why: whys[i]})
+			differences = append(differences, mover.ObjectReason{Ref: item.Ref, Reason: whys[i]})
 		}
 	}
 	return differences, err
 }
 
-// differs returns how an object of the target differs from the planned copy, or "". source and have are nil if they do not exist. found is set if the
+// difference returns how an object of the target differs from the planned copy, or "". source and have are nil if they do not exist. found is set if the
 // original was found paused.
-func (t *Transfer) differs(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
+func (t *Transfer) difference(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
 	switch {
 	case have == nil:
 		return "it is not on the target", nil
@@ -123,14 +123,14 @@ func (t *Transfer) differs(s *mover.State, item mover.Item, found bool, source, 
 		return "it was replaced on the target", nil
 	case have.GetDeletionTimestamp() != nil:
 		return "it is being deleted on the target", nil
-	case released(have):
+	case isReleased(have):
 		return "it was released on the target to be deleted: the move had been rolling back", nil
 	case s.Adopted[item.Ref]:
 		return "", nil
 	case source == nil:
 		return "it went away at the source", nil
 	}
-	want, err := mover.Rewrite(source, item, t.copyMarks(item, found), s.Created)
+	want, err := mover.Rewrite(source, item, t.copyAnnotations(item, found), s.Created)
 	if err != nil {
 		return "", err
 	}

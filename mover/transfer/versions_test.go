@@ -12,12 +12,12 @@ import (
 // in several versions.
 func TestEachVersionOfAKindIsChecked(t *testing.T) {
 	for _, versions := range [][]string{{"v1alpha4", "v1beta2"}, {"v1beta2", "v1alpha4"}, {"v1beta2", "v1beta2"}} {
-		p := &scope{Transfer: &Transfer{onto: map[string]kube.Type{"Machine." + object.CoreGroup: {Versions: []string{"v1beta1", "v1beta2"}}}}}
+		p := &scope{Transfer: &Transfer{targetTypes: map[string]kube.Type{"Machine." + object.CoreGroup: {Versions: []string{"v1beta1", "v1beta2"}}}}}
 		for i, version := range versions {
 			p.members.Objects = append(p.members.Objects, mover.Member{Observed: object.Observed{Ref: capi("Machine", string(rune('a'+i))), Version: version}})
 		}
 		found, err := p.checkKinds(t.Context())
-		if err != nil || found.Refuse() != (versions[0] != versions[1]) {
+		if err != nil || found.HasErrors() != (versions[0] != versions[1]) {
 			t.Errorf("versions %v: error %v, findings %+v", versions, err, found)
 		}
 	}

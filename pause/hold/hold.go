@@ -26,135 +26,135 @@ var ErrReplaced = errors.New("it was deleted, and another object of its name was
 // ErrChanged is returned if a client other than the holder has changed the recorded pause state of the root.
 var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
 
-// errEmptied is returned for a root whose objects a move is deleting.
-var errEmptied = errors.New("it stays paused, because a move has begun to delete what belongs to it")
+// errEmptying is returned for a root whose objects a move is deleting.
+var errEmptying = errors.New("it stays paused, because a move has begun to delete what belongs to it")
 
-// Mark identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
+// Holder identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
 // Log is empty in the marks of runs and Pauses, and of moves that an older version started.
-type Mark struct{ Annotation, Holder, Log string }
+type Holder struct{ Annotation, ID, LogID string }
 
-// ByMove returns the mark of a move in a log.
-func ByMove(id, log string) Mark {
-	return Mark{Annotation: object.MoveAnnotation, Holder: id, Log: log}
+// MoveHolder returns the mark of a move in a log.
+func MoveHolder(id, log string) Holder {
+	return Holder{Annotation: object.MoveAnnotation, ID: id, LogID: log}
 }
 
-// restoring is the prefix of a holder that restores a backup. The ID of the backup follows.
-const restoring = "restore-"
+// restorePrefix is the prefix of a holder that restores a backup. The ID of the backup follows.
+const restorePrefix = "restore-"
 
-// ByRestore returns the mark of the restore of a backup. It holds an object alone, as a move does.
-func ByRestore(backup string) Mark { return ByMove(restoring+backup, "backup-"+backup) }
+// RestoreHolder returns the mark of the restore of a backup. It holds an object alone, as a move does.
+func RestoreHolder(backup string) Holder { return MoveHolder(restorePrefix+backup, "backup-"+backup) }
 
-// Restoring returns the ID of the backup that a holder restores; ok is false for other holders.
-func Restoring(holder string) (backup string, ok bool) { return strings.CutPrefix(holder, restoring) }
+// RestoredBackup returns the ID of the backup that a holder restores; ok is false for other holders.
+func RestoredBackup(holder string) (backup string, ok bool) { return strings.CutPrefix(holder, restorePrefix) }
 
-func (m Mark) String() string {
-	if m.Log == "" {
-		return m.Holder
+func (m Holder) String() string {
+	if m.LogID == "" {
+		return m.ID
 	}
-	return m.Holder + " in event log " + m.Log
+	return m.ID + " in event log " + m.LogID
 }
 
-// Named returns the holder in words for a user.
-func (m Mark) Named() string {
-	if backup, ok := Restoring(m.Holder); ok {
+// Describe returns the holder in words for a user.
+func (m Holder) Describe() string {
+	if backup, ok := RestoredBackup(m.ID); ok {
 		return "the restore of backup " + backup
 	}
 	switch m.Annotation {
 	case object.MoveAnnotation:
 		return "move " + m.String()
 	case object.PauseAnnotation:
-		return "a task of a run: " + m.Holder
+		return "a task of a run: " + m.ID
 	default:
-		return "Pause " + m.Holder
+		return "Pause " + m.ID
 	}
 }
 
-// set returns the annotations to write for the mark. Only roots can have several holders, which share the earlier state.
-func (m Mark) set(root pause.Root) map[string]any {
-	set := map[string]any{m.Annotation: m.Holder}
-	if m.shared() && pause.IsRoot(root.Ref) {
-		set[object.BeforeAnnotation] = strconv.FormatBool(root.Found)
+// annotationsToSet returns the annotations to write for the mark. Only roots can have several holders, which share the earlier state.
+func (m Holder) annotationsToSet(root pause.Root) map[string]any {
+	set := map[string]any{m.Annotation: m.ID}
+	if m.isShared() && pause.IsRoot(root.Ref) {
+		set[object.PausedBeforeAnnotation] = strconv.FormatBool(root.Found)
 	}
-	if m.Log != "" {
-		set[object.LogAnnotation] = m.Log
+	if m.LogID != "" {
+		set[object.LogAnnotation] = m.LogID
 		if root.Found {
-			set[object.FoundAnnotation] = ""
+			set[object.FoundPausedAnnotation] = ""
 		}
 	}
 	return set
 }
 
-// unset returns the annotations to delete. The last mark also deletes the shared annotations.
-func (m Mark) unset(last bool) map[string]any {
+// annotationsToRemove returns the annotations to delete. The last mark also deletes the shared annotations.
+func (m Holder) annotationsToRemove(last bool) map[string]any {
 	switch {
-	case m.shared() && !last:
+	case m.isShared() && !last:
 		return map[string]any{m.Annotation: nil}
-	case m.shared():
-		return map[string]any{m.Annotation: nil, object.BeforeAnnotation: nil, object.EmptyingAnnotation: nil}
+	case m.isShared():
+		return map[string]any{m.Annotation: nil, object.PausedBeforeAnnotation: nil, object.EmptyingAnnotation: nil}
 	default:
 		return map[string]any{
-			m.Annotation: nil, object.LogAnnotation: nil, object.FoundAnnotation: nil, object.OriginAnnotation: nil, object.EmptyingAnnotation: nil,
+			m.Annotation: nil, object.LogAnnotation: nil, object.FoundPausedAnnotation: nil, object.OriginAnnotation: nil, object.EmptyingAnnotation: nil,
 		}
 	}
 }
 
-// ByRun returns the mark of a task of a run.
-func ByRun(key string) Mark { return Mark{Annotation: object.PauseAnnotation, Holder: key} }
+// RunHolder returns the mark of a task of a run.
+func RunHolder(key string) Holder { return Holder{Annotation: object.PauseAnnotation, ID: key} }
 
-// ByPause returns the mark of a Pause. Each Pause has another annotation, so that several Pauses can hold a root.
-func ByPause(uid, namespace, name string) Mark {
-	return Mark{Annotation: object.PausePrefix + uid, Holder: namespace + "/" + name}
+// PauseHolder returns the mark of a Pause. Each Pause has another annotation, so that several Pauses can hold a root.
+func PauseHolder(uid, namespace, name string) Holder {
+	return Holder{Annotation: object.PausePrefix + uid, ID: namespace + "/" + name}
 }
 
-// shared reports whether other holders may hold the root too, which a move does not allow.
-func (m Mark) shared() bool { return m.Annotation != object.MoveAnnotation }
+// isShared reports whether other holders may hold the root too, which a move does not allow.
+func (m Holder) isShared() bool { return m.Annotation != object.MoveAnnotation }
 
 // admits reports whether a root with the mark m may get the mark other.
-func (m Mark) admits(other Mark) bool {
-	return m == other || m.shared() && other.shared() && m.Annotation != other.Annotation
+func (m Holder) admits(other Holder) bool {
+	return m == other || m.isShared() && other.isShared() && m.Annotation != other.Annotation
 }
 
 // holders returns all marks of an object.
-func holders(u *unstructured.Unstructured) []Mark {
+func holders(u *unstructured.Unstructured) []Holder {
 	o := object.Observe(u)
-	var marks []Mark
-	if o.Mark != "" {
-		marks = append(marks, ByMove(o.Mark, o.MarkLog))
+	var marks []Holder
+	if o.MoveID != "" {
+		marks = append(marks, MoveHolder(o.MoveID, o.MoveLogID))
 	}
-	return append(marks, Others(o)...)
+	return append(marks, SharedHolders(o)...)
 }
 
-// Others returns the marks of Pauses and of a task of a run on an object.
-func Others(o object.Observed) (marks []Mark) {
-	for _, name := range slices.Sorted(maps.Keys(o.Holds)) {
-		marks = append(marks, Mark{Annotation: name, Holder: o.Holds[name]})
+// SharedHolders returns the marks of Pauses and of a task of a run on an object.
+func SharedHolders(o object.Observed) (marks []Holder) {
+	for _, name := range slices.Sorted(maps.Keys(o.PauseHolders)) {
+		marks = append(marks, Holder{Annotation: name, ID: o.PauseHolders[name]})
 	}
 	return marks
 }
 
-// Holder returns the first mark of an object; empty if it has none.
-func Holder(u *unstructured.Unstructured) Mark {
+// FirstHolder returns the first mark of an object; empty if it has none.
+func FirstHolder(u *unstructured.Unstructured) Holder {
 	if marks := holders(u); len(marks) > 0 {
 		return marks[0]
 	}
-	return Mark{}
+	return Holder{}
 }
 
 // RootOf returns a root with the pause state from before every holder. If Pauses or a run hold it, this is the state that the first holder recorded.
 // If it is held but not paused, somebody has resumed it since, and the recorded state is obsolete.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
-	root.Found = switchOf(root.Ref).found(u)
+	root.Found = switchOf(root.Ref).wasPaused(u)
 	return root
 }
 
 // Set pauses a root and adds the mark in one write. It is idempotent.
-func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	return switchOf(root.Ref).Set(ctx, c, t, root, mark)
 }
 
 // Set turns the switch of an object on and adds the mark in one write. It is idempotent.
-func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
 		if err != nil {
@@ -164,40 +164,40 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		if u.GetUID() != root.UID {
 			return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 		}
-		if other, alone := aloneBy(u, held, mark); alone {
-			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
+		if other, alone := exclusiveHolder(u, held, mark); alone {
+			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Describe())
 		}
 		own := slices.Contains(held, mark)
 		value, on := s.Read(u)
 		switch {
 		case own && (on || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
 			return nil // already paused, or resumed by another client after this Pause, which a Pause does not override
-		case !own && (s.found(u) != root.Found || s.Exact && value != s.Off):
+		case !own && (s.wasPaused(u) != root.Found || s.Exact && value != s.Off):
 			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 		}
 		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
 		// The resource version makes the first writes of two holders conflict. After another client's write, the object is read again.
-		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.set(root), !theirs, s.On); !apierrors.IsConflict(err) {
+		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.annotationsToSet(root), !theirs, s.On); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 }
 
-// aloneBy returns the holder that does not admit the mark: a move, or a run of an older version, which did not record the earlier state.
-func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alone bool) {
+// exclusiveHolder returns the holder that does not admit the mark: a move, or a run of an older version, which did not record the earlier state.
+func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, alone bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
 			return other, true
 		}
 	}
-	if _, told := u.GetAnnotations()[object.BeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
+	if _, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
 		return held[0], true
 	}
 	return by, false
 }
 
 // Restore restores the earlier pause state of a root and removes the mark in one write. See Switch.Restore.
-func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	return switchOf(root.Ref).Restore(ctx, c, t, root, mark)
 }
 
@@ -205,7 +205,7 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 // not set a pause again that another client has removed. While the object has other holders, it only removes the mark: the last holder restores. It
 // does not change an object without the mark, because this holder has not paused it or has restored it already. It returns an error for a root that a
 // move is emptying, unless the mark is that of a move.
-func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
 		if apierrors.IsNotFound(err) {
@@ -217,25 +217,25 @@ func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root 
 		if u.GetUID() != root.UID {
 			return nil
 		}
-		if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" && mark.shared() {
-			return fmt.Errorf("%s: %w: %s", root.Ref, errEmptied, by)
+		if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" && mark.isShared() {
+			return fmt.Errorf("%s: %w: %s", root.Ref, errEmptying, by)
 		}
 		held := holders(u)
 		if !slices.Contains(held, mark) {
 			return nil
 		}
 		found := root.Found // a copy, because an attempt after a conflict starts from the record
-		if before, told := u.GetAnnotations()[object.BeforeAnnotation]; told && mark.shared() {
+		if before, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; told && mark.isShared() {
 			found = before == "true" // the last holder may have recorded another state
 		}
 		_, on := s.Read(u)
-		if _, copied := Restoring(mark.Holder); !copied && on && s.setByOthers(u) {
+		if _, copied := RestoredBackup(mark.ID); !copied && on && s.isSetByOthers(u) {
 			found = true // not for the restore of a backup, because the managed fields are those from the backup
 		}
 		last := len(held) == 1
 		// If this process stalls, the resource version prevents it from overwriting a later holder. After another client's write, the object is read
 		// again.
-		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !found, s.Off); !apierrors.IsConflict(err) {
+		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.annotationsToRemove(last), last && !found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"scute.dev/pause"
 )
 
-// ErrLifted is returned if a client other than the holder has unpaused or deleted a root.
-var ErrLifted = errors.New("it is not paused any more, or gone, and it was not scute that did it: find out what resets it (a GitOps tool?), and stop that while it is paused")
+// ErrUnpaused is returned if a client other than the holder has unpaused or deleted a root.
+var ErrUnpaused = errors.New("it is not paused any more, or gone, and it was not scute that did it: find out what resets it (a GitOps tool?), and stop that while it is paused")
 
 // Graph finds the objects that a pause of Clusters concerns.
 type Graph interface {
@@ -29,7 +29,7 @@ type Pause struct {
 	Graph Graph
 
 	writer Writer
-	mark   Mark
+	holder   Holder
 	watch  Watch
 }
 
@@ -37,52 +37,52 @@ type Pause struct {
 const workers = 16
 
 // NewPause returns a pause that sets the mark on its roots.
-func NewPause(c *kube.Cluster, graph Graph, mark Mark) *Pause {
-	p := &Pause{Graph: graph, mark: mark}
-	p.writer = Writer{Cluster: c, Kind: func(ref object.Ref) (kube.Type, error) { return p.Graph.Kind(ref) }, Workers: workers, By: mark.Holder}
+func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
+	p := &Pause{Graph: graph, holder: mark}
+	p.writer = Writer{Cluster: c, Kind: func(ref object.Ref) (kube.Type, error) { return p.Graph.Kind(ref) }, Workers: workers, TouchValue: mark.ID}
 	return p
 }
 
 // Root is a Cluster with its earlier pause state.
 type Root struct {
 	pause.Root
-	// By is the field manager that had paused it, if it was paused before.
-	By string `json:"by,omitempty"`
+	// PausedBy is the field manager that had paused it, if it was paused before.
+	PausedBy string `json:"by,omitempty"`
 }
 
-// Found is the state before the pause.
-type Found struct {
+// InitialState is the state before the pause.
+type InitialState struct {
 	// Roots are the Clusters to pause, each with its state before this holder's pause.
 	Roots []Root
 	// Below are the Clusters and their objects.
 	Below []pause.Subject
 	// Stale are the objects whose condition Paused is True although nothing holds them, so the condition does not acknowledge this pause.
 	Stale map[object.Ref]pause.Baseline
-	// Held are the objects that were paused before, by a user or another holder.
-	Held map[object.Ref]pause.Baseline
-	// Alone are the Clusters that another holder holds alone. They are not in Roots, because their state before that holder is unknown.
-	Alone map[object.Ref]Mark
+	// AlreadyPaused are the objects that were paused before, by a user or another holder.
+	AlreadyPaused map[object.Ref]pause.Baseline
+	// Exclusive are the Clusters that another holder holds alone. They are not in Roots, because their state before that holder is unknown.
+	Exclusive map[object.Ref]Holder
 	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 	AckKinds map[string]pause.Duration
 }
 
 // Baseline returns the relevant objects just before the pause.
-func (f Found) Baseline() map[object.Ref]pause.Baseline {
-	baseline := make(map[object.Ref]pause.Baseline, len(f.Held)+len(f.Stale))
-	maps.Copy(baseline, f.Held)
+func (f InitialState) Baseline() map[object.Ref]pause.Baseline {
+	baseline := make(map[object.Ref]pause.Baseline, len(f.AlreadyPaused)+len(f.Stale))
+	maps.Copy(baseline, f.AlreadyPaused)
 	maps.Copy(baseline, f.Stale)
 	return baseline
 }
 
-// Look returns the state before the pause. known are the roots of an earlier call. Look returns them for roots with the holder's mark, because the
+// Inspect returns the state before the pause. known are the roots of an earlier call. Look returns them for roots with the holder's mark, because the
 // holder has changed these roots since.
-func (p *Pause) Look(ctx context.Context, known []Root) (Found, error) {
-	f := Found{Stale: make(map[object.Ref]pause.Baseline), Held: make(map[object.Ref]pause.Baseline), Alone: make(map[object.Ref]Mark)}
+func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error) {
+	f := InitialState{Stale: make(map[object.Ref]pause.Baseline), AlreadyPaused: make(map[object.Ref]pause.Baseline), Exclusive: make(map[object.Ref]Holder)}
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {
 		return f, err
 	}
-	users, own := make(pause.Users), make(map[string]bool)
+	users, own := make(pause.PausedClusters), make(map[string]bool)
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) {
 			continue
@@ -91,8 +91,8 @@ func (p *Pause) Look(ctx context.Context, known []Root) (Found, error) {
 		if err != nil {
 			return f, err
 		}
-		if root.alone {
-			f.Alone[o.Ref] = root.by
+		if root.exclusive {
+			f.Exclusive[o.Ref] = root.by
 			continue
 		}
 		f.Roots = append(f.Roots, root.Root)
@@ -102,9 +102,9 @@ func (p *Pause) Look(ctx context.Context, known []Root) (Found, error) {
 		}
 	}
 	for _, o := range below {
-		switch hold := users.Hold(o); {
+		switch hold := users.IsPaused(o); {
 		case hold:
-			f.Held[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, Held: true}
+			f.AlreadyPaused[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, AlreadyPaused: true}
 		case o.Paused == object.True && !own[o.Cluster]: // otherwise this holder has paused it
 			f.Stale[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused}
 		}
@@ -130,7 +130,7 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 			wrong = append(wrong, err)
 			continue
 		}
-		if limit, err := typ.Acknowledge(); err != nil {
+		if limit, err := typ.ParseAcknowledgeTimeout(); err != nil {
 			wrong = append(wrong, err)
 		} else if limit > 0 {
 			limits[name] = pause.Duration(limit)
@@ -142,8 +142,8 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 // foundRoot is a Cluster before the pause. held means that another holder has paused it, and alone that the holder by does not admit others.
 type foundRoot struct {
 	Root
-	held, alone bool
-	by          Mark
+	held, exclusive bool
+	by          Holder
 }
 
 func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f foundRoot, err error) {
@@ -158,10 +158,10 @@ func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f found
 	held := holders(u)
 	f.Root.Root = RootOf(u)
 	if f.Found {
-		f.Root.By = Owner(u)
+		f.Root.PausedBy = Owner(u)
 	}
-	f.by, f.alone = aloneBy(u, held, p.mark)
-	own := slices.Contains(held, p.mark)
+	f.by, f.exclusive = exclusiveHolder(u, held, p.holder)
+	own := slices.Contains(held, p.holder)
 	f.held = len(held) > 1 || len(held) == 1 && !own
 	if i := slices.IndexFunc(known, func(r Root) bool { return r.Ref == ref && r.UID == f.UID }); i >= 0 && own {
 		f.Root = known[i]
@@ -171,21 +171,21 @@ func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f found
 
 // Set pauses roots and adds the mark.
 func (p *Pause) Set(ctx context.Context, roots ...pause.Root) error {
-	return p.writer.Set(ctx, roots, p.mark)
+	return p.writer.Set(ctx, roots, p.holder)
 }
 
-// See evaluates all objects below the roots once, and wakes the controllers of silent objects.
-func (p *Pause) See(ctx context.Context, s *pause.State) (below []pause.Subject, look pause.Look, err error) {
+// Evaluate evaluates all objects below the roots once, and wakes the controllers of silent objects.
+func (p *Pause) Evaluate(ctx context.Context, s *pause.State) (below []pause.Subject, look pause.Evaluation, err error) {
 	below, others, err := p.Graph.Below(ctx)
 	if err != nil {
 		return nil, look, err
 	}
-	return below, p.watch.Look(ctx, p.writer, s, below, others), nil
+	return below, p.watch.Evaluate(ctx, p.writer, s, below, others), nil
 }
 
 // Restore restores the earlier pause states and wakes the controllers that acknowledged the pause. A root without the holder's mark is not changed.
 func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
-	if err := p.writer.Restore(ctx, roots, p.mark); err != nil {
+	if err := p.writer.Restore(ctx, roots, p.holder); err != nil {
 		return err
 	}
 	below, _, err := p.Graph.Below(ctx)
@@ -197,17 +197,17 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 
 // Asleep returns the objects below the roots whose condition Paused is True although nothing holds them. It wakes their controllers, because the
 // controller of Machines does not watch the pause of their Cluster.
-func (p *Pause) Asleep(ctx context.Context) ([]pause.Wait, error) {
+func (p *Pause) Asleep(ctx context.Context) ([]pause.PendingObject, error) {
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {
 		return nil, err
 	}
-	users := pause.UsersOf(below)
-	var asleep []pause.Wait
+	users := pause.PausedClustersOf(below)
+	var asleep []pause.PendingObject
 	var wake []object.Ref
 	for _, o := range below {
-		if o.Paused == object.True && !users.Hold(o) {
-			asleep = append(asleep, pause.Wait{Ref: o.Ref, Why: "condition Paused is still True"})
+		if o.Paused == object.True && !users.IsPaused(o) {
+			asleep = append(asleep, pause.PendingObject{Ref: o.Ref, Reason: "condition Paused is still True"})
 			wake = append(wake, o.Ref)
 		}
 	}

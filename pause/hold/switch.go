@@ -47,11 +47,11 @@ func (s Switch) Read(u *unstructured.Unstructured) (value any, on bool) {
 	return v, v
 }
 
-// found reports whether the object was paused before any holder.
-func (s Switch) found(u *unstructured.Unstructured) bool {
+// wasPaused reports whether the object was paused before any holder.
+func (s Switch) wasPaused(u *unstructured.Unstructured) bool {
 	_, on := s.Read(u)
-	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(holders(u)) > 0 {
-		return on && (before == "true" || s.setByOthers(u))
+	if before, held := u.GetAnnotations()[object.PausedBeforeAnnotation]; held && len(holders(u)) > 0 {
+		return on && (before == "true" || s.isSetByOthers(u))
 	}
 	return on
 }
@@ -85,10 +85,10 @@ func (s Switch) Owner(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// setByOthers reports whether a client other than scute has set the value of the switch. The API server only knows this after a server-side apply or
+// isSetByOthers reports whether a client other than scute has set the value of the switch. The API server only knows this after a server-side apply or
 // a change of the value. A write without a change is not recorded. The two excluded names are placeholders for managers that the API server no longer
 // distinguishes.
-func (s Switch) setByOthers(u *unstructured.Unstructured) bool {
+func (s Switch) isSetByOthers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(s.owners(u), func(manager string) bool {
 		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"
 	})

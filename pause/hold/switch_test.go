@@ -59,8 +59,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(s.u)
 }
 
-// turned serves a Kustomization with spec.suspend, and returns it with the connection.
-func turned(t *testing.T, value any, meta map[string]any) (*server, *kube.Cluster, kube.Type, pause.Root) {
+// serveSuspended serves a Kustomization with spec.suspend, and returns it with the connection.
+func serveSuspended(t *testing.T, value any, meta map[string]any) (*server, *kube.Cluster, kube.Type, pause.Root) {
 	t.Helper()
 	metadata := map[string]any{"namespace": "gitops", "name": "apps", "uid": "u", "resourceVersion": "1"}
 	maps.Copy(metadata, meta)
@@ -90,8 +90,8 @@ func TestAValueThatChangedAfterTheRecord(t *testing.T) {
 		"the same": {false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, cluster, typ, root := turned(t, c.now, nil)
-			err := Switch{Field: "suspend", On: true, Off: c.recorded, Exact: true}.Set(t.Context(), cluster, typ, root, ByRun("run"))
+			s, cluster, typ, root := serveSuspended(t, c.now, nil)
+			err := Switch{Field: "suspend", On: true, Off: c.recorded, Exact: true}.Set(t.Context(), cluster, typ, root, RunHolder("run"))
 			if changed := c.recorded != c.now; errors.Is(err, ErrChanged) != changed || !changed && err != nil {
 				t.Errorf("Set = %v with spec %v", err, s.u.Object["spec"])
 			}
@@ -102,7 +102,7 @@ func TestAValueThatChangedAfterTheRecord(t *testing.T) {
 // TestAPauseThatIsLetGoDuringTheRestore checks that Restore resumes the object if the user who had taken over the pause
 // released it just before the write.
 func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
-	s, cluster, typ, root := turned(t, true, map[string]any{
+	s, cluster, typ, root := serveSuspended(t, true, map[string]any{
 		"annotations":   map[string]any{object.PauseAnnotation: "run"},
 		"managedFields": []any{map[string]any{"manager": "kubectl", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:suspend": map[string]any{}}}}},
 	})
@@ -112,10 +112,10 @@ func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
 			s.u.SetResourceVersion("2")
 		}
 	}
-	if err := (Switch{Field: "suspend", On: true}).Restore(t.Context(), cluster, typ, root, ByRun("run")); err != nil {
+	if err := (Switch{Field: "suspend", On: true}).Restore(t.Context(), cluster, typ, root, RunHolder("run")); err != nil {
 		t.Fatal(err)
 	}
-	if _, on := (Switch{Field: "suspend", On: true}).Read(s.u); on || Holder(s.u) != (Mark{}) {
+	if _, on := (Switch{Field: "suspend", On: true}).Read(s.u); on || FirstHolder(s.u) != (Holder{}) {
 		t.Errorf("object is still paused: %v", s.u.Object)
 	}
 }

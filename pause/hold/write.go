@@ -22,13 +22,13 @@ type Writer struct {
 	Kind func(object.Ref) (kube.Type, error)
 	// Workers limits the concurrent calls; it is 1 or more.
 	Workers int
-	// By is the value of the annotation that wakes a controller.
-	By string
+	// TouchValue is the value of the annotation that wakes a controller.
+	TouchValue string
 }
 
 // Set pauses roots and adds the mark. It is idempotent. It writes the first root before the others: if two moves of the same clusters start at the
 // same time, only one gets the first root, and then the others. Otherwise each could get one root, and both would fail.
-func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
+func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error {
 	set := func(ctx context.Context, root pause.Root) error {
 		typ, err := w.Kind(root.Ref)
 		if err != nil {
@@ -37,21 +37,21 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
 		return Set(ctx, w.Cluster, typ, root, mark)
 	}
 	first := min(1, len(roots))
-	if err := all(ctx, w.Workers, roots[:first], set); err != nil {
+	if err := forEach(ctx, w.Workers, roots[:first], set); err != nil {
 		return err
 	}
-	return all(ctx, w.Workers, roots[first:], set)
+	return forEach(ctx, w.Workers, roots[first:], set)
 }
 
 // Restore restores the earlier pause states. A root without the mark is not changed. After a failure it restores the other roots, and returns the
 // error of the first root that failed.
-func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) error {
+func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) error {
 	failed := make([]error, len(roots))
 	indices := make([]int, len(roots))
 	for i := range indices {
 		indices[i] = i
 	}
-	err := all(ctx, w.Workers, indices, func(ctx context.Context, i int) error {
+	err := forEach(ctx, w.Workers, indices, func(ctx context.Context, i int) error {
 		typ, err := w.Kind(roots[i].Ref)
 		if err == nil {
 			err = Restore(ctx, w.Cluster, typ, roots[i], mark)
@@ -75,7 +75,7 @@ func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) 
 		}
 	}
 	t.Touch(ctx, w, asleep)
-	return all(ctx, w.Workers, touched, func(ctx context.Context, ref object.Ref) error {
+	return forEach(ctx, w.Workers, touched, func(ctx context.Context, ref object.Ref) error {
 		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
 	})
 }
@@ -106,8 +106,8 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	return err
 }
 
-// touchEvery is the minimum interval at which the controller of an object is woken.
-const touchEvery = 15 * time.Second
+// touchInterval is the minimum interval at which the controller of an object is woken.
+const touchInterval = 15 * time.Second
 
 // Touches wakes the controllers of silent objects by setting and removing an annotation. It is not safe for concurrent use.
 type Touches struct{ last map[object.Ref]time.Time }
@@ -120,13 +120,13 @@ func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
 	now := time.Now()
 	var due []object.Ref
 	for _, ref := range refs {
-		if now.Sub(t.last[ref]) >= touchEvery {
+		if now.Sub(t.last[ref]) >= touchInterval {
 			t.last[ref] = now
 			due = append(due, ref)
 		}
 	}
-	_ = all(ctx, w.Workers, due, func(ctx context.Context, ref object.Ref) error {
-		if err := w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: w.By}); err != nil {
+	_ = forEach(ctx, w.Workers, due, func(ctx context.Context, ref object.Ref) error {
+		if err := w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: w.TouchValue}); err != nil {
 			return err
 		}
 		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
@@ -140,15 +140,15 @@ type Watch struct {
 	watch pause.Watch
 }
 
-// Look evaluates all objects below the roots: see pause.Watch.
-func (t *Watch) Look(ctx context.Context, w Writer, s *pause.State, below []pause.Subject, others []object.Observed) pause.Look {
-	look := t.watch.Look(s, below, others, time.Now())
+// Evaluate evaluates all objects below the roots: see pause.Watch.
+func (t *Watch) Evaluate(ctx context.Context, w Writer, s *pause.State, below []pause.Subject, others []object.Observed) pause.Evaluation {
+	look := t.watch.Evaluate(s, below, others, time.Now())
 	t.Touch(ctx, w, look.Wake)
 	return look
 }
 
-// all calls work for every item, at most limit concurrently, until one call fails.
-func all[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
+// forEach calls work for every item, at most limit concurrently, until one call fails.
+func forEach[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
 	group, both := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
 	for _, item := range items {

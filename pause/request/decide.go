@@ -23,15 +23,15 @@ type (
 		Baseline map[object.Ref]pause.Baseline
 		AckKinds map[string]pause.Duration
 	}
-	// Set means that the pause was written to these Clusters.
-	Set struct{ Roots []object.Ref }
-	// Looked is the result of one evaluation of all objects.
-	Looked struct {
+	// PauseSet means that the pause was written to these Clusters.
+	PauseSet struct{ Roots []object.Ref }
+	// Evaluated is the result of one evaluation of all objects.
+	Evaluated struct {
 		New       map[object.Ref]Ack
 		Withdrawn map[object.Ref]string
-		Gone      []object.Ref // Clusters
+		Deleted      []object.Ref // Clusters
 		// Pending are the objects that have not acknowledged, by Cluster name.
-		Pending map[string][]pause.Wait
+		Pending map[string][]pause.PendingObject
 		// Stable means that nothing is pending, and that the previous evaluation had the same objects.
 		Stable bool
 	}
@@ -39,19 +39,19 @@ type (
 	Failed struct{ Message, Next string }
 	// Unpaused means that all Clusters are restored.
 	Unpaused struct{}
-	// Awake is the result of one evaluation after the restore.
-	Awake struct{ Asleep []pause.Wait }
+	// AwakeEvaluated is the result of one evaluation after the restore.
+	AwakeEvaluated struct{ Asleep []pause.PendingObject }
 )
 
 func (Selected) observation() {}
-func (Set) observation()      {}
-func (Looked) observation()   {}
+func (PauseSet) observation()      {}
+func (Evaluated) observation()   {}
 func (Failed) observation()   {}
 func (Unpaused) observation() {}
-func (Awake) observation()    {}
+func (AwakeEvaluated) observation()    {}
 
-// named limits the pending objects in an event, ackBatch the other objects in an event, and rootBatch the Clusters.
-const named, ackBatch, rootBatch = 50, 1000, 1000
+// maxNamedPending limits the pending objects in an event, maxAckBatch the other objects in an event, and maxRootBatch the Clusters.
+const maxNamedPending, maxAckBatch, maxRootBatch = 50, 1000, 1000
 
 // Decide returns the events that follow from an observation.
 func Decide(s *State, o Observation, now time.Time) []Event {
@@ -60,16 +60,16 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 	}
 	switch o := o.(type) {
 	case Selected:
-		return selected(s, o)
-	case Set:
+		return selectedEvents(s, o)
+	case PauseSet:
 		if !s.Releasing && len(o.Roots) > 0 {
 			return []Event{Paused(o)}
 		}
-	case Looked:
+	case Evaluated:
 		if s.Releasing {
 			return nil
 		}
-		return looked(s, o, now)
+		return evaluatedEvents(s, o, now)
 	case Failed:
 		if next := TransientFailure(o); next != s.TransientFailure {
 			return []Event{next}
@@ -78,30 +78,30 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 		if s.Releasing && s.RestoredAt.IsZero() {
 			return []Event{Restored{}}
 		}
-	case Awake:
+	case AwakeEvaluated:
 		if s.Releasing && !s.RestoredAt.IsZero() {
-			return awake(s, o.Asleep, now)
+			return awakeEvents(s, o.Asleep, now)
 		}
 	}
 	return nil
 }
 
-// selected records Clusters before they are changed. It splits them and the baseline into events of limited size.
-func selected(s *State, o Selected) []Event {
+// selectedEvents records Clusters before they are changed. It splits them and the baseline into events of limited size.
+func selectedEvents(s *State, o Selected) []Event {
 	if s.Releasing {
 		return nil
 	}
 	var events []Event
-	for roots := range slices.Chunk(o.Roots, rootBatch) {
+	for roots := range slices.Chunk(o.Roots, maxRootBatch) {
 		events = append(events, Intended{Roots: roots})
 	}
 	if len(events) == 0 {
 		return nil
 	}
-	events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), rootBatch)], AckKinds: o.AckKinds}
-	for i, baseline := range batches(o.Baseline, ackBatch) {
+	events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), maxRootBatch)], AckKinds: o.AckKinds}
+	for i, baseline := range batches(o.Baseline, maxAckBatch) {
 		if i == 0 {
-			events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), rootBatch)], AckKinds: o.AckKinds, Baseline: baseline}
+			events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), maxRootBatch)], AckKinds: o.AckKinds, Baseline: baseline}
 			continue
 		}
 		events = append(events, Intended{Baseline: baseline})
@@ -109,23 +109,23 @@ func selected(s *State, o Selected) []Event {
 	return events
 }
 
-func looked(s *State, o Looked, now time.Time) []Event {
+func evaluatedEvents(s *State, o Evaluated, now time.Time) []Event {
 	var events []Event
 	if s.TransientFailure != (TransientFailure{}) {
 		events = append(events, TransientFailure{})
 	}
-	if len(o.Gone) > 0 {
-		events = append(events, Dropped{Roots: o.Gone})
+	if len(o.Deleted) > 0 {
+		events = append(events, Dropped{Roots: o.Deleted})
 	}
 	if len(o.Withdrawn) > 0 {
-		for _, part := range batches(o.Withdrawn, ackBatch) {
+		for _, part := range batches(o.Withdrawn, maxAckBatch) {
 			events = append(events, Withdrawn{Objects: part})
 		}
 	}
-	for _, part := range batches(o.New, ackBatch) {
+	for _, part := range batches(o.New, maxAckBatch) {
 		events = append(events, Acknowledged{Objects: part})
 	}
-	pending, all := count(o.Pending)
+	pending, all := countPending(o.Pending)
 	if !reflect.DeepEqual(pending, s.Pending) {
 		events = append(events, Waiting{pending})
 	}
@@ -139,24 +139,24 @@ func looked(s *State, o Looked, now time.Time) []Event {
 		}
 		events = append(events, AllAcknowledged{Objects: objects})
 	case len(all) > 0 && !s.Late:
-		if late := s.late(all, now); len(late) > 0 {
-			events = append(events, TimedOut{For: late[:min(len(late), named)], Total: len(late)})
+		if late := s.overdue(all, now); len(late) > 0 {
+			events = append(events, TimedOut{Objects: late[:min(len(late), maxNamedPending)], Total: len(late)})
 		}
 	}
 	return events
 }
 
-// late returns the objects that have exceeded the acknowledgement timeout of their kind.
-func (s *State) late(all []pause.Wait, now time.Time) (late []pause.Wait) {
+// overdue returns the objects that have exceeded the acknowledgement timeout of their kind.
+func (s *State) overdue(all []pause.PendingObject, now time.Time) (overdue []pause.PendingObject) {
 	if s.PendingSince.IsZero() {
 		return nil
 	}
 	for _, w := range all {
 		if !now.Before(s.AcknowledgeBy(w.Ref.GroupKind())) {
-			late = append(late, w)
+			overdue = append(overdue, w)
 		}
 	}
-	return late
+	return overdue
 }
 
 // AcknowledgeBy returns when the acknowledgement timeout of a kind ends; zero if nothing is pending.
@@ -179,8 +179,8 @@ func (s *State) AwakeBy() time.Time {
 	return s.RestoredAt.Add(time.Duration(s.Spec.Awake))
 }
 
-// count counts and sorts the pending objects, so that equal evaluations have equal results.
-func count(by map[string][]pause.Wait) (p Pending, all []pause.Wait) {
+// countPending counts and sorts the pending objects, so that equal evaluations have equal results.
+func countPending(by map[string][]pause.PendingObject) (p Pending, all []pause.PendingObject) {
 	for cluster, list := range by {
 		if len(list) == 0 {
 			continue
@@ -194,20 +194,20 @@ func count(by map[string][]pause.Wait) (p Pending, all []pause.Wait) {
 		}
 		all = append(all, list...)
 	}
-	slices.SortFunc(all, func(a, b pause.Wait) int { return cmp.Or(object.Compare(a.Ref, b.Ref), cmp.Compare(a.Why, b.Why)) })
-	p.For, p.Total = slices.Clone(all[:min(len(all), named)]), len(all)
+	slices.SortFunc(all, func(a, b pause.PendingObject) int { return cmp.Or(object.Compare(a.Ref, b.Ref), cmp.Compare(a.Reason, b.Reason)) })
+	p.Objects, p.Total = slices.Clone(all[:min(len(all), maxNamedPending)]), len(all)
 	return p, all
 }
 
-func awake(s *State, asleep []pause.Wait, now time.Time) []Event {
-	first := asleep[:min(len(asleep), named)]
+func awakeEvents(s *State, asleep []pause.PendingObject, now time.Time) []Event {
+	first := asleep[:min(len(asleep), maxNamedPending)]
 	switch {
 	case len(asleep) == 0:
 		return []Event{Released{}}
 	case !now.Before(s.AwakeBy()):
 		return []Event{Released{Asleep: first, Total: len(asleep)}}
 	case len(asleep) != s.AsleepAll || !slices.Equal(first, s.Asleep):
-		return []Event{Waiting{Pending{For: first, Total: len(asleep)}}}
+		return []Event{Waiting{Pending{Objects: first, Total: len(asleep)}}}
 	default:
 		return nil
 	}

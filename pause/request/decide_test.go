@@ -11,14 +11,14 @@ import (
 	"scute.dev/pause/request"
 )
 
-// world decides and applies, with a clock that the test advances.
-type world struct {
+// fixture decides and applies, with a clock that the test advances.
+type fixture struct {
 	t     *testing.T
 	state request.State
 	now   time.Time
 }
 
-func (w *world) see(o request.Observation, phase v1alpha1.PausePhase) {
+func (w *fixture) observe(o request.Observation, phase v1alpha1.PausePhase) {
 	w.t.Helper()
 	for _, e := range request.Decide(&w.state, o, w.now) {
 		w.state.Apply(e, w.now)
@@ -38,7 +38,7 @@ func ref(kind, name string) object.Ref {
 // TestDecide checks that a pause that timed out continues to wait, can still be acknowledged, and ends once its objects
 // are awake or the timeout for waking has passed.
 func TestDecide(t *testing.T) {
-	w := &world{t: t, now: time.Unix(1000, 0)}
+	w := &fixture{t: t, now: time.Unix(1000, 0)}
 	minute := pause.Duration(time.Minute)
 	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
@@ -46,31 +46,31 @@ func TestDecide(t *testing.T) {
 	for _, e := range request.Decide(&w.state, request.Selected{Roots: []pause.Root{{Ref: prod, UID: "1"}}}, w.now) {
 		w.state.Apply(e, w.now)
 	}
-	w.see(request.Set{}, v1alpha1.PausePausing)
+	w.observe(request.PauseSet{}, v1alpha1.PausePausing)
 	w.state.Apply(request.Paused{Roots: []object.Ref{prod}}, w.now)
 
-	silent := map[string][]pause.Wait{"a": {{Ref: machine, Why: "condition Paused is False"}}}
-	for _, e := range request.Decide(&w.state, request.Looked{New: map[object.Ref]request.Ack{prod: {How: pause.ByCondition, Cluster: "a"}}, Pending: silent}, w.now) {
+	silent := map[string][]pause.PendingObject{"a": {{Ref: machine, Reason: "condition Paused is False"}}}
+	for _, e := range request.Decide(&w.state, request.Evaluated{New: map[object.Ref]request.Ack{prod: {How: pause.ByCondition, Cluster: "a"}}, Pending: silent}, w.now) {
 		w.state.Apply(e, w.now)
 	}
-	w.see(request.Looked{Pending: silent}, v1alpha1.PauseAcknowledging)
+	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseAcknowledging)
 	w.now = w.now.Add(time.Minute)
-	w.see(request.Looked{Pending: silent}, v1alpha1.PauseTimedOut)
+	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseTimedOut)
 	if s := request.Status(&w.state); s.Next == "" || s.Counts.Pending != 1 || s.Counts.Acknowledged != 1 || len(s.WaitingFor) != 1 {
 		t.Errorf("Status after the timeout = %+v", s)
 	}
-	for _, e := range request.Decide(&w.state, request.Looked{New: map[object.Ref]request.Ack{machine: {How: pause.ByCondition, Cluster: "a"}}, Stable: true}, w.now) {
+	for _, e := range request.Decide(&w.state, request.Evaluated{New: map[object.Ref]request.Ack{machine: {How: pause.ByCondition, Cluster: "a"}}, Stable: true}, w.now) {
 		w.state.Apply(e, w.now)
 	}
-	w.see(request.Looked{Stable: true}, v1alpha1.PauseAcknowledged)
+	w.observe(request.Evaluated{Stable: true}, v1alpha1.PauseAcknowledged)
 
-	w.released(silent)
+	w.release(silent)
 }
 
 // TestReleasedWithoutAcknowledgement checks that the status of a released pause still reports objects that never
 // acknowledged it.
 func TestReleasedWithoutAcknowledgement(t *testing.T) {
-	w := &world{t: t, now: time.Unix(1000, 0)}
+	w := &fixture{t: t, now: time.Unix(1000, 0)}
 	minute := pause.Duration(time.Minute)
 	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
@@ -82,14 +82,14 @@ func TestReleasedWithoutAcknowledgement(t *testing.T) {
 	} {
 		w.state.Apply(e, w.now)
 	}
-	silent := map[string][]pause.Wait{"a": {{Ref: machine, Why: "condition Paused is False"}}}
+	silent := map[string][]pause.PendingObject{"a": {{Ref: machine, Reason: "condition Paused is False"}}}
 	for range 2 {
-		for _, e := range request.Decide(&w.state, request.Looked{Pending: silent}, w.now) {
+		for _, e := range request.Decide(&w.state, request.Evaluated{Pending: silent}, w.now) {
 			w.state.Apply(e, w.now)
 		}
 		w.now = w.now.Add(time.Minute)
 	}
-	w.released(silent)
+	w.release(silent)
 	s := request.Status(&w.state)
 	if s.Counts.Acknowledged != 1 || s.Counts.Objects != 2 || s.Counts.Pending != 1 || len(s.Unacknowledged) != 1 || s.Unacknowledged[0].Object != machine.String() ||
 		s.Clusters[0].Pending != 1 || !strings.Contains(s.Message, "1 of 2 objects") || !strings.Contains(s.Message, machine.Short()) {
@@ -109,7 +109,7 @@ func TestTimeToAcknowledge(t *testing.T) {
 		"the Pause's": {map[string]pause.Duration{slow: pause.Duration(2 * time.Minute)}, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{now: time.Unix(1000, 0)}
+			w := &fixture{now: time.Unix(1000, 0)}
 			w.state.Apply(request.Requested{Spec: request.Spec{Acknowledge: pause.Duration(time.Minute), AckKinds: c.spec}}, w.now)
 			w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 			root := pause.Root{Ref: ref("Cluster", "a"), UID: "1"}
@@ -127,15 +127,15 @@ func TestTimeToAcknowledge(t *testing.T) {
 	}
 }
 
-// released ends the pause, with objects that do not wake in time.
-func (w *world) released(silent map[string][]pause.Wait) {
+// release ends the pause, with objects that do not wake in time.
+func (w *fixture) release(silent map[string][]pause.PendingObject) {
 	w.t.Helper()
 	w.state.Apply(request.ReleaseRequested{}, w.now)
-	w.see(request.Looked{Pending: silent}, v1alpha1.PauseRestoring)
-	w.see(request.Unpaused{}, v1alpha1.PauseResuming)
-	w.see(request.Awake{Asleep: silent["a"]}, v1alpha1.PauseResuming)
+	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseRestoring)
+	w.observe(request.Unpaused{}, v1alpha1.PauseResuming)
+	w.observe(request.AwakeEvaluated{Asleep: silent["a"]}, v1alpha1.PauseResuming)
 	w.now = w.now.Add(time.Minute)
-	w.see(request.Awake{Asleep: silent["a"]}, v1alpha1.PauseReleased)
+	w.observe(request.AwakeEvaluated{Asleep: silent["a"]}, v1alpha1.PauseReleased)
 	if s := request.Status(&w.state); s.Counts.Asleep != 1 || s.FinishedAt == nil || s.Next == "" {
 		w.t.Errorf("%+v", s)
 	}

@@ -31,11 +31,11 @@ func Describe(e Event) view.Line {
 	case Withdrawn:
 		return view.Line{Name: "acknowledgement withdrawn", Objects: slices.SortedFunc(maps.Keys(e.Objects), object.Compare), Detail: reasons(e.Objects)}
 	case Waiting:
-		return view.Line{Detail: pause.DescribeWaits(e.For, e.Total)}
+		return view.Line{Detail: pause.DescribeWaits(e.Objects, e.Total)}
 	case AllAcknowledged:
 		return view.Line{Detail: plural.Of(e.Objects, "object") + " at rest"}
 	case TimedOut:
-		return view.Line{Detail: pause.DescribeWaits(e.For, e.Total)}
+		return view.Line{Detail: pause.DescribeWaits(e.Objects, e.Total)}
 	case Dropped:
 		return view.Line{Name: "clusters gone", Objects: e.Roots}
 	case TransientFailure:

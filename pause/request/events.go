@@ -38,7 +38,7 @@ type Ack struct {
 
 // Pending counts the pending objects, and lists the first ones.
 type Pending struct {
-	For   []pause.Wait `json:"for,omitempty"`
+	Objects   []pause.PendingObject `json:"for,omitempty"`
 	Total int          `json:"total,omitempty"`
 	// Clusters and Kinds are the counts by Cluster name, and by Kind.group.
 	Clusters map[string]int `json:"clusters,omitempty"`
@@ -85,7 +85,7 @@ type (
 	}
 	// TimedOut records that these objects did not acknowledge in time. They are still evaluated.
 	TimedOut struct {
-		For   []pause.Wait `json:"for"`
+		Objects   []pause.PendingObject `json:"for"`
 		Total int          `json:"total"`
 	}
 	// Dropped records that these Clusters were deleted or replaced by others with the same name. They are not restored.
@@ -105,7 +105,7 @@ type (
 	Restored struct{}
 	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
 	Released struct {
-		Asleep []pause.Wait `json:"asleep,omitempty"`
+		Asleep []pause.PendingObject `json:"asleep,omitempty"`
 		Total  int          `json:"total,omitempty"`
 	}
 )

@@ -35,7 +35,7 @@ type State struct {
 	// Releasing means that the release was requested. Release is its reason.
 	Releasing bool
 	Release   string
-	Asleep    []pause.Wait
+	Asleep    []pause.PendingObject
 	AsleepAll int
 }
 
@@ -68,9 +68,9 @@ func (s *State) Apply(event Event, at time.Time) {
 			s.enter(v1alpha1.PausePausing, at)
 		}
 	case Intended:
-		s.intend(e, at)
+		s.applyIntended(e, at)
 	case Paused:
-		s.paused(e, at)
+		s.applyPaused(e, at)
 	case Acknowledged:
 		if s.Acks == nil {
 			s.Acks = make(map[object.Ref]Ack, len(e.Objects))
@@ -81,7 +81,7 @@ func (s *State) Apply(event Event, at time.Time) {
 			delete(s.Acks, ref)
 		}
 	case Waiting:
-		s.wait(e, at)
+		s.applyWaiting(e, at)
 	case AllAcknowledged:
 		s.Late, s.Timeout, s.Pending, s.PendingSince = false, TimedOut{}, Pending{}, time.Time{}
 		s.enter(v1alpha1.PauseAcknowledged, at)
@@ -89,7 +89,7 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.Late, s.Timeout = true, e
 		s.enter(v1alpha1.PauseTimedOut, at)
 	case Dropped:
-		s.drop(e.Roots)
+		s.applyDropped(e.Roots)
 	case TransientFailure:
 		s.TransientFailure = e
 	case ReleaseRequested: // keeps Pending, the objects that never acknowledged
@@ -112,10 +112,10 @@ func (s *State) enter(phase v1alpha1.PausePhase, at time.Time) {
 	}
 }
 
-// intend replaces what was recorded of the same Clusters.
-func (s *State) intend(e Intended, at time.Time) {
+// applyIntended replaces what was recorded of the same Clusters.
+func (s *State) applyIntended(e Intended, at time.Time) {
 	for _, root := range e.Roots {
-		s.drop([]object.Ref{root.Ref})
+		s.applyDropped([]object.Ref{root.Ref})
 		s.Roots = append(s.Roots, root)
 	}
 	slices.SortFunc(s.Roots, func(a, b pause.Root) int { return object.Compare(a.Ref, b.Ref) })
@@ -131,7 +131,7 @@ func (s *State) intend(e Intended, at time.Time) {
 	}
 }
 
-func (s *State) paused(e Paused, at time.Time) {
+func (s *State) applyPaused(e Paused, at time.Time) {
 	if s.Set == nil {
 		s.Set = make(map[object.Ref]bool, len(e.Roots))
 	}
@@ -144,9 +144,9 @@ func (s *State) paused(e Paused, at time.Time) {
 	}
 }
 
-func (s *State) wait(e Waiting, at time.Time) {
+func (s *State) applyWaiting(e Waiting, at time.Time) {
 	if s.Releasing {
-		s.Asleep, s.AsleepAll = e.For, e.Total
+		s.Asleep, s.AsleepAll = e.Objects, e.Total
 		return
 	}
 	s.Pending = e.Pending
@@ -161,7 +161,7 @@ func (s *State) wait(e Waiting, at time.Time) {
 	}
 }
 
-func (s *State) drop(refs []object.Ref) {
+func (s *State) applyDropped(refs []object.Ref) {
 	s.Roots = slices.DeleteFunc(s.Roots, func(r pause.Root) bool { return slices.Contains(refs, r.Ref) })
 	for _, ref := range refs {
 		delete(s.Set, ref)

@@ -25,28 +25,28 @@ const (
 // Status returns the status of a pause for its resource.
 func Status(s *State) v1alpha1.PauseStatus {
 	out := v1alpha1.PauseStatus{
-		Phase: s.Phase, StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
+		Phase: s.Phase, StartedAt: timePtr(s.StartedAt), PhaseSince: timePtr(s.PhaseSince), FinishedAt: timePtr(s.FinishedAt),
 		Counts: v1alpha1.PauseCounts{
 			Clusters: len(s.Roots), Objects: len(s.Acks) + s.Pending.Total, Acknowledged: len(s.Acks), Pending: s.Pending.Total, Asleep: s.AsleepAll,
 		},
 		Clusters: clusters(s), Kinds: kinds(s),
 	}
-	out.WaitingFor = waitingFor(s.Pending.For)
+	out.WaitingFor = waitingList(s.Pending.Objects)
 	if s.Releasing {
-		out.WaitingFor, out.Unacknowledged = waitingFor(s.Asleep), waitingFor(s.Pending.For)
+		out.WaitingFor, out.Unacknowledged = waitingList(s.Asleep), waitingList(s.Pending.Objects)
 	}
 	out.Message, out.Next = Explain(s)
 	return out
 }
 
-func waitingFor(list []pause.Wait) (out []v1alpha1.PauseWaiting) {
+func waitingList(list []pause.PendingObject) (out []v1alpha1.PauseWaiting) {
 	for _, w := range list[:min(len(list), statusWaiting)] {
-		out = append(out, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Why})
+		out = append(out, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Reason})
 	}
 	return out
 }
 
-func stamp(t time.Time) *metav1.Time {
+func timePtr(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -111,13 +111,13 @@ func Explain(s *State) (message, next string) {
 		if len(s.Roots) == 0 {
 			message = "no Cluster is selected by now; each is paused once it is there"
 		}
-		message += waiting(s)
+		message += waitingMessage(s)
 	case v1alpha1.PauseAcknowledging:
-		message = "waiting until every object is at rest: " + objects + waiting(s)
+		message = "waiting until every object is at rest: " + objects + waitingMessage(s)
 	case v1alpha1.PauseAcknowledged:
 		message = fmt.Sprintf("%s of %s are paused, and every object is at rest", plural.Of(len(s.Acks), "object"), plural.Of(len(s.Roots), "cluster"))
 	case v1alpha1.PauseTimedOut:
-		message = fmt.Sprintf("not every object acknowledged the pause in time: %s; waiting for %s", objects, naming(s))
+		message = fmt.Sprintf("not every object acknowledged the pause in time: %s; waiting for %s", objects, pendingNames(s))
 		next = "look at the controllers of these objects: do they run, and may they write the status? They are looked at again and again; to go without them, delete the Pause"
 	case v1alpha1.PauseRestoring:
 		message = "restoring the pause states that were found"
@@ -137,7 +137,7 @@ func Explain(s *State) (message, next string) {
 		}
 	}
 	if s.Releasing && s.Pending.Total > 0 {
-		message += fmt.Sprintf("; the pause ended when %d of %d objects had acknowledged it, and these had not: %s", len(s.Acks), len(s.Acks)+s.Pending.Total, naming(s))
+		message += fmt.Sprintf("; the pause ended when %d of %d objects had acknowledged it, and these had not: %s", len(s.Acks), len(s.Acks)+s.Pending.Total, pendingNames(s))
 	}
 	if s.TransientFailure.Message != "" {
 		return message + ": " + s.TransientFailure.Message, s.TransientFailure.Next
@@ -145,19 +145,19 @@ func Explain(s *State) (message, next string) {
 	return message, next
 }
 
-func waiting(s *State) string {
+func waitingMessage(s *State) string {
 	if s.Pending.Total == 0 {
 		return ""
 	}
-	return "; waiting for " + naming(s)
+	return "; waiting for " + pendingNames(s)
 }
 
-// naming returns the names of the first pending objects.
-func naming(s *State) string {
+// pendingNames returns the names of the first pending objects.
+func pendingNames(s *State) string {
 	const first = 3
 	var names []string
-	for _, w := range s.Pending.For[:min(len(s.Pending.For), first)] {
-		names = append(names, w.Ref.Short()+" ("+w.Why+")")
+	for _, w := range s.Pending.Objects[:min(len(s.Pending.Objects), first)] {
+		names = append(names, w.Ref.Short()+" ("+w.Reason+")")
 	}
 	if more := s.Pending.Total - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

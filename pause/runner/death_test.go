@@ -24,18 +24,18 @@ func TestDeathAtEveryEffect(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			for n := 1; ; n++ {
-				id, w := fmt.Sprintf("fleet/p/%t-%d", after, n), newWorld(t)
-				ask(t, l, id)
+				id, w := fmt.Sprintf("fleet/p/%t-%d", after, n), newTestServer(t)
+				requestPause(t, l, id)
 				release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
-				err := drive(t, "mortal", &life{at: n, after: after}, l, w, id, release)
+				err := drive(t, "mortal", &lifetime{at: n, after: after}, l, w, id, release)
 				if err != nil && !errors.Is(err, errDead) {
 					t.Fatalf("effect %d: %v", n, err)
 				}
-				if err := drive(t, "heir", &life{}, l, w, id, release); err != nil {
+				if err := drive(t, "heir", &lifetime{}, l, w, id, release); err != nil {
 					t.Fatalf("after a crash at effect %d: %v", n, err)
 				}
 				s := stateOf(t, l, id)
-				w.isOver(t, &s)
+				w.checkRestored(t, &s)
 				if len(s.Acks) != 4 || s.AsleepAll > 0 {
 					t.Errorf("after a crash at effect %d: %d objects have acknowledged, %d are not awake", n, len(s.Acks), s.AsleepAll)
 				}
@@ -54,14 +54,14 @@ func TestDeathAtEveryEffect(t *testing.T) {
 // TestReleaseBeforeItIsAcknowledged checks that a Pause that is deleted before all objects have acknowledged is
 // restored at once.
 func TestReleaseBeforeItIsAcknowledged(t *testing.T) {
-	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/silent"
+	l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/silent"
 	w.silent = true
-	ask(t, l, id)
-	if err := drive(t, "one", &life{}, l, w, id, releaseWhen(t, l, id, v1alpha1.PauseAcknowledging)); err != nil {
+	requestPause(t, l, id)
+	if err := drive(t, "one", &lifetime{}, l, w, id, releaseWhen(t, l, id, v1alpha1.PauseAcknowledging)); err != nil {
 		t.Fatal(err)
 	}
 	s := stateOf(t, l, id)
-	w.isOver(t, &s)
+	w.checkRestored(t, &s)
 	if s.Acks[machine("a")].How != "" {
 		t.Errorf("acknowledgements = %+v, want none of the Machine", s.Acks)
 	}
@@ -69,10 +69,10 @@ func TestReleaseBeforeItIsAcknowledged(t *testing.T) {
 
 // TestReleaseDuringATurn checks that a Pause that is deleted during a reconciliation is restored without a wait.
 func TestReleaseDuringATurn(t *testing.T) {
-	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/late"
-	ask(t, l, id)
+	l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/late"
+	requestPause(t, l, id)
 	release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledging)
-	err := drive(t, "one", &life{}, overtaken{l, release}, w, id, func() {
+	err := drive(t, "one", &lifetime{}, conflictingLog{l, release}, w, id, func() {
 		if s := stateOf(t, l, id); s.Releasing && s.RestoredAt.IsZero() {
 			t.Error("the runner waits before it restores")
 		}
@@ -81,17 +81,17 @@ func TestReleaseDuringATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := stateOf(t, l, id)
-	w.isOver(t, &s)
+	w.checkRestored(t, &s)
 }
 
-// overtaken is a log that calls write before each commit, to simulate another writer.
-type overtaken struct {
+// conflictingLog is a log that calls write before each commit, to simulate another writer.
+type conflictingLog struct {
 	aggregate.Log
 
 	write func()
 }
 
-func (o overtaken) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+func (o conflictingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	o.write()
 	return o.Log.Append(ctx, c)
 }
@@ -101,12 +101,12 @@ func (o overtaken) Append(ctx context.Context, c eventlog.Commit) (eventlog.Rece
 func TestRefusedWrites(t *testing.T) {
 	for name, at := range map[string]v1alpha1.PausePhase{"pausing": v1alpha1.PausePausing, "restoring": v1alpha1.PauseRestoring} {
 		t.Run(name, func(t *testing.T) {
-			l, w, id := logtest.Open(t), newWorld(t), "fleet/p/"+name
+			l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/"+name
 			w.denied = at == v1alpha1.PausePausing
-			ask(t, l, id)
+			requestPause(t, l, id)
 			release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
 			var said request.TransientFailure
-			err := drive(t, "one", &life{}, l, w, id, func() {
+			err := drive(t, "one", &lifetime{}, l, w, id, func() {
 				s := stateOf(t, l, id)
 				if s.Phase == v1alpha1.PauseAcknowledged {
 					w.do(func() { w.denied = at == v1alpha1.PauseRestoring })
@@ -121,7 +121,7 @@ func TestRefusedWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := stateOf(t, l, id)
-			w.isOver(t, &s)
+			w.checkRestored(t, &s)
 			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "it is tried again") || s.TransientFailure != (request.TransientFailure{}) {
 				t.Errorf("reported failure = %+v, remaining failure = %+v, want none remaining", said, s.TransientFailure)
 			}
@@ -137,15 +137,15 @@ func TestRefusedWrites(t *testing.T) {
 func TestResumedBeforeThePauseIsRecorded(t *testing.T) {
 	l, tried := logtest.Open(t), 0
 	for n := 1; n < 20; n++ {
-		id, w := fmt.Sprintf("fleet/p/%d", n), newWorld(t)
-		ask(t, l, id)
-		if err := drive(t, "mortal", &life{at: n, after: true}, l, w, id, func() {}); !errors.Is(err, errDead) {
+		id, w := fmt.Sprintf("fleet/p/%d", n), newTestServer(t)
+		requestPause(t, l, id)
+		if err := drive(t, "mortal", &lifetime{at: n, after: true}, l, w, id, func() {}); !errors.Is(err, errDead) {
 			t.Fatalf("effect %d: %v", n, err)
 		}
 		if s := stateOf(t, l, id); len(s.Set) > 0 {
 			break // it is recorded
 		}
-		if paused, _ := w.holds(t, "a"); !paused {
+		if paused, _ := w.clusterState(t, "a"); !paused {
 			continue
 		}
 		tried++
@@ -153,9 +153,9 @@ func TestResumedBeforeThePauseIsRecorded(t *testing.T) {
 			w.clusters["a"], _ = jsonpatch.MergePatch(w.clusters["a"], []byte(`{"spec":{"paused":false}}`))
 		})
 		release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged)
-		err := drive(t, "heir", &life{}, l, w, id, func() {
+		err := drive(t, "heir", &lifetime{}, l, w, id, func() {
 			if s := stateOf(t, l, id); !s.Releasing && len(s.Set) == 2 {
-				if paused, _ := w.holds(t, "a"); paused {
+				if paused, _ := w.clusterState(t, "a"); paused {
 					t.Errorf("after a crash at effect %d: the Cluster was paused again", n)
 				}
 				release()
@@ -165,7 +165,7 @@ func TestResumedBeforeThePauseIsRecorded(t *testing.T) {
 			t.Fatalf("after a crash at effect %d: %v", n, err)
 		}
 		s := stateOf(t, l, id)
-		w.isOver(t, &s)
+		w.checkRestored(t, &s)
 	}
 	if tried == 0 {
 		t.Error("no process was killed between the write and its record")

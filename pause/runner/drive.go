@@ -25,22 +25,22 @@ type drive struct {
 
 	runner      *Runner
 	news        <-chan uint64
-	place       *supervise.Place
-	look, retry *backoff.ExponentialBackOff
+	slot       *supervise.Slot
+	pollBackOff, retryBackOff *backoff.ExponentialBackOff
 
 	hold    *hold.Pause         // nil before the first turn
 	names   []string            // names of the Clusters in hold
 	blocked map[object.Ref]bool // objects that their providers have held with block-move
 
-	overtaken bool // another process has written to the log during this turn
-	atRest    bool // no change is expected soon
+	conflicted bool // another process has written to the log during this turn
+	idle    bool // no change is expected soon
 }
 
 // sleep waits for the next turn, or for a notification about new events.
 func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
-	if d.atRest {
-		wait = max(wait, rest(d.runner.resting.Add(1)))
-		defer d.runner.resting.Add(-1)
+	if d.idle {
+		wait = max(wait, idleInterval(d.runner.idle.Add(1)))
+		defer d.runner.idle.Add(-1)
 	}
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
@@ -48,58 +48,58 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 // turn does the work that is possible now, and returns how long to wait before the next turn. If objects are pending or no change is expected, the
 // wait is at least as long as this turn, so that the controllers of many objects have time to respond.
 func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, err error) {
-	if err := d.place.Take(ctx); err != nil {
+	if err := d.slot.Acquire(ctx); err != nil {
 		return 0, err
 	}
-	defer d.place.Give()
-	d.atRest = false
+	defer d.slot.Release()
+	d.idle = false
 	s, began := d.State, d.Time()
 	switch {
 	case !s.Releasing:
-		wait, err = d.keep(ctx, before)
+		wait, err = d.maintain(ctx, before)
 	case s.RestoredAt.IsZero():
 		return 0, d.restore(ctx)
 	default:
-		wait, err = d.awake(ctx)
+		wait, err = d.checkAwake(ctx)
 	}
-	if d.State.Pending.Total > 0 || d.State.AsleepAll > 0 || d.atRest {
-		wait = max(wait, min(d.Time().Sub(began), lookLongest))
+	if d.State.Pending.Total > 0 || d.State.AsleepAll > 0 || d.idle {
+		wait = max(wait, min(d.Time().Sub(began), maxTurn))
 	}
 	return wait, err
 }
 
-// keep pauses the selected Clusters and evaluates their objects.
-func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) {
-	selected, err := d.selected(ctx)
+// maintain pauses the selected Clusters and evaluates their objects.
+func (d *drive) maintain(ctx context.Context, before uint64) (time.Duration, error) {
+	selected, err := d.selectedNames(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := d.open(ctx, selected); err != nil {
+	if err := d.prepare(ctx, selected); err != nil {
 		return 0, err
 	}
-	waits, err := d.intend(ctx)
+	waits, err := d.recordIntended(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := d.set(ctx); err != nil {
+	if err := d.pauseClusters(ctx); err != nil {
 		return 0, err
 	}
-	if err := d.see(ctx, waits); err != nil {
+	if err := d.evaluate(ctx, waits); err != nil {
 		return 0, err
 	}
 	if d.Seq != before {
-		d.look.Reset()
+		d.pollBackOff.Reset()
 	}
-	if resting(d.State) {
-		d.atRest = true
-		return lookSlow, nil
+	if isIdle(d.State) {
+		d.idle = true
+		return idlePoll, nil
 	}
-	return d.look.NextBackOff(), nil
+	return d.pollBackOff.NextBackOff(), nil
 }
 
-// selected returns the names of the pause's Clusters: the named ones, the recorded ones, and those that match the selector now.
-func (d *drive) selected(ctx context.Context) ([]string, error) {
-	names := append(d.held(), d.State.Spec.Clusters...)
+// selectedNames returns the names of the pause's Clusters: the named ones, the recorded ones, and those that match the selector now.
+func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
+	names := append(d.recordedNames(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {
 		more, err := d.runner.Finder.Clusters(ctx, d.State.Spec.Namespace, d.State.Spec.Selector)
 		if err != nil {
@@ -111,8 +111,8 @@ func (d *drive) selected(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// open prepares hold for Clusters.
-func (d *drive) open(ctx context.Context, names []string) error {
+// prepare prepares hold for Clusters.
+func (d *drive) prepare(ctx context.Context, names []string) error {
 	if d.hold != nil && slices.Equal(names, d.names) {
 		return nil
 	}
@@ -121,18 +121,18 @@ func (d *drive) open(ctx context.Context, names []string) error {
 		return err
 	}
 	if d.hold == nil {
-		d.hold = hold.NewPause(d.runner.Cluster, graph, d.mark())
+		d.hold = hold.NewPause(d.runner.Cluster, graph, d.holder())
 	}
-	d.hold.Graph, d.names = onlySet{graph, d}, names
+	d.hold.Graph, d.names = pausedGraph{graph, d}, names
 	return nil
 }
 
-func (d *drive) mark() hold.Mark {
-	return hold.ByPause(d.State.Spec.UID, d.State.Spec.Namespace, d.State.Spec.Name)
+func (d *drive) holder() hold.Holder {
+	return hold.PauseHolder(d.State.Spec.UID, d.State.Spec.Namespace, d.State.Spec.Name)
 }
 
-// state returns the pause in the form that package hold requires.
-func (d *drive) state() *pause.State {
+// pauseState returns the pause in the form that package hold requires.
+func (d *drive) pauseState() *pause.State {
 	s := d.State
 	out := &pause.State{Baseline: s.Baseline, PausedAt: s.PausedAt, Acks: make(map[object.Ref]pause.Signal, len(s.Acks))}
 	for _, root := range s.Roots {
@@ -146,18 +146,18 @@ func (d *drive) state() *pause.State {
 	return out
 }
 
-// intend records new Clusters with their pause state before they are changed. It returns the Clusters that another holder holds alone as waits.
-func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
-	known := d.held()
+// recordIntended records new Clusters with their pause state before they are changed. It returns the Clusters that another holder holds alone as waits.
+func (d *drive) recordIntended(ctx context.Context) (waits []pause.PendingObject, err error) {
+	known := d.recordedNames()
 	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {
 		return nil, nil
 	}
-	found, err := d.hold.Look(ctx, nil)
+	found, err := d.hold.Inspect(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	for ref, by := range found.Alone {
-		waits = append(waits, pause.Wait{Ref: ref, Why: hold.ErrHeld.Error() + " by " + by.Named()})
+	for ref, by := range found.Exclusive {
+		waits = append(waits, pause.PendingObject{Ref: ref, Reason: hold.ErrHeld.Error() + " by " + by.Describe()})
 	}
 	o := request.Selected{Baseline: make(map[object.Ref]pause.Baseline), AckKinds: found.AckKinds}
 	fresh := make(map[string]bool)
@@ -176,9 +176,9 @@ func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
 	return waits, d.decide(ctx, o)
 }
 
-// set pauses the Clusters that are not paused yet.
-func (d *drive) set(ctx context.Context) error {
-	if err := d.Held(d.runner.Incarnation); err != nil {
+// pauseClusters pauses the Clusters that are not paused yet.
+func (d *drive) pauseClusters(ctx context.Context) error {
+	if err := d.CheckClaim(d.runner.Incarnation); err != nil {
 		return err
 	}
 	var done, again []object.Ref
@@ -197,17 +197,17 @@ func (d *drive) set(ctx context.Context) error {
 		}
 	}
 	if len(again) > 0 {
-		return d.decide(ctx, request.Looked{Gone: again})
+		return d.decide(ctx, request.Evaluated{Deleted: again})
 	}
-	return d.decide(ctx, request.Set{Roots: done})
+	return d.decide(ctx, request.PauseSet{Roots: done})
 }
 
-// failed records why a turn failed, and what a user can do.
-func (d *drive) failed(ctx context.Context, err error) error {
+// recordFailure records why a turn failed, and what a user can do.
+func (d *drive) recordFailure(ctx context.Context, err error) error {
 	next := "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"
 	if d.State.Releasing && d.State.RestoredAt.IsZero() {
 		next = fmt.Sprintf("it is tried again, and the Pause goes once it is done. To go without: remove annotations %s and %s from each Cluster, set spec.paused as it was, and remove finalizer %s from the Pause",
-			d.mark().Annotation, object.BeforeAnnotation, "scute.dev/pause")
+			d.holder().Annotation, object.PausedBeforeAnnotation, "scute.dev/pause")
 	}
 	return d.decide(ctx, request.Failed{Message: redact.Message(err.Error()), Next: next})
 }
@@ -215,13 +215,13 @@ func (d *drive) failed(ctx context.Context, err error) error {
 // decide records the events that follow from an observation. If another process has written to the log, it applies the new events and decides again.
 func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	overtaken := func(ctx context.Context) error {
-		d.overtaken = true
+		d.conflicted = true
 		return d.Refresh(ctx, d.runner.Incarnation)
 	}
 	return d.Decide(ctx, overtaken, func(s *request.State) ([]request.Event, error) { return request.Decide(s, o, d.Time()), nil })
 }
 
-// resting reports whether no change is expected soon.
-func resting(s *request.State) bool {
+// isIdle reports whether no change is expected soon.
+func isIdle(s *request.State) bool {
 	return s.Late || s.Phase == v1alpha1.PauseAcknowledged && s.Pending.Total == 0
 }

@@ -18,30 +18,30 @@ import (
 	"scute.dev/pause/request"
 )
 
-// other is another holder of Cluster a.
-type other struct {
+// otherHolder is another holder of Cluster a.
+type otherHolder struct {
 	t       *testing.T
 	cluster *kube.Cluster
-	mark    hold.Mark
+	mark    hold.Holder
 	root    pause.Root
 }
 
-func (w *world) other(t *testing.T, mark hold.Mark) *other {
+func (w *testServer) newOtherHolder(t *testing.T, mark hold.Holder) *otherHolder {
 	t.Helper()
 	c, err := kube.Connect("other", &rest.Config{Host: w.url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}
-	return &other{t: t, cluster: c, mark: mark, root: pause.Root{Ref: ref, UID: "uid-a"}}
+	return &otherHolder{t: t, cluster: c, mark: mark, root: pause.Root{Ref: ref, UID: "uid-a"}}
 }
 
-func (o *other) set() error {
+func (o *otherHolder) set() error {
 	kind, _ := graph{}.Kind(o.root.Ref)
 	return hold.Set(o.t.Context(), o.cluster, kind, o.root, o.mark)
 }
 
-func (o *other) restore() {
+func (o *otherHolder) restore() {
 	o.t.Helper()
 	kind, _ := graph{}.Kind(o.root.Ref)
 	if err := hold.Restore(o.t.Context(), o.cluster, kind, o.root, o.mark); err != nil {
@@ -49,9 +49,9 @@ func (o *other) restore() {
 	}
 }
 
-func (w *world) wantPaused(t *testing.T, when string, paused bool) {
+func (w *testServer) wantPaused(t *testing.T, when string, paused bool) {
 	t.Helper()
-	if is, annotations := w.holds(t, "a"); is != paused {
+	if is, annotations := w.clusterState(t, "a"); is != paused {
 		t.Errorf("%s: Cluster a: paused %t with annotations %v", when, is, annotations)
 	}
 }
@@ -64,8 +64,8 @@ func TestBesideATaskOfARun(t *testing.T) {
 		"the run before the Pause": {true, false}, "the Pause within the run": {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
-			run := w.other(t, hold.ByRun("fleet/r/1/hold"))
+			l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/1"
+			run := w.newOtherHolder(t, hold.RunHolder("fleet/r/1/hold"))
 			set := func() {
 				if err := run.set(); err != nil {
 					t.Error(err)
@@ -74,9 +74,9 @@ func TestBesideATaskOfARun(t *testing.T) {
 			if c.runFirst {
 				set()
 			}
-			ask(t, l, id)
+			requestPause(t, l, id)
 			release, beside := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged), false
-			err := drive(t, "one", &life{}, l, w, id, func() {
+			err := drive(t, "one", &lifetime{}, l, w, id, func() {
 				if s := stateOf(t, l, id); s.Phase == v1alpha1.PauseAcknowledged && !s.Releasing && !beside {
 					if beside = true; !c.runFirst {
 						set()
@@ -96,7 +96,7 @@ func TestBesideATaskOfARun(t *testing.T) {
 				run.restore()
 			}
 			s := stateOf(t, l, id)
-			w.isOver(t, &s)
+			w.checkRestored(t, &s)
 		})
 	}
 }
@@ -104,18 +104,18 @@ func TestBesideATaskOfARun(t *testing.T) {
 // TestBesideAMove checks that a Pause waits for a move that holds the Cluster and reports which move, and that a move
 // cannot hold a Cluster that a Pause holds.
 func TestBesideAMove(t *testing.T) {
-	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
-	move := w.other(t, hold.ByMove("fleet/m/1", "log"))
+	l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/1"
+	move := w.newOtherHolder(t, hold.MoveHolder("fleet/m/1", "log"))
 	if err := move.set(); err != nil {
 		t.Fatal(err)
 	}
-	ask(t, l, id)
+	requestPause(t, l, id)
 	release, waited, refused := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged), "", error(nil)
-	err := drive(t, "one", &life{}, l, w, id, func() {
+	err := drive(t, "one", &lifetime{}, l, w, id, func() {
 		s := stateOf(t, l, id)
-		if i := slices.IndexFunc(s.Pending.For, func(p pause.Wait) bool { return p.Ref == move.root.Ref }); i >= 0 && waited == "" {
-			waited = s.Pending.For[i].Why
-			if _, annotations := w.holds(t, "a"); len(annotations) != 2 {
+		if i := slices.IndexFunc(s.Pending.Objects, func(p pause.PendingObject) bool { return p.Ref == move.root.Ref }); i >= 0 && waited == "" {
+			waited = s.Pending.Objects[i].Reason
+			if _, annotations := w.clusterState(t, "a"); len(annotations) != 2 {
 				t.Errorf("annotations while the move holds the Cluster = %v, want 2", annotations)
 			}
 			if message, _ := request.Explain(&s); s.Phase == v1alpha1.PauseAcknowledged || !strings.Contains(message, "it is held by move fleet/m/1") {
@@ -142,7 +142,7 @@ func TestBesideAMove(t *testing.T) {
 		t.Errorf("the move's error = %v, want ErrHeld with the Pause", refused)
 	}
 	s := stateOf(t, l, id)
-	w.isOver(t, &s)
+	w.checkRestored(t, &s)
 }
 
 // TestAPauseOfTheUserStays checks that a Cluster stays paused if a user pauses it while a Pause holds it. The recorded
@@ -150,10 +150,10 @@ func TestBesideAMove(t *testing.T) {
 func TestAPauseOfTheUserStays(t *testing.T) {
 	for name, manager := range map[string]string{"of the user": "flux", "of scute": kube.FieldManager, "of nobody that is known": "ancient-changes"} {
 		t.Run(name, func(t *testing.T) {
-			l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
-			ask(t, l, id)
+			l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/1"
+			requestPause(t, l, id)
 			release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
-			err := drive(t, "one", &life{}, l, w, id, func() {
+			err := drive(t, "one", &lifetime{}, l, w, id, func() {
 				w.do(func() {
 					fields := `{"metadata":{"managedFields":[{"manager":"` + manager + `","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:paused":{}}}}]}}`
 					w.clusters["a"], _ = jsonpatch.MergePatch(w.clusters["a"], []byte(fields))
@@ -164,7 +164,7 @@ func TestAPauseOfTheUserStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.wantPaused(t, "when the Pause is over", manager == "flux")
-			if _, annotations := w.holds(t, "a"); len(annotations) > 0 {
+			if _, annotations := w.clusterState(t, "a"); len(annotations) > 0 {
 				t.Errorf("annotations remain: %v", annotations)
 			}
 		})
@@ -174,10 +174,10 @@ func TestAPauseOfTheUserStays(t *testing.T) {
 // TestAResumeOfTheUserStays checks that a Cluster that a user had paused, and resumes while a Pause holds it, is not
 // paused again by the restore.
 func TestAResumeOfTheUserStays(t *testing.T) {
-	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
-	ask(t, l, id)
+	l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/1"
+	requestPause(t, l, id)
 	release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
-	err := drive(t, "one", &life{}, l, w, id, func() {
+	err := drive(t, "one", &lifetime{}, l, w, id, func() {
 		if s := stateOf(t, l, id); s.Phase == v1alpha1.PauseAcknowledged && !s.Releasing {
 			w.do(func() {
 				w.clusters["b"], _ = jsonpatch.MergePatch(w.clusters["b"], []byte(`{"spec":{"paused":false}}`))
@@ -188,7 +188,7 @@ func TestAResumeOfTheUserStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if paused, annotations := w.holds(t, "b"); paused || len(annotations) > 0 {
+	if paused, annotations := w.clusterState(t, "b"); paused || len(annotations) > 0 {
 		t.Errorf("after the Pause: paused %t with annotations %v", paused, annotations)
 	}
 }

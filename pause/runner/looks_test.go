@@ -15,15 +15,15 @@ import (
 // and to resume.
 func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	const took = 40 * time.Second
-	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/large"
+	l, w, id := logtest.Open(t), newTestServer(t), "fleet/p/large"
 	w.silent = true
 	var passed atomic.Int64
-	w.looked = func() { passed.Add(int64(took)) }
-	ask(t, l, id)
+	w.onEvaluate = func() { passed.Add(int64(took)) }
+	requestPause(t, l, id)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	waits, resumed := 0, false
-	r := process(t, "one", &life{}, l, w, func() {})
+	r := newProcess(t, "one", &lifetime{}, l, w, func() {})
 	began := time.Now()
 	r.Now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
 	r.After = func(wait time.Duration) <-chan time.Time {
@@ -52,7 +52,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := stateOf(t, l, id)
-	w.isOver(t, &s)
+	w.checkRestored(t, &s)
 	if !resumed {
 		t.Error("the runner did not wait for objects that were still paused")
 	}

@@ -10,8 +10,8 @@ import (
 	"scute.dev/pause/request"
 )
 
-// held returns the names of the recorded Clusters.
-func (d *drive) held() []string {
+// recordedNames returns the names of the recorded Clusters.
+func (d *drive) recordedNames() []string {
 	names := make([]string, len(d.State.Roots))
 	for i, root := range d.State.Roots {
 		names[i] = root.Ref.Name
@@ -22,11 +22,11 @@ func (d *drive) held() []string {
 
 // restore restores the earlier pause state of every Cluster.
 func (d *drive) restore(ctx context.Context) error {
-	if names := d.held(); len(names) > 0 {
-		if err := d.open(ctx, names); err != nil {
+	if names := d.recordedNames(); len(names) > 0 {
+		if err := d.prepare(ctx, names); err != nil {
 			return err
 		}
-		if err := d.Held(d.runner.Incarnation); err != nil {
+		if err := d.CheckClaim(d.runner.Incarnation); err != nil {
 			return err
 		}
 		if err := d.hold.Restore(ctx, d.State.Roots); err != nil {
@@ -36,11 +36,11 @@ func (d *drive) restore(ctx context.Context) error {
 	return d.decide(ctx, request.Unpaused{})
 }
 
-// awake evaluates which objects still have a True condition Paused.
-func (d *drive) awake(ctx context.Context) (time.Duration, error) {
-	var asleep []pause.Wait
-	if names := d.held(); len(names) > 0 {
-		if err := d.open(ctx, names); err != nil {
+// checkAwake evaluates which objects still have a True condition Paused.
+func (d *drive) checkAwake(ctx context.Context) (time.Duration, error) {
+	var asleep []pause.PendingObject
+	if names := d.recordedNames(); len(names) > 0 {
+		if err := d.prepare(ctx, names); err != nil {
 			return 0, err
 		}
 		var err error
@@ -48,6 +48,6 @@ func (d *drive) awake(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	slices.SortFunc(asleep, func(a, b pause.Wait) int { return object.Compare(a.Ref, b.Ref) })
-	return d.look.NextBackOff(), d.decide(ctx, request.Awake{Asleep: asleep})
+	slices.SortFunc(asleep, func(a, b pause.PendingObject) int { return object.Compare(a.Ref, b.Ref) })
+	return d.pollBackOff.NextBackOff(), d.decide(ctx, request.AwakeEvaluated{Asleep: asleep})
 }

@@ -33,37 +33,37 @@ type Runner struct {
 	// Cluster is the management cluster with the Clusters that Finder finds.
 	Cluster *kube.Cluster
 	Finder  Finder
-	// Places limit the concurrent turns; nil means no limit.
-	Places *supervise.Places
+	// Slots limit the concurrent turns; nil means no limit.
+	Slots *supervise.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 
 	supervise.Drivers
 
-	resting atomic.Int64 // number of pauses that wait at rest for their next turn
+	idle atomic.Int64 // number of pauses that wait at rest for their next turn
 }
 
-// drivenLimit limits the pauses that are driven concurrently. Most of them wait for their next turn.
-const drivenLimit = 1024
+// maxDriven limits the pauses that are driven concurrently. Most of them wait for their next turn.
+const maxDriven = 1024
 
 const (
-	// While objects are pending, the next turn follows after lookFirst, then less and less often.
-	lookFirst = 200 * time.Millisecond
-	lookMax   = 2 * time.Second
-	// lookLongest is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
-	lookLongest = time.Minute
-	// lookSlow is the minimum wait if all objects are at rest, or the acknowledgement has timed out.
-	lookSlow = 15 * time.Second
-	// A turn that failed is retried after retryFirst, then less and less often.
-	retryFirst = 500 * time.Millisecond
+	// While objects are pending, the next turn follows after pollMin, then less and less often.
+	pollMin = 200 * time.Millisecond
+	pollMax   = 2 * time.Second
+	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
+	maxTurn = time.Minute
+	// idlePoll is the minimum wait if all objects are at rest, or the acknowledgement has timed out.
+	idlePoll = 15 * time.Second
+	// A turn that failed is retried after retryMin, then less and less often.
+	retryMin = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
 )
 
 // Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
 	return &supervise.Supervisor{
-		Noun: "pause", IDs: v.IDs, Due: v.due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
+		Noun: "pause", IDs: v.IDs, Due: v.due, Drive: r.Drive, Namespace: v.namespace, Limit: maxDriven, Throttle: r.Throttle, Logger: r.Logger,
 	}
 }
 
@@ -97,11 +97,11 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// rest returns how long a pause waits when this number of pauses is at rest, including itself. All of them together have at most two turns a second,
+// idleInterval returns how long a pause waits when this number of pauses is at rest, including itself. All of them together have at most two turns a second,
 // because a turn lists every kind of a namespace.
-func rest(pauses int64) time.Duration { return max(lookSlow, time.Duration(pauses)*time.Second/2) }
+func idleInterval(pauses int64) time.Duration { return max(idlePoll, time.Duration(pauses)*time.Second/2) }
 
-// Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrLost if another process claims the pause.
+// Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrClaimLost if another process claims the pause.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	root := r.root(id, "daemon/"+r.Incarnation)
 	if err := root.Read(ctx); err != nil {
@@ -113,35 +113,35 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := root.Append(ctx, request.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
-	news, stop := r.Listen(id)
+	news, stop := r.Subscribe(id)
 	defer stop()
-	d := &drive{Root: root, runner: r, news: news, place: r.Places.Place(root.State.Spec.Namespace), blocked: make(map[object.Ref]bool)}
-	d.look, d.retry = supervise.Pace(lookFirst, lookMax), supervise.Pace(retryFirst, retryMax)
+	d := &drive{Root: root, runner: r, news: news, slot: r.Slots.Slot(root.State.Spec.Namespace), blocked: make(map[object.Ref]bool)}
+	d.pollBackOff, d.retryBackOff = supervise.NewBackOff(pollMin, pollMax), supervise.NewBackOff(retryMin, retryMax)
 	for {
 		if err := d.Refresh(ctx, r.Incarnation); err != nil {
 			return err
 		}
 		before := d.Seq
-		d.overtaken = false
+		d.conflicted = false
 		wait, err := d.turn(ctx, before)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, aggregate.ErrLost), errors.Is(err, eventlog.ErrUnavailable):
+		case errors.Is(err, aggregate.ErrClaimLost), errors.Is(err, eventlog.ErrUnavailable):
 			return err
 		case err != nil:
 			r.Logger.Warn("a look at a pause failed", "pause", id, "error", redact.Message(err.Error()))
-			if err := d.failed(ctx, err); err != nil {
+			if err := d.recordFailure(ctx, err); err != nil {
 				return err
 			}
-			wait = d.retry.NextBackOff()
+			wait = d.retryBackOff.NextBackOff()
 		default:
-			d.retry.Reset()
+			d.retryBackOff.Reset()
 		}
 		if d.State.Finished() {
 			return nil
 		}
-		if d.overtaken {
+		if d.conflicted {
 			continue // do not sleep: the events that would end the sleep are already applied
 		}
 		if err := d.sleep(ctx, wait); err != nil {

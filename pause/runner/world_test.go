@@ -36,9 +36,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an API server with Clusters and their Machines. It outlives the processes that drive pauses. Each Cluster
+// testServer is an API server with Clusters and their Machines. It outlives the processes that drive pauses. Each Cluster
 // has one Machine, whose controller acknowledges a pause at once unless it is silent.
-type world struct {
+type testServer struct {
 	url string
 
 	mu       sync.Mutex
@@ -48,14 +48,14 @@ type world struct {
 	asleep   bool // the Machines still report that they are paused
 	// denied makes the server refuse every write.
 	denied bool
-	// looked is called at each read of the objects below the Clusters.
-	looked func()
+	// onEvaluate is called at each read of the objects below the Clusters.
+	onEvaluate func()
 }
 
-// newWorld has Cluster a, and Cluster b that a user has paused.
-func newWorld(t *testing.T) *world {
+// newTestServer has Cluster a, and Cluster b that a user has paused.
+func newTestServer(t *testing.T) *testServer {
 	t.Helper()
-	w := &world{clusters: make(map[string][]byte)}
+	w := &testServer{clusters: make(map[string][]byte)}
 	for name, paused := range map[string]string{"a": `{}`, "b": `{"paused":true}`} {
 		w.clusters[name] = []byte(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"fleet","name":"` + name + `","uid":"uid-` + name + `","resourceVersion":"1"},"spec":` + paused + `}`)
 	}
@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // ServeHTTP serves get and patch of Clusters.
-func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+func (w *testServer) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	_, _ = out.Write(answer)
 }
 
-func (w *world) patch(name string, body []byte) (code int) {
+func (w *testServer) patch(name string, body []byte) (code int) {
 	var wanted, have unstructured.Unstructured
 	if json.Unmarshal(body, &wanted.Object) != nil || json.Unmarshal(w.clusters[name], &have.Object) != nil ||
 		wanted.GetUID() != have.GetUID() || wanted.GetResourceVersion() != "" && wanted.GetResourceVersion() != have.GetResourceVersion() {
@@ -109,14 +109,14 @@ func (w *world) patch(name string, body []byte) (code int) {
 	return http.StatusOK
 }
 
-func (w *world) do(f func()) {
+func (w *testServer) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-// holds reports whether a Cluster is paused, and returns its annotations.
-func (w *world) holds(t *testing.T, name string) (paused bool, annotations map[string]string) {
+// clusterState reports whether a Cluster is paused, and returns its annotations.
+func (w *testServer) clusterState(t *testing.T, name string) (paused bool, annotations map[string]string) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,15 +128,15 @@ func (w *world) holds(t *testing.T, name string) (paused bool, annotations map[s
 }
 
 // Clusters implements runner.Finder.
-func (w *world) Clusters(context.Context, string, string) ([]string, error) { return nil, nil }
+func (w *testServer) Clusters(context.Context, string, string) ([]string, error) { return nil, nil }
 
 // Graph implements runner.Finder.
-func (w *world) Graph(_ context.Context, _ string, clusters []string) (hold.Graph, error) {
+func (w *testServer) Graph(_ context.Context, _ string, clusters []string) (hold.Graph, error) {
 	return graph{w, clusters}, nil
 }
 
 type graph struct {
-	world    *world
+	server    *testServer
 	clusters []string
 }
 
@@ -147,14 +147,14 @@ func (graph) Kind(ref object.Ref) (kube.Type, error) {
 
 // Below implements hold.Graph. The condition of a Machine follows its Cluster, as if set by its controller.
 func (g graph) Below(context.Context) (below []pause.Subject, _ []object.Observed, err error) {
-	if g.world.looked != nil {
-		g.world.looked()
+	if g.server.onEvaluate != nil {
+		g.server.onEvaluate()
 	}
-	g.world.mu.Lock()
-	defer g.world.mu.Unlock()
+	g.server.mu.Lock()
+	defer g.server.mu.Unlock()
 	for _, name := range g.clusters {
 		var u unstructured.Unstructured
-		if err := json.Unmarshal(g.world.clusters[name], &u.Object); err != nil {
+		if err := json.Unmarshal(g.server.clusters[name], &u.Object); err != nil {
 			return nil, nil, err
 		}
 		o := object.Observe(&u)
@@ -164,10 +164,10 @@ func (g graph) Below(context.Context) (below []pause.Subject, _ []object.Observe
 		}
 		o.Paused, o.TopologyPaused = says, object.Absent
 		m := object.Observed{Ref: machine(name), Version: "v1beta2", UID: "uid-m-" + o.UID, ClusterName: name, Paused: says, Machine: &object.MachineFacts{HasNode: true}}
-		if g.world.silent {
+		if g.server.silent {
 			m.Paused = object.False
 		}
-		if g.world.asleep {
+		if g.server.asleep {
 			m.Paused = object.True
 		}
 		below = append(below, pause.Subject{Observed: o, Cluster: name}, pause.Subject{Observed: m, Cluster: name})
@@ -181,9 +181,9 @@ func machine(cluster string) object.Ref {
 
 var errDead = errors.New("the process is dead")
 
-// life is a process that dies at one of its effects, before or after it. Effects are appends to the log and writes to
+// lifetime is a process that dies at one of its effects, before or after it. Effects are appends to the log and writes to
 // the API server.
-type life struct {
+type lifetime struct {
 	mu      sync.Mutex
 	effects int
 	at      int // 0: it does not die
@@ -192,7 +192,7 @@ type life struct {
 	stop    context.CancelFunc
 }
 
-func (l *life) effect(do func() error) error {
+func (l *lifetime) effect(do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -211,18 +211,18 @@ func (l *life) effect(do func() error) error {
 	return err
 }
 
-func (l *life) die() {
+func (l *lifetime) die() {
 	l.dead = true
 	l.stop()
 }
 
-// logOf is the log of a process.
-type logOf struct {
+// processLog is the log of a process.
+type processLog struct {
 	aggregate.Log
-	*life
+	*lifetime
 }
 
-func (l logOf) Append(ctx context.Context, c eventlog.Commit) (r eventlog.Receipt, err error) {
+func (l processLog) Append(ctx context.Context, c eventlog.Commit) (r eventlog.Receipt, err error) {
 	err = l.effect(func() error {
 		r, err = l.Log.Append(ctx, c)
 		return err
@@ -230,13 +230,13 @@ func (l logOf) Append(ctx context.Context, c eventlog.Commit) (r eventlog.Receip
 	return r, err
 }
 
-// callsOf is the connection of a process to the API server.
-type callsOf struct {
+// processTransport is the connection of a process to the API server.
+type processTransport struct {
 	http.RoundTripper
-	*life
+	*lifetime
 }
 
-func (c callsOf) RoundTrip(r *http.Request) (answer *http.Response, err error) {
+func (c processTransport) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	if r.Method == http.MethodGet {
 		return c.RoundTripper.RoundTrip(r)
 	}
@@ -251,17 +251,17 @@ func (c callsOf) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return answer, err
 }
 
-// process returns a runner of a process. It calls between instead of each wait.
-func process(t *testing.T, name string, l *life, log aggregate.Log, w *world, between func()) *runner.Runner {
+// newProcess returns a runner of a process. It calls between instead of each wait.
+func newProcess(t *testing.T, name string, l *lifetime, log aggregate.Log, w *testServer, between func()) *runner.Runner {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	c, err := kube.Connect(name, &rest.Config{Host: w.url, Transport: callsOf{transport, l}})
+	c, err := kube.Connect(name, &rest.Config{Host: w.url, Transport: processTransport{transport, l}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &runner.Runner{
-		Log: logOf{log, l}, Incarnation: name, Cluster: c, Finder: w, Logger: slog.New(slog.DiscardHandler),
+		Log: processLog{log, l}, Incarnation: name, Cluster: c, Finder: w, Logger: slog.New(slog.DiscardHandler),
 		Drivers: supervise.Drivers{After: func(time.Duration) <-chan time.Time {
 			between()
 			over := make(chan time.Time, 1)
@@ -272,26 +272,26 @@ func process(t *testing.T, name string, l *life, log aggregate.Log, w *world, be
 }
 
 // drive drives a pause in a process that may die.
-func drive(t *testing.T, name string, l *life, log aggregate.Log, w *world, id string, between func()) error {
+func drive(t *testing.T, name string, l *lifetime, log aggregate.Log, w *testServer, id string, between func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l.stop = cancel
-	err := process(t, name, l, log, w, between).Drive(ctx, id)
+	err := newProcess(t, name, l, log, w, between).Drive(ctx, id)
 	if l.dead {
 		return errDead
 	}
 	return err
 }
 
-// asker returns a runner that requests and releases pauses, as the controller does.
-func asker(log aggregate.Log) *runner.Runner { return &runner.Runner{Log: log, Incarnation: "asker"} }
+// requester returns a runner that requests and releases pauses, as the controller does.
+func requester(log aggregate.Log) *runner.Runner { return &runner.Runner{Log: log, Incarnation: "asker"} }
 
-func ask(t *testing.T, log aggregate.Log, id string) {
+func requestPause(t *testing.T, log aggregate.Log, id string) {
 	t.Helper()
 	minute := pause.Duration(time.Minute)
 	spec := request.Spec{Namespace: "fleet", Name: "p", UID: "uid-" + id, Clusters: []string{"a", "b"}, Acknowledge: minute, Awake: minute}
-	if err := asker(log).Request(t.Context(), id, "user/test", spec); err != nil {
+	if err := requester(log).Request(t.Context(), id, "user/test", spec); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -315,21 +315,21 @@ func stateOf(t *testing.T, log aggregate.Log, id string) (s request.State) {
 func releaseWhen(t *testing.T, log aggregate.Log, id string, phases ...v1alpha1.PausePhase) func() {
 	return func() {
 		if s := stateOf(t, log, id); slices.Contains(phases, s.Phase) && !s.Releasing {
-			if err := asker(log).Release(t.Context(), id, "user/test", "a test"); err != nil {
+			if err := requester(log).Release(t.Context(), id, "user/test", "a test"); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 }
 
-// isOver checks that a pause is released and that the Clusters are in their original state.
-func (w *world) isOver(t *testing.T, s *request.State) {
+// checkRestored checks that a pause is released and that the Clusters are in their original state.
+func (w *testServer) checkRestored(t *testing.T, s *request.State) {
 	t.Helper()
 	if s.Phase != v1alpha1.PauseReleased {
 		t.Errorf("phase = %s, want Released", s.Phase)
 	}
 	for name, found := range map[string]bool{"a": false, "b": true} {
-		if paused, annotations := w.holds(t, name); paused != found || len(annotations) > 0 {
+		if paused, annotations := w.clusterState(t, name); paused != found || len(annotations) > 0 {
 			t.Errorf("Cluster %s: paused %t with annotations %v, want %t without annotations", name, paused, annotations, found)
 		}
 		if i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref.Name == name }); i < 0 || s.Roots[i].Found != found {

@@ -24,25 +24,25 @@ func (d *execution) whenGone(err error, asking bool, why string) error {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
 		return err
 	case asking:
-		return foreign("%s", why)
+		return preconditionFailed("%s", why)
 	default:
 		return nil
 	}
 }
 
-// allowed reads the Machine, its owner and its Cluster again, except atHand, which the caller has read. It returns an error if any of them forbids a
+// checkAllowed reads the Machine, its owner and its Cluster again, except atHand, which the caller has read. It returns an error if any of them forbids a
 // step that starts or advances a replacement.
-func (d *execution) allowed(ctx context.Context, atHand client.Object) error {
-	if err := d.allowedByMachine(ctx, atHand); err != nil {
+func (d *execution) checkAllowed(ctx context.Context, atHand client.Object) error {
+	if err := d.checkMachine(ctx, atHand); err != nil {
 		return err
 	}
-	if err := d.allowedByOwner(ctx, atHand); err != nil {
+	if err := d.checkOwner(ctx, atHand); err != nil {
 		return err
 	}
-	return d.allowedByCluster(ctx, atHand)
+	return d.checkCluster(ctx, atHand)
 }
 
-func (d *execution) allowedByMachine(ctx context.Context, atHand client.Object) error {
+func (d *execution) checkMachine(ctx context.Context, atHand client.Object) error {
 	m, ok := atHand.(*clusterv1.Machine)
 	if !ok {
 		var err error
@@ -52,18 +52,18 @@ func (d *execution) allowedByMachine(ctx context.Context, atHand client.Object) 
 	}
 	switch {
 	case m == nil:
-		return foreign("%s", machineGone)
+		return preconditionFailed("%s", machineGone)
 	case !m.DeletionTimestamp.IsZero():
-		return foreign("the machine is being deleted already")
-	case has(m, clusterv1.MachineSkipRemediationAnnotation):
-		return foreign("the machine has the annotation %s: take it off to have the machine replaced", clusterv1.MachineSkipRemediationAnnotation)
-	case has(m, clusterv1.PausedAnnotation):
-		return foreign("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
+		return preconditionFailed("the machine is being deleted already")
+	case hasAnnotation(m, clusterv1.MachineSkipRemediationAnnotation):
+		return preconditionFailed("the machine has the annotation %s: take it off to have the machine replaced", clusterv1.MachineSkipRemediationAnnotation)
+	case hasAnnotation(m, clusterv1.PausedAnnotation):
+		return preconditionFailed("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
 	}
 	return nil
 }
 
-func (d *execution) allowedByOwner(ctx context.Context, atHand client.Object) error {
+func (d *execution) checkOwner(ctx context.Context, atHand client.Object) error {
 	o, ok := atHand.(ownerkind.Owner)
 	if !ok {
 		var err error
@@ -74,26 +74,26 @@ func (d *execution) allowedByOwner(ctx context.Context, atHand client.Object) er
 	kind := d.facts.Owner.Kind
 	switch {
 	case o == nil:
-		return foreign("%s", d.ownerGone())
+		return preconditionFailed("%s", d.ownerGone())
 	case o.GetDeletionTimestamp() != nil:
-		return foreign("the %s %s is being deleted", kind, d.facts.Owner.Name)
-	case has(o, clusterv1.PausedAnnotation):
-		return foreign("the %s %s is paused (annotation %s)", kind, d.facts.Owner.Name, clusterv1.PausedAnnotation)
+		return preconditionFailed("the %s %s is being deleted", kind, d.facts.Owner.Name)
+	case hasAnnotation(o, clusterv1.PausedAnnotation):
+		return preconditionFailed("the %s %s is paused (annotation %s)", kind, d.facts.Owner.Name, clusterv1.PausedAnnotation)
 	}
 	var says remediator.OwnerFacts
-	if o.Fill(&says, ownerkind.Below{}); says.Paused {
-		return foreign("the %s %s is paused (spec.paused)", kind, d.facts.Owner.Name)
+	if o.Fill(&says, ownerkind.Children{}); says.Paused {
+		return preconditionFailed("the %s %s is paused (spec.paused)", kind, d.facts.Owner.Name)
 	}
 	return nil
 }
 
-func (d *execution) allowedByCluster(ctx context.Context, atHand client.Object) error {
+func (d *execution) checkCluster(ctx context.Context, atHand client.Object) error {
 	c, ok := atHand.(*clusterv1.Cluster)
 	if !ok {
 		c = &clusterv1.Cluster{}
 		err := d.get(ctx, d.clusterKey(), c)
 		if apierrors.IsNotFound(err) {
-			return foreign("the Cluster %s is gone", d.facts.Owner.Cluster)
+			return preconditionFailed("the Cluster %s is gone", d.facts.Owner.Cluster)
 		}
 		if err != nil {
 			return err
@@ -101,11 +101,11 @@ func (d *execution) allowedByCluster(ctx context.Context, atHand client.Object) 
 	}
 	switch {
 	case !c.DeletionTimestamp.IsZero():
-		return foreign("the Cluster %s is being deleted", c.Name)
+		return preconditionFailed("the Cluster %s is being deleted", c.Name)
 	case c.Spec.Paused != nil && *c.Spec.Paused:
-		return foreign("the Cluster %s is paused (spec.paused)", c.Name)
-	case has(c, clusterv1.PausedAnnotation):
-		return foreign("the Cluster %s is paused (annotation %s)", c.Name, clusterv1.PausedAnnotation)
+		return preconditionFailed("the Cluster %s is paused (spec.paused)", c.Name)
+	case hasAnnotation(c, clusterv1.PausedAnnotation):
+		return preconditionFailed("the Cluster %s is paused (annotation %s)", c.Name, clusterv1.PausedAnnotation)
 	}
 	return nil
 }
@@ -131,8 +131,8 @@ func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	return m, nil
 }
 
-// has reports whether an annotation is set, whatever its value, because Cluster API reads most annotations in this way.
-func has(o client.Object, annotation string) bool {
+// hasAnnotation reports whether an annotation is set, whatever its value, because Cluster API reads most annotations in this way.
+func hasAnnotation(o client.Object, annotation string) bool {
 	_, there := o.GetAnnotations()[annotation]
 	return there
 }

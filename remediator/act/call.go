@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	callFor = 10 * time.Second // timeout of one attempt
+	callTimeout = 10 * time.Second // timeout of one attempt
 	// After a conflict, the object is read again after firstConflict, then at longer intervals up to lastConflict.
 	firstConflict, lastConflict = 25 * time.Millisecond, 500 * time.Millisecond
 
@@ -24,7 +24,7 @@ const (
 // call makes one call with a timeout for each attempt. It retries only if that can help: refusals of the server (403, 404, 409, 422) are returned at
 // once.
 func call(ctx context.Context, what string, do func(context.Context) error) error {
-	err := kube.Retry(ctx, callFor, do)
+	err := kube.Retry(ctx, callTimeout, do)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -40,7 +40,7 @@ func (e *Executor) get(ctx context.Context, key types.NamespacedName, into clien
 // it calls amend again with the current object; so a lost response causes no second write. It writes nothing if amend fails or changes nothing. kind
 // only determines the kind and version to read.
 func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
-	return outwait(ctx, func() error {
+	return retryOnConflict(ctx, func() error {
 		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
 			return e.Client.Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 		})
@@ -49,7 +49,7 @@ func change[T client.Object](ctx context.Context, e *Executor, key types.Namespa
 
 // changeStatus changes the status of an object in the same way as change.
 func changeStatus[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
-	return outwait(ctx, func() error {
+	return retryOnConflict(ctx, func() error {
 		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
 			return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 		})
@@ -57,14 +57,14 @@ func changeStatus[T client.Object](ctx context.Context, e *Executor, key types.N
 }
 
 func changeOnce[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error, send func(context.Context, client.Object, client.Patch) error) error {
-	object, err := blank(kind) // decoding into an object that was read before would keep removed fields
+	object, err := deepCopy(kind) // decoding into an object that was read before would keep removed fields
 	if err != nil {
 		return err
 	}
 	if err := e.get(ctx, key, object); err != nil {
 		return err
 	}
-	original, err := blank(object)
+	original, err := deepCopy(object)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (e *Executor) create(ctx context.Context, object client.Object) error {
 	})
 }
 
-// blank returns a deep copy with the type of the object.
-func blank[T client.Object](object T) (T, error) {
+// deepCopy returns a deep copy with the type of the object.
+func deepCopy[T client.Object](object T) (T, error) {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {
 		return copied, fmt.Errorf("copying a %T: the copy is a %T", object, copied)
@@ -98,8 +98,8 @@ func blank[T client.Object](object T) (T, error) {
 	return copied, nil
 }
 
-// outwait retries after conflicts, with a short and growing delay and a limited number of times.
-func outwait(ctx context.Context, once func() error) error {
+// retryOnConflict retries after conflicts, with a short and growing delay and a limited number of times.
+func retryOnConflict(ctx context.Context, once func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {
 		err := once()

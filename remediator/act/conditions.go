@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// onConditions changes the Machine's status.
-func (d *execution) onConditions(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
+// updateConditions changes the Machine's status.
+func (d *execution) updateConditions(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
 	err := changeStatus(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
 			return errGone
@@ -30,18 +30,18 @@ func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
 	}
-	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {
-		if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) && is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) {
+	return d.updateConditions(ctx, true, func(m *clusterv1.Machine) error {
+		if hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) && hasCondition(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) {
 			return nil
 		}
-		if err := d.allowed(ctx, m); err != nil {
+		if err := d.checkAllowed(ctx, m); err != nil {
 			return err
 		}
-		if err := d.alone(ctx, m); err != nil {
+		if err := d.checkNoneDeleting(ctx, m); err != nil {
 			return err
 		}
 		setUnhealthy(m)
-		if !is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) { // with another reason, the owner has started
+		if !hasCondition(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) { // with another reason, the owner has started
 			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 				Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
 				Reason: clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, Message: "Waiting for remediation",
@@ -53,11 +53,11 @@ func (d *execution) handOver(ctx context.Context) error {
 
 // report sets the condition by which an owner knows that a machine is unhealthy. It does not ask the owner to remediate the machine.
 func (d *execution) report(ctx context.Context) error {
-	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {
-		if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+	return d.updateConditions(ctx, true, func(m *clusterv1.Machine) error {
+		if hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
 			return nil
 		}
-		if err := d.allowed(ctx, m); err != nil {
+		if err := d.checkAllowed(ctx, m); err != nil {
 			return err
 		}
 		setUnhealthy(m)
@@ -67,7 +67,7 @@ func (d *execution) report(ctx context.Context) error {
 
 // setUnhealthy sets HealthCheckSucceeded to False, if it is not.
 func setUnhealthy(m *clusterv1.Machine) {
-	if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+	if hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
 		return
 	}
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
@@ -76,9 +76,9 @@ func setUnhealthy(m *clusterv1.Machine) {
 	})
 }
 
-// alone returns an error if another machine of the control plane is being deleted. The decision did not know of that deletion: the owner would delete
+// checkNoneDeleting returns an error if another machine of the control plane is being deleted. The decision did not know of that deletion: the owner would delete
 // this machine right after it, although there is no surplus machine then.
-func (d *execution) alone(ctx context.Context, m *clusterv1.Machine) error {
+func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine) error {
 	if !util.IsControlPlaneMachine(m) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (d *execution) alone(ctx context.Context, m *clusterv1.Machine) error {
 	}
 	for i := range machines.Items {
 		if other := &machines.Items[i]; other.UID != m.UID && other.DeletionTimestamp != nil {
-			return foreign("machine %s of the control plane is being deleted", other.Name)
+			return preconditionFailed("machine %s of the control plane is being deleted", other.Name)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (d *execution) alone(ctx context.Context, m *clusterv1.Machine) error {
 
 // withdraw removes the request to remediate from a Machine that its owner is not deleting yet. The machine stays unhealthy.
 func (d *execution) withdraw(ctx context.Context) error {
-	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
+	return d.updateConditions(ctx, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
 			meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		}
@@ -108,25 +108,25 @@ func (d *execution) withdraw(ctx context.Context) error {
 	})
 }
 
-// takeBack sets the conditions that a health check sets on a healthy Machine, in both condition formats. Owners write the older conditions too, and a
+// setHealthy sets the conditions that a health check sets on a healthy Machine, in both condition formats. Owners write the older conditions too, and a
 // client that still reads them would otherwise see a broken machine forever.
-func (d *execution) takeBack(ctx context.Context) error {
-	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
+func (d *execution) setHealthy(ctx context.Context) error {
+	return d.updateConditions(ctx, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineExternallyRemediatedCondition)
-		if !is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionTrue) {
+		if !hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionTrue) {
 			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionTrue, ObservedGeneration: m.Generation,
 				Reason: clusterv1.MachineHealthCheckSucceededReason,
 			})
 		}
-		takeBackOlder(m)
+		setHealthyV1Beta1(m)
 		return nil
 	})
 }
 
-// takeBackOlder does the same with the v1beta1 conditions, if an owner has written them.
-func takeBackOlder(m *clusterv1.Machine) {
+// setHealthyV1Beta1 does the same with the v1beta1 conditions, if an owner has written them.
+func setHealthyV1Beta1(m *clusterv1.Machine) {
 	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, but still read by tools
 		return c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition
 	})
@@ -140,6 +140,6 @@ func takeBackOlder(m *clusterv1.Machine) {
 	}
 }
 
-func is(m *clusterv1.Machine, condition string, status metav1.ConditionStatus) bool {
+func hasCondition(m *clusterv1.Machine, condition string, status metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(m.Status.Conditions, condition, status)
 }

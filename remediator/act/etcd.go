@@ -22,10 +22,10 @@ type Etcd interface {
 	Disarm(ctx context.Context, cluster types.NamespacedName, nodes []string) error
 }
 
-// onEtcd runs an action on etcd, which only a control plane has.
-func (d *execution) onEtcd(run func() error) error {
+// runOnEtcd runs an action on etcd, which only a control plane has.
+func (d *execution) runOnEtcd(run func() error) error {
 	switch {
-	case !d.ofControlPlane():
+	case !d.isControlPlane():
 		return errors.New("only a control plane has an etcd")
 	case d.Etcd == nil:
 		return errors.New("no etcd client is configured")
@@ -40,18 +40,18 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 	return d.Etcd.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), to)
 }
 
-// lead moves the leadership of etcd to a member that stays, before the machine of the leader is removed.
-func (d *execution) lead(ctx context.Context) error {
-	return d.onEtcd(func() error {
+// moveLeadership moves the leadership of etcd to a member that stays, before the machine of the leader is removed.
+func (d *execution) moveLeadership(ctx context.Context) error {
+	return d.runOnEtcd(func() error {
 		if d.Value == "" {
 			return errors.New("no node is named whose member shall lead")
 		}
 		for _, m := range d.facts.Machines {
 			if m.Name == d.Machine.Name && m.Node == d.Value {
-				return foreign("the member of node %s is the machine's own", d.Value)
+				return preconditionFailed("the member of node %s is the machine's own", d.Value)
 			}
 		}
-		if err := d.allowed(ctx, nil); err != nil {
+		if err := d.checkAllowed(ctx, nil); err != nil {
 			return err
 		}
 		return d.moveLeader(ctx, d.Value)
@@ -61,12 +61,12 @@ func (d *execution) lead(ctx context.Context) error {
 // defragment defragments one member of etcd. If the member leads and another member can lead, it moves the leadership first. It reads again whether
 // the Machine, its owner and its Cluster permit the action.
 func (d *execution) defragment(ctx context.Context) error {
-	return d.onEtcd(func() error {
-		if err := d.allowed(ctx, nil); err != nil {
+	return d.runOnEtcd(func() error {
+		if err := d.checkAllowed(ctx, nil); err != nil {
 			return err
 		}
-		if d.To != "" {
-			if err := d.moveLeader(ctx, d.To); err != nil {
+		if d.NewLeader != "" {
+			if err := d.moveLeader(ctx, d.NewLeader); err != nil {
 				return err
 			}
 		}
@@ -76,8 +76,8 @@ func (d *execution) defragment(ctx context.Context) error {
 
 // disarm disarms the alarm NOSPACE.
 func (d *execution) disarm(ctx context.Context) error {
-	return d.onEtcd(func() error {
-		if err := errors.Join(d.allowedByOwner(ctx, nil), d.allowedByCluster(ctx, nil)); err != nil {
+	return d.runOnEtcd(func() error {
+		if err := errors.Join(d.checkOwner(ctx, nil), d.checkCluster(ctx, nil)); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, etcdTimeout)

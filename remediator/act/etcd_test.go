@@ -17,26 +17,26 @@ import (
 	"scute.dev/remediator"
 )
 
-// called is an etcd client that records its calls and the time until their deadline.
-type called struct {
+// fakeEtcd is an etcd client that records its calls and the time until their deadline.
+type fakeEtcd struct {
 	calls []string
-	left  time.Duration
-	stays error // the error of MoveLeader
+	remaining  time.Duration
+	moveErr error // the error of MoveLeader
 }
 
-func (c *called) MoveLeader(_ context.Context, _ types.NamespacedName, _ []string, to string) error {
+func (c *fakeEtcd) MoveLeader(_ context.Context, _ types.NamespacedName, _ []string, to string) error {
 	c.calls = append(c.calls, "lead "+to)
-	return c.stays
+	return c.moveErr
 }
 
-func (c *called) Defragment(ctx context.Context, _ types.NamespacedName, nodes []string, node string, _ int64) error {
+func (c *fakeEtcd) Defragment(ctx context.Context, _ types.NamespacedName, nodes []string, node string, _ int64) error {
 	deadline, _ := ctx.Deadline()
-	c.left = time.Until(deadline)
+	c.remaining = time.Until(deadline)
 	c.calls = append(c.calls, "defragment "+node+" of "+nodes[0]+" "+nodes[1])
 	return nil
 }
 
-func (c *called) Disarm(context.Context, types.NamespacedName, []string) error {
+func (c *fakeEtcd) Disarm(context.Context, types.NamespacedName, []string) error {
 	c.calls = append(c.calls, "disarm")
 	return nil
 }
@@ -45,9 +45,9 @@ func (c *called) Disarm(context.Context, types.NamespacedName, []string) error {
 // the timeout of the action.
 func TestDefragmentation(t *testing.T) {
 	const allowed = 4 * time.Minute
-	of := remediator.Action{Type: remediator.Defragment, Machine: remediator.Subject{Name: "m1", UID: "u1"}, Value: "n1", For: allowed}
+	of := remediator.Action{Type: remediator.Defragment, Machine: remediator.Subject{Name: "m1", UID: "u1"}, Value: "n1", Timeout: allowed}
 	leads := of
-	leads.To = "n2"
+	leads.NewLeader = "n2"
 	for name, c := range map[string]struct {
 		action remediator.Action
 		paused bool
@@ -71,7 +71,7 @@ func TestDefragmentation(t *testing.T) {
 				return metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: uid}
 			}
 			cluster := &clusterv1.Cluster{ObjectMeta: meta("prod", "c"), Spec: clusterv1.ClusterSpec{Paused: &c.paused}}
-			etcd := &called{stays: c.stays}
+			etcd := &fakeEtcd{moveErr: c.stays}
 			e := &Executor{Etcd: etcd, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 				cluster, &controlplanev1.KubeadmControlPlane{ObjectMeta: meta("cp", "o")}, &clusterv1.Machine{ObjectMeta: meta("m1", "u1")},
 			).Build()}
@@ -82,8 +82,8 @@ func TestDefragmentation(t *testing.T) {
 			if err := e.Perform(t.Context(), f, c.action); (err != nil) != c.err {
 				t.Error(err)
 			}
-			if !slices.Equal(etcd.calls, c.want) || etcd.left > allowed || slices.Contains(c.want, "defragment n1 of n1 n2") && etcd.left < allowed-time.Minute {
-				t.Errorf("calls = %v, with %s until the deadline", etcd.calls, etcd.left)
+			if !slices.Equal(etcd.calls, c.want) || etcd.remaining > allowed || slices.Contains(c.want, "defragment n1 of n1 n2") && etcd.remaining < allowed-time.Minute {
+				t.Errorf("calls = %v, with %s until the deadline", etcd.calls, etcd.remaining)
 			}
 		})
 	}

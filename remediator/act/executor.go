@@ -19,13 +19,13 @@ import (
 // again, not retry.
 var ErrPreconditionFailed = errors.New("somebody else changed what this was decided on")
 
-// foreign returns an ErrPreconditionFailed with what was found.
-func foreign(format string, args ...any) error {
+// preconditionFailed returns an ErrPreconditionFailed with what was found.
+func preconditionFailed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPreconditionFailed, fmt.Sprintf(format, args...))
 }
 
-// performFor is the default timeout of one action with all its calls.
-const performFor = time.Minute
+// performTimeout is the default timeout of one action with all its calls.
+const performTimeout = time.Minute
 
 // Executor performs actions on the management cluster.
 type Executor struct {
@@ -38,7 +38,7 @@ type Executor struct {
 // Perform performs one action on the owner of the facts. It uses only names and identities in the facts, and reads everything else again.
 // ErrPreconditionFailed means that nothing was written because a precondition has changed.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.For, performFor))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, performTimeout))
 	defer cancel()
 	d := &execution{Executor: e, Action: a, facts: f}
 	if err := d.perform(ctx); err != nil {
@@ -56,7 +56,7 @@ type execution struct {
 
 func (d *execution) perform(ctx context.Context) error {
 	switch d.Type {
-	case remediator.SetMark:
+	case remediator.SetUnhealthy:
 		return d.annotate(ctx, d.Value != "", v1alpha1.UnhealthyAnnotation)
 	case remediator.SetNeeded:
 		return d.annotate(ctx, false, object.NeededAnnotation)
@@ -79,9 +79,9 @@ func (d *execution) perform(ctx context.Context) error {
 	case remediator.Withdraw:
 		return d.withdraw(ctx)
 	case remediator.ClearConditions:
-		return d.takeBack(ctx)
+		return d.setHealthy(ctx)
 	case remediator.MoveLeadership:
-		return d.lead(ctx)
+		return d.moveLeadership(ctx)
 	case remediator.SkipDrain:
 		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
 	case remediator.SkipDetach:
@@ -91,9 +91,9 @@ func (d *execution) perform(ctx context.Context) error {
 	case remediator.DeleteStepObject:
 		return d.deleteStepObject(ctx)
 	case remediator.CreateRequest:
-		return d.makeRequest(ctx)
+		return d.createRequest(ctx)
 	case remediator.DeleteRequest:
-		return d.dropRequest(ctx)
+		return d.deleteRequest(ctx)
 	case remediator.Defragment:
 		return d.defragment(ctx)
 	case remediator.Disarm:

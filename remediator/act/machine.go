@@ -19,8 +19,8 @@ import (
 
 const machineGone = "the machine is gone, or another one has its name"
 
-// onMachine changes the Machine.
-func (d *execution) onMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
+// updateMachine changes the Machine.
+func (d *execution) updateMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
 	err := change(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
 			return errGone
@@ -32,7 +32,7 @@ func (d *execution) onMachine(ctx context.Context, asking bool, amend func(*clus
 
 // annotate sets an annotation of the Machine to the action's value.
 func (d *execution) annotate(ctx context.Context, asking bool, key string) error {
-	return d.onMachine(ctx, asking, func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, asking, func(m *clusterv1.Machine) error {
 		annotate(m, key, d.Value)
 		return nil
 	})
@@ -41,7 +41,7 @@ func (d *execution) annotate(ctx context.Context, asking bool, key string) error
 // setDelete sets or removes scute's delete annotation. It does not change the annotation of another author, who wants the deletion.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
-	return d.onMachine(ctx, on, func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, on, func(m *clusterv1.Machine) error {
 		have, there := m.Annotations[clusterv1.DeleteMachineAnnotation]
 		switch {
 		case !on && have == remediator.DeleteValue:
@@ -50,7 +50,7 @@ func (d *execution) setDelete(ctx context.Context) error {
 		case !on, there, !m.DeletionTimestamp.IsZero(): // a machine that is being deleted needs no annotation
 			return nil
 		}
-		if err := d.allowed(ctx, m); err != nil {
+		if err := d.checkAllowed(ctx, m); err != nil {
 			return err
 		}
 		annotate(m, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
@@ -61,16 +61,16 @@ func (d *execution) setDelete(ctx context.Context) error {
 // skip sets an annotation with which the deletion of the machine continues without a drain or a volume detach. The machine's timeouts would have the
 // same effect, but its owner sets them to those of its template again, also during the deletion.
 func (d *execution) skip(ctx context.Context, annotation string) error {
-	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, false, func(m *clusterv1.Machine) error {
 		switch {
-		case has(m, annotation):
+		case hasAnnotation(m, annotation):
 			return nil
 		case m.DeletionTimestamp.IsZero():
-			return foreign("the machine is not being deleted")
-		case has(m, clusterv1.PausedAnnotation):
-			return foreign("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
+			return preconditionFailed("the machine is not being deleted")
+		case hasAnnotation(m, clusterv1.PausedAnnotation):
+			return preconditionFailed("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
 		}
-		if err := d.allowedByCluster(ctx, nil); err != nil {
+		if err := d.checkCluster(ctx, nil); err != nil {
 			return err
 		}
 		annotate(m, annotation, object.OwnGroup)
@@ -79,12 +79,12 @@ func (d *execution) skip(ctx context.Context, annotation string) error {
 }
 
 func (d *execution) setCertificates(ctx context.Context) error {
-	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
 		have := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
 		if have == d.Value {
 			return nil
 		}
-		if err := d.mayTrigger(ctx, m, remediator.TriggerCertificates, have); err != nil {
+		if err := d.checkTrigger(ctx, m, remediator.TriggerCertificates, have); err != nil {
 			return err
 		}
 		annotate(m, clusterv1.MachineCertificatesExpiryDateAnnotation, d.Value)
@@ -111,9 +111,9 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 		case have == d.Value:
 			return nil
 		case !ownedBy(i, m):
-			return foreign("the %s %s is not the machine's (any more)", i.Kind, i.Name)
+			return preconditionFailed("the %s %s is not the machine's (any more)", i.Kind, i.Name)
 		}
-		if err := d.mayTrigger(ctx, m, remediator.TriggerClonedFrom, have); err != nil {
+		if err := d.checkTrigger(ctx, m, remediator.TriggerClonedFrom, have); err != nil {
 			return err
 		}
 		annotate(i, clusterv1.TemplateClonedFromNameAnnotation, d.Value)
@@ -136,9 +136,9 @@ func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectM
 	return infra, nil
 }
 
-// mayTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or a value that changes nothing for the owner, is
+// checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or a value that changes nothing for the owner, is
 // always allowed. Outdating a machine that is up to date starts its replacement.
-func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
+func (d *execution) checkTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {
 		return nil
 	}
@@ -147,12 +147,12 @@ func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigge
 		return err
 	}
 	if o == nil {
-		return foreign("%s", d.ownerGone())
+		return preconditionFailed("%s", d.ownerGone())
 	}
 	now := time.Now()
 	will, err := o.Outdates(trigger, d.Value, now)
 	if errors.Is(err, ownerkind.ErrTriggerOff) {
-		return foreign("%v", err)
+		return preconditionFailed("%v", err)
 	}
 	if err != nil || !will {
 		return err
@@ -160,7 +160,7 @@ func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigge
 	if was, err := o.Outdates(trigger, have, now); err == nil && was {
 		return nil
 	}
-	return d.allowed(ctx, m)
+	return d.checkAllowed(ctx, m)
 }
 
 func ownedBy(o client.Object, m *clusterv1.Machine) bool {

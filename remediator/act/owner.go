@@ -54,8 +54,8 @@ func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	return asOwner(o)
 }
 
-// onOwner changes the owner. If the owner is gone, there is nothing to undo, and nothing to request from it.
-func (d *execution) onOwner(ctx context.Context, asking bool, amend func(ownerkind.Owner) error) error {
+// updateOwner changes the owner. If the owner is gone, there is nothing to undo, and nothing to request from it.
+func (d *execution) updateOwner(ctx context.Context, asking bool, amend func(ownerkind.Owner) error) error {
 	kind, err := d.kind()
 	if err != nil {
 		return err
@@ -79,14 +79,14 @@ func (d *execution) ownerGone() string {
 
 // touch sets or removes an annotation that only serves to trigger the owner's controller.
 func (d *execution) touch(ctx context.Context) error {
-	return d.onOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
+	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		annotate(o, object.TouchAnnotation, d.Value)
 		return nil
 	})
 }
 
-// relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress.
-type relaxed struct {
+// remediationInProgress is the value of KubeadmControlPlane's annotation remediation-in-progress.
+type remediationInProgress struct {
 	Machine    string      `json:"machine"`
 	Timestamp  metav1.Time `json:"timestamp"`
 	RetryCount int         `json:"retryCount"`
@@ -96,7 +96,7 @@ type relaxed struct {
 // controller, and keeps a value for another machine.
 func (d *execution) setRelaxed(ctx context.Context) error {
 	if d.Value != "" {
-		var value relaxed
+		var value remediationInProgress
 		if err := json.Unmarshal([]byte(d.Value), &value); err != nil {
 			return fmt.Errorf("the value %q is none that the control plane could read: %w", d.Value, err)
 		}
@@ -104,12 +104,12 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 			return fmt.Errorf("the value %q names another machine, or no time", d.Value)
 		}
 	}
-	return d.onOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
+	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		if !o.RelaxesPreflight() {
 			return fmt.Errorf("a %s has no preflight to be relaxed", d.facts.Owner.Kind)
 		}
 		have, there := o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
-		var found relaxed
+		var found remediationInProgress
 		ours := json.Unmarshal([]byte(have), &found) == nil && found.Machine == d.Machine.Name
 		switch {
 		case there && ours && d.Value == "":
@@ -118,9 +118,9 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 		case there && ours, d.Value == "":
 			return nil
 		case there:
-			return foreign("the control plane's annotation %s is there already, for another machine: %s", controlplanev1.RemediationInProgressAnnotation, have)
+			return preconditionFailed("the control plane's annotation %s is there already, for another machine: %s", controlplanev1.RemediationInProgressAnnotation, have)
 		}
-		if err := d.allowed(ctx, o); err != nil {
+		if err := d.checkAllowed(ctx, o); err != nil {
 			return err
 		}
 		annotate(o, controlplanev1.RemediationInProgressAnnotation, d.Value)

@@ -20,16 +20,16 @@ import (
 // RequestFinalizer keeps a request until its remediation has ended.
 const RequestFinalizer = "scute.dev/remediation"
 
-// makeRequest creates the Machine's SurgeRemediation. If one exists, usually of a MachineHealthCheck, it adds the finalizer to it.
-func (d *execution) makeRequest(ctx context.Context) error {
+// createRequest creates the Machine's SurgeRemediation. If one exists, usually of a MachineHealthCheck, it adds the finalizer to it.
+func (d *execution) createRequest(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
 		return err
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() {
-		return foreign("the machine is gone, or on its way out")
+		return preconditionFailed("the machine is gone, or on its way out")
 	}
-	err = d.holdRequest(ctx, m)
+	err = d.addFinalizer(ctx, m)
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -38,36 +38,36 @@ func (d *execution) makeRequest(ctx context.Context) error {
 		Labels:          map[string]string{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
 		OwnerReferences: []metav1.OwnerReference{machineReference(m)},
 	}}
-	if err := d.order(request); err != nil {
+	if err := d.copyOrders(request); err != nil {
 		return err
 	}
 	err = d.create(ctx, request)
 	if apierrors.IsAlreadyExists(err) { // a health check was faster, or the response to a first attempt was lost
-		return d.holdRequest(ctx, m)
+		return d.addFinalizer(ctx, m)
 	}
 	return err
 }
 
-func (d *execution) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
+func (d *execution) addFinalizer(ctx context.Context, m *clusterv1.Machine) error {
 	return change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(r *v1alpha1.SurgeRemediation) error {
 		switch {
 		case !ownedBy(r, m) && len(r.OwnerReferences) > 0:
-			return foreign("the SurgeRemediation %s belongs to another machine of that name", r.Name)
+			return preconditionFailed("the SurgeRemediation %s belongs to another machine of that name", r.Name)
 		case !r.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(r, RequestFinalizer):
-			return foreign("the SurgeRemediation %s is being deleted", r.Name)
+			return preconditionFailed("the SurgeRemediation %s is being deleted", r.Name)
 		}
 		controllerutil.AddFinalizer(r, RequestFinalizer)
-		return d.order(r)
+		return d.copyOrders(r)
 	})
 }
 
-// order copies an operator's abort and hold from an earlier request, once: what is removed afterwards is not restored. It keeps a hold that the
+// copyOrders copies an operator's abort and hold from an earlier request, once: what is removed afterwards is not restored. It keeps a hold that the
 // request already has.
-func (d *execution) order(r *v1alpha1.SurgeRemediation) error {
+func (d *execution) copyOrders(r *v1alpha1.SurgeRemediation) error {
 	if _, done := r.Annotations[object.CarriedAnnotation]; done || d.Value == "" {
 		return nil
 	}
-	said, err := d.said()
+	said, err := d.requestedSpec()
 	if err != nil {
 		return err
 	}
@@ -79,26 +79,26 @@ func (d *execution) order(r *v1alpha1.SurgeRemediation) error {
 	return nil
 }
 
-// said returns the value of the action: the spec that an operator wrote on a request.
-func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
+// requestedSpec returns the value of the action: the spec that an operator wrote on a request.
+func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec, err error) {
 	if d.Value == "" {
-		return said, nil
+		return requestedSpec, nil
 	}
-	if err := json.Unmarshal([]byte(d.Value), &said); err != nil {
-		return said, fmt.Errorf("reading what a request says: %w", err)
+	if err := json.Unmarshal([]byte(d.Value), &requestedSpec); err != nil {
+		return requestedSpec, fmt.Errorf("reading what a request says: %w", err)
 	}
-	return said, nil
+	return requestedSpec, nil
 }
 
-// dropRequest deletes the Machine's request and removes its finalizer. The request stays if the Machine is unhealthy (again) by its condition,
+// deleteRequest deletes the Machine's request and removes its finalizer. The request stays if the Machine is unhealthy (again) by its condition,
 // because a MachineHealthCheck only reports a machine as healthy if its request exists. It also stays until the log has the latest change of an
 // operator: an abort or hold that was removed, or the first one on the request.
-func (d *execution) dropRequest(ctx context.Context) error {
+func (d *execution) deleteRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !d.isOf(r) {
+	if !d.belongsToMachine(r) {
 		return nil
 	}
 	if r.DeletionTimestamp.IsZero() {
@@ -106,16 +106,16 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if m != nil && is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
-			return foreign("the machine is unhealthy again, by its condition %s", clusterv1.MachineHealthCheckSucceededCondition)
+		if m != nil && hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+			return preconditionFailed("the machine is unhealthy again, by its condition %s", clusterv1.MachineHealthCheckSucceededCondition)
 		}
-		switch said, err := d.said(); {
+		switch said, err := d.requestedSpec(); {
 		case err != nil:
 			return err
-		case takenBack(said, r):
-			return foreign("an operator has taken back what the SurgeRemediation %s said", r.Name)
-		case d.Value == "" && says(r):
-			return foreign("an operator has written on the SurgeRemediation %s, which said nothing", r.Name)
+		case ordersRemoved(said, r):
+			return preconditionFailed("an operator has taken back what the SurgeRemediation %s said", r.Name)
+		case d.Value == "" && hasOrders(r):
+			return preconditionFailed("an operator has written on the SurgeRemediation %s, which said nothing", r.Name)
 		}
 		seen := client.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}
 		err = call(ctx, "deleting SurgeRemediation "+r.Name, func(ctx context.Context) error {
@@ -134,18 +134,18 @@ func (d *execution) dropRequest(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// takenBack reports whether a request no longer has the abort or hold that it had when it was observed. An unreadable request was observed as a hold.
-func takenBack(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
+// ordersRemoved reports whether a request no longer has the abort or hold that it had when it was observed. An unreadable request was observed as a hold.
+func ordersRemoved(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
 	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
 }
 
-// says reports whether a request has an abort or a hold. An unreadable request may have a hold.
-func says(r *v1alpha1.SurgeRemediation) bool {
+// hasOrders reports whether a request has an abort or a hold. An unreadable request may have a hold.
+func hasOrders(r *v1alpha1.SurgeRemediation) bool {
 	return r.Spec.Abort || r.Spec.Hold != nil || r.Unreadable.Spec != nil
 }
 
-// isOf reports whether an object has no owner, or belongs to the exact Machine of the action and not to a later one with its name.
-func (d *execution) isOf(o client.Object) bool {
+// belongsToMachine reports whether an object has no owner, or belongs to the exact Machine of the action and not to a later one with its name.
+func (d *execution) belongsToMachine(o client.Object) bool {
 	refs := o.GetOwnerReferences()
 	return len(refs) == 0 || slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == d.Machine.UID })
 }
@@ -154,8 +154,8 @@ func machineReference(m *clusterv1.Machine) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID}
 }
 
-// labelled returns a label value for a machine's name, which may be longer than a label value.
-func labelled(machine string) string {
+// labelValue returns a label value for a machine's name, which may be longer than a label value.
+func labelValue(machine string) string {
 	const most = 63
 	if len(machine) <= most {
 		return machine

@@ -61,20 +61,20 @@ func TestRequestIsDroppedAsItWasSeen(t *testing.T) {
 func TestTakenBack(t *testing.T) {
 	seen := v1alpha1.SurgeRemediationSpec{Abort: true, Hold: &v1alpha1.RemediationHold{}}
 	r := &v1alpha1.SurgeRemediation{Spec: seen}
-	if takenBack(seen, r) {
+	if ordersRemoved(seen, r) {
 		t.Error("takenBack = true for an unchanged request")
 	}
 	r.Spec.Abort = false
-	if !takenBack(seen, r) {
+	if !ordersRemoved(seen, r) {
 		t.Error("takenBack = false after the abort was removed")
 	}
 	r.Spec = v1alpha1.SurgeRemediationSpec{Abort: true}
-	if !takenBack(seen, r) {
+	if !ordersRemoved(seen, r) {
 		t.Error("takenBack = false after the hold was removed")
 	}
 	seen.Abort, r.Spec.Abort = false, false
 	r.Unreadable.Spec = &v1alpha1.UnreadablePart{}
-	if takenBack(seen, r) {
+	if ordersRemoved(seen, r) {
 		t.Error("takenBack = true for a request that cannot be read")
 	}
 }

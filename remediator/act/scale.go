@@ -29,19 +29,19 @@ func (d *execution) scale(ctx context.Context) error {
 }
 
 func (d *execution) scaleOwner(ctx context.Context) error {
-	return d.onOwner(ctx, d.Replicas > d.Expect, func(o ownerkind.Owner) error {
+	return d.updateOwner(ctx, d.Replicas > d.Expect, func(o ownerkind.Owner) error {
 		if by := o.ManagedBy(); by != "" {
 			return fmt.Errorf("the %s %s is managed by %s: set the replicas there", d.facts.Owner.Kind, d.facts.Owner.Name, by)
 		}
 		if has := ptr.Deref(o.Replicas(), 1); has == d.Replicas {
 			return nil
-		} else if err := d.expected(has); err != nil {
+		} else if err := d.checkReplicas(has); err != nil {
 			return err
 		}
-		if err := d.outsideTopology(ctx, o); err != nil {
+		if err := d.checkTopology(ctx, o); err != nil {
 			return err
 		}
-		if err := d.mayScale(ctx, o); err != nil {
+		if err := d.checkScale(ctx, o); err != nil {
 			return err
 		}
 		o.SetReplicas(d.Replicas)
@@ -49,8 +49,8 @@ func (d *execution) scaleOwner(ctx context.Context) error {
 	})
 }
 
-// outsideTopology refuses to scale an owner that the Cluster's topology scales. A topology without replicas does not scale it.
-func (d *execution) outsideTopology(ctx context.Context, o ownerkind.Owner) error {
+// checkTopology refuses to scale an owner that the Cluster's topology scales. A topology without replicas does not scale it.
+func (d *execution) checkTopology(ctx context.Context, o ownerkind.Owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (d *execution) outsideTopology(ctx context.Context, o ownerkind.Owner) erro
 		return err
 	}
 	if *at != nil {
-		return foreign("the topology of Cluster %s manages the replicas of the %s: set them there", c.Name, d.facts.Owner.Kind)
+		return preconditionFailed("the topology of Cluster %s manages the replicas of the %s: set them there", c.Name, d.facts.Owner.Kind)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o == nil && (up || d.Entry == "" && !d.ofControlPlane()) {
+	if o == nil && (up || d.Entry == "" && !d.isControlPlane()) {
 		return d.whenGone(errGone, up, d.ownerGone())
 	}
 	err = change(ctx, d.Executor, d.clusterKey(), &clusterv1.Cluster{}, func(c *clusterv1.Cluster) error {
@@ -83,14 +83,14 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 			return err
 		}
 		if *at == nil {
-			return foreign("the topology of Cluster %s does not say how many machines the %s shall have", c.Name, d.facts.Owner.Kind)
+			return preconditionFailed("the topology of Cluster %s does not say how many machines the %s shall have", c.Name, d.facts.Owner.Kind)
 		}
 		if has := **at; has == d.Replicas {
 			return nil
-		} else if err := d.expected(has); err != nil {
+		} else if err := d.checkReplicas(has); err != nil {
 			return err
 		}
-		if err := d.mayScale(ctx, c); err != nil {
+		if err := d.checkScale(ctx, c); err != nil {
 			return err
 		}
 		*at = &d.Replicas
@@ -99,21 +99,21 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	return d.whenGone(err, up, "the Cluster is gone")
 }
 
-// mayScale returns an error if the number of replicas must not change. Scaling up has the preconditions of a replacement. Scaling down is refused if
+// checkScale returns an error if the number of replicas must not change. Scaling up has the preconditions of a replacement. Scaling down is refused if
 // the owner has a machine that the decision did not know of.
-func (d *execution) mayScale(ctx context.Context, atHand client.Object) error {
+func (d *execution) checkScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
-		return d.allowed(ctx, atHand)
+		return d.checkAllowed(ctx, atHand)
 	}
-	return d.knowsAll(ctx)
+	return d.checkAllKnown(ctx)
 }
 
-// knowsAll refuses to scale down while the owner has a machine that the facts lack. The owner chooses the machine that it deletes, which may be a
+// checkAllKnown refuses to scale down while the owner has a machine that the facts lack. The owner chooses the machine that it deletes, which may be a
 // healthy one if the new machine has no annotation.
-func (d *execution) knowsAll(ctx context.Context) error {
+func (d *execution) checkAllKnown(ctx context.Context) error {
 	controllers := []types.UID{d.facts.Owner.UID}
 	if kind, _ := d.kind(); kind.ThroughSets {
-		sets, err := d.controlled(ctx, "MachineSetList", controllers)
+		sets, err := d.listControlled(ctx, "MachineSetList", controllers)
 		if err != nil {
 			return err
 		}
@@ -122,21 +122,21 @@ func (d *execution) knowsAll(ctx context.Context) error {
 			controllers = append(controllers, sets[i].UID)
 		}
 	}
-	machines, err := d.controlled(ctx, "MachineList", controllers)
+	machines, err := d.listControlled(ctx, "MachineList", controllers)
 	if err != nil {
 		return err
 	}
 	for i := range machines {
 		known := func(m remediator.Machine) bool { return m.UID == machines[i].UID }
 		if !slices.ContainsFunc(d.facts.Machines, known) {
-			return foreign("machine %s is new, and this was decided without it", machines[i].Name)
+			return preconditionFailed("machine %s is new, and this was decided without it", machines[i].Name)
 		}
 	}
 	return nil
 }
 
-// controlled lists the objects in the owner's cluster that one of the controllers controls.
-func (d *execution) controlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
+// listControlled lists the objects in the owner's cluster that one of the controllers controls.
+func (d *execution) listControlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
 	err := call(ctx, "listing the machines of the owner", func(ctx context.Context) error {
@@ -148,21 +148,21 @@ func (d *execution) controlled(ctx context.Context, kind string, controllers []t
 	}), err
 }
 
-// expected refuses a number of replicas that another client has set meanwhile.
-func (d *execution) expected(has int32) error {
+// checkReplicas refuses a number of replicas that another client has set meanwhile.
+func (d *execution) checkReplicas(has int32) error {
 	if has == d.Expect {
 		return nil
 	}
-	return foreign("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
+	return preconditionFailed("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
 }
 
 // topologyOf returns the field in the Cluster's topology with the owner's replicas. If the owner is gone (nil), it uses the entry in the log.
 func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
-		return nil, foreign("the Cluster %s has no topology", c.Name)
+		return nil, preconditionFailed("the Cluster %s has no topology", c.Name)
 	}
-	if d.ofControlPlane() && c.Spec.ControlPlaneRef.Name != d.facts.Owner.Name {
-		return nil, foreign("the control plane of Cluster %s is %s", c.Name, c.Spec.ControlPlaneRef.Name)
+	if d.isControlPlane() && c.Spec.ControlPlaneRef.Name != d.facts.Owner.Name {
+		return nil, preconditionFailed("the control plane of Cluster %s is %s", c.Name, c.Spec.ControlPlaneRef.Name)
 	}
 	kind, err := d.kind()
 	if err != nil {
@@ -175,9 +175,9 @@ func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32
 	if at := kind.TopologyReplicas(c, entry); at != nil {
 		return at, nil
 	}
-	return nil, foreign("the topology of Cluster %s has no entry for %s", c.Name, d.facts.Owner.Name)
+	return nil, preconditionFailed("the topology of Cluster %s has no entry for %s", c.Name, d.facts.Owner.Name)
 }
 
-func (d *execution) ofControlPlane() bool {
+func (d *execution) isControlPlane() bool {
 	return remediator.OwnerKind(d.facts.Owner.Kind).IsControlPlane()
 }

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// MostTemplate bounds the template of an escalation step, in bytes. mostValue bounds a value that replaces a placeholder, so the object may be
+	// MaxTemplateSize bounds the template of an escalation step, in bytes. maxValueSize bounds a value that replaces a placeholder, so the object may be
 	// larger than the template.
-	MostTemplate = 64 << 10
-	mostValue    = 1 << 10
+	MaxTemplateSize = 64 << 10
+	maxValueSize    = 1 << 10
 )
 
 // StepLabel holds the name of the machine that the object of an escalation step is for.
@@ -38,16 +38,16 @@ func (d *execution) createStepObject(ctx context.Context) error {
 		return err
 	}
 	if template == nil {
-		return foreign("the RepairPolicy %s has no step %q (any more)", d.facts.Policy.Name, d.Value)
+		return preconditionFailed("the RepairPolicy %s has no step %q (any more)", d.facts.Policy.Name, d.Value)
 	}
 	m, err := d.machine(ctx)
 	if err != nil {
 		return err
 	}
 	if m == nil {
-		return foreign("%s", machineGone)
+		return preconditionFailed("%s", machineGone)
 	}
-	words, err := d.words(ctx, template, m)
+	words, err := d.placeholders(ctx, template, m)
 	if err != nil {
 		return fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
 	}
@@ -55,21 +55,21 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if there, err := d.stepObjectThere(ctx, made); err != nil || there {
+	if there, err := d.stepObjectExists(ctx, made); err != nil || there {
 		return err
 	}
-	if err := d.allowed(ctx, m); err != nil {
+	if err := d.checkAllowed(ctx, m); err != nil {
 		return err
 	}
 	err = d.create(ctx, made.DeepCopy())
 	if apierrors.IsAlreadyExists(err) { // the response to a first attempt was lost
-		_, err = d.stepObjectThere(ctx, made)
+		_, err = d.stepObjectExists(ctx, made)
 	}
 	return err
 }
 
-// stepObjectThere reports whether the object exists already.
-func (d *execution) stepObjectThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
+// stepObjectExists reports whether the object exists already.
+func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(made.GroupVersionKind())
 	err := d.get(ctx, client.ObjectKeyFromObject(made), found)
@@ -78,10 +78,10 @@ func (d *execution) stepObjectThere(ctx context.Context, made *unstructured.Unst
 		return false, nil
 	case err != nil:
 		return false, err
-	case !d.isRung(found):
-		return false, foreign("there is a %s %s that scute did not make for this machine: rename it, or the step of the policy", made.GetKind(), made.GetName())
+	case !d.isStepObject(found):
+		return false, preconditionFailed("there is a %s %s that scute did not make for this machine: rename it, or the step of the policy", made.GetKind(), made.GetName())
 	case found.DeletionTimestamp != nil:
-		return false, foreign("the %s %s of an earlier try is still being deleted", made.GetKind(), made.GetName())
+		return false, preconditionFailed("the %s %s of an earlier try is still being deleted", made.GetKind(), made.GetName())
 	default:
 		return true, nil
 	}
@@ -104,7 +104,7 @@ func (d *execution) deleteStepObject(ctx context.Context) error {
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
 	}
-	if err != nil || !d.isRung(found) || found.DeletionTimestamp != nil {
+	if err != nil || !d.isStepObject(found) || found.DeletionTimestamp != nil {
 		return err
 	}
 	err = call(ctx, fmt.Sprintf("deleting %s %s", found.Kind, key.Name), func(ctx context.Context) error {
@@ -113,8 +113,8 @@ func (d *execution) deleteStepObject(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-func (d *execution) isRung(o client.Object) bool {
-	return o.GetLabels()[StepLabel] == labelled(d.Machine.Name) && d.isOf(o)
+func (d *execution) isStepObject(o client.Object) bool {
+	return o.GetLabels()[StepLabel] == labelValue(d.Machine.Name) && d.belongsToMachine(o)
 }
 
 // template reads the template of the escalation step from the RepairPolicy; nil if the policy or the step does not exist.
@@ -132,8 +132,8 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 			continue
 		}
 		template := &unstructured.Unstructured{}
-		if n := len(step.Template.Raw); n > MostTemplate {
-			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes: it may have %d", key.Name, name, n, MostTemplate)
+		if n := len(step.Template.Raw); n > MaxTemplateSize {
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes: it may have %d", key.Name, name, n, MaxTemplateSize)
 		}
 		if err := template.UnmarshalJSON(step.Template.Raw); err != nil {
 			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is no object with apiVersion and kind: %w", key.Name, name, err)
@@ -146,7 +146,7 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 // stepObject returns the object that the template describes for the machine. Of the template's metadata it uses labels and annotations only.
 func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
 	gvk := template.GroupVersionKind()
-	if err := d.mayMake(template); err != nil {
+	if err := d.checkTemplate(template); err != nil {
 		return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
 	}
 	filled := &unstructured.Unstructured{Object: map[string]any{}}
@@ -162,7 +162,7 @@ func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1
 	for key, value := range template.GetLabels() {
 		labels[key] = words.Replace(value)
 	}
-	labels[StepLabel] = labelled(m.Name)
+	labels[StepLabel] = labelValue(m.Name)
 	filled.SetLabels(labels)
 	annotations := map[string]string{}
 	for key, value := range template.GetAnnotations() {
@@ -176,8 +176,8 @@ func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1
 // infrastructure matches a field of the machine's infrastructure machine in a template.
 var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`) //nolint:gochecknoglobals // compiled once
 
-// words returns the replacements of the placeholders in a template. It reads the infrastructure machine only if the template refers to it.
-func (d *execution) words(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
+// placeholders returns the replacements of the placeholders in a template. It reads the infrastructure machine only if the template refers to it.
+func (d *execution) placeholders(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
 	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
 	raw, err := template.MarshalJSON()
 	if err != nil {
@@ -211,8 +211,8 @@ func fields(infra *unstructured.Unstructured, named map[string]string, pairs []s
 			return nil, err
 		case value == "":
 			return nil, fmt.Errorf("%s: the %s %s has no such field: correct the template", word, infra.GetKind(), infra.GetName())
-		case len(value) > mostValue:
-			return nil, fmt.Errorf("%s: the %s %s has more than %d bytes there: name a field with one value", word, infra.GetKind(), infra.GetName(), mostValue)
+		case len(value) > maxValueSize:
+			return nil, fmt.Errorf("%s: the %s %s has more than %d bytes there: name a field with one value", word, infra.GetKind(), infra.GetName(), maxValueSize)
 		}
 		pairs = append(pairs, word, value)
 	}
@@ -225,8 +225,8 @@ func GrantsAccess(kind schema.GroupKind) bool {
 	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
 }
 
-// mayMake refuses objects that no policy may create, whatever was validated when the policy was written.
-func (d *execution) mayMake(template *unstructured.Unstructured) error {
+// checkTemplate refuses objects that no policy may create, whatever was validated when the policy was written.
+func (d *execution) checkTemplate(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
 	if GrantsAccess(gvk.GroupKind()) {
 		return fmt.Errorf("a policy may not create a %s, because it grants access: name the kind that your remediation controller handles", gvk.Kind)

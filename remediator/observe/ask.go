@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// askFor bounds all requests to one cluster, however many machines it has and however slowly it responds.
-	askFor = 20 * time.Second
-	// tooLate is the reason of a member that was not queried in time.
-	tooLate = "not asked: asking this cluster has taken all the time that there is for it"
+	// probeTimeout bounds all requests to one cluster, however many machines it has and however slowly it responds.
+	probeTimeout = 20 * time.Second
+	// notQueried is the reason of a member that was not queried in time.
+	notQueried = "not asked: asking this cluster has taken all the time that there is for it"
 	// reachTimeout bounds the probe of the workload cluster's API server, memberTimeout that of one member of etcd.
 	reachTimeout  = 3 * time.Second
 	memberTimeout = 3 * time.Second
@@ -24,16 +24,16 @@ const (
 	secretTimeout = 5 * time.Second
 )
 
-// Ask fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd by querying them now. A missing response is a fact, not an error. It
+// Probe fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd by querying them now. A missing response is a fact, not an error. It
 // takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for members without a machine, and up to 8 s more
 // to query peers if a member could not be queried. The total is limited to 20 s. Connections are closed when it returns.
-func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
+func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
 	f.Etcd = nil
-	f.Cluster.Reach = object.Unknown
+	f.Cluster.Reachable = object.Unknown
 	if f.Owner.Cluster == "" {
 		return nil
 	}
-	asking, cancel := context.WithTimeout(ctx, askFor)
+	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	key := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster}
 	asked := remediator.OwnerKind(f.Owner.Kind).IsControlPlane() && !f.Owner.ExternalEtcd
@@ -44,20 +44,20 @@ func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
 		}
 		return ctx.Err()
 	}
-	reach := make(chan object.Truth, 1)
-	go func() { reach <- answersAtAll(asking, cluster) }()
+	reach := make(chan object.ConditionStatus, 1)
+	go func() { reach <- apiServerAnswers(asking, cluster) }()
 	if asked {
 		f.Etcd = o.etcd(asking, key, cluster, f.Nodes())
 	}
-	f.Cluster.Reach = <-reach
+	f.Cluster.Reachable = <-reach
 	return ctx.Err()
 }
 
-// answersAtAll returns whether an API server answers.
-func answersAtAll(ctx context.Context, cluster *tenant.Cluster) object.Truth {
+// apiServerAnswers returns whether an API server answers.
+func apiServerAnswers(ctx context.Context, cluster *tenant.Cluster) object.ConditionStatus {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	if cluster.Answers(ctx) != nil {
+	if cluster.Ping(ctx) != nil {
 		return object.False
 	}
 	return object.True
@@ -78,9 +78,9 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 // MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to the member on node to. It does nothing if that
 // member leads already.
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	d, err := o.reach(ctx, key)
+	d, err := o.etcdDialer(ctx, key)
 	if err == nil {
 		err = d.moveLeader(ctx, nodes, to)
 	}

@@ -20,8 +20,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// liar is an etcd server with configured answers.
-type liar struct {
+// fakeEtcd is an etcd server with configured answers.
+type fakeEtcd struct {
 	etcd.UnimplementedClusterServer
 	etcd.UnimplementedMaintenanceServer
 	members []*etcd.Member
@@ -29,15 +29,15 @@ type liar struct {
 	alarms  []*etcd.AlarmMember
 }
 
-func (l *liar) MemberList(context.Context, *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
+func (l *fakeEtcd) MemberList(context.Context, *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
 	return &etcd.MemberListResponse{Members: l.members}, nil
 }
 
-func (l *liar) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusResponse, error) {
+func (l *fakeEtcd) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusResponse, error) {
 	return &etcd.StatusResponse{Leader: 1, Errors: l.errors}, nil
 }
 
-func (l *liar) Alarm(context.Context, *etcd.AlarmRequest) (*etcd.AlarmResponse, error) {
+func (l *fakeEtcd) Alarm(context.Context, *etcd.AlarmRequest) (*etcd.AlarmResponse, error) {
 	return &etcd.AlarmResponse{Alarms: l.alarms}, nil
 }
 
@@ -49,20 +49,20 @@ func TestAnswersAreBounded(t *testing.T) {
 		many = append(many, &etcd.Member{ID: uint64(i + 1), Name: fmt.Sprintf("m-%d", i)}) //nolint:gosec // small
 	}
 	for name, c := range map[string]struct {
-		says *liar
+		says *fakeEtcd
 		list int
 		why  string
 	}{
-		"an etcd":                      {&liar{members: many[:5]}, 5, ""},
-		"some more members":            {&liar{members: many[:mostMembers+1]}, 0, "not credible"},
-		"many members":                 {&liar{members: many}, 0, "not credible"},
-		"a long name":                  {&liar{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<10)}}}, 0, "not credible"},
-		"a very long name":             {&liar{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<20)}}}, 0, "not credible"},
-		"a name that moves the cursor": {&liar{members: []*etcd.Member{{ID: 1, Name: "m\x1b[2J"}}}, 0, "not credible"},
-		"many alarms":                  {&liar{members: many[:1], alarms: slices.Repeat([]*etcd.AlarmMember{{MemberID: 1, Alarm: etcd.AlarmType_NOSPACE}}, 5_000)}, 1, ""},
-		"a long complaint":             {&liar{members: many[:1], errors: []string{strings.Repeat("no leader ", 100)}}, 1, "no leader"},
-		"a very long complaint":        {&liar{members: many[:1], errors: []string{strings.Repeat("x", 1<<20)}}, 0, "larger than max"},
-		"a complaint that colours":     {&liar{members: many[:1], errors: []string{"\x1b]0;owned\x07 no\nleader"}}, 1, "]0;owned no leader"},
+		"an etcd":                      {&fakeEtcd{members: many[:5]}, 5, ""},
+		"some more members":            {&fakeEtcd{members: many[:maxMembers+1]}, 0, "not credible"},
+		"many members":                 {&fakeEtcd{members: many}, 0, "not credible"},
+		"a long name":                  {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<10)}}}, 0, "not credible"},
+		"a very long name":             {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<20)}}}, 0, "not credible"},
+		"a name that moves the cursor": {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: "m\x1b[2J"}}}, 0, "not credible"},
+		"many alarms":                  {&fakeEtcd{members: many[:1], alarms: slices.Repeat([]*etcd.AlarmMember{{MemberID: 1, Alarm: etcd.AlarmType_NOSPACE}}, 5_000)}, 1, ""},
+		"a long complaint":             {&fakeEtcd{members: many[:1], errors: []string{strings.Repeat("no leader ", 100)}}, 1, "no leader"},
+		"a very long complaint":        {&fakeEtcd{members: many[:1], errors: []string{strings.Repeat("x", 1<<20)}}, 0, "larger than max"},
+		"a complaint that colours":     {&fakeEtcd{members: many[:1], errors: []string{"\x1b]0;owned\x07 no\nleader"}}, 1, "]0;owned no leader"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,15 +74,15 @@ func TestAnswersAreBounded(t *testing.T) {
 			etcd.RegisterMaintenanceServer(server, c.says)
 			go func() { _ = server.Serve(listener) }()
 			defer server.Stop()
-			conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), append(bounds(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+			conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), append(dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			a := (&line{ClientConn: conn}).inquire(t.Context(), answer{node: "m-0", answers: object.Unknown})
-			list, _ := listed([]answer{a})
-			if len(list) != c.list || len(a.why) > 300 || len(a.alarms) > mostAlarms || !strings.Contains(a.why, c.why) || (a.answers == object.True) != (c.why == "") {
-				t.Errorf("answers %s, %d members, reason of %d bytes: %.100s", a.answers, len(list), len(a.why), a.why)
+			a := (&line{ClientConn: conn}).query(t.Context(), answer{node: "m-0", answers: object.Unknown})
+			list, _ := agreedMembers([]answer{a})
+			if len(list) != c.list || len(a.reason) > 300 || len(a.alarms) > maxAlarms || !strings.Contains(a.reason, c.why) || (a.answers == object.True) != (c.why == "") {
+				t.Errorf("answers %s, %d members, reason of %d bytes: %.100s", a.answers, len(list), len(a.reason), a.reason)
 			}
 		})
 	}
@@ -99,8 +99,8 @@ func TestManyNodes(t *testing.T) {
 	ctx, over := context.WithCancel(t.Context())
 	defer over()
 	var asked atomic.Int32
-	d := &dialer{cluster: clusterAt("https://" + silent.Addr().String()), waits: usual(), tls: func(func(error)) *tls.Config {
-		if asked.Add(1) == atOnce { // cancel as soon as the limit of concurrent requests is reached
+	d := &dialer{cluster: clusterAt("https://" + silent.Addr().String()), timeouts: defaultTimeouts(), tls: func(func(error)) *tls.Config {
+		if asked.Add(1) == maxParallel { // cancel as soon as the limit of concurrent requests is reached
 			over()
 		}
 		return &tls.Config{MinVersion: tls.VersionTLS12}
@@ -109,11 +109,11 @@ func TestManyNodes(t *testing.T) {
 	for i := range 1000 {
 		nodes = append(nodes, fmt.Sprintf("n-%d", i))
 	}
-	answers := d.askAll(ctx, nodes)
-	if last := answers[len(answers)-1]; last.answers != object.Unknown || last.why != tooLate || last.node != "n-999" {
+	answers := d.queryNodes(ctx, nodes)
+	if last := answers[len(answers)-1]; last.answers != object.Unknown || last.reason != notQueried || last.node != "n-999" {
 		t.Errorf("last answer = %+v, want Unknown because it was too late", last)
 	}
-	if said := whys(answers); len(said) > atOnce*300 || !strings.Contains(said, "n-0: no ") || !strings.HasSuffix(said, "; and 991 more") {
+	if said := formatReasons(answers); len(said) > maxParallel*300 || !strings.Contains(said, "n-0: no ") || !strings.HasSuffix(said, "; and 991 more") {
 		t.Error(said)
 	}
 }

@@ -36,10 +36,10 @@ func (o *Observer) workload(ctx context.Context, cluster types.NamespacedName) (
 	}
 	config, err := kube.ParseKubeconfig(data[secret.KubeconfigDataName])
 	if err == nil {
-		err = kube.Protected(config)
+		err = kube.CheckTransportSecurity(config)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig in Secret %s: %s", secret.Name(cluster.Name, secret.Kubeconfig), brief(err))
+		return nil, fmt.Errorf("the kubeconfig in Secret %s: %s", secret.Name(cluster.Name, secret.Kubeconfig), shorten(err))
 	}
 	config.UserAgent = "scute/remediator"
 	return o.tenants.Cluster(cluster.String(), config)
@@ -68,7 +68,7 @@ func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (f
 		return nil, err
 	}
 	name := secret.Name(cluster.Name, secret.EtcdCA)
-	if err := errors.Join(kube.Affordable(data[secret.TLSCrtDataName]), kube.Affordable(data[secret.TLSKeyDataName])); err != nil {
+	if err := errors.Join(kube.CheckKeySizes(data[secret.TLSCrtDataName]), kube.CheckKeySizes(data[secret.TLSKeyDataName])); err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
 	}
 	ca, err := certs.DecodeCertPEM(data[secret.TLSCrtDataName])

@@ -15,7 +15,7 @@ import (
 // Defragment defragments the database of the member on a node, unless it has less than size bytes. The member answers no requests meanwhile.
 // Defragment returns when the member has finished, or when ctx ends; in the latter case the member continues.
 func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
-	d, err := o.reach(ctx, key)
+	d, err := o.etcdDialer(ctx, key)
 	if err == nil {
 		err = d.defragment(ctx, nodes, node, size)
 	}
@@ -27,7 +27,7 @@ func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nod
 
 // Disarm disarms the alarm NOSPACE of all members of etcd.
 func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes []string) error {
-	d, err := o.reach(ctx, key)
+	d, err := o.etcdDialer(ctx, key)
 	if err == nil {
 		err = d.disarm(ctx, nodes)
 	}
@@ -37,8 +37,8 @@ func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes [
 	return nil
 }
 
-// reach prepares connections to the etcd of a cluster.
-func (o *Observer) reach(ctx context.Context, key types.NamespacedName) (*dialer, error) {
+// etcdDialer prepares connections to the etcd of a cluster.
+func (o *Observer) etcdDialer(ctx context.Context, key types.NamespacedName) (*dialer, error) {
 	cluster, err := o.workload(ctx, key)
 	if err != nil {
 		return nil, err
@@ -48,60 +48,60 @@ func (o *Observer) reach(ctx context.Context, key types.NamespacedName) (*dialer
 
 // defragment queries all members again, and fails if any is silent or a learner, or has corrupt data.
 func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
-	by, err := d.quiet(ctx, nodes, node)
+	by, err := d.healthyAnswer(ctx, nodes, node)
 	if err != nil {
 		return err
 	}
 	if by.size < size {
 		return nil // it was defragmented already
 	}
-	line, err := d.open(ctx, node, by.way)
+	line, err := d.open(ctx, node, by.route)
 	if err != nil {
 		return err
 	}
 	defer line.Close()
-	if err := d.cluster.Held(); err != nil {
+	if err := d.cluster.CheckWritesAllowed(); err != nil {
 		return err
 	}
 	if _, err := etcd.NewMaintenanceClient(line.ClientConn).Defragment(ctx, &etcd.DefragmentRequest{}); err != nil {
-		return line.failed(ctx, err)
+		return line.failureReason(ctx, err)
 	}
 	return nil
 }
 
-// quiet returns the answer of the member on a node if all members answer and vote, and none has corrupt data.
-func (d *dialer) quiet(ctx context.Context, nodes []string, node string) (answer, error) {
-	asking, cancel := context.WithTimeout(ctx, askFor)
+// healthyAnswer returns the answer of the member on a node if all members answer and vote, and none has corrupt data.
+func (d *dialer) healthyAnswer(ctx context.Context, nodes []string, node string) (answer, error) {
+	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	heard := d.askEverybody(asking, nodes)
+	heard := d.queryMembers(asking, nodes)
 	if heard.list == nil {
-		return answer{}, fmt.Errorf("no member could list the members: %s", whys(heard.each))
+		return answer{}, fmt.Errorf("no member could list the members: %s", formatReasons(heard.each))
 	}
-	found := conclude(heard.list, heard.alarms, heard.each)
+	found := mergeAnswers(heard.list, heard.alarms, heard.each)
 	for _, m := range found.Members {
 		if m.Answers != object.True || m.Learner {
-			return answer{}, fmt.Errorf("the member on %s is a learner, or does not answer: %s", m.Node, m.Why)
+			return answer{}, fmt.Errorf("the member on %s is a learner, or does not answer: %s", m.Node, m.Reason)
 		}
 	}
 	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == node })
 	switch {
-	case named(heard.list, heard.each, node) == nil || i < 0:
+	case memberNamed(heard.list, heard.each, node) == nil || i < 0:
 		return answer{}, errors.New("it has no member")
-	case heard.each[i].way.peer != "":
-		return answer{}, fmt.Errorf("it can be asked by %s alone", heard.each[i].way)
+	case heard.each[i].route.peer != "":
+		return answer{}, fmt.Errorf("it can be asked by %s alone", heard.each[i].route)
 	}
 	return heard.each[i], nil
 }
 
 func (d *dialer) disarm(ctx context.Context, nodes []string) error {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	heard := d.askEverybody(ctx, nodes)
-	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.answers == object.True && a.way.peer == "" })
+	heard := d.queryMembers(ctx, nodes)
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.answers == object.True && a.route.peer == "" })
 	if i < 0 {
-		return fmt.Errorf("no member could be asked: %s", whys(heard.each))
+		return fmt.Errorf("no member could be asked: %s", formatReasons(heard.each))
 	}
-	line, err := d.open(ctx, heard.each[i].node, heard.each[i].way)
+	line, err := d.open(ctx, heard.each[i].node, heard.each[i].route)
 	if err != nil {
 		return err
 	}
@@ -110,22 +110,22 @@ func (d *dialer) disarm(ctx context.Context, nodes []string) error {
 		if alarm.Alarm != etcd.AlarmType_NOSPACE {
 			continue
 		}
-		if err := d.cluster.Held(); err != nil {
+		if err := d.cluster.CheckWritesAllowed(); err != nil {
 			return err
 		}
 		request := &etcd.AlarmRequest{Action: etcd.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
 		if _, err := etcd.NewMaintenanceClient(line.ClientConn).Alarm(ctx, request); err != nil {
-			return line.failed(ctx, err)
+			return line.failureReason(ctx, err)
 		}
 	}
 	return nil
 }
 
-// failed returns the reason why a call that changes etcd has failed.
-func (l *line) failed(ctx context.Context, err error) error {
+// failureReason returns the reason why a call that changes etcd has failed.
+func (l *line) failureReason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("it did not answer in time")
 	}
-	_, why := l.meaning(err)
+	_, why := l.classify(err)
 	return errors.New(why)
 }

@@ -21,11 +21,11 @@ func TestDefragment(t *testing.T) {
 	}{
 		{name: "all is well", size: 400, left: 1},
 		{name: "it is smaller than it was", size: 401, left: 400},
-		{name: "kubelet dead, client port open", open: []string{"b"}, breaks: func(tn *workload) { tn.node("b").kubelet = dead }, size: 400, left: 1},
-		{name: "kubelet dead", breaks: func(tn *workload) { tn.node("b").kubelet = dead }, size: 400, left: 400, why: "it can be asked by etcdctl in etcd-"},
+		{name: "kubelet dead, client port open", open: []string{"b"}, breaks: func(tn *workload) { tn.node("b").kubelet = connectionRefused }, size: 400, left: 1},
+		{name: "kubelet dead", breaks: func(tn *workload) { tn.node("b").kubelet = connectionRefused }, size: 400, left: 400, why: "it can be asked by etcdctl in etcd-"},
 		{name: "another is down", breaks: func(tn *workload) { tn.node("c").answers.Stop() }, size: 400, left: 400, why: "the member on c is a learner, or does not answer"},
 		{name: "another is a learner", breaks: func(tn *workload) { tn.node("c").learner = true }, size: 400, left: 400, why: "the member on c is a learner"},
-		{name: "it takes too long", breaks: func(tn *workload) { tn.node("b").hangs = func() {} }, size: 400, left: 400, why: "it did not answer in time"},
+		{name: "it takes too long", breaks: func(tn *workload) { tn.node("b").blockDefragment = func() {} }, size: 400, left: 400, why: "it did not answer in time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tn := newTenant(t, "a", "b", "c")
@@ -35,8 +35,8 @@ func TestDefragment(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if tn.node("b").hangs != nil {
-				tn.node("b").hangs = cancel
+			if tn.node("b").blockDefragment != nil {
+				tn.node("b").blockDefragment = cancel
 			}
 			err := tn.dialer(c.open...).defragment(ctx, []string{"a", "b", "c"}, "b", c.size)
 			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
@@ -52,7 +52,7 @@ func TestDefragment(t *testing.T) {
 // TestDisarm checks that the alarm is disarmed for all members that raised it, through one that answers.
 func TestDisarm(t *testing.T) {
 	tn := newTenant(t, "a", "b", "c")
-	tn.node("a").kubelet, tn.node("a").full, tn.node("b").full = dead, true, true
+	tn.node("a").kubelet, tn.node("a").full, tn.node("b").full = connectionRefused, true, true
 	if err := tn.dialer().disarm(t.Context(), []string{"a", "b", "c"}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestDisarm(t *testing.T) {
 		t.Error("the alarm is still raised")
 	}
 	for _, n := range tn.nodes {
-		n.kubelet = dead
+		n.kubelet = connectionRefused
 	}
 	if err := tn.dialer().disarm(t.Context(), []string{"a", "b", "c"}); err == nil {
 		t.Error("disarm succeeded although no member can be reached")
@@ -80,13 +80,13 @@ func TestNothingWithoutTheLease(t *testing.T) {
 			tn := newTenant(t, nodes...)
 			tn.node("b").size, tn.node("b").full = 400, true
 			d := tn.dialer()
-			d.cluster = clusterHeld(tn.api.URL, func() error { return errors.New("the Lease has passed on") })
+			d.cluster = readOnlyClusterAt(tn.api.URL, func() error { return errors.New("the Lease has passed on") })
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := change(ctx, d); err == nil || !strings.Contains(err.Error(), "not sent: the Lease has passed on") {
 				t.Errorf("error = %v, want that the Lease was lost", err)
 			}
-			if b := tn.node("b"); b.size != 400 || !b.full || tn.leads() != tn.node("a").id {
+			if b := tn.node("b"); b.size != 400 || !b.full || tn.leaderID() != tn.node("a").id {
 				t.Errorf("member was changed: %+v", b)
 			}
 		})

@@ -22,12 +22,12 @@ import (
 )
 
 // requests sets the SurgeRemediation of each machine, which has the machine's name.
-func (l *look) requests(ctx context.Context) error {
+func (l *observation) requests(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
 		found := &v1alpha1.SurgeRemediation{}
 		err := l.observer.cache.Get(ctx, l.key(m.Name), found)
-		if absent(err) || err == nil && !about(found, m) {
+		if absent(err) || err == nil && !matchesMachine(found, m) {
 			continue
 		}
 		if err != nil {
@@ -38,8 +38,8 @@ func (l *look) requests(ctx context.Context) error {
 	return nil
 }
 
-// about reports whether a request is for this machine, and not for an earlier one with its name. A request can outlive its machine briefly.
-func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
+// matchesMachine reports whether a request is for this machine, and not for an earlier one with its name. A request can outlive its machine briefly.
+func matchesMachine(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	for _, ref := range r.OwnerReferences {
 		if ref.Kind == "Machine" && ownerkind.GroupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
 			return ref.UID == m.UID
@@ -49,13 +49,13 @@ func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 }
 
 func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
-	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, ByHand: len(r.OwnerReferences) == 0, Abort: r.Spec.Abort}
-	_, f.Carried = r.Annotations[object.CarriedAnnotation]
+	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, Manual: len(r.OwnerReferences) == 0, Abort: r.Spec.Abort}
+	_, f.OrdersCopied = r.Annotations[object.CarriedAnnotation]
 	if wrong := r.Unreadable.Spec; wrong != nil { // it may contain a hold, so assume one
-		f.Hold, f.HoldWhy = true, wrong.String()
+		f.Hold, f.HoldReason = true, wrong.String()
 	}
 	if hold := r.Spec.Hold; hold != nil {
-		f.Hold, f.HoldWhy = true, hold.Reason
+		f.Hold, f.HoldReason = true, hold.Reason
 		if hold.Until != nil {
 			f.HoldUntil = hold.Until.Time
 		}
@@ -65,13 +65,13 @@ func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 
 // details reads the template that an infrastructure machine was cloned from. It sends one request for each suspect machine of a control plane with a
 // policy.
-func (l *look) details(ctx context.Context) error {
+func (l *observation) details(ctx context.Context) error {
 	if !remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane() || l.facts.Policy.Name == "" {
 		return nil
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
-		if _, made := l.made[m.UID]; !made && !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.observer.now()).State == "" {
+		if _, made := l.created[m.UID]; !made && !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.observer.now()).State == "" {
 			continue
 		}
 		var err error
@@ -88,31 +88,31 @@ func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string
 	ref := m.Spec.InfrastructureRef
 	mapping, err := o.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
 	if err != nil {
-		return "", refused(err)
+		return "", retryable(err)
 	}
 	infra := &metav1.PartialObjectMetadata{}
 	infra.SetGroupVersionKind(mapping.GroupVersionKind)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := o.live.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, infra); err != nil {
-		return "", refused(err)
+		return "", retryable(err)
 	}
 	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation], nil
 }
 
-// refused returns nil for an error that a retry would not resolve.
-func refused(err error) error {
-	if meta.IsNoMatchError(err) || !kube.Passing(err) {
+// retryable returns nil for an error that a retry would not resolve.
+func retryable(err error) error {
+	if meta.IsNoMatchError(err) || !kube.IsTransient(err) {
 		return nil
 	}
 	return err
 }
 
 // stepObjects reads which escalation steps have an object. Only a machine with scute's unhealthy annotation or with a request can have one.
-func (l *look) stepObjects(ctx context.Context) error {
+func (l *observation) stepObjects(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
-		if m.Mark == "" && m.Request == nil {
+		if m.UnhealthyAnnotation == "" && m.Request == nil {
 			continue
 		}
 		for _, step := range l.escalation {
@@ -131,20 +131,20 @@ func (l *look) stepObjects(ctx context.Context) error {
 				m.FailedSteps[step.Name] = failed
 			}
 		}
-		if err := l.left(ctx, m); err != nil {
+		if err := l.addLeftovers(ctx, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// left adds objects that were created for a machine at steps that the policy no longer has, or now has with another kind of object.
-func (l *look) left(ctx context.Context, m *remediator.Machine) error {
-	for _, step := range slices.Sorted(maps.Keys(l.made[m.UID])) {
+// addLeftovers adds objects that were created for a machine at steps that the policy no longer has, or now has with another kind of object.
+func (l *observation) addLeftovers(ctx context.Context, m *remediator.Machine) error {
+	for _, step := range slices.Sorted(maps.Keys(l.created[m.UID])) {
 		if slices.Contains(m.StepObjects, step) {
 			continue
 		}
-		found, err := l.observer.made(ctx, l.facts.Owner.Namespace, l.made[m.UID][step])
+		found, err := l.observer.getStepObject(ctx, l.facts.Owner.Namespace, l.created[m.UID][step])
 		if err != nil {
 			return fmt.Errorf("looking for what was made at step %s for machine %s: %w", step, m.Name, err)
 		}
@@ -174,7 +174,7 @@ func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alph
 	if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {
 		return nil, nil // nothing can have been created from it; the write reports what is wrong
 	}
-	return o.made(ctx, namespace, object)
+	return o.getStepObject(ctx, namespace, object)
 }
 
 // kindOfStep returns the kind of object that a step creates, "" if its template has none.
@@ -186,15 +186,15 @@ func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
 	return template.APIVersion, template.Kind
 }
 
-// made returns an object that a step created, nil if it does not exist.
-func (o *Observer) made(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
+// getStepObject returns an object that a step created, nil if it does not exist.
+func (o *Observer) getStepObject(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(object.APIVersion)
 	found.SetKind(object.Kind)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := o.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, found); err != nil {
-		return nil, refused(err)
+		return nil, retryable(err)
 	}
 	return found, nil
 }

@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// atOnce bounds the members queried in parallel.
-	atOnce = 9
-	// mostMembers bounds the list of members. An etcd has a handful, each with the name of a node. Its tenant may list more, and each would be
+	// maxParallel bounds the members queried in parallel.
+	maxParallel = 9
+	// maxMembers bounds the list of members. An etcd has a handful, each with the name of a node. Its tenant may list more, and each would be
 	// queried and shown.
-	mostMembers = 63
-	longestName = 253
-	mostAlarms  = 2 * mostMembers
+	maxMembers = 63
+	maxNameLength = 253
+	maxAlarms  = 2 * maxMembers
 )
 
 // answer is the response of one member.
 type answer struct {
 	node    string
-	way     way // by which the member was queried
-	answers object.Truth
-	why     string
+	route     route // by which the member was queried
+	answers object.ConditionStatus
+	reason     string
 	version string         // of etcd
 	id      uint64         // of the member that responded
 	leader  uint64         // as the member reports
@@ -55,18 +55,18 @@ type responses struct {
 
 // survey queries the members on the nodes, and the members that they list.
 func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
-	heard := d.askEverybody(ctx, nodes)
+	heard := d.queryMembers(ctx, nodes)
 	if heard.list == nil {
-		return &remediator.Etcd{Err: "no member could list the members: " + whys(heard.each)}
+		return &remediator.Etcd{Err: "no member could list the members: " + formatReasons(heard.each)}
 	}
-	return conclude(heard.list, heard.alarms, heard.each)
+	return mergeAnswers(heard.list, heard.alarms, heard.each)
 }
 
-// askEverybody queries the members on the nodes, then listed members without a machine, whose pods may exist, and then the peers of members that did
+// queryMembers queries the members on the nodes, then listed members without a machine, whose pods may exist, and then the peers of members that did
 // not respond.
-func (d *dialer) askEverybody(ctx context.Context, nodes []string) responses {
-	heard := responses{each: d.askAll(ctx, nodes)}
-	if heard.list, heard.alarms = listed(heard.each); heard.list == nil {
+func (d *dialer) queryMembers(ctx context.Context, nodes []string) responses {
+	heard := responses{each: d.queryNodes(ctx, nodes)}
+	if heard.list, heard.alarms = agreedMembers(heard.each); heard.list == nil {
 		return heard
 	}
 	var others []string
@@ -75,20 +75,20 @@ func (d *dialer) askEverybody(ctx context.Context, nodes []string) responses {
 			others = append(others, m.Name)
 		}
 	}
-	heard.each = append(heard.each, d.askAll(ctx, others)...)
-	identify(heard.list, heard.each)
-	d.askPeers(ctx, heard.list, heard.each)
+	heard.each = append(heard.each, d.queryNodes(ctx, others)...)
+	discardForeign(heard.list, heard.each)
+	d.queryPeers(ctx, heard.list, heard.each)
 	return heard
 }
 
-func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
+func (d *dialer) queryNodes(ctx context.Context, nodes []string) []answer {
 	answers := make([]answer, len(nodes))
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxParallel)
 	for i, node := range nodes {
 		group.Go(func() error {
-			if answers[i] = (answer{node: node, answers: object.Unknown, why: tooLate}); ctx.Err() == nil {
-				answers[i] = d.ask(ctx, node)
+			if answers[i] = (answer{node: node, answers: object.Unknown, reason: notQueried}); ctx.Err() == nil {
+				answers[i] = d.query(ctx, node)
 			}
 			return nil
 		})
@@ -97,19 +97,19 @@ func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
 	return answers
 }
 
-// identify discards an answer of another member than the node's: a removed member that still runs, or one that has the node's address now.
-func identify(list []*etcd.Member, answers []answer) {
+// discardForeign discards an answer of another member than the node's: a removed member that still runs, or one that has the node's address now.
+func discardForeign(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
-		if m := named(list, answers, a.node); m != nil && a.answers == object.True && a.id != m.ID {
-			*a = answer{node: a.node, way: a.way, answers: object.Unknown, why: fmt.Sprintf("member %x answers in the place of member %x", a.id, m.ID)}
+		if m := memberNamed(list, answers, a.node); m != nil && a.answers == object.True && a.id != m.ID {
+			*a = answer{node: a.node, route: a.route, answers: object.Unknown, reason: fmt.Sprintf("member %x answers in the place of member %x", a.id, m.ID)}
 		}
 	}
 }
 
-// named returns the member with the name of a node, nil if there is none. The list has two such members if a machine was created again with its old
+// memberNamed returns the member with the name of a node, nil if there is none. The list has two such members if a machine was created again with its old
 // host name and the old member was not removed. named then prefers the member that responded, and after that the leader, which is alive.
-func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
+func memberNamed(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {
 		if m.Name != node {
@@ -118,24 +118,24 @@ func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 		if slices.ContainsFunc(answers, func(a answer) bool { return a.node == node && a.id == m.ID }) {
 			return m
 		}
-		if first == nil || m.ID == elected(answers) {
+		if first == nil || m.ID == reportedLeader(answers) {
 			first = m
 		}
 	}
 	return first
 }
 
-// inquire queries the member at the other end.
-func (l *line) inquire(ctx context.Context, a answer) answer {
+// query queries the member at the other end.
+func (l *line) query(ctx context.Context, a answer) answer {
 	cluster, maintenance := etcd.NewClusterClient(l.ClientConn), etcd.NewMaintenanceClient(l.ClientConn)
 	said, err := maintenance.Status(ctx, &etcd.StatusRequest{})
 	if err != nil {
-		a.answers, a.why = l.meaning(err)
+		a.answers, a.reason = l.classify(err)
 		return a
 	}
 	a.answers, a.id, a.leader, a.version = object.True, said.Header.GetMemberId(), said.Leader, said.Version
 	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
-	agreed, cancel := half(ctx)
+	agreed, cancel := halfTimeout(ctx)
 	defer cancel()
 	list, err := cluster.MemberList(agreed, &etcd.MemberListRequest{Linearizable: true})
 	if err == nil {
@@ -143,33 +143,33 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 	} else if list, err = cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
 		a.stale = list.Members
 	}
-	if tooLarge(err) || !credible(list.GetMembers()) {
+	if tooLarge(err) || !plausible(list.GetMembers()) {
 		a.answers, a.list, a.stale = object.False, nil, nil
-		a.why = fmt.Sprintf("its list of members is not credible: more than %d, or one whose name has more than %d bytes or cannot be printed", mostMembers, longestName)
+		a.reason = fmt.Sprintf("its list of members is not credible: more than %d, or one whose name has more than %d bytes or cannot be printed", maxMembers, maxNameLength)
 		return a
 	}
 	complaints := said.Errors
 	if alarm, err := maintenance.Alarm(ctx, &etcd.AlarmRequest{Action: etcd.AlarmRequest_GET}); err == nil {
-		a.alarms, complaints = alarm.Alarms[:min(len(alarm.Alarms), mostAlarms)], ownComplaints(complaints)
+		a.alarms, complaints = alarm.Alarms[:min(len(alarm.Alarms), maxAlarms)], ownErrors(complaints)
 	}
 	if len(complaints) > 0 {
-		a.answers, a.why = object.False, brief(errors.New(strings.Join(complaints, "; ")))
+		a.answers, a.reason = object.False, shorten(errors.New(strings.Join(complaints, "; ")))
 	}
 	return a
 }
 
-// half returns a context with half of the remaining time, because a member without a majority does not answer a linearizable request.
-func half(ctx context.Context) (context.Context, context.CancelFunc) {
+// halfTimeout returns a context with half of the remaining time, because a member without a majority does not answer a linearizable request.
+func halfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)
 	}
 	return context.WithCancel(ctx)
 }
 
-// credible reports whether an etcd may have these members.
-func credible(list []*etcd.Member) bool {
-	return len(list) <= mostMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool {
-		return len(m.Name) > longestName || m.Name != object.Printable(m.Name)
+// plausible reports whether an etcd may have these members.
+func plausible(list []*etcd.Member) bool {
+	return len(list) <= maxMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool {
+		return len(m.Name) > maxNameLength || m.Name != object.Printable(m.Name)
 	})
 }
 
@@ -178,13 +178,13 @@ func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
-// ownComplaints returns the errors of a status that concern the member itself. Each member reports the alarms of all members; conclude assigns them.
-func ownComplaints(errs []string) []string {
+// ownErrors returns the errors of a status that concern the member itself. Each member reports the alarms of all members; conclude assigns them.
+func ownErrors(errs []string) []string {
 	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
 }
 
-// listed returns the members that a majority agrees on. Without a majority it returns the longest list of any member, to show what is lost.
-func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
+// agreedMembers returns the members that a majority agrees on. Without a majority it returns the longest list of any member, to show what is lost.
+func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
 	for _, a := range answers {
 		if len(a.list) > 0 && a.answers == object.True {
 			return a.list, a.alarms
@@ -200,33 +200,33 @@ func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) 
 	return list, alarms
 }
 
-// conclude joins the list with the answers of the members. It returns listed members only: quorum is counted without a node whose member was removed.
-func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
-	leader := elected(answers)
+// mergeAnswers joins the list with the answers of the members. It returns listed members only: quorum is counted without a node whose member was removed.
+func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
+	leader := reportedLeader(answers)
 	names := make(map[uint64]string, len(list))
-	found := &remediator.Etcd{ByQuorum: addsByQuorum(answers)}
+	found := &remediator.Etcd{AddsByQuorum: addsByQuorum(answers)}
 	for _, m := range list {
 		f := remediator.Member{Node: m.Name, Learner: m.IsLearner, Leader: leader != 0 && m.ID == leader, Answers: object.Unknown}
 		if m.Name == "" {
-			f.Node, f.Unstarted, f.Answers, f.Why = "member "+strconv.FormatUint(m.ID, 16), true, object.False, "it was added, and has not started yet"
+			f.Node, f.Unstarted, f.Answers, f.Reason = "member "+strconv.FormatUint(m.ID, 16), true, object.False, "it was added, and has not started yet"
 		}
-		holder := named(list, answers, m.Name)
+		holder := memberNamed(list, answers, m.Name)
 		if m.Name != "" && holder != m {
 			f.Node, f.Namesake, f.Answers = fmt.Sprintf("member %x of %s", m.ID, m.Name), m.Name, object.False
-			f.Why = fmt.Sprintf("member %x has its name", holder.ID)
+			f.Reason = fmt.Sprintf("member %x has its name", holder.ID)
 		}
 		names[m.ID] = f.Node
 		if i := slices.IndexFunc(answers, func(a answer) bool { return holder == m && a.node == m.Name }); i >= 0 {
-			f.Answers, f.Why = answers[i].answers, answers[i].why
-			if answers[i].spoke() {
-				f.Way = answers[i].way.String()
+			f.Answers, f.Reason = answers[i].answers, answers[i].reason
+			if answers[i].responded() {
+				f.Via = answers[i].route.String()
 				f.Size, f.InUse, f.Quota = answers[i].size, answers[i].inUse, answers[i].quota
 			}
 		}
 		for _, alarm := range alarms {
 			// A member without space still answers reads and votes. Answers of a member with corrupt data do not count.
 			if alarm.MemberID == m.ID && alarm.Alarm == etcd.AlarmType_CORRUPT && f.Answers == object.True {
-				f.Answers, f.Why = object.False, "alarm "+alarm.Alarm.String()
+				f.Answers, f.Reason = object.False, "alarm "+alarm.Alarm.String()
 			}
 		}
 		found.Members = append(found.Members, f)
@@ -258,8 +258,8 @@ func addsByQuorum(answers []answer) bool {
 	return known
 }
 
-// elected returns the leader that most healthy members report, 0 if there is none.
-func elected(answers []answer) uint64 {
+// reportedLeader returns the leader that most healthy members report, 0 if there is none.
+func reportedLeader(answers []answer) uint64 {
 	votes := make(map[uint64]int)
 	leader := uint64(0)
 	for _, a := range answers {
@@ -274,11 +274,11 @@ func elected(answers []answer) uint64 {
 	return leader
 }
 
-// whys returns the reasons of up to atOnce members.
-func whys(answers []answer) string {
+// formatReasons returns the reasons of up to maxParallel members.
+func formatReasons(answers []answer) string {
 	var all []string
-	for _, a := range answers[:min(len(answers), atOnce)] {
-		all = append(all, a.node+": "+cmp.Or(a.why, "no list"))
+	for _, a := range answers[:min(len(answers), maxParallel)] {
+		all = append(all, a.node+": "+cmp.Or(a.reason, "no list"))
 	}
 	if more := len(answers) - len(all); more > 0 {
 		all = append(all, fmt.Sprintf("and %d more", more))
@@ -288,13 +288,13 @@ func whys(answers []answer) string {
 
 // moveLeader sends the request to the leader, because only the leader can transfer the leadership. It uses the way by which the leader responded.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
-	heard := d.askEverybody(ctx, nodes)
-	leader, target := elected(heard.each), named(heard.list, heard.each, to)
+	heard := d.queryMembers(ctx, nodes)
+	leader, target := reportedLeader(heard.each), memberNamed(heard.list, heard.each, to)
 	switch {
 	case target == nil:
-		return fmt.Errorf("it has no member: %s", whys(heard.each))
+		return fmt.Errorf("it has no member: %s", formatReasons(heard.each))
 	case leader == 0:
-		return fmt.Errorf("no leader is known: %s", whys(heard.each))
+		return fmt.Errorf("no leader is known: %s", formatReasons(heard.each))
 	case target.ID == leader:
 		return nil
 	case target.IsLearner:
@@ -306,18 +306,18 @@ func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) erro
 	}
 	from := heard.list[i]
 	j := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == from.Name })
-	if j < 0 || !heard.each[j].spoke() {
-		return fmt.Errorf("the leader on %s could not be asked: %s", from.Name, whys(heard.each))
+	if j < 0 || !heard.each[j].responded() {
+		return fmt.Errorf("the leader on %s could not be asked: %s", from.Name, formatReasons(heard.each))
 	}
-	if err := d.resign(ctx, from, heard.each[j].way, target.ID); err != nil {
-		return fmt.Errorf("asking the leader on %s (%s): %w", from.Name, heard.each[j].way, err)
+	if err := d.transferLeadership(ctx, from, heard.each[j].route, target.ID); err != nil {
+		return fmt.Errorf("asking the leader on %s (%s): %w", from.Name, heard.each[j].route, err)
 	}
 	return nil
 }
 
-// resign asks the leader to transfer the leadership to another member.
-func (d *dialer) resign(ctx context.Context, leader *etcd.Member, by way, to uint64) error {
-	if err := d.cluster.Held(); err != nil {
+// transferLeadership asks the leader to transfer the leadership to another member.
+func (d *dialer) transferLeadership(ctx context.Context, leader *etcd.Member, by route, to uint64) error {
+	if err := d.cluster.CheckWritesAllowed(); err != nil {
 		return err
 	}
 	if by.peer != "" {
@@ -332,7 +332,7 @@ func (d *dialer) resign(ctx context.Context, leader *etcd.Member, by way, to uin
 	}
 	defer line.Close()
 	if _, err := etcd.NewMaintenanceClient(line.ClientConn).MoveLeader(ctx, &etcd.MoveLeaderRequest{TargetID: to}); err != nil {
-		_, why := line.meaning(err)
+		_, why := line.classify(err)
 		return errors.New(why)
 	}
 	return nil

@@ -25,19 +25,19 @@ import (
 func TestConclude(t *testing.T) {
 	list := []*etcd.Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c"}, {ID: 4, IsLearner: true}, {ID: 0x5f, Name: ""}}
 	alarms := []*etcd.AlarmMember{{MemberID: 2, Alarm: etcd.AlarmType_CORRUPT}, {MemberID: 9, Alarm: etcd.AlarmType_NOSPACE}, {MemberID: 1}}
-	got := conclude(list, alarms, []answer{
+	got := mergeAnswers(list, alarms, []answer{
 		{node: "b", id: 2, answers: object.True, leader: 1},
-		{node: "a", id: 1, answers: object.True, leader: 1, size: 3, inUse: 2, quota: 4, why: "no connection through its node", way: way{peer: "b"}},
-		{node: "c", answers: object.Unknown, why: "no answer within 3s", leader: 2},
-		{node: "removed", answers: object.False, why: "removed"},
+		{node: "a", id: 1, answers: object.True, leader: 1, size: 3, inUse: 2, quota: 4, reason: "no connection through its node", route: route{peer: "b"}},
+		{node: "c", answers: object.Unknown, reason: "no answer within 3s", leader: 2},
+		{node: "removed", answers: object.False, reason: "removed"},
 	})
 	want := &remediator.Etcd{
 		Members: []remediator.Member{
-			{Node: "a", Leader: true, Answers: object.True, Why: "no connection through its node", Way: "etcdctl in etcd-b", Size: 3, InUse: 2, Quota: 4},
-			{Node: "b", Answers: object.False, Why: "alarm CORRUPT", Way: "port-forward"},
-			{Node: "c", Answers: object.Unknown, Why: "no answer within 3s"},
-			{Node: "member 4", Unstarted: true, Learner: true, Answers: object.False, Why: "it was added, and has not started yet"},
-			{Node: "member 5f", Unstarted: true, Answers: object.False, Why: "it was added, and has not started yet"},
+			{Node: "a", Leader: true, Answers: object.True, Reason: "no connection through its node", Via: "etcdctl in etcd-b", Size: 3, InUse: 2, Quota: 4},
+			{Node: "b", Answers: object.False, Reason: "alarm CORRUPT", Via: "port-forward"},
+			{Node: "c", Answers: object.Unknown, Reason: "no answer within 3s"},
+			{Node: "member 4", Unstarted: true, Learner: true, Answers: object.False, Reason: "it was added, and has not started yet"},
+			{Node: "member 5f", Unstarted: true, Answers: object.False, Reason: "it was added, and has not started yet"},
 		},
 		Alarms: []string{"CORRUPT of b", "NOSPACE of member 9"},
 	}
@@ -50,19 +50,19 @@ func TestConclude(t *testing.T) {
 func TestListed(t *testing.T) {
 	long, short := []*etcd.Member{{ID: 1}, {ID: 2}, {ID: 3}}, []*etcd.Member{{ID: 1}, {ID: 2}}
 	lost := []answer{{node: "a", answers: object.False, stale: short}, {node: "b", answers: object.False, stale: long}, {node: "c", answers: object.Unknown}}
-	if list, _ := listed(lost); len(list) != 3 {
+	if list, _ := agreedMembers(lost); len(list) != 3 {
 		t.Errorf("majority lost: got %v, want the longest list", list)
 	}
-	if list, _ := listed(append(lost, answer{node: "d", answers: object.True, list: short})); len(list) != 2 {
+	if list, _ := agreedMembers(append(lost, answer{node: "d", answers: object.True, list: short})); len(list) != 2 {
 		t.Errorf("got %v, want the list of the majority", list)
 	}
-	if list, _ := listed(lost[2:]); list != nil {
+	if list, _ := agreedMembers(lost[2:]); list != nil {
 		t.Errorf("no member answers: got list %v", list)
 	}
-	if elected([]answer{{answers: object.True, leader: 1}, {answers: object.True, leader: 2}, {answers: object.True, leader: 2}, {answers: object.False, leader: 1}, {answers: object.False, leader: 1}}) != 2 {
+	if reportedLeader([]answer{{answers: object.True, leader: 1}, {answers: object.True, leader: 2}, {answers: object.True, leader: 2}, {answers: object.False, leader: 1}, {answers: object.False, leader: 1}}) != 2 {
 		t.Error("elected is not the leader that most healthy members name")
 	}
-	if got := ownComplaints([]string{"etcdserver: no leader", "memberID:9 alarm:NOSPACE "}); len(got) != 1 || got[0] != "etcdserver: no leader" {
+	if got := ownErrors([]string{"etcdserver: no leader", "memberID:9 alarm:NOSPACE "}); len(got) != 1 || got[0] != "etcdserver: no leader" {
 		t.Error(got)
 	}
 }
@@ -73,23 +73,23 @@ func TestMeaning(t *testing.T) {
 		name string
 		line *line
 		err  error
-		want object.Truth
+		want object.ConditionStatus
 		why  string
 	}{
 		{"a dead kubelet", &line{refused: errors.New("dial tcp 10.0.0.7:10250: i/o timeout")}, unavailable, object.Unknown, "no connection through its node: dial tcp"},
 		{"nothing behind the port", &line{reached: true}, unavailable, object.False, "its node answers, and etcd does not"},
-		{"silence", &line{reached: true, within: 3 * time.Second}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
+		{"silence", &line{reached: true, timeout: 3 * time.Second}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
 		{"another CA", &line{reached: true, distrusted: errors.New("signed by unknown authority")}, unavailable, object.Unknown, "cannot be trusted"},
 		{"it refuses us", &line{reached: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "does not take our certificate"},
-		{"a client port refuses", &line{way: way{address: "10.0.0.7:2379"}, refused: errors.New("connect: connection refused")}, unavailable, object.Unknown, "no connection to 10.0.0.7:2379: connect"},
-		{"something else has the address", &line{way: way{address: "10.0.0.7:2379"}, reached: true}, unavailable, object.Unknown, "handshake failed"},
+		{"a client port refuses", &line{route: route{address: "10.0.0.7:2379"}, refused: errors.New("connect: connection refused")}, unavailable, object.Unknown, "no connection to 10.0.0.7:2379: connect"},
+		{"something else has the address", &line{route: route{address: "10.0.0.7:2379"}, reached: true}, unavailable, object.Unknown, "handshake failed"},
 		{"it refuses", &line{reached: true}, status.Error(codes.Unknown, "member\nremoved"), object.False, "member removed"},
 	} {
-		if is, why := c.line.meaning(c.err); is != c.want || !strings.Contains(why, c.why) {
+		if is, why := c.line.classify(c.err); is != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("%s: got %s: %s", c.name, is, why)
 		}
 	}
-	if why := brief(errors.New(strings.Repeat("ä", 500))); len(why) > 210 {
+	if why := shorten(errors.New(strings.Repeat("ä", 500))); len(why) > 210 {
 		t.Errorf("reason has %d bytes, want at most 210", len(why))
 	}
 }
@@ -105,7 +105,7 @@ func TestNoSpace(t *testing.T) {
 		alarms = append(alarms, &etcd.AlarmMember{MemberID: uint64(i + 1), Alarm: etcd.AlarmType_NOSPACE})
 		answers = append(answers, answer{node: name, answers: object.True, leader: 1})
 	}
-	found := conclude(list, alarms, answers)
+	found := mergeAnswers(list, alarms, answers)
 	if q := remediator.Count(found); q.Answering != 3 || q.Lost() {
 		t.Errorf("Count = %+v, want 3 answering", q)
 	}
@@ -153,13 +153,13 @@ func TestSilence(t *testing.T) {
 		{"stuck", stuck.URL, "no "},
 		{"failing", failing.URL, "error dialing backend"},
 	} {
-		d := &dialer{cluster: clusterAt(c.host), waits: usual(), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
-		a := d.ask(ctx, "node") // it returns although ctx has no deadline
-		t.Logf("%s: %s", c.name, a.why)
-		if a.answers != object.Unknown || !strings.Contains(a.why, c.why) {
-			t.Errorf("%s: got %s: %s", c.name, a.answers, a.why)
+		d := &dialer{cluster: clusterAt(c.host), timeouts: defaultTimeouts(), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
+		a := d.query(ctx, "node") // it returns although ctx has no deadline
+		t.Logf("%s: %s", c.name, a.reason)
+		if a.answers != object.Unknown || !strings.Contains(a.reason, c.why) {
+			t.Errorf("%s: got %s: %s", c.name, a.answers, a.reason)
 		}
-		if reach := answersAtAll(ctx, d.cluster); reach != object.False {
+		if reach := apiServerAnswers(ctx, d.cluster); reach != object.False {
 			t.Errorf("%s: reach = %s", c.name, reach)
 		}
 	}
@@ -180,8 +180,8 @@ func TestSameName(t *testing.T) {
 				{node: "host-2", id: 2, answers: object.True, leader: 1},
 				{node: "host-3", id: 3, answers: object.True, leader: 1},
 			}
-			identify(list, answers)
-			got := conclude(list, nil, answers)
+			discardForeign(list, answers)
+			got := mergeAnswers(list, nil, answers)
 			if q := remediator.Count(got); q.Voters != 4 || q.Answering != 3 || !slices.Equal(q.Silent, []string{"member 9 of host-1"}) {
 				t.Errorf("Count = %+v", q)
 			}

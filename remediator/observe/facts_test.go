@@ -63,7 +63,7 @@ func TestStripMachine(t *testing.T) {
 	if m.Status.Conditions[1].Message != "* Version v1, v2 required" {
 		t.Errorf("stripped condition = %+v, want its message", m.Status.Conditions[1])
 	}
-	if before.DeleteMark == "" {
+	if before.DeleteAnnotation == "" {
 		t.Error("DeleteMark is empty for an annotation without a value")
 	}
 }
@@ -111,7 +111,7 @@ func TestSelect(t *testing.T) {
 func TestUnreadablePolicies(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec               string
-		prod, test, worker object.Truth
+		prod, test, worker object.ConditionStatus
 		says               string
 	}{
 		"all can be read":       {`{"selector":{"matchLabels":{"env":"prod"}},"hold":"10m"}`, object.True, object.False, object.False, ""},
@@ -126,7 +126,7 @@ func TestUnreadablePolicies(t *testing.T) {
 			}
 			for _, s := range []struct {
 				env, kind string
-				want      object.Truth
+				want      object.ConditionStatus
 			}{{"prod", "KubeadmControlPlane", c.prod}, {"test", "KubeadmControlPlane", c.test}, {"prod", "MachineSet", c.worker}} {
 				if got := Selects(p, map[string]string{"env": s.env}, s.kind); got != s.want {
 					t.Errorf("%s of %s: Selects = %s, want %s", s.kind, s.env, got, s.want)
@@ -195,11 +195,11 @@ func TestTestedVersions(t *testing.T) {
 func TestAbout(t *testing.T) {
 	r := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", UID: "1"}}}}
 	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
-		if got := about(r, &remediator.Machine{UID: uid}); got != want {
+		if got := matchesMachine(r, &remediator.Machine{UID: uid}); got != want {
 			t.Errorf("about(%s) = %v", uid, got)
 		}
 	}
-	if !about(&v1alpha1.SurgeRemediation{}, &remediator.Machine{UID: "1"}) {
+	if !matchesMachine(&v1alpha1.SurgeRemediation{}, &remediator.Machine{UID: "1"}) {
 		t.Error("about = false for a request without an owner reference")
 	}
 }
@@ -222,7 +222,7 @@ func TestUpgradePending(t *testing.T) {
 			cluster.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: c.step, "other": ""}
 		}
 		stripCluster(cluster)
-		l := &look{inside: cluster, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: c.owner}}}
+		l := &observation{clusterObject: cluster, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: c.owner}}}
 		l.topology("")
 		if got := l.facts.Cluster.UpgradePending; got != c.want {
 			t.Errorf("%+v: UpgradePending = %v", c, got)
@@ -265,12 +265,12 @@ func TestUnwired(t *testing.T) {
 		check := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
 		check.Spec.ClusterName, check.Spec.Selector.MatchLabels = "blue", map[string]string{"pool": "a"}
 		c.is(&check)
-		l := &look{
+		l := &observation{
 			facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Cluster: "blue"}}, Machines: make([]remediator.Machine, 1)},
 			found: []*clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}},
 		}
-		l.unwired([]clusterv1.MachineHealthCheck{check})
-		if got := l.facts.Machines[0].Unwired; got != c.want {
+		l.setOtherHealthChecks([]clusterv1.MachineHealthCheck{check})
+		if got := l.facts.Machines[0].OtherHealthCheck; got != c.want {
 			t.Errorf("%s: Unwired = %q, want %q", name, got, c.want)
 		}
 	}
@@ -293,7 +293,7 @@ func TestPassed(t *testing.T) {
 	ill := check(func(c *clusterv1.MachineHealthCheck) { c.Status.CurrentHealthy = new(int32(2)) })
 	for name, c := range map[string]struct {
 		checks []clusterv1.MachineHealthCheck
-		want   object.Truth
+		want   object.ConditionStatus
 	}{
 		"none":              {nil, object.Absent},
 		"all are healthy":   {[]clusterv1.MachineHealthCheck{well}, object.True},
@@ -308,12 +308,12 @@ func TestPassed(t *testing.T) {
 		"of another cluster":     {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.ClusterName = "other" })}, object.Absent},
 		"of machines of another": {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.Selector.MatchLabels["pool"] = "b" })}, object.Absent},
 	} {
-		l := &look{
+		l := &observation{
 			facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Cluster: "blue"}}, Machines: make([]remediator.Machine, 1)},
 			found: []*clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}},
 		}
-		l.passed(c.checks)
-		if got := l.facts.Machines[0].Passed; got != c.want {
+		l.setHealthChecksPass(c.checks)
+		if got := l.facts.Machines[0].HealthChecksPass; got != c.want {
 			t.Errorf("%s: Passed = %q, want %q", name, got, c.want)
 		}
 	}
@@ -322,12 +322,12 @@ func TestPassed(t *testing.T) {
 // TestRequest checks which parts of a request the facts contain.
 func TestRequest(t *testing.T) {
 	r := &v1alpha1.SurgeRemediation{}
-	if f := request(r); f.Carried || f.Abort || f.Hold || !f.ByHand {
+	if f := request(r); f.OrdersCopied || f.Abort || f.Hold || !f.Manual {
 		t.Errorf("request = %+v", f)
 	}
 	r.Spec.Abort = true
 	r.Annotations = map[string]string{object.CarriedAnnotation: "true"}
-	if f := request(r); !f.Carried || !f.Abort {
+	if f := request(r); !f.OrdersCopied || !f.Abort {
 		t.Errorf("request = %+v", f)
 	}
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// countedFor is how long a count of the fleet's machines is reused: there are many, and they change slowly.
-	countedFor = 5 * time.Second
+	// countTTL is how long a count of the fleet's machines is reused: there are many, and they change slowly.
+	countTTL = 5 * time.Second
 	// countingShare limits counting to a 20th of the time, however many clusters and policies tenants create.
 	countingShare = 20
 )
@@ -41,14 +41,14 @@ type count struct {
 }
 
 // fleet sets the limits of the fleet, the number of machines that they concern, and the region of the cluster.
-func (l *look) fleet(ctx context.Context) error {
+func (l *observation) fleet(ctx context.Context) error {
 	fleet, label, err := l.observer.fleet(ctx)
 	if err != nil {
 		return err
 	}
 	l.facts.Fleet = fleet
-	if l.inside != nil {
-		l.facts.Cluster.Region = l.inside.Labels[label]
+	if l.clusterObject != nil {
+		l.facts.Cluster.Region = l.clusterObject.Labels[label]
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 		return nil, err
 	}
 	ended := o.now()
-	counted.until = ended.Add(max(countedFor, countingShare*ended.Sub(began)))
+	counted.until = ended.Add(max(countTTL, countingShare*ended.Sub(began)))
 	c.last.Store(counted)
 	return counted, nil
 }

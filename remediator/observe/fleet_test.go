@@ -139,18 +139,18 @@ func TestMachinesOfTheFleet(t *testing.T) {
 	}
 }
 
-// slow is a cache whose lists of Machines are slow.
-type slow struct {
+// slowCache is a cache whose lists of Machines are slow.
+type slowCache struct {
 	cache.Cache
 	asked chan struct{}
-	takes chan time.Duration
+	durations chan time.Duration
 	now   *time.Time
 }
 
-func (s *slow) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (s *slowCache) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	if _, ok := list.(*clusterv1.MachineList); ok {
 		s.asked <- struct{}{}
-		*s.now = s.now.Add(<-s.takes)
+		*s.now = s.now.Add(<-s.durations)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *slow) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 // slow, other callers use the earlier counts, and that counting takes at most a 20th of the time.
 func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := &slow{asked: make(chan struct{}), takes: make(chan time.Duration), now: &now}
+	s := &slowCache{asked: make(chan struct{}), durations: make(chan time.Duration), now: &now}
 	o := &Observer{cache: s, now: func() time.Time { return now }}
 	look := func() error {
 		_, err := o.machines(t.Context(), "region")
@@ -175,7 +175,7 @@ func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
 			t.Fatalf("the machines were not counted: %v", err)
 		}
 		meanwhile()
-		s.takes <- takes
+		s.durations <- takes
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -191,6 +191,6 @@ func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	now = now.Add(countedFor)
+	now = now.Add(countTTL)
 	counts(time.Millisecond, func() {})
 }

@@ -25,9 +25,9 @@ import (
 
 const (
 	etcdPort = 2379
-	// mostAnswer bounds one response of a member, mostTrailer its headers. A list of a few members has 1 KiB.
-	mostAnswer  = 64 << 10
-	mostTrailer = 8 << 10
+	// maxAnswerSize bounds one response of a member, maxTrailerSize its headers. A list of a few members has 1 KiB.
+	maxAnswerSize  = 64 << 10
+	maxTrailerSize = 8 << 10
 )
 
 // dialer connects to the members of one etcd.
@@ -35,7 +35,7 @@ type dialer struct {
 	cluster   *tenant.Cluster
 	tls       func(distrusted func(error)) *tls.Config
 	addresses map[string][]string // of client ports, by node
-	waits
+	timeouts
 }
 
 func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster) (*dialer, error) {
@@ -47,14 +47,14 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	if err != nil {
 		return nil, err
 	}
-	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, waits: usual()}, nil
+	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, timeouts: defaultTimeouts()}, nil
 }
 
 // line is a connection to one member. It records how far connecting succeeded, because the meaning of an error depends on that.
 type line struct {
 	*grpc.ClientConn
-	way        way
-	within     time.Duration // timeout of a response
+	route        route
+	timeout     time.Duration // timeout of a response
 	mu         sync.Mutex
 	reached    bool  // a connection was accepted
 	refused    error // why no connection was accepted
@@ -63,20 +63,20 @@ type line struct {
 
 // open prepares a connection to the member on a node, by its client port or by a port-forward to its pod. It sends nothing before the first call.
 // Everything that it opens ends with ctx, which must have a deadline.
-func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
-	l := &line{way: by, within: d.by(by)}
+func (d *dialer) open(ctx context.Context, node string, by route) (*line, error) {
+	l := &line{route: by, timeout: d.forRoute(by)}
 	pod := podOf(node)
 	var err error
-	l.ClientConn, err = grpc.NewClient("passthrough:///"+cmp.Or(by.address, pod), append(bounds(),
+	l.ClientConn, err = grpc.NewClient("passthrough:///"+cmp.Or(by.address, pod), append(dialOptions(),
 		grpc.WithAuthority(pod),
-		grpc.WithTransportCredentials(credentials.NewTLS(d.tls(l.distrust))),
+		grpc.WithTransportCredentials(credentials.NewTLS(d.tls(l.recordDistrust))),
 		grpc.WithContextDialer(func(context.Context, string) (conn net.Conn, err error) {
 			if by.address != "" {
 				conn, err = d.cluster.Dial(ctx, by.address)
 			} else {
 				conn, err = d.cluster.Forward(ctx, metav1.NamespaceSystem, pod, etcdPort)
 			}
-			l.dialed(err)
+			l.recordDial(err)
 			return conn, err
 		}))...)
 	if err != nil {
@@ -87,61 +87,61 @@ func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
 
 func podOf(node string) string { return "etcd-" + node }
 
-// bounds returns the options that limit responses of a member.
-func bounds() []grpc.DialOption {
+// dialOptions returns the options that limit responses of a member.
+func dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)), grpc.WithMaxHeaderListSize(mostTrailer),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerSize)), grpc.WithMaxHeaderListSize(maxTrailerSize),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 	}
 }
 
-func (l *line) dialed(err error) {
+func (l *line) recordDial(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reached, l.refused = l.reached || err == nil, err
 }
 
-func (l *line) distrust(err error) {
+func (l *line) recordDistrust(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.distrusted = err
 }
 
-// meaning returns whether an error of a call means that the member is unhealthy (False), or that it could not be queried (Unknown).
+// classify returns whether an error of a call means that the member is unhealthy (False), or that it could not be queried (Unknown).
 //
 //	no connection was accepted              Unknown: a dead kubelet cannot be distinguished from a dead node
 //	TLS failed in either direction          Unknown: the member's certificate is not of its CA, or it refuses ours
 //	no answer in time                       Unknown
 //	its client port fails in another way    Unknown: another machine may have the address
 //	the node accepts the connection, and nothing serves etcd's port, or etcd refuses: False
-func (l *line) meaning(err error) (object.Truth, string) {
+func (l *line) classify(err error) (object.ConditionStatus, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case !l.reached && l.refused != nil:
-		return object.Unknown, "no connection " + l.way.through() + ": " + brief(l.refused)
+		return object.Unknown, "no connection " + l.route.description() + ": " + shorten(l.refused)
 	case l.distrusted != nil:
-		return object.Unknown, "its certificate cannot be trusted: " + brief(l.distrusted)
+		return object.Unknown, "its certificate cannot be trusted: " + shorten(l.distrusted)
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded, status.Code(err) == codes.Canceled:
-		return object.Unknown, "no answer within " + timespan.Text(l.within)
+		return object.Unknown, "no answer within " + timespan.Text(l.timeout)
 	case strings.Contains(err.Error(), "remote error: tls"):
-		return object.Unknown, "it does not take our certificate: " + brief(err)
-	case l.way.address != "":
-		return object.Unknown, brief(err)
+		return object.Unknown, "it does not take our certificate: " + shorten(err)
+	case l.route.address != "":
+		return object.Unknown, shorten(err)
 	case status.Code(err) == codes.Unavailable:
-		return object.False, "its node answers, and etcd does not: " + brief(err)
+		return object.False, "its node answers, and etcd does not: " + shorten(err)
 	default:
-		return object.False, brief(err)
+		return object.False, shorten(err)
 	}
 }
 
-// brief returns the text of an error in one printable line of bounded length, without anything that resembles a secret. The error may contain text of
+// shorten returns the text of an error in one printable line of bounded length, without anything that resembles a secret. The error may contain text of
 // a tenant.
-func brief(err error) string {
+func shorten(err error) string {
 	const considered, longest = 1000, 200
 	text := err.Error()
 	if s, ok := status.FromError(err); ok {
 		text = s.Message()
 	}
-	return object.Brief(redact.Text(object.Brief(text, considered)), longest)
+	return object.Truncate(redact.Text(object.Truncate(text, considered)), longest)
 }

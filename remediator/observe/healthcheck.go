@@ -16,19 +16,19 @@ import (
 // TemplateKind is the kind of the remediation template by which a MachineHealthCheck requests remediations from scute.
 const TemplateKind = "SurgeRemediationTemplate"
 
-// AsksScute reports whether a MachineHealthCheck requests remediations from scute.
-func AsksScute(c *clusterv1.MachineHealthCheck) bool {
+// UsesScute reports whether a MachineHealthCheck requests remediations from scute.
+func UsesScute(c *clusterv1.MachineHealthCheck) bool {
 	ref := c.Spec.Remediation.TemplateRef
 	return ref.Kind == TemplateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
 }
 
-// Unwired reports whether a MachineHealthCheck remediates machines of a cluster without scute: it does not request them from scute, is not
+// RemediatesDirectly reports whether a MachineHealthCheck remediates machines of a cluster without scute: it does not request them from scute, is not
 // paused, and its limit permits remediations. A MachineHealthCheck whose limit is 0 only reports.
-func Unwired(c *clusterv1.MachineHealthCheck, cluster string) bool {
+func RemediatesDirectly(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	trigger := c.Spec.Remediation.TriggerIf
 	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&
 		(trigger.UnhealthyLessThanOrEqualTo.StrVal == "" || trigger.UnhealthyLessThanOrEqualTo.StrVal == "0%")
-	return c.Spec.ClusterName == cluster && c.DeletionTimestamp.IsZero() && !paused(c) && !never && !AsksScute(c)
+	return c.Spec.ClusterName == cluster && c.DeletionTimestamp.IsZero() && !paused(c) && !never && !UsesScute(c)
 }
 
 // Selector returns the selector of a MachineHealthCheck's machines. An invalid selector selects nothing.
@@ -40,26 +40,26 @@ func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	return selector
 }
 
-// healthChecks sets Unwired for machines that a MachineHealthCheck remediates without scute, and Passed for machines of a MachineHealthCheck that
+// healthChecks sets RemediatesDirectly for machines that a MachineHealthCheck remediates without scute, and Passed for machines of a MachineHealthCheck that
 // requests remediations from scute.
-func (l *look) healthChecks(ctx context.Context) error {
+func (l *observation) healthChecks(ctx context.Context) error {
 	if l.facts.Policy.Name == "" {
 		return nil
 	}
 	list := &clusterv1.MachineHealthCheckList{}
-	err := l.observer.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy)
+	err := l.observer.cache.List(ctx, list, l.inNamespace(), client.UnsafeDisableDeepCopy)
 	if err != nil && !absent(err) {
 		return fmt.Errorf("listing MachineHealthChecks: %w", err)
 	}
-	l.unwired(list.Items)
-	l.passed(list.Items)
+	l.setOtherHealthChecks(list.Items)
+	l.setHealthChecksPass(list.Items)
 	return nil
 }
 
-func (l *look) passed(checks []clusterv1.MachineHealthCheck) {
+func (l *observation) setHealthChecksPass(checks []clusterv1.MachineHealthCheck) {
 	for i := range checks {
 		c := &checks[i]
-		if c.Spec.ClusterName != l.facts.Owner.Cluster || !AsksScute(c) {
+		if c.Spec.ClusterName != l.facts.Owner.Cluster || !UsesScute(c) {
 			continue
 		}
 		selector, all := Selector(c), object.False
@@ -67,22 +67,22 @@ func (l *look) passed(checks []clusterv1.MachineHealthCheck) {
 			all = object.True
 		}
 		for j, m := range l.found {
-			if f := &l.facts.Machines[j]; f.Passed != object.False && selector.Matches(labels.Set(m.Labels)) {
-				f.Passed = all
+			if f := &l.facts.Machines[j]; f.HealthChecksPass != object.False && selector.Matches(labels.Set(m.Labels)) {
+				f.HealthChecksPass = all
 			}
 		}
 	}
 }
 
-func (l *look) unwired(checks []clusterv1.MachineHealthCheck) {
+func (l *observation) setOtherHealthChecks(checks []clusterv1.MachineHealthCheck) {
 	for i := range checks {
-		if !Unwired(&checks[i], l.facts.Owner.Cluster) {
+		if !RemediatesDirectly(&checks[i], l.facts.Owner.Cluster) {
 			continue
 		}
 		selector := Selector(&checks[i])
 		for j, m := range l.found {
-			if f := &l.facts.Machines[j]; f.Unwired == "" && selector.Matches(labels.Set(m.Labels)) {
-				f.Unwired = checks[i].Name
+			if f := &l.facts.Machines[j]; f.OtherHealthCheck == "" && selector.Matches(labels.Set(m.Labels)) {
+				f.OtherHealthCheck = checks[i].Name
 			}
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Known returns the facts in objects that were already read, for a tool that shows the next steps and cannot send the requests of a daemon. o is nil
+// FromObjects returns the facts in objects that were already read, for a tool that shows the next steps and cannot send the requests of a daemon. o is nil
 // if the owner was not read; the machines are the owner's. Etcd contains only the learners recorded in the log.
-func Known(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
-	l := &look{facts: &remediator.Facts{Policy: policy}}
+func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
+	l := &observation{facts: &remediator.Facts{Policy: policy}}
 	f := l.facts
 	l.fillCluster(cluster)
-	f.Cluster.Reach, f.Cluster.BlindFor = object.True, time.Hour // no grace period: what was not read stays unread
+	f.Cluster.Reachable, f.Cluster.BlindFor = object.True, time.Hour // no grace period: what was not read stays unread
 	l.found = slices.Clone(machines)
 	slices.SortFunc(l.found, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	for _, m := range l.found {

@@ -19,31 +19,31 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// look is one observation of one owner: what its steps read, and the facts that they fill.
-type look struct {
+// observation is one observation of one owner: what its steps read, and the facts that they fill.
+type observation struct {
 	observer *Observer
 	facts    *remediator.Facts
 	kind     ownerkind.Kind // the zero Kind for an owner that scute does not know
 
 	found      []*clusterv1.Machine // in the order of facts.Machines
-	inside     *clusterv1.Cluster   // nil if it is gone
+	clusterObject     *clusterv1.Cluster   // nil if it is gone
 	escalation []v1alpha1.EscalationStep
-	made       remediator.Made        // by escalation steps, from the log
+	created       remediator.CreatedObjects        // by escalation steps, from the log
 	sets       []clusterv1.MachineSet // of an owner whose machines belong to MachineSets
 }
 
-func (l *look) in() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
+func (l *observation) inNamespace() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
 
-func (l *look) key(name string) client.ObjectKey {
+func (l *observation) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}
 }
 
 // machines lists the machines that the owner controls; a MachineDeployment controls them through its MachineSets.
-func (l *look) machines(ctx context.Context) error {
+func (l *observation) machines(ctx context.Context) error {
 	controllers := []string{string(l.facts.Owner.UID)}
 	if l.kind.ThroughSets {
 		sets := &clusterv1.MachineSetList{}
-		if err := l.observer.cache.List(ctx, sets, l.in(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := l.observer.cache.List(ctx, sets, l.inNamespace(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing its MachineSets: %w", err)
 		}
 		l.sets = sets.Items
@@ -53,7 +53,7 @@ func (l *look) machines(ctx context.Context) error {
 	}
 	for _, uid := range controllers {
 		list := &clusterv1.MachineList{}
-		if err := l.observer.cache.List(ctx, list, l.in(), client.MatchingFields{byController: uid}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := l.observer.cache.List(ctx, list, l.inNamespace(), client.MatchingFields{byController: uid}, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing its machines: %w", err)
 		}
 		for i := range list.Items {
@@ -67,7 +67,7 @@ func (l *look) machines(ctx context.Context) error {
 	return nil
 }
 
-func (l *look) cluster(ctx context.Context) error {
+func (l *observation) cluster(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{}
 	err := l.observer.cache.Get(ctx, l.key(l.facts.Owner.Cluster), cluster, client.UnsafeDisableDeepCopy)
 	if absent(err) {
@@ -80,19 +80,19 @@ func (l *look) cluster(ctx context.Context) error {
 	return nil
 }
 
-func (l *look) fillCluster(cluster *clusterv1.Cluster) {
-	l.inside = cluster
+func (l *observation) fillCluster(cluster *clusterv1.Cluster) {
+	l.clusterObject = cluster
 	f := &l.facts.Cluster
 	f.Found, f.UID = true, cluster.UID
 	f.Deleting = !cluster.DeletionTimestamp.IsZero()
-	f.Paused = set(cluster.Spec.Paused) || paused(cluster)
+	f.Paused = derefBool(cluster.Spec.Paused) || paused(cluster)
 	f.Entries = entries(cluster)
 	f.Initialized = meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
 	for i := range l.facts.Machines {
 		setStartup(&l.facts.Machines[i], cluster, remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane())
 	}
 	for _, domain := range cluster.Status.FailureDomains {
-		if set(domain.ControlPlane) {
+		if derefBool(domain.ControlPlane) {
 			f.FailureDomains = append(f.FailureDomains, domain.Name)
 		}
 	}
@@ -115,7 +115,7 @@ func entries(cluster *clusterv1.Cluster) map[string]int32 {
 	return said
 }
 
-func (l *look) owner(ctx context.Context) error {
+func (l *observation) owner(ctx context.Context) error {
 	if l.kind.Name == "" {
 		// Its kind is not watched: it exists while it has machines, and nothing is requested from it.
 		l.facts.Owner.Found = len(l.found) > 0
@@ -135,7 +135,7 @@ func (l *look) owner(ctx context.Context) error {
 }
 
 // fillOwner sets the facts in the owner's object and in its entry of the cluster's topology.
-func (l *look) fillOwner(o ownerkind.Owner) {
+func (l *observation) fillOwner(o ownerkind.Owner) {
 	f := &l.facts.Owner
 	f.Found = true
 	f.Deleting = o.GetDeletionTimestamp() != nil
@@ -145,14 +145,14 @@ func (l *look) fillOwner(o ownerkind.Owner) {
 	f.Touched = o.GetAnnotations()[object.TouchAnnotation]
 	f.MaxSurge = 1
 	f.Replicas, f.Observed = ptr.Deref(o.Replicas(), 1), o.ObservedGeneration() >= o.GetGeneration()
-	o.Fill(f, ownerkind.Below{Machines: l.found, Sets: l.sets})
-	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.inside, entry) != nil {
+	o.Fill(f, ownerkind.Children{Machines: l.found, Sets: l.sets})
+	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.clusterObject, entry) != nil {
 		l.topology(entry)
 	}
 }
 
 // read gets the owner. It returns false if the owner is gone, or another object has its name.
-func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
+func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error {
 		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
 	}
@@ -175,22 +175,22 @@ func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 }
 
 // managed reports whether the Cluster's topology manages an owner of machines.
-func (l *look) managed(o client.Object) bool {
+func (l *observation) managed(o client.Object) bool {
 	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
-	return owned && l.inside != nil && l.inside.Spec.Topology.IsDefined()
+	return owned && l.clusterObject != nil && l.clusterObject.Spec.Topology.IsDefined()
 }
 
 // topology sets the facts of the owner's topology entry. If the entry has no replicas, they are set at the owner.
-func (l *look) topology(entry string) {
+func (l *observation) topology(entry string) {
 	c := &l.facts.Cluster
 	if wanted, ok := c.Entries[entry]; ok {
 		c.Topology, c.TopologyReplicas, c.Entry = true, wanted, entry
 	}
-	version, step := l.facts.Owner.Version, l.inside.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
-	c.UpgradePending = version != l.inside.Spec.Topology.Version && version != step
+	version, step := l.facts.Owner.Version, l.clusterObject.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
+	c.UpgradePending = version != l.clusterObject.Spec.Topology.Version && version != step
 }
 
-func set(b *bool) bool { return b != nil && *b }
+func derefBool(b *bool) bool { return b != nil && *b }
 
 func paused(o metav1.Object) bool {
 	_, found := o.GetAnnotations()[clusterv1.PausedAnnotation]

@@ -31,7 +31,7 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		Conditions:     make(map[string]remediator.Condition, len(m.Status.Conditions)),
 		Hooks:          hooks(m.Annotations),
 		Paused:         paused(m),
-		Mark:           m.Annotations[v1alpha1.UnhealthyAnnotation],
+		UnhealthyAnnotation:           m.Annotations[v1alpha1.UnhealthyAnnotation],
 		Needed:         m.Annotations[object.NeededAnnotation],
 		Certificates:   m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
 		RemediationFor: m.Annotations[controlplanev1.RemediationForAnnotation],
@@ -44,17 +44,17 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	}
 	if m.DeletionTimestamp != nil {
 		f.Deleting, f.DeletingSince = true, m.DeletionTimestamp.Time
-		f.Draining, f.Detaching = waitsFor(m)
+		f.Draining, f.Detaching = waitingSince(m)
 	}
 	_, f.SkipsDrain = m.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
 	_, f.SkipsDetach = m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
 	_, f.Skip = m.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 	_, f.Remediate = m.Annotations[clusterv1.RemediateMachineAnnotation]
 	if value, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]; marked {
-		f.DeleteMark = cmp.Or(value, foreignMark)
+		f.DeleteAnnotation = cmp.Or(value, noValue)
 	}
 	for _, c := range m.Status.Conditions {
-		f.Conditions[c.Type] = remediator.Condition{Status: object.Truth(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
+		f.Conditions[c.Type] = remediator.Condition{Status: object.ConditionStatus(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
 	}
 	return f
 }
@@ -78,9 +78,9 @@ func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane 
 	begins(own.Status == object.True, own.Since)
 }
 
-// waitsFor returns since when a machine's deletion has waited for the drain of its Node or for its volumes. The times remain after the wait, so the
+// waitingSince returns since when a machine's deletion has waited for the drain of its Node or for its volumes. The times remain after the wait, so the
 // condition determines which wait continues.
-func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
+func waitingSince(m *clusterv1.Machine) (drain, detach time.Time) {
 	deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition)
 	switch {
 	case deleting == nil || m.Status.Deletion == nil:
@@ -100,8 +100,8 @@ func domainOf(m *clusterv1.Machine) string {
 	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }
 
-// foreignMark represents a delete annotation without a value, as kubectl annotate sets it, because "" means that there is none.
-const foreignMark = "(no value)"
+// noValue represents a delete annotation without a value, as kubectl annotate sets it, because "" means that there is none.
+const noValue = "(no value)"
 
 // hooks returns the deletion hooks, except the owner's, in the form of hookName.
 func hooks(annotations map[string]string) []string {
@@ -133,10 +133,10 @@ func hookName(key string) string {
 
 // suspect reports whether a machine may need more facts, each of which costs a request. A healthy machine costs none.
 func suspect(f *remediator.Machine) bool {
-	if f.Request != nil || f.Mark != "" || f.DeleteMark != "" || f.Remediate {
+	if f.Request != nil || f.UnhealthyAnnotation != "" || f.DeleteAnnotation != "" || f.Remediate {
 		return true
 	}
-	is := func(condition string, status object.Truth) bool { return f.Conditions[condition].Status == status }
+	is := func(condition string, status object.ConditionStatus) bool { return f.Conditions[condition].Status == status }
 	return is(clusterv1.MachineHealthCheckSucceededCondition, object.False) || !is(clusterv1.MachineReadyCondition, object.True) ||
 		is(clusterv1.MachineUpToDateCondition, object.False)
 }

@@ -20,22 +20,22 @@ func TestReadNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		body   string
-		want   remediator.NodeLook
+		want   remediator.NodeFacts
 	}{
 		"a Node": {
 			200, `{"kind":"Node","status":{"conditions":[{"type":"KernelDeadlock","status":"True","reason":"Docker","lastTransitionTime":"2026-05-01T12:00:00Z"}]}}`,
-			remediator.NodeLook{Conditions: map[string]remediator.Condition{"KernelDeadlock": {Status: object.True, Reason: "Docker", Since: at}}},
+			remediator.NodeFacts{Conditions: map[string]remediator.Condition{"KernelDeadlock": {Status: object.True, Reason: "Docker", Since: at}}},
 		},
-		"none":           {404, `{"kind":"Status"}`, remediator.NodeLook{}},
-		"refused":        {403, `secret`, remediator.NodeLook{Err: "reading the Node: the API server answers 403 Forbidden"}},
-		"not JSON":       {200, `<html>`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: invalid character '<' looking for beginning of value"}},
-		"sent elsewhere": {302, ``, remediator.NodeLook{Err: "reading the Node: the API server answers 302 Found"}},
-		"endless":        {200, `{"a":"` + strings.Repeat("x", 1<<20), remediator.NodeLook{Err: "reading the Node: it sends too much: more than 512 KiB"}},
-		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: one of its lists has more than 100 items"}},
-		"none said":      {200, `{"status":{"conditions":null}}`, remediator.NodeLook{Conditions: map[string]remediator.Condition{}}},
+		"none":           {404, `{"kind":"Status"}`, remediator.NodeFacts{}},
+		"refused":        {403, `secret`, remediator.NodeFacts{Err: "reading the Node: the API server answers 403 Forbidden"}},
+		"not JSON":       {200, `<html>`, remediator.NodeFacts{Err: "reading the Node: what the API server answers is none: invalid character '<' looking for beginning of value"}},
+		"sent elsewhere": {302, ``, remediator.NodeFacts{Err: "reading the Node: the API server answers 302 Found"}},
+		"endless":        {200, `{"a":"` + strings.Repeat("x", 1<<20), remediator.NodeFacts{Err: "reading the Node: it sends too much: more than 512 KiB"}},
+		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeFacts{Err: "reading the Node: what the API server answers is none: one of its lists has more than 100 items"}},
+		"none said":      {200, `{"status":{"conditions":null}}`, remediator.NodeFacts{Conditions: map[string]remediator.Condition{}}},
 		"escapes": {
 			200, `{"status":{"conditions":[{"type":"\u001b[2JReady","status":"True","reason":"a\nb"}]}}`,
-			remediator.NodeLook{Conditions: map[string]remediator.Condition{"[2JReady": {Status: object.True, Reason: "a b"}}},
+			remediator.NodeFacts{Conditions: map[string]remediator.Condition{"[2JReady": {Status: object.True, Reason: "a b"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// longestText bounds the value of an annotation that is stored.
-const longestText = 256
+// maxTextLength bounds the value of an annotation that is stored.
+const maxTextLength = 256
 
 // notices returns the notices of a policy with their defaults.
 func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
@@ -43,39 +43,39 @@ func keysOf(notices []remediator.Notice, on v1alpha1.NoticeType) []string {
 }
 
 // notices sets the annotations of Machines that the policy's notices name.
-func (l *look) notices(context.Context) error {
+func (l *observation) notices(context.Context) error {
 	for _, key := range keysOf(l.facts.Policy.Checks.Notices, v1alpha1.NoticeMachineAnnotation) {
 		for i, m := range l.found {
 			if value, there := m.Annotations[key]; there {
-				l.facts.Machines[i].Annotations = with(l.facts.Machines[i].Annotations, key, value)
+				l.facts.Machines[i].Annotations = addValue(l.facts.Machines[i].Annotations, key, value)
 			}
 		}
 	}
 	return nil
 }
 
-// with adds a value to a map, cut to longestText.
-func with(values map[string]string, key, value string) map[string]string {
+// addValue adds a value to a map, cut to maxTextLength.
+func addValue(values map[string]string, key, value string) map[string]string {
 	if values == nil {
 		values = make(map[string]string)
 	}
-	values[key] = object.Brief(value, longestText)
+	values[key] = object.Truncate(value, maxTextLength)
 	return values
 }
 
 // notable reports whether the cache keeps an annotation of a Machine for notices, because any policy may name it.
 func notable(key, value string) bool {
-	return len(value) <= longestText && key != corev1.LastAppliedConfigAnnotation
+	return len(value) <= maxTextLength && key != corev1.LastAppliedConfigAnnotation
 }
 
-// texts are the annotations of an object whose keys are listed in of; the others are not stored.
-type texts struct {
-	of    []string
+// selectedAnnotations are the annotations of an object whose keys are listed in of; the others are not stored.
+type selectedAnnotations struct {
+	keys    []string
 	found map[string]string
 }
 
 // UnmarshalJSON decodes annotations.
-func (t *texts) UnmarshalJSON(raw []byte) error {
+func (t *selectedAnnotations) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {
 		return err // null
@@ -89,8 +89,8 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		if err := d.Decode(&value); err != nil {
 			return fmt.Errorf("the annotation %v: %w", key, err)
 		}
-		if name, ok := key.(string); ok && slices.Contains(t.of, name) {
-			t.found = with(t.found, name, value)
+		if name, ok := key.(string); ok && slices.Contains(t.keys, name) {
+			t.found = addValue(t.found, name, value)
 		}
 	}
 	return nil

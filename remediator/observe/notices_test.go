@@ -24,7 +24,7 @@ func TestNoticesOfANode(t *testing.T) {
 	}{
 		"both": {
 			body:   `{"metadata":{"annotations":{"other":"1","maintenance":"` + long + `"}},"spec":{"taints":[{"key":"spot","value":"soon","effect":"NoSchedule"},{"key":"maintenance"}]}}`,
-			taints: map[string]string{"spot": "soon"}, annotations: map[string]string{"maintenance": long[:longestText] + "..."},
+			taints: map[string]string{"spot": "soon"}, annotations: map[string]string{"maintenance": long[:maxTextLength] + "..."},
 		},
 		"one key, two effects": {
 			body:   `{"spec":{"taints":[{"key":"event","value":"stop","effect":"NoSchedule"},{"key":"event","value":"other","effect":"NoExecute"}]}}`,
@@ -35,7 +35,7 @@ func TestNoticesOfANode(t *testing.T) {
 		"many taints":    {body: `{"spec":{"taints":[` + strings.Repeat("{},", 100) + `{}]}}`, err: "more than 100 items"},
 		"no annotations": {body: `{"metadata":{"annotations":[]}}`},
 	} {
-		got, err := saidOf([]byte(c.body), named)
+		got, err := parseNode([]byte(c.body), named)
 		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -50,7 +50,7 @@ func TestNoticesOfANode(t *testing.T) {
 func TestNoticesOfAMachine(t *testing.T) {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/maintenance": "now", "example.com/other": "", "example.com/long": strings.Repeat("x", 300)}}}
 	stripMachine(m)
-	l := &look{found: []*clusterv1.Machine{m}, facts: &remediator.Facts{Machines: make([]remediator.Machine, 1)}}
+	l := &observation{found: []*clusterv1.Machine{m}, facts: &remediator.Facts{Machines: make([]remediator.Machine, 1)}}
 	l.facts.Policy.Checks.Notices = notices([]v1alpha1.RepairNotice{
 		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
 		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},

@@ -25,7 +25,7 @@ type Observer struct {
 	tenants *tenant.Dialer
 	tested  testedProviders
 	census  census
-	nodes   nodeLooks
+	nodes   nodeCache
 	now     func() time.Time
 
 	// Limits reads the RepairLimits; nil if the kind is not served. It is set before use.
@@ -48,8 +48,8 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
 	}
-	tenants := tenant.New(g.AndPrivate())
-	tenants.Held = held
+	tenants := tenant.New(g.AllowPrivate())
+	tenants.CheckWritesAllowed = held
 	return &Observer{cache: c, live: live, tenants: tenants, now: time.Now}, nil
 }
 
@@ -57,10 +57,10 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 // write an object that was read from it.
 func (o *Observer) Cache() cache.Cache { return o.cache }
 
-// Look returns an owner's facts. An owner that is gone is not Found, without an error. made are the objects of escalation steps recorded in the log.
-func (o *Observer) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
+// Observe returns an owner's facts. An owner that is gone is not Found, without an error. made are the objects of escalation steps recorded in the log.
+func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
-	l := &look{observer: o, kind: kind, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
+	l := &observation{observer: o, kind: kind, created: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
 	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step wraps its error; the caller adds the owner

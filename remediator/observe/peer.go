@@ -25,16 +25,16 @@ const (
 	// peerTimeout bounds one run of etcdctl with its connection, ctlTimeout how long etcdctl waits for the member.
 	peerTimeout = 4 * time.Second
 	ctlTimeout  = 2 * time.Second
-	// mostPeers bounds the peers that are tried if etcdctl cannot be run in the pod of the first.
-	mostPeers = 2
+	// maxPeers bounds the peers that are tried if etcdctl cannot be run in the pod of the first.
+	maxPeers = 2
 )
 
-// askPeers queries the listed members that did not respond. It runs etcdctl in the pod of a member that responds through its own node, so the kubelet
-// of another machine is used. It queries at most atOnce members.
-func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []answer) {
+// queryPeers queries the listed members that did not respond. It runs etcdctl in the pod of a member that responds through its own node, so the kubelet
+// of another machine is used. It queries at most maxParallel members.
+func (d *dialer) queryPeers(ctx context.Context, list []*etcd.Member, answers []answer) {
 	var peers []string
 	for _, a := range answers {
-		if a.answers == object.True && a.way == (way{}) && len(peers) < mostPeers {
+		if a.answers == object.True && a.route == (route{}) && len(peers) < maxPeers {
 			peers = append(peers, a.node)
 		}
 	}
@@ -42,35 +42,35 @@ func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []an
 		return
 	}
 	var group errgroup.Group
-	left, heard := atOnce, slices.Clone(answers)
+	left, heard := maxParallel, slices.Clone(answers)
 	for i := range answers {
-		m := named(list, heard, answers[i].node)
-		if heard[i].spoke() || m == nil || clientURL(m) == "" || left == 0 {
+		m := memberNamed(list, heard, answers[i].node)
+		if heard[i].responded() || m == nil || clientURL(m) == "" || left == 0 {
 			continue
 		}
 		left--
 		group.Go(func() error {
-			answers[i] = answers[i].or(d.askPeer(ctx, peers, m))
+			answers[i] = answers[i].or(d.queryPeer(ctx, peers, m))
 			return nil
 		})
 	}
 	_ = group.Wait() // errors are in the answers
 }
 
-// askPeer queries a member through the first of its peers that runs etcdctl.
-func (d *dialer) askPeer(ctx context.Context, peers []string, m *etcd.Member) answer {
+// queryPeer queries a member through the first of its peers that runs etcdctl.
+func (d *dialer) queryPeer(ctx context.Context, peers []string, m *etcd.Member) answer {
 	a := answer{node: m.Name, answers: object.Unknown}
 	for _, peer := range peers {
 		if ctx.Err() != nil {
-			a.why = cmp.Or(a.why, tooLate)
+			a.reason = cmp.Or(a.reason, notQueried)
 			break
 		}
-		a.way = way{peer: peer}
+		a.route = route{peer: peer}
 		output, err := d.etcdctl(ctx, peer, clientURL(m), "endpoint", "status", "--write-out=json")
 		if err == nil {
-			return a.read(output, m)
+			return a.decode(output, m)
 		}
-		a.why = fmt.Sprintf("%s: %s", a.way, brief(err))
+		a.reason = fmt.Sprintf("%s: %s", a.route, shorten(err))
 		if errors.As(err, new(*exitError)) {
 			break // etcdctl ran: another peer would need as long
 		}
@@ -78,8 +78,8 @@ func (d *dialer) askPeer(ctx context.Context, peers []string, m *etcd.Member) an
 	return a
 }
 
-// read decodes the status of one member that etcdctl printed.
-func (a answer) read(output []byte, m *etcd.Member) answer {
+// decode decodes the status of one member that etcdctl printed.
+func (a answer) decode(output []byte, m *etcd.Member) answer {
 	var said []struct {
 		Status struct {
 			Header struct {
@@ -93,18 +93,18 @@ func (a answer) read(output []byte, m *etcd.Member) answer {
 		} `json:"Status"`
 	}
 	if err := json.Unmarshal(output, &said); err != nil || len(said) != 1 {
-		a.why = fmt.Sprintf("%s: its output is not the status of one member", a.way)
+		a.reason = fmt.Sprintf("%s: its output is not the status of one member", a.route)
 		return a
 	}
 	status := said[0].Status
 	if status.Header.Member != m.ID {
-		a.why = fmt.Sprintf("%s: member %x answers in the place of member %x", a.way, status.Header.Member, m.ID)
+		a.reason = fmt.Sprintf("%s: member %x answers in the place of member %x", a.route, status.Header.Member, m.ID)
 		return a
 	}
-	a.answers, a.why, a.id, a.leader = object.True, "", m.ID, status.Leader
+	a.answers, a.reason, a.id, a.leader = object.True, "", m.ID, status.Leader
 	a.size, a.inUse, a.quota = max(0, status.Size), max(0, status.InUse), max(0, status.Quota)
-	if complaints := ownComplaints(status.Errors); len(complaints) > 0 {
-		a.answers, a.why = object.False, brief(errors.New(strings.Join(complaints, "; ")))
+	if complaints := ownErrors(status.Errors); len(complaints) > 0 {
+		a.answers, a.reason = object.False, shorten(errors.New(strings.Join(complaints, "; ")))
 	}
 	return a
 }
@@ -113,7 +113,7 @@ func (a answer) read(output []byte, m *etcd.Member) answer {
 func clientURL(m *etcd.Member) string {
 	for _, text := range m.ClientURLs {
 		u, err := url.Parse(text)
-		if err != nil || len(text) > longestName || u.Scheme != "https" || strings.Contains(text, ",") {
+		if err != nil || len(text) > maxNameLength || u.Scheme != "https" || strings.Contains(text, ",") {
 			continue
 		}
 		if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsUnspecified() {
@@ -124,9 +124,9 @@ func clientURL(m *etcd.Member) string {
 }
 
 // exitError is the failure of an etcdctl that ran, with its last output.
-type exitError struct{ said string }
+type exitError struct{ output string }
 
-func (e *exitError) Error() string { return e.said }
+func (e *exitError) Error() string { return e.output }
 
 // etcdctl runs etcdctl in the etcd pod of a node against the member at an endpoint, with the certificates that kubeadm mounts in each such pod. It
 // returns the output, or the error: an exitError if etcdctl ran.
@@ -142,7 +142,7 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	var exit exec.CodeExitError
 	switch {
 	case errors.As(err, &exit):
-		return nil, &exitError{said: last(stderr, exit.Code)}
+		return nil, &exitError{output: errorText(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("no result within %s", timespan.Text(d.peer))
 	case err != nil && strings.Contains(err.Error(), "executable file not found"): // as container runtimes report it
@@ -152,8 +152,8 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	}
 }
 
-// last returns the lines of stderr that are meant for people, because etcdctl also logs JSON to stderr.
-func last(stderr []byte, code int) string {
+// errorText returns the lines of stderr that are meant for people, because etcdctl also logs JSON to stderr.
+func errorText(stderr []byte, code int) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(stderr)), "\n"), func(line string) bool { return strings.HasPrefix(line, "{") })
 	if text := strings.Join(lines, "; "); text != "" {
 		return text

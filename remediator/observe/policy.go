@@ -19,18 +19,18 @@ import (
 )
 
 // policy sets the facts of the policy that selects the owner's cluster and machines of its kind, the first by name if several do.
-func (l *look) policy(ctx context.Context) error {
-	if l.inside == nil {
+func (l *observation) policy(ctx context.Context) error {
+	if l.clusterObject == nil {
 		return nil
 	}
 	list := &v1alpha1.RepairPolicyList{}
-	if err := l.observer.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.observer.cache.List(ctx, list, l.inNamespace(), client.UnsafeDisableDeepCopy); err != nil {
 		if absent(err) {
 			return nil
 		}
 		return fmt.Errorf("listing repair policies: %w", err)
 	}
-	p := Select(list.Items, l.inside.Labels, l.facts.Owner.Kind)
+	p := Select(list.Items, l.clusterObject.Labels, l.facts.Owner.Kind)
 	if p == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (l *look) policy(ctx context.Context) error {
 // Select returns the policy for machines of an owner's kind in a cluster with these labels: the first by name that selects them, nil if there is
 // none. A policy whose selector cannot be read applies if no other policy does, because a remediation may have started under it.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
-	first := make(map[object.Truth]*v1alpha1.RepairPolicy)
+	first := make(map[object.ConditionStatus]*v1alpha1.RepairPolicy)
 	for i := range policies {
 		p := &policies[i]
 		selects := Selects(p, cluster, ownerKind)
@@ -58,7 +58,7 @@ func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKi
 
 // Selects reports whether a policy selects machines of an owner's kind in a cluster with these labels. It returns Unknown if its selection cannot be
 // read.
-func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.Truth {
+func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.ConditionStatus {
 	return scopeOf(p).selects(cluster, ownerKind)
 }
 
@@ -91,7 +91,7 @@ func scopeOf(p *v1alpha1.RepairPolicy) scope {
 	return s
 }
 
-func (s scope) selects(cluster map[string]string, ownerKind string) object.Truth {
+func (s scope) selects(cluster map[string]string, ownerKind string) object.ConditionStatus {
 	wanted := s.workers
 	if isControlPlane(ownerKind) {
 		wanted = s.controlPlanes
@@ -135,7 +135,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	}
 	s := &p.Spec
 	f := remediator.Policy{
-		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, Accepts: s.AcceptDeleteFirst, Guards: s.GuardDeletions,
+		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, AllowsDeleteFirst: s.AcceptDeleteFirst, GuardsMachines: s.GuardDeletions,
 		Hold: duration(s.Hold, 0), Attempts: int(cmp.Or(s.MaxAttempts, 3)),
 		Checks: remediator.Checks{
 			NodeStartup: duration(s.Checks.NodeStartup, 10*time.Minute),
@@ -162,7 +162,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	f.Checks.Notices = notices(s.Notices)
 	f.Hooks = slices.Clone(s.AllowedHooks)
 	if len(f.Checks.Node) == 0 {
-		for _, status := range []object.Truth{object.False, object.Unknown} {
+		for _, status := range []object.ConditionStatus{object.False, object.Unknown} {
 			f.Checks.Node = append(f.Checks.Node, remediator.Check{Type: "Ready", Status: status, Timeout: 5 * time.Minute})
 		}
 	}
@@ -189,7 +189,7 @@ func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentati
 		return remediator.Defragmentation{}
 	}
 	return remediator.Defragmentation{
-		Wanted: true, FreePercent: int(cmp.Or(d.FreePercent, 45)), MinSize: int64(cmp.Or(d.MinSizeMiB, 100)) << 20,
+		Enabled: true, FreePercent: int(cmp.Or(d.FreePercent, 45)), MinSize: int64(cmp.Or(d.MinSizeMiB, 100)) << 20,
 		Pause: max(time.Minute, duration(d.Pause, 10*time.Minute)), Deadline: min(max(10*time.Second, duration(d.Deadline, time.Minute)), 5*time.Minute),
 		Disarm: d.DisarmNoSpace,
 	}
@@ -198,7 +198,7 @@ func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentati
 func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	var all []remediator.Check
 	for _, c := range conditions {
-		all = append(all, remediator.Check{Type: c.Type, Status: object.Truth(c.Status), Timeout: c.Timeout.Duration})
+		all = append(all, remediator.Check{Type: c.Type, Status: object.ConditionStatus(c.Status), Timeout: c.Timeout.Duration})
 	}
 	return all
 }

@@ -27,7 +27,7 @@ func TestMachinesWithoutNodes(t *testing.T) {
 	policy.Spec.Workers, policy.Spec.Checks.NodeStartup = true, &v1alpha1.Duration{Duration: time.Minute}
 	o := &Observer{cache: listing{from: fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy).Build()}}
 	for kind, want := range map[string]time.Duration{"EtcdadmCluster": 0, "MachineDeployment": time.Minute} {
-		l := &look{observer: o, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Kind: kind, Namespace: "fleet"}}}, inside: &clusterv1.Cluster{}}
+		l := &observation{observer: o, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Kind: kind, Namespace: "fleet"}}}, clusterObject: &clusterv1.Cluster{}}
 		if err := l.policy(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	v1alpha1.SlimMeta(o)
 	annotations := o.GetAnnotations()
 	maps.DeleteFunc(annotations, func(key, value string) bool {
-		return !telling(key) && !slices.ContainsFunc(also, func(keep func(key, value string) bool) bool { return keep(key, value) })
+		return !neededForFacts(key) && !slices.ContainsFunc(also, func(keep func(key, value string) bool) bool { return keep(key, value) })
 	})
 	if len(annotations) == 0 {
 		annotations = nil
@@ -44,8 +44,8 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetAnnotations(annotations)
 }
 
-// telling reports whether facts need an annotation. The annotation of kubectl apply is a second copy of the object.
-func telling(key string) bool {
+// neededForFacts reports whether facts need an annotation. The annotation of kubectl apply is a second copy of the object.
+func neededForFacts(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
 		clusterv1.MachineCertificatesExpiryDateAnnotation, controlplanev1.RemediationInProgressAnnotation, controlplanev1.RemediationForAnnotation,
@@ -59,7 +59,7 @@ func telling(key string) bool {
 
 func stripMachine(m *clusterv1.Machine) {
 	stripMeta(m, notable)
-	addresses := reachable(m)
+	addresses := etcdAddresses(m)
 	m.Spec = clusterv1.MachineSpec{
 		ClusterName: m.Spec.ClusterName, InfrastructureRef: m.Spec.InfrastructureRef, Version: m.Spec.Version, FailureDomain: m.Spec.FailureDomain,
 	}
@@ -70,7 +70,7 @@ func stripMachine(m *clusterv1.Machine) {
 	if len(addresses) > 0 {
 		m.Status.Addresses = slices.Clone(addresses)
 	}
-	quiet(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
+	dropMessages(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 }
 
 func stripOwner(kind ownerkind.Kind) func(client.Object) {
@@ -78,7 +78,7 @@ func stripOwner(kind ownerkind.Kind) func(client.Object) {
 		stripMeta(o)
 		kind.Strip(o)
 		if owner, ok := ownerkind.As(o); ok {
-			quiet(owner.GetConditions())
+			dropMessages(owner.GetConditions())
 		}
 	}
 }
@@ -101,7 +101,7 @@ func stripCluster(c *clusterv1.Cluster) {
 			return !slices.Contains([]string{clusterv1.ClusterControlPlaneInitializedCondition, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.PausedCondition}, c.Type)
 		}),
 	}
-	quiet(c.Status.Conditions)
+	dropMessages(c.Status.Conditions)
 }
 
 // stripHealthCheck strips a MachineHealthCheck. It drops a selector that is larger than the spec of a policy may be; the MachineHealthCheck then
@@ -112,12 +112,12 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 		c.Spec.Selector = metav1.LabelSelector{}
 	}
 	c.Status.Targets = nil
-	quiet(c.Status.Conditions)
+	dropMessages(c.Status.Conditions)
 }
 
-// quiet removes the messages of conditions except those of the types in but, because messages are most of a status and change most often. Strings
+// dropMessages removes the messages of conditions except those of the types in but, because messages are most of a status and change most often. Strings
 // that are the same in thousands of objects are stored once.
-func quiet(conditions []metav1.Condition, but ...string) {
+func dropMessages(conditions []metav1.Condition, but ...string) {
 	for i := range conditions {
 		c := &conditions[i]
 		if !slices.Contains(but, c.Type) {

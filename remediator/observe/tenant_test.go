@@ -48,7 +48,7 @@ type workload struct {
 	leader uint64
 	asked  int  // how often etcdctl was run for a status
 	noExec bool // the API server refuses pods/exec
-	bare   bool // the image of etcd has no etcdctl
+	noEtcdctl   bool // the image of etcd has no etcdctl
 }
 
 // node is a node with an etcd member.
@@ -65,13 +65,13 @@ type node struct {
 	size    int64 // of its database
 	full    bool  // the alarm NOSPACE is raised for it
 	learner bool
-	hangs   func() // called when a defragmentation that never ends begins
+	blockDefragment   func() // called when a defragmentation that never ends begins
 	kubelet string // the error of its connections, "" for none, or one of the constants below
 }
 
 const (
-	hangs   = "hangs"   // accepts connections and sends nothing
-	nowhere = "nowhere" // accepts connections but reaches no pod
+	kubeletHangs   = "hangs"   // accepts connections and sends nothing
+	kubeletNoPod = "nowhere" // accepts connections but reaches no pod
 )
 
 // newTenant starts a workload cluster with nodes of these names, the first of which leads.
@@ -128,16 +128,16 @@ func pairOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
 }
 
 // clusterAt returns a cluster whose API server runs on this machine.
-func clusterAt(url string) *tenant.Cluster { return clusterHeld(url, nil) }
+func clusterAt(url string) *tenant.Cluster { return readOnlyClusterAt(url, nil) }
 
-// clusterHeld returns a cluster in which held returns why writes are forbidden.
-func clusterHeld(url string, held func() error) *tenant.Cluster {
+// readOnlyClusterAt returns a cluster in which held returns why writes are forbidden.
+func readOnlyClusterAt(url string, held func() error) *tenant.Cluster {
 	g, err := guard.New([]string{"127.0.0.1"})
 	if err != nil {
 		panic(err)
 	}
 	dialer := tenant.New(g)
-	dialer.Held = held
+	dialer.CheckWritesAllowed = held
 	c, err := dialer.Cluster("fleet/prod", &rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		panic(err)
@@ -147,7 +147,7 @@ func clusterHeld(url string, held func() error) *tenant.Cluster {
 
 // dialer returns a dialer for the workload cluster, with the client ports of the given nodes open and long timeouts.
 func (tn *workload) dialer(open ...string) *dialer {
-	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}, waits: waits{time.Minute, time.Minute, time.Minute, time.Minute}}
+	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}, timeouts: timeouts{time.Minute, time.Minute, time.Minute, time.Minute}}
 	d.tls = func(distrusted func(error)) *tls.Config {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tn.pair},
@@ -180,11 +180,11 @@ func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case what == "exec" && tn.noExec:
 		http.Error(w, `pods "etcd-`+pod+`" is forbidden`, http.StatusForbidden)
-	case what == "exec" && tn.bare:
+	case what == "exec" && tn.noEtcdctl:
 		http.Error(w, `OCI runtime exec failed: exec failed: unable to start container process: exec: "etcdctl": executable file not found in $PATH`, http.StatusInternalServerError)
-	case n.kubelet == hangs:
+	case n.kubelet == kubeletHangs:
 		<-r.Context().Done()
-	case n.kubelet == nowhere:
+	case n.kubelet == kubeletNoPod:
 		forward(w, r, "127.0.0.1:1")
 	case n.kubelet != "":
 		http.Error(w, "error dialing backend: "+n.kubelet, http.StatusInternalServerError)
@@ -264,9 +264,9 @@ func (tn *workload) etcdctl(command []string, stdout, stderr io.Writer) int {
 		return 1
 	case do == "endpoint status --write-out=json":
 		complaints, _ := json.Marshal(n.errors)
-		fmt.Fprintf(stdout, `[{"Endpoint":%q,"Status":{"header":{"member_id":%d,"raft_term":2},"leader":%d,"errors":%s}}]`+"\n", endpoint, n.id, tn.leads(), complaints)
+		fmt.Fprintf(stdout, `[{"Endpoint":%q,"Status":{"header":{"member_id":%d,"raft_term":2},"leader":%d,"errors":%s}}]`+"\n", endpoint, n.id, tn.leaderID(), complaints)
 		return 0
-	case n == nil || n.id != tn.leads():
+	case n == nil || n.id != tn.leaderID():
 		fmt.Fprintf(stderr, "Error: no leader endpoint given at [%s]\n", endpoint)
 		return 128
 	default:
@@ -275,26 +275,26 @@ func (tn *workload) etcdctl(command []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "Error: bad target")
 			return 128
 		}
-		tn.lead(to)
+		tn.setLeader(to)
 		fmt.Fprintf(stdout, "Leadership transferred from %x to %x\n", n.id, to)
 		return 0
 	}
 }
 
-func (tn *workload) leads() uint64 {
+func (tn *workload) leaderID() uint64 {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	return tn.leader
 }
 
-func (tn *workload) lead(id uint64) {
+func (tn *workload) setLeader(id uint64) {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	tn.leader = id
 }
 
 func (n *node) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusResponse, error) {
-	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: n.id}, Leader: n.tenant.leads(), Errors: n.errors, DbSize: n.size}, nil
+	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: n.id}, Leader: n.tenant.leaderID(), Errors: n.errors, DbSize: n.size}, nil
 }
 
 func (n *node) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
@@ -323,8 +323,8 @@ func (n *node) Alarm(_ context.Context, r *etcd.AlarmRequest) (*etcd.AlarmRespon
 }
 
 func (n *node) Defragment(ctx context.Context, _ *etcd.DefragmentRequest) (*etcd.DefragmentResponse, error) {
-	if n.hangs != nil {
-		n.hangs()
+	if n.blockDefragment != nil {
+		n.blockDefragment()
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -333,9 +333,9 @@ func (n *node) Defragment(ctx context.Context, _ *etcd.DefragmentRequest) (*etcd
 }
 
 func (n *node) MoveLeader(_ context.Context, r *etcd.MoveLeaderRequest) (*etcd.MoveLeaderResponse, error) {
-	if n.id != n.tenant.leads() {
+	if n.id != n.tenant.leaderID() {
 		return nil, errors.New("etcdserver: not leader")
 	}
-	n.tenant.lead(r.TargetID)
+	n.tenant.setLeader(r.TargetID)
 	return &etcd.MoveLeaderResponse{}, nil
 }

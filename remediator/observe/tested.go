@@ -15,8 +15,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// testedFor is how long the result of Tested is cached: an upgrade of providers takes longer.
-const testedFor = time.Minute
+// testedTTL is how long the result of Tested is cached: an upgrade of providers takes longer.
+const testedTTL = time.Minute
 
 // testedProviders is the cached inventory of Tested.
 type testedProviders struct {
@@ -37,9 +37,9 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		inventory, operated := &clusterctlv1.ProviderList{}, &unstructured.UnstructuredList{}
-		operated.SetGroupVersionKind(kube.OperatorKind(clusterctlv1.ControlPlaneProviderType).GVK())
+		operated.SetGroupVersionKind(kube.OperatorType(clusterctlv1.ControlPlaneProviderType).GVK())
 		for _, list := range []client.ObjectList{inventory, operated} {
-			if err := refused(o.live.List(ctx, list)); err != nil {
+			if err := retryable(o.live.List(ctx, list)); err != nil {
 				return false // unknown; listed again at the next call
 			}
 		}
@@ -47,7 +47,7 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 			p := kube.ProviderOf(&operated.Items[i])
 			inventory.Items = append(inventory.Items, clusterctlv1.Provider{ProviderName: p.Name, Type: string(p.Type), Version: p.Version})
 		}
-		o.tested.inventory, o.tested.until = inventory.Items, o.now().Add(testedFor)
+		o.tested.inventory, o.tested.until = inventory.Items, o.now().Add(testedTTL)
 	}
 	return testedVersions(o.tested.inventory, kind)
 }

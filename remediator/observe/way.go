@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// patience is how long only the port-forward is tried; then the member's client port is tried too.
-	patience = 500 * time.Millisecond
+	// portDelay is how long only the port-forward is tried; then the member's client port is tried too.
+	portDelay = 500 * time.Millisecond
 	// portTimeout bounds a query on one address. It is the time lost if the connection is blocked.
 	portTimeout = time.Second
-	// mostAddresses bounds the addresses stored for a machine, and those tried for a node, which several Machines may name.
-	mostAddresses = 2
+	// maxAddresses bounds the addresses stored for a machine, and those tried for a node, which several Machines may name.
+	maxAddresses = 2
 )
 
-// way is how a member is reached. The zero value is a port-forward to its pod, through the kubelet of the same node.
-type way struct {
+// route is how a member is reached. The zero value is a port-forward to its pod, through the kubelet of the same node.
+type route struct {
 	address string // its client port at the address of its machine
 	peer    string // another node, in whose etcd pod etcdctl runs
 }
 
-func (w way) String() string {
+func (w route) String() string {
 	switch {
 	case w.peer != "":
 		return "etcdctl in " + podOf(w.peer)
@@ -47,110 +47,110 @@ func (w way) String() string {
 	}
 }
 
-// through returns the words after "no connection".
-func (w way) through() string {
+// description returns the words after "no connection".
+func (w route) description() string {
 	if w.address != "" {
 		return "to " + w.address
 	}
 	return "through its node"
 }
 
-// waits are the timeouts of a port-forward alone, one member, one address, and one run of etcdctl.
-type waits struct{ alone, member, port, peer time.Duration }
+// timeouts are the timeouts of a port-forward alone, one member, one address, and one run of etcdctl.
+type timeouts struct{ forward, member, port, peer time.Duration }
 
-func usual() waits {
-	return waits{alone: patience, member: memberTimeout, port: portTimeout, peer: peerTimeout}
+func defaultTimeouts() timeouts {
+	return timeouts{forward: portDelay, member: memberTimeout, port: portTimeout, peer: peerTimeout}
 }
 
-func (w waits) by(by way) time.Duration {
-	if by.address != "" {
+func (w timeouts) forRoute(forRoute route) time.Duration {
+	if forRoute.address != "" {
 		return w.port
 	}
 	return w.member
 }
 
-// ask queries the member on a node by a port-forward to its pod. If the member does not respond or is slow, ask queries its client port, which needs
+// query queries the member on a node by a port-forward to its pod. If the member does not respond or is slow, ask queries its client port, which needs
 // no kubelet.
-func (d *dialer) ask(ctx context.Context, node string) answer {
+func (d *dialer) query(ctx context.Context, node string) answer {
 	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
 	if len(d.addresses[node]) == 0 {
-		return d.askBy(ctx, node, way{})
+		return d.queryBy(ctx, node, route{})
 	}
 	done := make(chan answer, 1)
 	forwarding, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	go func() { done <- d.askBy(forwarding, node, way{}) }()
-	alone := time.NewTimer(d.alone)
+	go func() { done <- d.queryBy(forwarding, node, route{}) }()
+	alone := time.NewTimer(d.forward)
 	defer alone.Stop()
 	select {
 	case forwarded := <-done:
-		if forwarded.spoke() {
+		if forwarded.responded() {
 			return forwarded
 		}
-		return forwarded.or(d.askPort(ctx, node))
+		return forwarded.or(d.queryPort(ctx, node))
 	case <-alone.C:
 	}
-	direct := d.askPort(ctx, node)
-	if !direct.spoke() {
+	direct := d.queryPort(ctx, node)
+	if !direct.responded() {
 		return (<-done).or(direct)
 	}
 	giveUp()
 	<-done
-	direct.why = cmp.Or(direct.why, "no answer through its node within "+timespan.Text(d.alone))
+	direct.reason = cmp.Or(direct.reason, "no answer through its node within "+timespan.Text(d.forward))
 	return direct
 }
 
-// spoke reports whether the member itself responded, healthy or not.
-func (a answer) spoke() bool { return a.id != 0 }
+// responded reports whether the member itself responded, healthy or not.
+func (a answer) responded() bool { return a.id != 0 }
 
 // or returns a if the member responded, otherwise the answer by another way.
 func (a answer) or(other answer) answer {
 	switch {
-	case a.spoke():
+	case a.responded():
 		return a
-	case other.spoke():
-		other.why = cmp.Or(other.why, a.why)
+	case other.responded():
+		other.reason = cmp.Or(other.reason, a.reason)
 		return other
 	default:
-		a.why += "; " + other.why
+		a.reason += "; " + other.reason
 		return a
 	}
 }
 
-// askBy queries a member over a new connection.
-func (d *dialer) askBy(ctx context.Context, node string, by way) answer {
-	a := answer{node: node, way: by, answers: object.Unknown}
+// queryBy queries a member over a new connection.
+func (d *dialer) queryBy(ctx context.Context, node string, by route) answer {
+	a := answer{node: node, route: by, answers: object.Unknown}
 	line, err := d.open(ctx, node, by)
 	if err != nil {
-		a.why = "no connection could be prepared: " + brief(err)
+		a.reason = "no connection could be prepared: " + shorten(err)
 		return a
 	}
 	defer line.Close()
-	return line.inquire(ctx, a)
+	return line.query(ctx, a)
 }
 
-// askPort queries the client port of the node's machine. Another machine, even of another cluster, may have the address, so only a member with the
+// queryPort queries the client port of the node's machine. Another machine, even of another cluster, may have the address, so only a member with the
 // node's name and a certificate of its cluster's CA is accepted.
-func (d *dialer) askPort(ctx context.Context, node string) answer {
+func (d *dialer) queryPort(ctx context.Context, node string) answer {
 	none := answer{node: node, answers: object.Unknown}
 	for _, address := range d.addresses[node] {
 		asking, cancel := context.WithTimeout(ctx, d.port)
-		a := d.askBy(asking, node, way{address: address})
+		a := d.queryBy(asking, node, route{address: address})
 		cancel()
-		if a.spoke() && a.itself() {
+		if a.responded() && a.isOwnNode() {
 			return a
 		}
-		if a.spoke() {
-			a.why = "the member that answers on " + address + " is another"
+		if a.responded() {
+			a.reason = "the member that answers on " + address + " is another"
 		}
-		none.way, none.why = a.way, a.why
+		none.route, none.reason = a.route, a.reason
 	}
 	return none
 }
 
-// itself reports whether the member that responded has the node's name in its own list.
-func (a *answer) itself() bool {
+// isOwnNode reports whether the member that responded has the node's name in its own list.
+func (a *answer) isOwnNode() bool {
 	return slices.ContainsFunc(slices.Concat(a.list, a.stale), func(m *etcd.Member) bool { return m.ID == a.id && m.Name == a.node })
 }
 
@@ -165,7 +165,7 @@ func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) 
 	return clientPorts(list.Items), nil
 }
 
-// clientPorts returns up to mostAddresses client ports for each node, of the Machines in the order of their names.
+// clientPorts returns up to maxAddresses client ports for each node, of the Machines in the order of their names.
 func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	machines = slices.SortedFunc(slices.Values(machines), func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	of := make(map[string][]string)
@@ -173,7 +173,7 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 		node := nodeOf(&machines[i])
 		for _, a := range machines[i].Status.Addresses { // the cache has only those of a control plane
 			port := net.JoinHostPort(a.Address, strconv.Itoa(etcdPort))
-			if len(of[node]) < mostAddresses && !slices.Contains(of[node], port) {
+			if len(of[node]) < maxAddresses && !slices.Contains(of[node], port) {
 				of[node] = append(of[node], port)
 			}
 		}
@@ -181,9 +181,9 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	return of
 }
 
-// reachable returns the addresses at which the etcd of a control plane's machine may be queried. Whether scuted may reach them is checked when it
+// etcdAddresses returns the addresses at which the etcd of a control plane's machine may be queried. Whether scuted may reach them is checked when it
 // dials them.
-func reachable(m *clusterv1.Machine) []clusterv1.MachineAddress {
+func etcdAddresses(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 		return nil
 	}
@@ -191,7 +191,7 @@ func reachable(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	for _, kind := range []clusterv1.MachineAddressType{clusterv1.MachineInternalIP, clusterv1.MachineExternalIP} {
 		for _, a := range m.Status.Addresses {
 			ip, err := netip.ParseAddr(a.Address)
-			if err == nil && a.Type == kind && len(found) < mostAddresses && !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast() {
+			if err == nil && a.Type == kind && len(found) < maxAddresses && !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast() {
 				found = append(found, a)
 			}
 		}

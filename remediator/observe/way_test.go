@@ -17,7 +17,7 @@ import (
 	"scute.dev/remediator"
 )
 
-const dead = "dial tcp 10.0.0.7:10250: connect: connection refused"
+const connectionRefused = "dial tcp 10.0.0.7:10250: connect: connection refused"
 
 // TestWays checks that a live member behind a dead kubelet is found alive, that a dead member is never found alive, and
 // that the leader is asked to move leadership through the connection on which it answered.
@@ -27,7 +27,7 @@ func TestWays(t *testing.T) {
 		open   []string // nodes whose client port can be reached
 		breaks func(*workload)
 		// answers, way and why are of the member of node a, which leads.
-		answers object.Truth
+		answers object.ConditionStatus
 		way     string
 		why     string
 		asked   int
@@ -35,29 +35,29 @@ func TestWays(t *testing.T) {
 	}{
 		{name: "all is well", open: []string{"a", "b", "c"}, answers: object.True, way: "port-forward"},
 		{
-			name: "kubelet dead, client port open", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = dead },
-			answers: object.True, way: "client port 127.0.0.1:", why: "no connection through its node: error dialing backend: " + dead,
+			name: "kubelet dead, client port open", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = connectionRefused },
+			answers: object.True, way: "client port 127.0.0.1:", why: "no connection through its node: error dialing backend: " + connectionRefused,
 		},
 		{
-			name: "kubelet hangs, client port open", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = hangs },
+			name: "kubelet hangs, client port open", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = kubeletHangs },
 			answers: object.True, way: "client port 127.0.0.1:", why: "no answer through its node within 500ms",
 		},
 		{
-			name: "kubelet dead", breaks: func(tn *workload) { tn.node("a").kubelet = dead },
+			name: "kubelet dead", breaks: func(tn *workload) { tn.node("a").kubelet = connectionRefused },
 			answers: object.True, way: "etcdctl in etcd-b", why: "no connection through its node", asked: 1,
 		},
 		{
-			name: "two kubelets dead", breaks: func(tn *workload) { tn.node("a").kubelet, tn.node("b").kubelet = dead, dead },
+			name: "two kubelets dead", breaks: func(tn *workload) { tn.node("a").kubelet, tn.node("b").kubelet = connectionRefused, connectionRefused },
 			answers: object.True, way: "etcdctl in etcd-c", why: "no connection through its node", asked: 2,
 		},
 		{
 			name: "kubelet dead, its etcd has lost the others", breaks: func(tn *workload) {
-				tn.node("a").kubelet, tn.node("a").errors = dead, []string{"etcdserver: no leader"}
+				tn.node("a").kubelet, tn.node("a").errors = connectionRefused, []string{"etcdserver: no leader"}
 			},
 			answers: object.False, way: "etcdctl in etcd-b", why: "etcdserver: no leader", asked: 1,
 		},
 		{
-			name: "machine dead", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = dead; tn.node("a").answers.Stop() },
+			name: "machine dead", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = connectionRefused; tn.node("a").answers.Stop() },
 			answers: object.Unknown, why: "etcdctl in etcd-b: Failed to get the status of endpoint https://127.0.0.1:", asked: 1, stays: "the leader on a could not be asked",
 		},
 		{
@@ -65,21 +65,21 @@ func TestWays(t *testing.T) {
 			answers: object.False, why: "its node answers, and etcd does not", asked: 1, stays: "the leader on a could not be asked",
 		},
 		{
-			name: "kubelet forwards to nowhere", breaks: func(tn *workload) { tn.node("a").kubelet = nowhere },
+			name: "kubelet forwards to nowhere", breaks: func(tn *workload) { tn.node("a").kubelet = kubeletNoPod },
 			answers: object.True, way: "etcdctl in etcd-b", why: "its node answers, and etcd does not: ", asked: 1,
 		},
 		{
-			name: "exec forbidden", breaks: func(tn *workload) { tn.node("a").kubelet, tn.noExec = dead, true },
+			name: "exec forbidden", breaks: func(tn *workload) { tn.node("a").kubelet, tn.noExec = connectionRefused, true },
 			answers: object.Unknown, why: `etcdctl in etcd-c: pods "etcd-c" is forbidden`, stays: "could not be asked",
 		},
 		{
-			name: "etcd without etcdctl", breaks: func(tn *workload) { tn.node("a").kubelet, tn.bare = dead, true },
+			name: "etcd without etcdctl", breaks: func(tn *workload) { tn.node("a").kubelet, tn.noEtcdctl = connectionRefused, true },
 			answers: object.Unknown, why: "etcdctl in etcd-c: the image of its etcd has no etcdctl", stays: "could not be asked",
 		},
 		{
 			name: "another member has the address", open: []string{"a"}, breaks: func(tn *workload) {
 				a := tn.node("a")
-				a.kubelet, a.port = dead, tn.node("b").port
+				a.kubelet, a.port = connectionRefused, tn.node("b").port
 			},
 			answers: object.True, way: "etcdctl in etcd-b", why: "is another", asked: 1,
 		},
@@ -90,8 +90,8 @@ func TestWays(t *testing.T) {
 				c.breaks(tn)
 			}
 			d := tn.dialer(c.open...)
-			if tn.node("a").kubelet == hangs {
-				d.alone = patience
+			if tn.node("a").kubelet == kubeletHangs {
+				d.forward = portDelay
 			}
 			found := d.survey(t.Context(), []string{"a", "b", "c"})
 			if found.Err != "" || len(found.Members) != 3 {
@@ -99,7 +99,7 @@ func TestWays(t *testing.T) {
 			}
 			t.Logf("%+v", found.Members[0])
 			a := found.Members[0]
-			if a.Answers != c.answers || !strings.HasPrefix(a.Way, c.way) || (a.Way == "") != (c.way == "") || !strings.Contains(a.Why, c.why) || !a.Leader {
+			if a.Answers != c.answers || !strings.HasPrefix(a.Via, c.way) || (a.Via == "") != (c.way == "") || !strings.Contains(a.Reason, c.why) || !a.Leader {
 				t.Errorf("member a = %+v", a)
 			}
 			for _, m := range found.Members[1:] {
@@ -111,7 +111,7 @@ func TestWays(t *testing.T) {
 				t.Errorf("etcdctl was run %d times, want %d", tn.asked, c.asked)
 			}
 			err := d.moveLeader(t.Context(), []string{"a", "b", "c"}, "c")
-			switch moved := tn.leads() == tn.node("c").id; {
+			switch moved := tn.leaderID() == tn.node("c").id; {
 			case c.stays == "" && (err != nil || !moved):
 				t.Errorf("leadership was not moved: %v", err)
 			case c.stays != "" && (err == nil || moved || !strings.Contains(err.Error(), c.stays)):
@@ -128,7 +128,7 @@ func TestMajorityLost(t *testing.T) {
 	for _, n := range tn.nodes {
 		n.errors = []string{"etcdserver: no leader"}
 	}
-	tn.node("a").kubelet = dead
+	tn.node("a").kubelet = connectionRefused
 	d := tn.dialer("a")
 	d.member, d.port = 8*time.Second, 8*time.Second // half of this is spent waiting for a majority
 	found := d.survey(t.Context(), []string{"a", "b", "c"})
@@ -136,7 +136,7 @@ func TestMajorityLost(t *testing.T) {
 		t.Errorf("survey = %+v", found)
 	}
 	for _, m := range found.Members {
-		if m.Answers != object.False || m.Why != "etcdserver: no leader" {
+		if m.Answers != object.False || m.Reason != "etcdserver: no leader" {
 			t.Errorf("member = %+v", m)
 		}
 	}
@@ -148,14 +148,14 @@ func TestPeersAreBounded(t *testing.T) {
 	tn := newTenant(t, "a")
 	list := []*etcd.Member{{ID: 1, Name: "a"}}
 	answers := []answer{{node: "a", id: 1, answers: object.True}}
-	for i := range mostMembers - 1 {
+	for i := range maxMembers - 1 {
 		name := fmt.Sprintf("m-%d", i)
 		list = append(list, &etcd.Member{ID: uint64(i + 2), Name: name, ClientURLs: []string{"https://10.0.0.1:2379"}}) //nolint:gosec // small
 		answers = append(answers, answer{node: name, answers: object.Unknown})
 	}
-	tn.dialer().askPeers(t.Context(), list, answers)
-	if tn.asked != atOnce {
-		t.Errorf("etcdctl was run %d times, want %d", tn.asked, atOnce)
+	tn.dialer().queryPeers(t.Context(), list, answers)
+	if tn.asked != maxParallel {
+		t.Errorf("etcdctl was run %d times, want %d", tn.asked, maxParallel)
 	}
 }
 
@@ -165,11 +165,11 @@ func TestWaysLeaveNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/moby/spdystream.(*Connection).shutdown"))
 	t.Run("", func(t *testing.T) {
 		tn := newTenant(t, "a", "b", "c")
-		tn.node("a").kubelet, tn.node("b").kubelet = hangs, dead
+		tn.node("a").kubelet, tn.node("b").kubelet = kubeletHangs, connectionRefused
 		d := tn.dialer("a")
-		d.alone = patience
+		d.forward = portDelay
 		found := d.survey(t.Context(), []string{"a", "b", "c"})
-		if len(found.Members) != 3 || found.Members[0].Way[:6] != "client" || found.Members[1].Way != "etcdctl in etcd-c" || found.Members[2].Way != "port-forward" {
+		if len(found.Members) != 3 || found.Members[0].Via[:6] != "client" || found.Members[1].Via != "etcdctl in etcd-c" || found.Members[2].Via != "port-forward" {
 			t.Errorf("survey = %+v", found)
 		}
 	})
@@ -185,11 +185,11 @@ func TestEtcdctl(t *testing.T) {
 		return content
 	}
 	m := &etcd.Member{ID: 0x20841a002de00821, Name: "n1"}
-	asked := answer{node: "n1", answers: object.Unknown, way: way{peer: "n2"}}
+	asked := answer{node: "n1", answers: object.Unknown, route: route{peer: "n2"}}
 	for _, c := range []struct {
 		file    string
 		member  *etcd.Member
-		answers object.Truth
+		answers object.ConditionStatus
 		leader  uint64
 		why     string
 	}{
@@ -198,7 +198,7 @@ func TestEtcdctl(t *testing.T) {
 		{"nobody.stdout.txt", m, object.Unknown, 0, "its output is not the status of one member"},
 		{"status.stdout.txt", &etcd.Member{ID: 7, Name: "n1"}, object.Unknown, 0, "member 20841a002de00821 answers in the place of member 7"},
 	} {
-		if a := asked.read(file(c.file), c.member); a.answers != c.answers || a.leader != c.leader || !strings.Contains(a.why, c.why) || (c.why == "") != (a.why == "") {
+		if a := asked.decode(file(c.file), c.member); a.answers != c.answers || a.leader != c.leader || !strings.Contains(a.reason, c.why) || (c.why == "") != (a.reason == "") {
 			t.Errorf("%s: read = %+v", c.file, a)
 		}
 	}
@@ -207,7 +207,7 @@ func TestEtcdctl(t *testing.T) {
 		"bad-transferee.stderr.txt": "Error: etcdserver: bad leader transferee",
 		"nobody.stdout.txt":         "null",
 	} {
-		if said := last(file(name), 1); said != want {
+		if said := errorText(file(name), 1); said != want {
 			t.Errorf("%s: last = %q", name, said)
 		}
 	}

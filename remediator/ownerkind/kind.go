@@ -56,7 +56,7 @@ type Owner interface {
 	ObservedGeneration() int64
 	GetConditions() []metav1.Condition
 	// Fill sets the facts that depend on the kind. The facts of all objects, and the replicas, are set before.
-	Fill(f *remediator.OwnerFacts, below Below)
+	Fill(f *remediator.OwnerFacts, below Children)
 	// TopologyEntry returns its name in the topology of its Cluster, "" for a control plane.
 	TopologyEntry() string
 	// ManagedBy returns the kind and name of the object that overrides its replicas, "" if there is none.
@@ -73,8 +73,8 @@ type Owner interface {
 // ErrTriggerOff means that the owner's spec disables a trigger.
 var ErrTriggerOff = errors.New("the trigger is off")
 
-// Below holds the machines of an owner, and the MachineSets that it controls.
-type Below struct {
+// Children holds the machines of an owner, and the MachineSets that it controls.
+type Children struct {
 	Machines []*clusterv1.Machine
 	Sets     []clusterv1.MachineSet
 }
@@ -89,8 +89,8 @@ func (plain) Outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) 
 	return false, fmt.Errorf("the owner replaces no single machine for its %s", trigger)
 }
 
-// wraps returns the conversion of objects of a type to Owners.
-func wraps[T client.Object](wrap func(T) Owner) func(client.Object) (Owner, bool) {
+// converter returns the conversion of objects of a type to Owners.
+func converter[T client.Object](wrap func(T) Owner) func(client.Object) (Owner, bool) {
 	return func(o client.Object) (Owner, bool) {
 		if is, ok := o.(T); ok {
 			return wrap(is), true

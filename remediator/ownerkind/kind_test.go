@@ -73,7 +73,7 @@ func TestStrip(t *testing.T) {
 	for _, o := range []client.Object{plane, workers, set} {
 		read, _ := As(o)
 		facts := func() (f remediator.OwnerFacts) {
-			read.Fill(&f, Below{})
+			read.Fill(&f, Children{})
 			return f
 		}
 		before := facts()
@@ -101,7 +101,7 @@ func TestRolloutStrategy(t *testing.T) {
 		d := &clusterv1.MachineDeployment{}
 		d.Spec.Template.Spec.Version, d.Spec.Rollout.Strategy.Type = "v1.31.0", strategy
 		var got remediator.OwnerFacts
-		deployment{MachineDeployment: d}.Fill(&got, Below{Machines: []*clusterv1.Machine{outdated}})
+		deployment{MachineDeployment: d}.Fill(&got, Children{Machines: []*clusterv1.Machine{outdated}})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", strategy, diff)
 		}

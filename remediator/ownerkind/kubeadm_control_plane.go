@@ -19,7 +19,7 @@ func kubeadmControlPlane() Kind {
 		Provider: "kubeadm", Tested: []string{"v1.14"}, // test/remediation tests each
 		scheme: controlplanev1.AddToScheme,
 		New:    func() client.Object { return &controlplanev1.KubeadmControlPlane{} }, NewList: func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
-		as:       wraps(func(o *controlplanev1.KubeadmControlPlane) Owner { return controlPlane{KubeadmControlPlane: o} }),
+		as:       converter(func(o *controlplanev1.KubeadmControlPlane) Owner { return controlPlane{KubeadmControlPlane: o} }),
 		topology: func(c *clusterv1.Cluster, _ string) **int32 { return &c.Spec.Topology.ControlPlane.Replicas },
 	}
 }
@@ -38,7 +38,7 @@ func (o controlPlane) SetReplicas(replicas int32)      { o.Spec.Replicas = &repl
 func (o controlPlane) ObservedGeneration() int64       { return o.Status.ObservedGeneration }
 func (o controlPlane) RelaxesPreflight() bool          { return true }
 
-func (o controlPlane) Fill(f *remediator.OwnerFacts, below Below) {
+func (o controlPlane) Fill(f *remediator.OwnerFacts, below Children) {
 	if surge := o.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
 		f.MaxSurge = int32(surge.IntValue()) //nolint:gosec // the API allows 0 and 1
 	}
@@ -90,5 +90,5 @@ func (o controlPlane) strip() {
 		Conditions: o.Status.Conditions, Initialization: o.Status.Initialization, Replicas: o.Status.Replicas, ReadyReplicas: o.Status.ReadyReplicas,
 		ObservedGeneration: o.Status.ObservedGeneration, LastRemediation: o.Status.LastRemediation,
 	}
-	keepRefusal(o.KubeadmControlPlane, refused)
+	storeRefusal(o.KubeadmControlPlane, refused)
 }

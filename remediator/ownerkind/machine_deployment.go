@@ -18,7 +18,7 @@ func machineDeployment() Kind {
 		Name: remediator.Deployment, GroupVersion: clusterv1.GroupVersion, Resource: "machinedeployments", ThroughSets: true,
 		scheme: clusterv1.AddToScheme,
 		New:    func() client.Object { return &clusterv1.MachineDeployment{} }, NewList: func() client.ObjectList { return &clusterv1.MachineDeploymentList{} },
-		as:       wraps(func(o *clusterv1.MachineDeployment) Owner { return deployment{MachineDeployment: o} }),
+		as:       converter(func(o *clusterv1.MachineDeployment) Owner { return deployment{MachineDeployment: o} }),
 		topology: deploymentReplicas,
 	}
 }
@@ -49,7 +49,7 @@ func (o deployment) TopologyEntry() string {
 	return o.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
 }
 
-func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
+func (o deployment) Fill(f *remediator.OwnerFacts, below Children) {
 	f.Version = o.Spec.Template.Spec.Version
 	f.Paused = f.Paused || o.Spec.Paused != nil && *o.Spec.Paused
 	f.Sets = setsByAge(below.Sets, o.Annotations[clusterv1.RevisionAnnotation])

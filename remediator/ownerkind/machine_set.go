@@ -15,7 +15,7 @@ func machineSet() Kind {
 		Name: remediator.Set, GroupVersion: clusterv1.GroupVersion, Resource: "machinesets",
 		scheme: clusterv1.AddToScheme,
 		New:    func() client.Object { return &clusterv1.MachineSet{} }, NewList: func() client.ObjectList { return &clusterv1.MachineSetList{} },
-		as: wraps(func(o *clusterv1.MachineSet) Owner { return set{MachineSet: o} }),
+		as: converter(func(o *clusterv1.MachineSet) Owner { return set{MachineSet: o} }),
 	}
 }
 
@@ -45,7 +45,7 @@ func (o set) ManagedBy() string {
 }
 
 // Fill sets no RollingOut, because a MachineSet never replaces an outdated machine.
-func (o set) Fill(f *remediator.OwnerFacts, _ Below) {
+func (o set) Fill(f *remediator.OwnerFacts, _ Children) {
 	f.Version, f.Refused = o.Spec.Template.Spec.Version, refusal(o.MachineSet)
 }
 
@@ -54,14 +54,14 @@ func (o set) Fill(f *remediator.OwnerFacts, _ Below) {
 func refusal(o interface{ GetV1Beta1Conditions() clusterv1.Conditions }) string {
 	for _, c := range o.GetV1Beta1Conditions() {
 		if c.Type == clusterv1.MachinesCreatedV1Beta1Condition && c.Status == corev1.ConditionFalse {
-			return object.Brief(c.Message, maxRefusal)
+			return object.Truncate(c.Message, maxRefusal)
 		}
 	}
 	return ""
 }
 
-// keepRefusal stores a refusal in the condition that refusal reads.
-func keepRefusal(o interface{ SetV1Beta1Conditions(clusterv1.Conditions) }, refused string) {
+// storeRefusal stores a refusal in the condition that refusal reads.
+func storeRefusal(o interface{ SetV1Beta1Conditions(clusterv1.Conditions) }, refused string) {
 	if refused != "" {
 		o.SetV1Beta1Conditions(clusterv1.Conditions{{Type: clusterv1.MachinesCreatedV1Beta1Condition, Status: corev1.ConditionFalse, Message: refused}})
 	}
@@ -76,5 +76,5 @@ func (o set) strip() {
 	o.Status = clusterv1.MachineSetStatus{
 		Conditions: o.Status.Conditions, Replicas: o.Status.Replicas, ReadyReplicas: o.Status.ReadyReplicas, ObservedGeneration: o.Status.ObservedGeneration,
 	}
-	keepRefusal(o.MachineSet, refused)
+	storeRefusal(o.MachineSet, refused)
 }

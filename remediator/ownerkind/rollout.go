@@ -15,9 +15,9 @@ import (
 // Messages of the condition UpToDate, from KubeadmControlPlane and for workers from core (controlplane/kubeadm/pkg, filters.go, and
 // reconcileMachineUpToDateCondition in v1.14).
 const (
-	sayCertificates = "Certificates will expire soon"
-	sayOutdated     = " is not up-to-date" // after the kind of the infrastructure machine
-	sayKubelet      = "Node.status.nodeInfo.kubeletVersion"
+	certificatesMessage = "Certificates will expire soon"
+	outdatedMessage     = " is not up-to-date" // after the kind of the infrastructure machine
+	kubeletMessage      = "Node.status.nodeInfo.kubeletVersion"
 )
 
 // rollingOut returns what the owner itself rolls out, "" for nothing: a version, a change of its spec, or an update in place. It ignores machines
@@ -75,8 +75,8 @@ func outdatedBy(m *clusterv1.Machine, wanted string) []string {
 		}
 		lines++
 		switch {
-		case strings.HasPrefix(line, sayKubelet): // an image with another kubelet, which replaces nothing
-		case ours && (line == sayCertificates || line == m.Spec.InfrastructureRef.Kind+sayOutdated): // by scute's trigger
+		case strings.HasPrefix(line, kubeletMessage): // an image with another kubelet, which replaces nothing
+		case ours && (line == certificatesMessage || line == m.Spec.InfrastructureRef.Kind+outdatedMessage): // by scute's trigger
 		default:
 			reasons = append(reasons, line)
 		}

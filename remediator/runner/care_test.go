@@ -20,18 +20,18 @@ type fragmented struct {
 	sizes map[string]int64
 	done  []string // the members that were defragmented
 	fails error
-	given map[remediator.ActionType]time.Duration // the timeout of each type of action
+	timeouts map[remediator.ActionType]time.Duration // the timeout of each type of action
 }
 
 func newFragmented(name string) *fragmented {
-	w := &fragmented{world: newWorld(name), given: make(map[remediator.ActionType]time.Duration), sizes: map[string]int64{"m1": 400 << 20, "m2": 400 << 20, "m3": 400 << 20}}
+	w := &fragmented{world: newWorld(name), timeouts: make(map[remediator.ActionType]time.Duration), sizes: map[string]int64{"m1": 400 << 20, "m2": 400 << 20, "m3": 400 << 20}}
 	w.facts.Policy.Survey = time.Minute
-	w.facts.Policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: 10 * time.Minute, Deadline: time.Minute}
+	w.facts.Policy.Defragmentation = remediator.Defragmentation{Enabled: true, FreePercent: 45, MinSize: 100 << 20, Pause: 10 * time.Minute, Deadline: time.Minute}
 	return w
 }
 
-func (w *fragmented) Ask(ctx context.Context, f *remediator.Facts) error {
-	err := w.world.Ask(ctx, f)
+func (w *fragmented) Probe(ctx context.Context, f *remediator.Facts) error {
+	err := w.world.Probe(ctx, f)
 	for i := range f.Etcd.Members {
 		m := &f.Etcd.Members[i]
 		m.Size, m.InUse, m.Leader = w.sizes[m.Node], 50<<20, i == 0
@@ -41,7 +41,7 @@ func (w *fragmented) Ask(ctx context.Context, f *remediator.Facts) error {
 
 func (w *fragmented) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	if until, ok := ctx.Deadline(); ok {
-		w.given[a.Type] = time.Until(until)
+		w.timeouts[a.Type] = time.Until(until)
 	}
 	if a.Type != remediator.Defragment {
 		return w.world.Perform(ctx, f, a)
@@ -81,8 +81,8 @@ func TestDefragmentationIsPaced(t *testing.T) {
 	if len(w.done) != 3 || w.done[0] != "m2" || w.done[1] != "m3" || w.done[2] != "m1" {
 		t.Errorf("defragmented %v, want m2, m3 and m1", w.done)
 	}
-	if s := stateOf(t, l, w.facts.Owner.Owner); s.Care.Active != nil || len(s.Care.Done) == 0 {
-		t.Errorf("care = %+v", s.Care)
+	if s := stateOf(t, l, w.facts.Owner.Owner); s.Maintenance.Active != nil || len(s.Maintenance.Done) == 0 {
+		t.Errorf("care = %+v", s.Maintenance)
 	}
 }
 
@@ -91,15 +91,15 @@ func TestDefragmentationIsPaced(t *testing.T) {
 func TestADefragmentationHasItsOwnTime(t *testing.T) {
 	l, w := logtest.Open(t), newFragmented("large")
 	w.facts.Policy.Defragmentation.Deadline = 5 * time.Minute
-	w.facts.Machines[0].DeleteMark = remediator.DeleteValue // left by an earlier remediation
+	w.facts.Machines[0].DeleteAnnotation = remediator.DeleteValue // left by an earlier remediation
 	r := w.process(t, "one", l)
 	for range 3 {
 		w.reconcile(t, r)
 	}
-	if given := w.given[remediator.Defragment]; given <= 3*time.Minute || given > 5*time.Minute {
+	if given := w.timeouts[remediator.Defragment]; given <= 3*time.Minute || given > 5*time.Minute {
 		t.Errorf("timeout of a defragmentation = %s", given)
 	}
-	if given := w.given[remediator.SetDelete]; given <= 0 || given > time.Minute {
+	if given := w.timeouts[remediator.SetDelete]; given <= 0 || given > time.Minute {
 		t.Errorf("timeout of another write = %s", given)
 	}
 }
@@ -107,12 +107,12 @@ func TestADefragmentationHasItsOwnTime(t *testing.T) {
 // fragmentedFleet maps the names of clusters to their worlds.
 type fragmentedFleet map[string]*fragmented
 
-func (m fragmentedFleet) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
-	return m[owner.Cluster].Look(ctx, owner, made)
+func (m fragmentedFleet) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
+	return m[owner.Cluster].Observe(ctx, owner, made)
 }
 
-func (m fragmentedFleet) Ask(ctx context.Context, f *remediator.Facts) error {
-	return m[f.Owner.Cluster].Ask(ctx, f)
+func (m fragmentedFleet) Probe(ctx context.Context, f *remediator.Facts) error {
+	return m[f.Owner.Cluster].Probe(ctx, f)
 }
 
 func (m fragmentedFleet) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
@@ -196,12 +196,12 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 			if len(w.done) != c.done {
 				t.Fatalf("defragmented %v", w.done)
 			}
-			if given := w.given[remediator.Defragment]; given > time.Minute {
+			if given := w.timeouts[remediator.Defragment]; given > time.Minute {
 				t.Errorf("timeout of the defragmentation = %s", given)
 			}
 			w.reconcile(t, r)
-			if s := stateOf(t, l, owner); s.Care.Active != nil || s.Care.Failed != (c.outcome == remediator.DefragmentationFailed) {
-				t.Errorf("care = %+v", s.Care)
+			if s := stateOf(t, l, owner); s.Maintenance.Active != nil || s.Maintenance.Failed != (c.outcome == remediator.DefragmentationFailed) {
+				t.Errorf("care = %+v", s.Maintenance)
 			}
 		})
 	}

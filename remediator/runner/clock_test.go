@@ -46,7 +46,7 @@ func TestNoAnswerFromBeforeTheClockWasSetBack(t *testing.T) {
 	w.failNode(0)
 	p := process(t, "one", l, w)
 	for _, step := range []time.Duration{0, -5 * time.Hour, 11 * time.Second} {
-		w.now, w.away = w.now.Add(step), step != 0
+		w.now, w.unreachable = w.now.Add(step), step != 0
 		if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 			t.Fatal(err)
 		}

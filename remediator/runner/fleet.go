@@ -14,14 +14,14 @@ func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
-	f := r.used(self, seen)
+	f := r.usedByOthers(self, seen)
 	f.Machines, f.Unhealthy = remediator.NewMassEvidence(seen.Selected, r.marked).For(namespace)
-	f.Passed = r.passed(namespace)
+	f.MassFailuresEnded = r.massFailuresEnded(namespace)
 	return f
 }
 
-// used counts the usage of the limits by all owners but self. The caller holds the lock.
-func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
+// usedByOthers counts the usage of the limits by all owners but self. The caller holds the lock.
+func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet) remediator.Fleet {
 	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int)}
 	now := r.now()
 	for _, e := range r.owners {
@@ -35,22 +35,22 @@ func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
 		}
 		for _, at := range e.started {
 			if now.Sub(at) < f.Limits.Window {
-				f.Begun = append(f.Begun, at)
+				f.Starts = append(f.Starts, at)
 			}
 		}
 	}
 	return f
 }
 
-// passed returns when the mass failures that count for a namespace ended. Of the other namespaces, the one whose mass failure ended last does not
+// massFailuresEnded returns when the mass failures that count for a namespace ended. Of the other namespaces, the one whose mass failure ended last does not
 // count. For the namespace "" all count. The caller holds the lock.
-func (r *Runner) passed(namespace string) map[string]time.Time {
+func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {
 		if e.group.DryRun && e.group.Namespace != namespace {
 			continue
 		}
-		for domain, at := range e.mass {
+		for domain, at := range e.massFailuresEnded {
 			if by[domain] == nil {
 				by[domain] = make(map[string]time.Time)
 			}
@@ -80,10 +80,10 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.load()
-	f := r.used(nil, seen)
+	f := r.usedByOthers(nil, seen)
 	evidence := remediator.NewMassEvidence(seen.Selected, r.marked)
-	f.Passed = r.passed("")
-	f.Fails = make(map[string]bool)
+	f.MassFailuresEnded = r.massFailuresEnded("")
+	f.FailingDomains = make(map[string]bool)
 	namespaces := make(map[string]bool) // with selected or marked machines
 	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
 		for group := range counts {
@@ -93,7 +93,7 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	for namespace := range namespaces {
 		one := remediator.Fleet{Limits: seen.Limits}
 		one.Machines, one.Unhealthy = evidence.For(namespace)
-		one.Failures(f.Fails)
+		one.AddFailing(f.FailingDomains)
 	}
 	f.Machines, f.Unhealthy = evidence.For("")
 	return f

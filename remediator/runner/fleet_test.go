@@ -80,7 +80,7 @@ func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Run
 	var group sync.WaitGroup
 	for i, w := range m.worlds {
 		group.Go(func() {
-			if _, err := processes[i%len(processes)].Reconcile(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, aggregate.ErrLost) {
+			if _, err := processes[i%len(processes)].Reconcile(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, aggregate.ErrClaimLost) {
 				t.Error(err)
 			}
 		})
@@ -199,7 +199,7 @@ func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
 func TestAnAdmissionThatCameToNothing(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(4, remediator.FleetLimits{AtOnce: 1})
 	stopped, goOn := make(chan struct{}), make(chan struct{})
-	one := fleet.process(t, "one", &halting{Log: l, stopped: stopped, goOn: goOn})
+	one := fleet.process(t, "one", &halting{Log: l, reached: stopped, resume: goOn})
 	late := make(chan error)
 	go func() {
 		_, err := one.Reconcile(t.Context(), fleet.worlds[0].facts.Owner.Owner)
@@ -275,8 +275,8 @@ func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	}
 }
 
-// hostile moves the first n worlds to one namespace, whose policy allows everything and never times out.
-func (m *many) hostile(n int, dryRun bool) (rest []*world) {
+// addHostile moves the first n worlds to one namespace, whose policy allows everything and never times out.
+func (m *many) addHostile(n int, dryRun bool) (rest []*world) {
 	for _, w := range m.worlds[:n] {
 		p := &w.facts.Policy
 		w.facts.Owner.Namespace, p.DryRun = "hostile", dryRun
@@ -305,7 +305,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 		for _, dryRun := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s dry run %t", name, dryRun), func(t *testing.T) {
 				l, fleet := logtest.Open(t), namespaces(11, limits)
-				rest := fleet.hostile(10, dryRun)
+				rest := fleet.addHostile(10, dryRun)
 				p := fleet.process(t, "one", l)
 				inOrder(t, p, fleet.worlds)
 				if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
@@ -348,29 +348,29 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 // oneAppend is the log of a process that dies before its second append.
 type oneAppend struct {
 	aggregate.Log
-	spent bool
+	used bool
 }
 
 func (m *oneAppend) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
-	if m.spent {
+	if m.used {
 		return eventlog.Receipt{}, errors.New("the process is dead")
 	}
-	m.spent = true
+	m.used = true
 	return m.Log.Append(ctx, c)
 }
 
 // halting is the log of a process that is stopped before it appends the start of a surge.
 type halting struct {
 	aggregate.Log
-	stopped, goOn chan struct{}
+	reached, resume chan struct{}
 	once          sync.Once
 }
 
 func (h *halting) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	if slices.ContainsFunc(c.Events, func(e eventlog.Event) bool { return strings.Contains(e.Type, "surge-requested") }) {
 		h.once.Do(func() {
-			close(h.stopped)
-			<-h.goOn
+			close(h.reached)
+			<-h.resume
 		})
 	}
 	return h.Log.Append(ctx, c)
@@ -405,8 +405,8 @@ func TestFailureDomainFails(t *testing.T) {
 		t.Errorf("%d in progress after the domain recovered, want 0; the others wait for %v", active, rules)
 	}
 	third := fleet.process(t, "third", l)
-	if f := third.Fleet(fleet.worlds[0].facts.Fleet); f.Passed["a"].IsZero() || f.Unhealthy["a"] != 2 {
-		t.Errorf("after a restart: passed = %v, unhealthy = %v", f.Passed, f.Unhealthy)
+	if f := third.Fleet(fleet.worlds[0].facts.Fleet); f.MassFailuresEnded["a"].IsZero() || f.Unhealthy["a"] != 2 {
+		t.Errorf("after a restart: passed = %v, unhealthy = %v", f.MassFailuresEnded, f.Unhealthy)
 	}
 }
 
@@ -483,7 +483,7 @@ func TestADeletedOwnerCountsInTheWindow(t *testing.T) {
 			for range 3 {
 				inOrder(t, p, fleet.worlds[:1])
 			}
-			if s := stateOf(t, l, gone.facts.Owner.Owner); len(s.Starts) != 1 || remediator.Due(&s) {
+			if s := stateOf(t, l, gone.facts.Owner.Owner); len(s.Starts) != 1 || remediator.HasPending(&s) {
 				t.Fatalf("starts = %v, in progress %+v, unhealthy %+v", s.Starts, s.Active, s.Unhealthy)
 			}
 			inOrder(t, p, fleet.worlds[1:])

@@ -16,7 +16,7 @@ import (
 func forgotten(t *testing.T, l *eventlog.Log, w *world) *runner.Runner {
 	t.Helper()
 	w.failNode(1)
-	if err := drive(t, process(t, "first", l, w), l, w); err != nil {
+	if err := runUntilDone(t, process(t, "first", l, w), l, w); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(2 * 366 * 24 * time.Hour)
@@ -49,10 +49,10 @@ func TestAForgottenOwnerReturns(t *testing.T) {
 	again := runner.NewRemediations(nil) // an empty view, as if it had forgotten the owner
 	w.failNode(0)
 	victim := w.facts.Machines[0]
-	if err := drive(t, r, l, w); err != nil {
+	if err := runUntilDone(t, r, l, w); err != nil {
 		t.Fatal(err)
 	}
-	for _, wrong := range w.wrong {
+	for _, wrong := range w.problems {
 		t.Error(wrong)
 	}
 	if slices.ContainsFunc(w.facts.Machines, func(m remediator.Machine) bool { return m.UID == victim.UID }) {

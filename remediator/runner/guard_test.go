@@ -16,8 +16,8 @@ type flaky struct {
 	n int
 }
 
-func (w *flaky) Ask(ctx context.Context, f *remediator.Facts) error {
-	err := w.world.Ask(ctx, f)
+func (w *flaky) Probe(ctx context.Context, f *remediator.Facts) error {
+	err := w.world.Probe(ctx, f)
 	if w.n++; w.n%2 == 0 {
 		f.Etcd.Members[2].Answers = object.False
 	}
@@ -32,7 +32,7 @@ func TestGuardSettles(t *testing.T) {
 		"an unhealthy machine waits": func(w *world) { w.facts.Policy.Hold = 24 * time.Hour; w.failNode(0) },
 	} {
 		l, w := logtest.Open(t), &flaky{world: newWorld("flaky")}
-		w.facts.Policy.Guards = true
+		w.facts.Policy.GuardsMachines = true
 		change(w.world)
 		p := process(t, "one", l, w.world)
 		p.Observer, p.Executor = w, w
@@ -53,12 +53,12 @@ func TestGuardSettles(t *testing.T) {
 // TestGuardAsksLittle checks that the guard rarely asks etcd if the cluster is unreachable, paused or being deleted.
 func TestGuardAsksLittle(t *testing.T) {
 	for what, change := range map[string]func(*world){
-		"unreachable": func(w *world) { w.away = true },
+		"unreachable": func(w *world) { w.unreachable = true },
 		"paused":      func(w *world) { w.facts.Cluster.Paused = true; w.facts.Machines[0].Deleting = true },
 		"deleted":     func(w *world) { w.facts.Cluster.Deleting = true; w.facts.Machines[0].Deleting = true },
 	} {
 		l, w := logtest.Open(t), newWorld("little")
-		w.facts.Policy.Guards = true
+		w.facts.Policy.GuardsMachines = true
 		change(w)
 		p := process(t, "one", l, w)
 		for range 120 { // an hour
@@ -77,7 +77,7 @@ func TestGuardAsksLittle(t *testing.T) {
 // forgotten.
 func TestGuardOfAnOwnerThatIsGone(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("gone")
-	w.facts.Policy.Guards = true
+	w.facts.Policy.GuardsMachines = true
 	w.facts.Owner.Found = false
 	w.facts.Machines[0].Needed = "it was"
 	p := process(t, "one", l, w)

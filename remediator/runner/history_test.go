@@ -13,7 +13,7 @@ func TestHistoryOfAPolicy(t *testing.T) {
 	second.now = second.now.AddDate(0, 0, 1)
 	for _, w := range []*world{first, second} {
 		w.failNode(1)
-		if err := drive(t, process(t, "one", l, w), l, w); err != nil {
+		if err := runUntilDone(t, process(t, "one", l, w), l, w); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,11 +20,11 @@ import (
 
 // Observer reads facts.
 type Observer interface {
-	// Look returns an owner's facts without Etcd, Ledger and Move. It returns no error for an owner that is gone, because the facts contain that.
+	// Observe returns an owner's facts without Etcd, Ledger and Move. It returns no error for an owner that is gone, because the facts contain that.
 	// made are the objects of escalation steps in the log.
-	Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error)
-	// Ask sets f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
-	Ask(ctx context.Context, f *remediator.Facts) error
+	Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error)
+	// Probe sets f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
+	Probe(ctx context.Context, f *remediator.Facts) error
 }
 
 // Executor performs actions. Each action is idempotent, and reads before it writes.
@@ -54,23 +54,23 @@ type Runner struct {
 	latest time.Time
 	// marked contains the numbers of marked machines of all owners.
 	marked remediator.NamespaceCounts
-	// gate serializes starts: each start counts all earlier ones, so that the limits hold.
-	gate sync.Mutex
+	// startMu serializes starts: each start counts all earlier ones, so that the limits hold.
+	startMu sync.Mutex
 	// before contains the passages through the turnstile that this process has not counted yet. gate guards both fields.
 	turnstile *root
-	before    passages
+	uncounted    admissions
 }
 
 const (
-	// rounds bounds the decisions in one turn. Each decision records something new, and a remediation has fewer steps.
-	rounds = 64
+	// maxRounds bounds the decisions in one turn. Each decision records something new, and a remediation has fewer steps.
+	maxRounds = 64
 	// A turn with a failed write is repeated after retryFirst, then at longer intervals up to retryMax.
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
-	// turnFor is the timeout of a turn: an observation, requests to etcd, appends and a few writes. A defragmentation has another timeout.
-	turnFor = time.Minute
-	// mayFail is the number of failed writes after which a turn ends, because each may take long.
-	mayFail = 4
+	// turnTimeout is the timeout of a turn: an observation, requests to etcd, appends and a few writes. A defragmentation has another timeout.
+	turnTimeout = time.Minute
+	// maxFailures is the number of failed writes after which a turn ends, because each may take long.
+	maxFailures = 4
 )
 
 // Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs the writes that are due. again is when to reconcile
@@ -85,12 +85,12 @@ func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again t
 		t.failed = errors.Join(t.failed, r.defragment(ctx, e, t.facts, *t.slow))
 	}
 	if t.failed != nil {
-		ctx, cancel := context.WithTimeout(ctx, turnFor)
+		ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 		defer cancel()
 		return r.recordFailure(ctx, e, t.facts, t.failed)
 	}
 	e.failures = 0
-	return remediator.Wake(e.agg.State, t.facts, r.now()), nil
+	return remediator.RequeueAfter(e.agg.State, t.facts, r.now()), nil
 }
 
 // turn is the result of a reconciliation, except for a write that takes longer.
@@ -101,34 +101,34 @@ type turn struct {
 }
 
 func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (turn, error) {
-	ctx, cancel := context.WithTimeout(ctx, turnFor)
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
-	f, err := r.Observer.Look(ctx, owner, remediator.StepObjects(e.agg.State))
+	f, err := r.Observer.Observe(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
 		return turn{}, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
 	now := r.now()
-	if e.when.First.IsZero() || e.when.First.After(now) {
-		e.when.First = now
+	if e.requests.First.IsZero() || e.requests.First.After(now) {
+		e.requests.First = now
 	}
-	if e.when.Last.After(now) { // the clock was set back
-		e.when.Last = now
+	if e.requests.Last.After(now) { // the clock was set back
+		e.requests.Last = now
 	}
-	f.Asked = e.when
+	f.EtcdRequests = e.requests
 	if f.Move, err = r.moveOf(ctx, 0, owner); err != nil {
 		return turn{}, err
 	}
 	if err := r.catchUp(ctx, e); err != nil {
 		return turn{}, err
 	}
-	if err := r.settle(ctx, e, f); err != nil {
+	if err := r.decideAll(ctx, e, f); err != nil {
 		return turn{}, err
 	}
-	if !f.Owner.Found && !remediator.Due(e.agg.State) && !remediator.Guarded(f) {
+	if !f.Owner.Found && !remediator.HasPending(e.agg.State) && !remediator.Guarded(f) {
 		r.forget(owner)
 		return turn{}, nil
 	}
-	if err := r.yield(ctx, e, f); err != nil {
+	if err := r.checkMove(ctx, e, f); err != nil {
 		return turn{}, err
 	}
 	slow, failed := r.act(ctx, e, f)
@@ -137,11 +137,11 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 
 // defragment performs a defragmentation, which may take longer than a turn, with its own timeout.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
-	ctx, cancel := context.WithTimeout(ctx, a.For)
+	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	err := r.Executor.Perform(ctx, f, a)
-	e.defragmented(a.Until, err)
-	return r.done(e, a, err)
+	e.recordDefragmentation(a.Until, err)
+	return r.logWrite(e, a, err)
 }
 
 func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner) (string, error) {
@@ -151,9 +151,9 @@ func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner)
 	return r.MoveOf(ctx, seq, owner.Namespace, owner.Cluster)
 }
 
-// yield checks for a move again before anything is written. One may have been requested after the turn checked, and before the remediation was
+// checkMove checks for a move again before anything is written. One may have been requested after the turn checked, and before the remediation was
 // started. A move that is requested later finds the remediation in the log, and is refused. So if both start at the same time, one of them stops.
-func (r *Runner) yield(ctx context.Context, e *tracker, f *remediator.Facts) error {
+func (r *Runner) checkMove(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	if len(remediator.Actions(e.agg.State, f, r.now())) == 0 {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (r *Runner) yield(ctx context.Context, e *tracker, f *remediator.Facts) err
 		return err
 	}
 	f.Move = move
-	return r.settle(ctx, e, f)
+	return r.decideAll(ctx, e, f)
 }
 
 // catchUp applies what others appended: an operator, an earlier leader.
@@ -173,88 +173,88 @@ func (r *Runner) catchUp(ctx context.Context, e *tracker) error {
 	return e.agg.Read(ctx)
 }
 
-// settle records the events that follow from the facts, and the events that follow from these.
-func (r *Runner) settle(ctx context.Context, e *tracker, f *remediator.Facts) error {
+// decideAll records the events that follow from the facts, and the events that follow from these.
+func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	remembered := false
-	for range rounds {
+	for range maxRounds {
 		if remembered && !remediator.Surging(e.agg.State) {
-			f.Cluster.Reach, f.Etcd, remembered = object.Absent, nil, false // the next decisions count the members
+			f.Cluster.Reachable, f.Etcd, remembered = object.Absent, nil, false // the next decisions count the members
 		}
 		came, err := r.decide(ctx, e, f)
 		switch {
-		case err != nil || came == atRest:
+		case err != nil || came == nothingRecorded:
 			return err
-		case came == saidSomething:
+		case came == someRecorded:
 			continue
 		}
-		if remembered = e.remembers(f, r.now()); !remembered {
-			if err := r.Observer.Ask(ctx, f); err != nil {
+		if remembered = e.reuseAnswer(f, r.now()); !remembered {
+			if err := r.Observer.Probe(ctx, f); err != nil {
 				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
 			}
-			e.asked(f, r.now())
+			e.recordAnswer(f, r.now())
 		}
 	}
-	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.Name.ID, rounds)
+	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.Name.ID, maxRounds)
 }
 
 // outcome is the result of one decision.
 type outcome int
 
 const (
-	atRest        outcome = iota // nothing was recorded
-	saidSomething                // something was recorded, from which more may follow
-	mustAsk                      // the cluster must be asked first
+	nothingRecorded        outcome = iota // nothing was recorded
+	someRecorded                // something was recorded, from which more may follow
+	needsProbe                      // the cluster must be asked first
 )
 
 // decide records the events of one decision. gate guards everything that may start something; the cluster is asked outside of it.
 func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (outcome, error) {
-	r.gate.Lock()
-	defer r.gate.Unlock()
+	r.startMu.Lock()
+	defer r.startMu.Unlock()
 	for {
-		r.setBack(r.now())
-		r.note(e, f)
+		r.clampTimes(r.now())
+		r.recordUsage(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
-		f.Care = r.care(e, f)
+		f.Maintenance = r.maintenance(e, f)
 		now := r.now()
 		if remediator.NeedsEtcdProbe(e.agg.State, f, now) {
-			return mustAsk, nil
+			return needsProbe, nil
 		}
 		events := remediator.Decide(e.agg.State, f, now)
 		if len(events) == 0 {
-			return atRest, nil
+			return nothingRecorded, nil
 		}
-		if slices.ContainsFunc(events, remediator.Begins) {
+		if slices.ContainsFunc(events, remediator.IsStart) {
 			if again, err := r.admit(ctx, f.Owner.Owner); err != nil {
-				return atRest, err
+				return nothingRecorded, err
 			} else if again {
 				continue
 			}
 		}
-		err := e.agg.Append(ctx, r.claimed(e, events)...)
+		err := e.agg.Append(ctx, r.withClaim(e, events)...)
 		if errors.Is(err, eventlog.ErrConflict) {
 			if err := r.refresh(ctx, e); err != nil {
-				return atRest, err
+				return nothingRecorded, err
 			}
 			continue
 		}
 		if err == nil {
-			r.tell(e, events)
+			r.logEvents(e, events)
 		}
-		r.note(e, f)
-		return saidSomething, err
+		r.recordUsage(e, f)
+		return someRecorded, err
 	}
 }
 
-func (r *Runner) claimed(e *tracker, events []remediator.Event) []remediator.Event {
+func (r *Runner) withClaim(e *tracker, events []remediator.Event) []remediator.Event {
 	if e.agg.State.Holder != r.Incarnation {
 		events = append([]remediator.Event{remediator.Claimed{Holder: r.Incarnation}}, events...)
 	}
-	return r.named(e.agg, events)
+	return r.withOwner(e.agg, events)
 }
 
-// named adds the owner's identity to events about it, if the view has forgotten the owner.
-func (r *Runner) named(agg *root, events []remediator.Event) []remediator.Event {
-	if agg.State.Owner.UID != "" && r.View.forgot(agg.Name.ID, agg.Seq) {
+// withOwner adds the owner's identity to events about it, if the view has forgotten the owner.
+func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Event {
+	if agg.State.Owner.UID != "" && r.View.isForgotten(agg.Name.ID, agg.Seq) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
 	}
 	return events
@@ -269,7 +269,7 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	if !ours {
 		return nil
 	}
-	return e.agg.Held(r.Incarnation)
+	return e.agg.CheckClaim(r.Incarnation)
 }
 
 // act performs the writes that are due, after ensuring that this process has claimed the owner. It returns the write that takes longer than a turn.
@@ -283,7 +283,7 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow
 		if e.agg.State.Owner.UID == "" {
 			first = append(first, remediator.Registered{Owner: f.Owner.Owner})
 		}
-		err := e.agg.Append(ctx, r.claimed(e, first)...)
+		err := e.agg.Append(ctx, r.withClaim(e, first)...)
 		if errors.Is(err, eventlog.ErrConflict) { // the view had forgotten the owner, or another process was first
 			err = errors.Join(err, e.agg.Read(ctx))
 		}
@@ -303,26 +303,26 @@ func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, a
 	var errs []error
 	for _, a := range actions {
 		switch {
-		case slices.ContainsFunc(failed, a.Follows):
+		case slices.ContainsFunc(failed, a.DependsOn):
 			continue
 		case a.Type == remediator.Defragment:
 			slow = &a
 			continue
 		}
-		err := r.done(e, a, r.Executor.Perform(ctx, f, a))
+		err := r.logWrite(e, a, r.Executor.Perform(ctx, f, a))
 		if err == nil {
 			continue
 		}
 		failed, errs = append(failed, a), append(errs, err)
-		if ctx.Err() != nil || len(failed) == mayFail {
+		if ctx.Err() != nil || len(failed) == maxFailures {
 			break
 		}
 	}
 	return slow, errors.Join(errs...)
 }
 
-// done logs a successful write, and adds the action to the error of a failed one.
-func (r *Runner) done(e *tracker, a remediator.Action, err error) error {
+// logWrite logs a successful write, and adds the action to the error of a failed one.
+func (r *Runner) logWrite(e *tracker, a remediator.Action, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err)
 	}
@@ -332,23 +332,23 @@ func (r *Runner) done(e *tracker, a remediator.Action, err error) error {
 
 // recordFailure records a failed write in the log, once for each reason, and returns when to retry it.
 func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Facts, cause error) (time.Duration, error) {
-	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
+	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrClaimLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause
 	}
 	e.failures++
 	r.Logger.Warn("a write failed; trying again", "owner", e.agg.Name.ID, "error", redact.Message(cause.Error()))
 	message := redact.Message(cause.Error())
-	if state := e.agg.State; state.Active != nil && !alike(state.Failure, message) && e.failures > 1 {
+	if state := e.agg.State; state.Active != nil && !similar(state.Failure, message) && e.failures > 1 {
 		if err := e.agg.Append(ctx, remediator.TransientFailure{Message: message}); err != nil {
 			return 0, err
 		}
 	}
-	r.note(e, f)
+	r.recordUsage(e, f)
 	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
 }
 
-// alike reports whether two messages differ only in numbers, such as the port of a connection.
-func alike(a, b string) bool {
+// similar reports whether two messages differ only in numbers, such as the port of a connection.
+func similar(a, b string) bool {
 	wordy := func(text string) string {
 		return strings.Map(func(c rune) rune {
 			if unicode.IsDigit(c) {
@@ -360,7 +360,7 @@ func alike(a, b string) bool {
 	return wordy(a) == wordy(b)
 }
 
-func (r *Runner) tell(e *tracker, events []remediator.Event) {
+func (r *Runner) logEvents(e *tracker, events []remediator.Event) {
 	for _, event := range events {
 		if d, ok := event.(remediator.Decided); ok {
 			r.Logger.Info("decided", "owner", e.agg.Name.ID, "machine", d.Machine.Name, "verdict", d.Decision.Verdict, "rule", d.Decision.Rule, "reason", d.Decision.Reason)

@@ -98,33 +98,33 @@ func TestAWriteThatIsRefused(t *testing.T) {
 		t.Errorf("next turn in %s, error %v", again, err)
 	}
 	for i, requested := range []bool{false, true} {
-		if m := w.facts.Machines[i]; m.Mark == "" || (m.Request != nil) != requested {
-			t.Errorf("%s: annotation %q, request %v, want a request: %t", m.Name, m.Mark, m.Request, requested)
+		if m := w.facts.Machines[i]; m.UnhealthyAnnotation == "" || (m.Request != nil) != requested {
+			t.Errorf("%s: annotation %q, request %v, want a request: %t", m.Name, m.UnhealthyAnnotation, m.Request, requested)
 		}
 	}
 }
 
 var errDead = errors.New("the process is dead")
 
-// mortal is the log of a process that dies at one of its appends, either before the append is sent or after it was
+// dyingLog is the log of a process that dies at one of its appends, either before the append is sent or after it was
 // stored.
-type mortal struct {
+type dyingLog struct {
 	aggregate.Log
-	left   int
+	remaining   int
 	stored bool
 }
 
-func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
-	if m.left <= 0 {
-		if m.left == 0 && m.stored {
+func (m *dyingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if m.remaining <= 0 {
+		if m.remaining == 0 && m.stored {
 			if _, err := m.Log.Append(ctx, c); err != nil {
 				return eventlog.Receipt{}, err
 			}
 		}
-		m.left = -1
+		m.remaining = -1
 		return eventlog.Receipt{}, errDead
 	}
-	m.left--
+	m.remaining--
 	return m.Log.Append(ctx, c)
 }
 
@@ -136,17 +136,17 @@ func TestDeathAtEveryAppend(t *testing.T) {
 		for n := 0; ; n++ {
 			w := newWorld(fmt.Sprintf("append-%t-%d", stored, n))
 			w.failNode(1)
-			dying := &mortal{Log: l, left: n, stored: stored}
-			err := drive(t, process(t, "mortal", dying, w), l, w)
+			dying := &dyingLog{Log: l, remaining: n, stored: stored}
+			err := runUntilDone(t, process(t, "mortal", dying, w), l, w)
 			if err == nil {
 				t.Logf("stored=%t: killed at each of %d appends", stored, n)
 				w.replaced(t, "m2")
 				break
 			}
-			if dying.left >= 0 {
+			if dying.remaining >= 0 {
 				t.Fatalf("append %d: Reconcile = %v", n, err)
 			}
-			if err := drive(t, process(t, "heir", l, w), l, w); err != nil {
+			if err := runUntilDone(t, process(t, "heir", l, w), l, w); err != nil {
 				t.Fatalf("after a death at append %d: %v", n, err)
 			}
 			w.replaced(t, "m2")
@@ -180,7 +180,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 			w.owner()
 		}
 		w.before = nil
-		if err := drive(t, process(t, "heir", l, w), l, w); err != nil {
+		if err := runUntilDone(t, process(t, "heir", l, w), l, w); err != nil {
 			t.Fatalf("after a death at write %d: %v", n, err)
 		}
 		w.replaced(t, "m2")
@@ -211,7 +211,7 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.now = w.now.Add(time.Second)
-			w.away = blinking && !w.away
+			w.unreachable = blinking && !w.unreachable
 		}
 		said := make(map[string]int)
 		for _, record := range records(t, l, w.facts.Owner.Owner) {
@@ -232,9 +232,9 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 	if got := said(10, true); got[frozen] != 0 {
 		t.Errorf("cluster that answers every other time: events %v", got)
 	}
-	w.away = true
+	w.unreachable = true
 	said(1, false)
-	w.now, w.away = w.now.Add(time.Minute), true
+	w.now, w.unreachable = w.now.Add(time.Minute), true
 	if got := said(1, false); got[frozen] != 1 {
 		t.Errorf("cluster that was unreachable for a minute: events %v", got)
 	}
@@ -256,7 +256,7 @@ func TestClaimFences(t *testing.T) {
 	written := false
 	w.before = func(remediator.Action) error { written = true; return nil }
 	w.owner()
-	if _, err := older.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, aggregate.ErrLost) {
+	if _, err := older.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, aggregate.ErrClaimLost) {
 		t.Errorf("Reconcile of the older process = %v, want ErrLost", err)
 	}
 	if written {
@@ -305,7 +305,7 @@ func TestAtOnce(t *testing.T) {
 
 type many struct{ worlds []*world }
 
-func (m *many) of(owner remediator.Owner) *world {
+func (m *many) worldOf(owner remediator.Owner) *world {
 	for _, w := range m.worlds {
 		if w.facts.Owner.UID == owner.UID {
 			return w
@@ -314,16 +314,16 @@ func (m *many) of(owner remediator.Owner) *world {
 	return nil
 }
 
-func (m *many) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
-	return m.of(owner).Look(ctx, owner, made)
+func (m *many) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
+	return m.worldOf(owner).Observe(ctx, owner, made)
 }
 
-func (m *many) Ask(ctx context.Context, f *remediator.Facts) error {
-	return m.of(f.Owner.Owner).Ask(ctx, f)
+func (m *many) Probe(ctx context.Context, f *remediator.Facts) error {
+	return m.worldOf(f.Owner.Owner).Probe(ctx, f)
 }
 
 func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
-	return m.of(f.Owner.Owner).Perform(ctx, f, a)
+	return m.worldOf(f.Owner.Owner).Perform(ctx, f, a)
 }
 
 // TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite checks that a move that was requested before the remediation, but
@@ -349,7 +349,7 @@ func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 		t.Errorf("got %d writes, active %+v", written, s.Active)
 	}
 	moving = false
-	if err := drive(t, r, l, w); err != nil {
+	if err := runUntilDone(t, r, l, w); err != nil {
 		t.Fatal(err)
 	}
 	w.replaced(t, "m2")
@@ -376,7 +376,7 @@ func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 // TestBegun checks that the view lists the machines with a remediation in progress.
 func TestBegun(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("begun")
-	begun := func() []runner.Begun { return process(t, "reader", l, w).View.Begun() }
+	begun := func() []runner.Ongoing { return process(t, "reader", l, w).View.Ongoing() }
 	w.failNode(1)
 	w.facts.Policy.DryRun = true
 	r := process(t, "one", l, w)
@@ -390,7 +390,7 @@ func TestBegun(t *testing.T) {
 	if list := begun(); len(list) != 1 || list[0].Owner != w.facts.Owner.Owner || len(list[0].Machines) != 1 || list[0].Machines[0].Machine.Name != "m2" || list[0].Machines[0].Message == "" {
 		t.Errorf("Begun = %+v", list)
 	}
-	if err := drive(t, r, l, w); err != nil || len(begun()) > 0 {
+	if err := runUntilDone(t, r, l, w); err != nil || len(begun()) > 0 {
 		t.Errorf("drive = %v; Begun at the end = %+v, want none", err, begun())
 	}
 }

@@ -37,7 +37,7 @@ func TestSurveysKeepTheirPace(t *testing.T) {
 		w.now = w.now.Add(time.Hour)
 		turn(1)
 		turn(0)
-		w.away = !w.away
+		w.unreachable = !w.unreachable
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); s.Etcd == nil || len(s.Etcd.Problems) > 0 {
 		t.Errorf("recorded etcd = %+v", s.Etcd)

@@ -21,15 +21,15 @@ import (
 // turnstile, the next one does not have to pass again.
 const turnstile = "fleet"
 
-// passages are passages through the turnstile.
-type passages struct {
+// admissions are passages through the turnstile.
+type admissions struct {
 	seq    uint64
 	owners []remediator.Owner // the named owners
 	holder string             // the process that named the last one
 }
 
 // apply adds the passages in a commit.
-func (p *passages) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
+func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
 	events, err := r.Events()
 	if err != nil {
 		return err
@@ -47,13 +47,13 @@ func (p *passages) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog
 	return nil
 }
 
-// last deletes all passages except the last one.
-func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
+// keepLast deletes all passages except the last one.
+func (p *admissions) keepLast() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
 
 // admit passes the turnstile before something is started for an owner. again reports whether other processes have passed since this process read it
 // last, so that everything must be decided again. The caller holds gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
-	if len(r.before.owners) == 0 {
+	if len(r.uncounted.owners) == 0 {
 		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return false, err
@@ -63,27 +63,27 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	if err != nil {
 		return false, err
 	}
-	if len(records) == 0 && len(r.before.owners) == 1 && r.before.owners[0].UID == owner.UID {
+	if len(records) == 0 && len(r.uncounted.owners) == 1 && r.uncounted.owners[0].UID == owner.UID {
 		return false, nil // the passage of an earlier process
 	}
 	for _, record := range records {
-		if err := r.before.apply(r.turnstile.Catalog, record); err != nil {
+		if err := r.uncounted.apply(r.turnstile.Catalog, record); err != nil {
 			return false, err
 		}
 	}
-	for i, named := range r.before.owners {
-		claim := i == len(r.before.owners)-1 && r.before.holder != r.Incarnation
-		if err := r.takeIn(ctx, named, claim); err != nil {
+	for i, named := range r.uncounted.owners {
+		claim := i == len(r.uncounted.owners)-1 && r.uncounted.holder != r.Incarnation
+		if err := r.countOwner(ctx, named, claim); err != nil {
 			return false, fmt.Errorf("taking in what another process has begun for %s: %w", named.ID(), err)
 		}
 	}
-	r.turnstile.Seq, r.before.owners = r.before.seq, nil
+	r.turnstile.Seq, r.uncounted.owners = r.uncounted.seq, nil
 	return true, nil
 }
 
-// takeIn counts what the log has started for an owner. With claim, it also claims the owner, so that no other process can start anything for it. If
+// countOwner counts what the log has started for an owner. With claim, it also claims the owner, so that no other process can start anything for it. If
 // this program cannot read an event of the owner, it counts the events before: the owner's turns fail, and no other owner waits for it.
-func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool) error {
+func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {
 		err := agg.Read(ctx)
@@ -97,7 +97,7 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 		if !claim || agg.State.Holder == r.Incarnation {
 			break
 		}
-		if err = agg.Append(ctx, r.named(agg, []remediator.Event{remediator.Claimed{Holder: r.Incarnation}})...); err == nil {
+		if err = agg.Append(ctx, r.withOwner(agg, []remediator.Event{remediator.Claimed{Holder: r.Incarnation}})...); err == nil {
 			break
 		} else if !errors.Is(err, eventlog.ErrConflict) {
 			return err
@@ -112,7 +112,7 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 		policy, dryRun = remediator.PolicyOf(agg.State)
 	}
 	past := usageOf(agg.State, nil, remediator.PolicyGroup{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched)
-	past.setBack(r.now())
-	r.keep(e, past)
+	past.clampTimes(r.now())
+	r.setUsage(e, past)
 	return nil
 }

@@ -17,31 +17,31 @@ type tracker struct {
 	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
 	blindSince time.Time
 	// reach and etcd are the last answer of the cluster, answeredAt is its time.
-	reach      object.Truth
+	reach      object.ConditionStatus
 	etcd       *remediator.Etcd
 	answeredAt time.Time
-	// when contains the times of requests, with or without an answer.
-	when remediator.Asked
-	// tried identifies the defragmentation that was carried out last, by its deadline. triedErr is its error.
-	tried    time.Time
-	triedErr string
+	// requests contains the times of requests, with or without an answer.
+	requests remediator.EtcdRequests
+	// attempted identifies the defragmentation that was carried out last, by its deadline. attemptErr is its error.
+	attempted    time.Time
+	attemptErr string
 	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
 	queued time.Time
-	// gone means that the owner is gone, and only its past starts count. The runner's lock guards it.
-	gone bool
+	// ownerGone means that the owner is gone, and only its past starts count. The runner's lock guards it.
+	ownerGone bool
 	usage
 }
 
-// freshFor is how long an answer of etcd's members may be used during a surge. The machines change many times a second then, and each observation
+// answerTTL is how long an answer of etcd's members may be used during a surge. The machines change many times a second then, and each observation
 // would ask all members.
-const freshFor = 3 * time.Second
+const answerTTL = 3 * time.Second
 
-// remembers sets the last answer if it may be used, and reports whether it did.
-func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
-	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= freshFor {
+// reuseAnswer sets the last answer if it may be used, and reports whether it did.
+func (e *tracker) reuseAnswer(f *remediator.Facts, now time.Time) bool {
+	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
 		return false
 	}
-	f.Cluster.Reach, f.Etcd = e.reach, e.etcd
+	f.Cluster.Reachable, f.Etcd = e.reach, e.etcd
 	return true
 }
 
@@ -53,22 +53,22 @@ type usage struct {
 	remediator.Usage
 	started     []time.Time
 	massFailure bool                 // of the policy
-	passed      time.Time            // when the last mass failure of the policy ended
-	mass        map[string]time.Time // when the mass failures ended
-	// occupied is when the defragmentation of a member of its etcd ends at the latest, zero for none.
-	occupied time.Time
+	massFailureEnded      time.Time            // when the last mass failure of the policy ended
+	massFailuresEnded        map[string]time.Time // when the mass failures ended
+	// defragmentingUntil is when the defragmentation of a member of its etcd ends at the latest, zero for none.
+	defragmentingUntil time.Time
 	// turnedAt is the time of the owner's last turn, zero before the first.
 	turnedAt time.Time
 }
 
-// asked records the answer, or since when there is none.
-func (e *tracker) asked(f *remediator.Facts, now time.Time) {
-	e.when.Before, e.when.Last, e.when.Blind = e.when.Last, now, remediator.Blind(f)
-	e.answeredAt, f.Asked = time.Time{}, e.when
+// recordAnswer records the answer, or since when there is none.
+func (e *tracker) recordAnswer(f *remediator.Facts, now time.Time) {
+	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, remediator.Blind(f)
+	e.answeredAt, f.EtcdRequests = time.Time{}, e.requests
 	switch {
 	case !remediator.Blind(f):
 		e.blindSince = time.Time{}
-		e.reach, e.etcd, e.answeredAt = f.Cluster.Reach, f.Etcd, now
+		e.reach, e.etcd, e.answeredAt = f.Cluster.Reachable, f.Etcd, now
 	case e.blindSince.IsZero() || e.blindSince.After(now): // or the clock was set back
 		e.blindSince = now
 	default:
@@ -76,9 +76,9 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 	}
 }
 
-// setBack replaces times in the future by now, because they were recorded before the clock was set back.
-func (u *usage) setBack(now time.Time) {
-	for _, at := range []*time.Time{&u.passed, &u.Since, &u.turnedAt} {
+// clampTimes replaces times in the future by now, because they were recorded before the clock was set back.
+func (u *usage) clampTimes(now time.Time) {
+	for _, at := range []*time.Time{&u.massFailureEnded, &u.Since, &u.turnedAt} {
 		if at.After(now) {
 			*at = now
 		}
@@ -88,20 +88,20 @@ func (u *usage) setBack(now time.Time) {
 			u.started[i] = now
 		}
 	}
-	for domain, at := range u.mass {
+	for domain, at := range u.massFailuresEnded {
 		if at.After(now) {
-			u.mass[domain] = now
+			u.massFailuresEnded[domain] = now
 		}
 	}
 }
 
-// setBack replaces times in the future for all owners if the clock was set back. Owners without a turn are included.
-func (r *Runner) setBack(now time.Time) {
+// clampTimes replaces times in the future for all owners if the clock was set back. Owners without a turn are included.
+func (r *Runner) clampTimes(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Add(remediator.Skew).Before(r.latest) {
 		for _, e := range r.owners {
-			e.setBack(now)
+			e.clampTimes(now)
 		}
 		r.latest = now
 	}
@@ -113,10 +113,10 @@ func (r *Runner) setBack(now time.Time) {
 // usageOf returns the usage of an owner. f are the facts of its last turn, nil before the first.
 func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
-		occupied: remediator.OccupiedUntil(s),
+		defragmentingUntil: remediator.DefragmentingUntil(s),
 		group:    group,
 		policy:   policy, watched: watched, Usage: remediator.UsageOf(s, f), started: slices.Clone(s.Starts),
-		massFailure: s.InMassFailure, passed: s.MassFailureEnded, mass: maps.Clone(s.Mass.Passed),
+		massFailure: s.InMassFailure, massFailureEnded: s.MassFailureEnded, massFailuresEnded: maps.Clone(s.Mass.Ended),
 	}
 }
 
@@ -141,14 +141,14 @@ func (r *Runner) load() {
 	}
 	r.owners, r.marked = make(map[string]*tracker), make(remediator.NamespaceCounts)
 	owners, before := r.View.states()
-	r.before, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
+	r.uncounted, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
 		e := &tracker{}
 		policy, dryRun := remediator.PolicyOf(known.state)
 		past := usageOf(known.state, nil, remediator.PolicyGroup{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
-		past.setBack(r.now())
-		r.keep(e, past)
-		if known.stranded || known.state.Owner.UID == "" {
+		past.clampTimes(r.now())
+		r.setUsage(e, past)
+		if known.unreadable || known.state.Owner.UID == "" {
 			// Its turns read the log again. They fail, unless the view had forgotten the owner and does not know its identity.
 			e.agg = r.root(known.id, new(remediator.State), 0)
 		} else {
@@ -158,8 +158,8 @@ func (r *Runner) load() {
 	}
 }
 
-// keep replaces the usage of an owner. The caller holds the lock.
-func (r *Runner) keep(e *tracker, now usage) {
+// setUsage replaces the usage of an owner. The caller holds the lock.
+func (r *Runner) setUsage(e *tracker, now usage) {
 	for domain, n := range e.Unhealthy {
 		r.marked.Add(e.group, domain, -n)
 	}
@@ -176,11 +176,11 @@ func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.owners[owner.ID()]; e != nil {
-		r.keep(e, usage{group: e.group, policy: e.policy, started: e.started, passed: e.passed, mass: e.mass})
-		e.gone = true
+		r.setUsage(e, usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded})
+		e.ownerGone = true
 	}
 	for id, e := range r.owners {
-		if e.gone && !e.counts(now) {
+		if e.ownerGone && !e.counts(now) {
 			delete(r.owners, id)
 		}
 	}
@@ -188,15 +188,15 @@ func (r *Runner) forget(owner remediator.Owner) {
 
 // counts reports whether something of the past still counts for a limit or a cooldown.
 func (u *usage) counts(now time.Time) bool {
-	past := append(slices.Collect(maps.Values(u.mass)), u.passed)
+	past := append(slices.Collect(maps.Values(u.massFailuresEnded)), u.massFailureEnded)
 	if n := len(u.started); n > 0 {
 		past = append(past, u.started[n-1])
 	}
 	return slices.ContainsFunc(past, func(at time.Time) bool { return remediator.StillCounts(at, now) })
 }
 
-// note records what the limits count. The starts of an owner that is gone count for the policy that it had.
-func (r *Runner) note(e *tracker, f *remediator.Facts) {
+// recordUsage records what the limits count. The starts of an owner that is gone count for the policy that it had.
+func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	policy, watched := "", 0
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
@@ -208,8 +208,8 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	if !f.Owner.Found && policy == "" {
 		now.policy = e.policy
 	}
-	e.gone = false
-	r.keep(e, now)
+	e.ownerGone = false
+	r.setUsage(e, now)
 }
 
 // ledger counts the policy's usage by other owners. The number of watched machines is at least that of the observation, because not every owner has
@@ -236,8 +236,8 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 				l.Started = append(l.Started, at)
 			}
 		}
-		if e.passed.After(l.MassFailureEnded) {
-			l.MassFailureEnded = e.passed
+		if e.massFailureEnded.After(l.MassFailureEnded) {
+			l.MassFailureEnded = e.massFailureEnded
 		}
 	}
 	l.Watched = max(l.Watched, f.Fleet.Watched[policy])
@@ -250,8 +250,8 @@ type Totals struct {
 	// MassFailure is whether a mass failure is in progress for at least one owner; MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
-	// Begun are the times at which remediations were started.
-	Begun []time.Time
+	// Started are the times at which remediations were started.
+	Started []time.Time
 }
 
 // Totals returns the totals of a policy.
@@ -263,16 +263,16 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 		if e.policy != namespace+"/"+policy {
 			continue
 		}
-		if !e.gone {
+		if !e.ownerGone {
 			t.Owners++
 		}
 		t.Machines += e.watched
 		t.Unhealthy += remediator.Total(e.Unhealthy)
 		t.MassFailure = t.MassFailure || e.massFailure
 		t.Active += remediator.Total(e.Active)
-		t.Begun = append(t.Begun, e.started...)
-		if e.passed.After(t.MassFailureEnded) {
-			t.MassFailureEnded = e.passed
+		t.Started = append(t.Started, e.started...)
+		if e.massFailureEnded.After(t.MassFailureEnded) {
+			t.MassFailureEnded = e.massFailureEnded
 		}
 	}
 	return t

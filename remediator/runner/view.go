@@ -27,9 +27,9 @@ type Remediations struct {
 
 	catalog *eventlog.Catalog[remediator.Event]
 	mu      sync.RWMutex
-	owners  map[string]*logged
-	passed  passages
-	opened  uint64 // the commit of the last Forget
+	owners  map[string]*ownerEntry
+	admissions  admissions
+	lastForget  uint64 // the commit of the last Forget
 }
 
 // Report is the report of one event to users.
@@ -42,7 +42,7 @@ type Report struct {
 	Index int
 }
 
-type logged struct {
+type ownerEntry struct {
 	state remediator.State
 	seq   uint64
 	err   error // an event of the owner that this program cannot read
@@ -52,7 +52,7 @@ type logged struct {
 
 // NewRemediations returns an empty view.
 func NewRemediations(changed func(owner remediator.Owner)) *Remediations {
-	return &Remediations{Changed: changed, catalog: remediator.NewCatalog(), owners: make(map[string]*logged)}
+	return &Remediations{Changed: changed, catalog: remediator.NewCatalog(), owners: make(map[string]*ownerEntry)}
 }
 
 // Apply applies a commit. It ignores commits about anything but remediations.
@@ -71,12 +71,12 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.Aggregate.ID == turnstile {
-		defer v.passed.last()
-		return remediator.Owner{}, v.passed.apply(v.catalog, r)
+		defer v.admissions.keepLast()
+		return remediator.Owner{}, v.admissions.apply(v.catalog, r)
 	}
 	e := v.owners[r.Aggregate.ID]
 	if e == nil {
-		e = &logged{}
+		e = &ownerEntry{}
 		v.owners[r.Aggregate.ID] = e
 	}
 	e.seq, e.reduced = r.Seq, false
@@ -91,8 +91,8 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 func (v *Remediations) Forget(seq uint64, at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.opened = seq
-	kept := make(map[string]*logged)
+	v.lastForget = seq
+	kept := make(map[string]*ownerEntry)
 	for id, e := range v.owners {
 		if e.reduced {
 			continue
@@ -103,12 +103,12 @@ func (v *Remediations) Forget(seq uint64, at time.Time) {
 	v.owners = kept
 }
 
-// forgot reports whether the view has deleted an owner whose last commit is at seq, or will delete it at the next Forget.
-func (v *Remediations) forgot(id string, seq uint64) bool {
+// isForgotten reports whether the view has deleted an owner whose last commit is at seq, or will delete it at the next Forget.
+func (v *Remediations) isForgotten(id string, seq uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	e := v.owners[id]
-	return 0 < seq && seq <= v.opened && (e == nil || e.reduced)
+	return 0 < seq && seq <= v.lastForget && (e == nil || e.reduced)
 }
 
 // reporting returns a function that applies events to a state and reports each.
@@ -184,13 +184,13 @@ func (v *Remediations) EtcdProblems() map[v1alpha1.EtcdProblemKind]int {
 	return kinds
 }
 
-// Due returns the owners that wait for something, so that each gets a turn after a restart.
-func (v *Remediations) Due() []remediator.Owner {
+// Pending returns the owners that wait for something, so that each gets a turn after a restart.
+func (v *Remediations) Pending() []remediator.Owner {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	var owners []remediator.Owner
 	for _, e := range v.owners {
-		if e.err == nil && e.state.Owner.UID != "" && remediator.Due(&e.state) {
+		if e.err == nil && e.state.Owner.UID != "" && remediator.HasPending(&e.state) {
 			owners = append(owners, e.state.Owner)
 		}
 	}
@@ -198,25 +198,25 @@ func (v *Remediations) Due() []remediator.Owner {
 	return owners
 }
 
-// Begun contains what was started for the machines of one owner and has not ended.
-type Begun struct {
+// Ongoing contains what was started for the machines of one owner and has not ended.
+type Ongoing struct {
 	Owner    remediator.Owner
-	Machines []remediator.Beginning
+	Machines []remediator.Progress
 	// Err is why the owner's events cannot be read. Then it is unknown whether anything was started.
 	Err error
 }
 
-// Begun returns the owners with machines for which something was started that has not ended, and the owners with unreadable events.
-func (v *Remediations) Begun() []Begun {
+// Ongoing returns the owners with machines for which something was started that has not ended, and the owners with unreadable events.
+func (v *Remediations) Ongoing() []Ongoing {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	var list []Begun
+	var list []Ongoing
 	for _, e := range v.owners {
-		if machines := remediator.Begun(&e.state); len(machines) > 0 || e.err != nil {
-			list = append(list, Begun{Owner: e.state.Owner, Machines: machines, Err: e.err})
+		if machines := remediator.ProgressOf(&e.state); len(machines) > 0 || e.err != nil {
+			list = append(list, Ongoing{Owner: e.state.Owner, Machines: machines, Err: e.err})
 		}
 	}
-	slices.SortFunc(list, func(a, b Begun) int { return cmp.Compare(a.Owner.ID(), b.Owner.ID()) })
+	slices.SortFunc(list, func(a, b Ongoing) int { return cmp.Compare(a.Owner.ID(), b.Owner.ID()) })
 	return list
 }
 
@@ -244,21 +244,21 @@ func (v *Remediations) seq(id string) uint64 {
 	return 0
 }
 
-type known struct {
+type snapshot struct {
 	id    string
 	state *remediator.State
 	seq   uint64
-	// stranded means that this program cannot read an event of the owner. The state is that before the event.
-	stranded bool
+	// unreadable means that this program cannot read an event of the owner. The state is that before the event.
+	unreadable bool
 }
 
 // states returns copies of all states, and the last passage before them. The runner applies later events to them itself.
-func (v *Remediations) states() ([]known, passages) {
+func (v *Remediations) states() ([]snapshot, admissions) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	list := make([]known, 0, len(v.owners))
+	list := make([]snapshot, 0, len(v.owners))
 	for id, e := range v.owners {
-		list = append(list, known{id: id, state: e.state.Clone(), seq: e.seq, stranded: e.err != nil})
+		list = append(list, snapshot{id: id, state: e.state.Clone(), seq: e.seq, unreadable: e.err != nil})
 	}
-	return list, v.passed
+	return list, v.admissions
 }

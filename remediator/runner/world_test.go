@@ -28,10 +28,10 @@ type world struct {
 	now   time.Time
 	facts remediator.Facts
 	made  int
-	away  bool // its API server and etcd are unreachable
+	unreachable  bool // its API server and etcd are unreachable
 	// before is called before each action, and its error is the result of that action.
 	before func(remediator.Action) error
-	wrong  []string
+	problems  []string
 	asked  int
 }
 
@@ -87,17 +87,17 @@ func (w *world) owner() {
 	case len(machines) == 3 && outdated >= 0:
 		w.add()
 	case len(machines) > 3:
-		marked := slices.IndexFunc(machines, func(m remediator.Machine) bool { return m.DeleteMark != "" })
+		marked := slices.IndexFunc(machines, func(m remediator.Machine) bool { return m.DeleteAnnotation != "" })
 		if marked < 0 {
-			w.wrong = append(w.wrong, "one machine too many, and none is marked")
+			w.problems = append(w.problems, "one machine too many, and none is marked")
 			marked = 0
 		}
 		machines[marked].Deleting = true
 	}
 }
 
-// Look implements runner.Observer.
-func (w *world) Look(context.Context, remediator.Owner, remediator.Made) (*remediator.Facts, error) {
+// Observe implements runner.Observer.
+func (w *world) Observe(context.Context, remediator.Owner, remediator.CreatedObjects) (*remediator.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.facts
@@ -105,12 +105,12 @@ func (w *world) Look(context.Context, remediator.Owner, remediator.Made) (*remed
 	return &f, nil
 }
 
-// Ask implements runner.Observer.
-func (w *world) Ask(_ context.Context, f *remediator.Facts) error {
+// Probe implements runner.Observer.
+func (w *world) Probe(_ context.Context, f *remediator.Facts) error {
 	w.asked++
-	f.Cluster.Reach, f.Etcd = object.True, &remediator.Etcd{}
-	if w.away {
-		f.Cluster.Reach, f.Etcd.Err = object.False, "no answer"
+	f.Cluster.Reachable, f.Etcd = object.True, &remediator.Etcd{}
+	if w.unreachable {
+		f.Cluster.Reachable, f.Etcd.Err = object.False, "no answer"
 		return nil
 	}
 	for i := range f.Machines {
@@ -135,12 +135,12 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 		return nil
 	}
 	switch m := &w.facts.Machines[i]; a.Type {
-	case remediator.SetMark:
-		m.Mark = a.Value
+	case remediator.SetUnhealthy:
+		m.UnhealthyAnnotation = a.Value
 	case remediator.SetNeeded:
 		m.Needed = a.Value
 	case remediator.SetDelete:
-		m.DeleteMark = a.Value
+		m.DeleteAnnotation = a.Value
 	case remediator.SetClonedFrom:
 		m.ClonedFrom = a.Value
 	case remediator.Touch:
@@ -158,13 +158,13 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 // replaced checks that the unhealthy machine was replaced, the other machines still exist, and no annotation remains.
 func (w *world) replaced(t *testing.T, unhealthy string) {
 	t.Helper()
-	for _, wrong := range w.wrong {
+	for _, wrong := range w.problems {
 		t.Error(wrong)
 	}
 	var names []string
 	for _, m := range w.facts.Machines {
 		names = append(names, m.Name)
-		if m.DeleteMark != "" || m.Mark != "" || m.ClonedFrom != "template" {
+		if m.DeleteAnnotation != "" || m.UnhealthyAnnotation != "" || m.ClonedFrom != "template" {
 			t.Errorf("machine %s still has annotations: %+v", m.Name, m)
 		}
 	}
@@ -192,14 +192,14 @@ func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runne
 	}
 }
 
-// drive takes turns, with steps of the owner between them, until the remediation has ended.
-func drive(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
+// runUntilDone takes turns, with steps of the owner between them, until the remediation has ended.
+func runUntilDone(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
 	t.Helper()
 	for range 40 {
 		if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 			return err
 		}
-		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) > 0 && s.Active == nil && !remediator.Due(&s) {
+		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) > 0 && s.Active == nil && !remediator.HasPending(&s) {
 			_, err := r.Reconcile(t.Context(), w.facts.Owner.Owner) // remove what remains
 			return err
 		}

@@ -35,10 +35,10 @@ func TestUnpermitted(t *testing.T) {
 		})
 	}
 	harness.Must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
-	if err := try(); !kube.Unpermitted(err) {
+	if err := try(); !kube.IsAuthorizationDenied(err) {
 		t.Errorf("Get of a namespaced resource = %v, want Unpermitted", err)
 	}
-	if _, err := c.Get(ctx, kube.Namespaces(), "", meta.Namespace); !kube.Unpermitted(err) {
+	if _, err := c.Get(ctx, kube.NamespaceType(), "", meta.Namespace); !kube.IsAuthorizationDenied(err) {
 		t.Errorf("Get of a cluster-scoped resource = %v, want Unpermitted", err)
 	}
 
@@ -51,7 +51,7 @@ func TestUnpermitted(t *testing.T) {
 	protect(t, meta.Name, meta.Namespace)
 	wait(ctx, t, "the policy denies what the role grants", func() error {
 		switch err := try(); {
-		case kube.Unpermitted(err):
+		case kube.IsAuthorizationDenied(err):
 			return err
 		case err == nil:
 			return errors.Join(errors.New("it was deleted"), admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
@@ -79,7 +79,7 @@ func TestTryDelete(t *testing.T) {
 			t.Errorf("finalizers %v: the object was deleted: %v", finalizers, err)
 		}
 	}
-	if err := c.TryDelete(ctx, kube.Namespaces(), "", "try"); err != nil {
+	if err := c.TryDelete(ctx, kube.NamespaceType(), "", "try"); err != nil {
 		t.Error(err)
 	}
 	harness.Must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "try", Name: "protected"}}))

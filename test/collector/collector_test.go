@@ -68,7 +68,7 @@ func TestHistories(t *testing.T) {
 	position := consume.File(filepath.Join(t.TempDir(), "position"))
 	deliver := func() (d *otlp.Delivery, stop func()) {
 		d = &otlp.Delivery{
-			Log: log, Store: position, First: time.Millisecond, SaveEvery: time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+			Log: log, Store: position, InitialInterval: time.Millisecond, SaveInterval: time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 			Send: sender.Send,
 			Alarm: func(error) {
 				select {
@@ -76,7 +76,7 @@ func TestHistories(t *testing.T) {
 				default:
 				}
 			},
-			GivenUp: func(n int, err error) { t.Errorf("%d spans were refused: %v", n, err) },
+			OnRejected: func(n int, err error) { t.Errorf("%d spans were refused: %v", n, err) },
 		}
 		running, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})

@@ -346,7 +346,7 @@ func badParts() []refusal {
 		{
 			name:    "an address that would leave its pool",
 			prepare: func(ctx context.Context, t *testing.T) { strays(ctx, t, addressOf(ctx, t, "tiny")) },
-			want:    []v1alpha1.MoveFinding{finding("IPAddress.ipam.cluster.x-k8s.io refusals/tiny-address", "may hand the address out again", object.ReservedAnnotation)},
+			want:    []v1alpha1.MoveFinding{finding("IPAddress.ipam.cluster.x-k8s.io refusals/tiny-address", "may hand the address out again", object.AddressesReservedAnnotation)},
 		},
 		{
 			name:    "a Secret of the cluster that somebody else owns",

@@ -108,7 +108,7 @@ func (p *plane) objects(ctx context.Context) {
 		Cluster: remediator.ClusterFacts{Found: true},
 		Policy: remediator.Policy{
 			Name: "repair", Attempts: 3, Survey: time.Minute,
-			Defragmentation: remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 1 << 20, Pause: 10 * time.Minute, Deadline: 5 * time.Minute, Disarm: true},
+			Defragmentation: remediator.Defragmentation{Enabled: true, FreePercent: 45, MinSize: 1 << 20, Pause: 10 * time.Minute, Deadline: 5 * time.Minute, Disarm: true},
 		},
 	}
 	for i, name := range p.names {
@@ -131,8 +131,8 @@ func (p *plane) objects(ctx context.Context) {
 	}
 }
 
-// Look returns facts according to which everything is healthy. The real Observer examines etcd.
-func (p *plane) Look(context.Context, remediator.Owner, remediator.Made) (*remediator.Facts, error) {
+// Observe returns facts according to which everything is healthy. The real Observer examines etcd.
+func (p *plane) Observe(context.Context, remediator.Owner, remediator.CreatedObjects) (*remediator.Facts, error) {
 	f := p.facts
 	f.Machines = slices.Clone(f.Machines)
 	return &f, nil

@@ -44,7 +44,7 @@ func TestSameName(t *testing.T) {
 
 	eventually(t, "both are seen", func(ctx context.Context) error {
 		f := p.facts
-		if err := p.Ask(ctx, &f); err != nil {
+		if err := p.Probe(ctx, &f); err != nil {
 			return err
 		}
 		silent := []string{fmt.Sprintf("member %x of %s", dead, name)}

@@ -140,7 +140,7 @@ func (w *checkedWorld) fill() {
 		if after := 60 * minutes("Ready "+string(status)); rapid.Bool().Draw(w.t, "is checked") {
 			check.Spec.Checks.UnhealthyNodeConditions = append(check.Spec.Checks.UnhealthyNodeConditions,
 				clusterv1.UnhealthyNodeCondition{Type: corev1.NodeReady, Status: status, TimeoutSeconds: &after})
-			w.checks.Node = append(w.checks.Node, remediator.Check{Type: "Ready", Status: object.Truth(status), Timeout: time.Duration(after) * time.Second})
+			w.checks.Node = append(w.checks.Node, remediator.Check{Type: "Ready", Status: object.ConditionStatus(status), Timeout: time.Duration(after) * time.Second})
 		}
 	}
 	if after := 60 * minutes("of machines"); rapid.Bool().Draw(w.t, "is checked") {

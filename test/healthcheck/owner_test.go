@@ -190,7 +190,7 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 	w.policy.Checks.NodeStartup = 10 * time.Minute
 	w.policy.Checks.Node = []remediator.Check{{Type: "Ready", Status: object.False, Timeout: time.Minute}}
 	w.policy.Limits.MassFailure.Floor = 99
-	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete first")
+	w.policy.AllowsDeleteFirst = rapid.Bool().Draw(t, "accepts delete first")
 	if rapid.Bool().Draw(t, "some methods") {
 		w.policy.Methods = make(map[v1alpha1.RepairMethod]bool)
 		for _, method := range []v1alpha1.RepairMethod{v1alpha1.MethodRolloutSurge, v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge, v1alpha1.MethodOwnerRemediation} {
@@ -214,17 +214,17 @@ func (w *controlPlaneWorld) set(m *clusterv1.Machine, kind string, status metav1
 // decision returns scute's decision about the victim, or the zero value if another machine comes first.
 func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 	owner, _ := ownerkind.As(w.kcp)
-	f := &remediator.Facts{Policy: w.policy, Cluster: remediator.ClusterFacts{Found: true, UID: "c", Reach: object.True}}
+	f := &remediator.Facts{Policy: w.policy, Cluster: remediator.ClusterFacts{Found: true, UID: "c", Reachable: object.True}}
 	f.Cluster.Initialized = *w.kcp.Status.Initialization.ControlPlaneInitialized
 	f.Owner = remediator.OwnerFacts{Owner: owner.Owner(), Found: true, Replicas: *w.kcp.Spec.Replicas, Observed: true, MaxSurge: 1, Tested: true}
-	owner.Fill(&f.Owner, ownerkind.Below{Machines: w.machines})
+	owner.Fill(&f.Owner, ownerkind.Children{Machines: w.machines})
 	for _, m := range w.machines {
 		f.Machines = append(f.Machines, observe.Facts(m, w.cluster, true))
 	}
-	f.Etcd = &remediator.Etcd{ByQuorum: w.byQuorum}
+	f.Etcd = &remediator.Etcd{AddsByQuorum: w.byQuorum}
 	for _, m := range w.members {
-		of := remediator.Member{Node: m.Name, Learner: m.IsLearner, Answers: map[bool]object.Truth{true: object.True, false: object.False}[w.answers[m.ID]]}
-		if m.Name == "" { // it has not started, as in observe.conclude
+		of := remediator.Member{Node: m.Name, Learner: m.IsLearner, Answers: map[bool]object.ConditionStatus{true: object.True, false: object.False}[w.answers[m.ID]]}
+		if m.Name == "" { // it has not started, as in observe.mergeAnswers
 			of.Node, of.Unstarted = "member 99", true
 		}
 		if m.ID == namesake {

@@ -142,7 +142,7 @@ func write(c *sequence.Context, on access.ClusterRef, name, version string) erro
 		return err
 	}
 	var found before
-	noted, err := c.Noted(name, &found)
+	noted, err := c.Recorded(name, &found)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func write(c *sequence.Context, on access.ClusterRef, name, version string) erro
 		exists := err == nil
 		if !noted {
 			adopted := exists && m.Data["version"] == version
-			if err := c.Note(name, before{Existed: exists, Version: m.Data["version"]}, adopted); err != nil {
+			if err := c.Record(name, before{Existed: exists, Version: m.Data["version"]}, adopted); err != nil {
 				return err
 			}
 			noted = true
@@ -170,7 +170,7 @@ func write(c *sequence.Context, on access.ClusterRef, name, version string) erro
 
 func restore(c *sequence.Context, on access.ClusterRef, name string) error {
 	var found before
-	if noted, err := c.Noted(name, &found); err != nil || !noted || !c.Began(name) {
+	if noted, err := c.Recorded(name, &found); err != nil || !noted || !c.Started(name) {
 		return err
 	}
 	cluster, err := c.Open(on)

@@ -43,19 +43,19 @@ func TestAccessOfNamesakes(t *testing.T) {
 	c := sequence.NewContext(ctx, s.call(), clusters(false))
 	var own access.ClusterRef
 	for range 2 {
-		_, err = cluster.Keep(&c, nil, "", own, specs["access-a"])
+		_, err = cluster.StoreKubeconfig(&c, nil, "", own, specs["access-a"])
 		harness.Must(t, err)
 	}
-	_, err = cluster.Keep(&c, nil, "", own, specs["access-b"])
+	_, err = cluster.StoreKubeconfig(&c, nil, "", own, specs["access-b"])
 	isFinal(t, err, "it has the kubeconfig of cluster access-a/prod")
-	harness.Must(t, cluster.Forget(&c, "", own, specs["access-b"]))
-	harness.Must(t, cluster.Forget(&c, "", remote, specs["access-a"]))
+	harness.Must(t, cluster.RemoveKubeconfig(&c, "", own, specs["access-b"]))
+	harness.Must(t, cluster.RemoveKubeconfig(&c, "", remote, specs["access-a"]))
 	kept := &corev1.Secret{}
 	harness.Must(t, admin().Get(ctx, client.ObjectKey{Namespace: ns, Name: "prod-access"}, kept))
 	if !strings.HasPrefix(string(kept.Data["value"]), "# access-a") {
 		t.Errorf("kubeconfig begins with %.20s, want that of access-a", kept.Data["value"])
 	}
-	harness.Must(t, cluster.Forget(&c, "", own, specs["access-a"]))
+	harness.Must(t, cluster.RemoveKubeconfig(&c, "", own, specs["access-a"]))
 	if get(ctx, t, "v1", "Secret", ns, "prod-access") != nil {
 		t.Error("Forget did not delete the Secret")
 	}

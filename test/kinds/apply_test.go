@@ -81,7 +81,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: action %q, want %q", name, got[name], want)
 		}
 	}
-	if u := getMap(ctx, t, ns, "fresh"); data(u, "a") != "one" || u.GetAnnotations()[access.MarkAnnotation] != ns+"/run/1/apply" {
+	if u := getMap(ctx, t, ns, "fresh"); data(u, "a") != "one" || u.GetAnnotations()[access.StepKeyAnnotation] != ns+"/run/1/apply" {
 		t.Errorf("fresh = %v, want it created with the run's annotation", u)
 	}
 	if u := getMap(ctx, t, ns, "same"); u.GetResourceVersion() != same.GetResourceVersion() {

@@ -71,7 +71,7 @@ func contents(ctx context.Context, t *testing.T, namespace string) map[string]an
 			}
 			content := access.ContentOf(u)
 			unstructured.RemoveNestedField(content, "metadata", "namespace")
-			unstructured.RemoveNestedField(content, "metadata", "annotations", access.MarkAnnotation)
+			unstructured.RemoveNestedField(content, "metadata", "annotations", access.StepKeyAnnotation)
 			if annotations, _, _ := unstructured.NestedMap(content, "metadata", "annotations"); len(annotations) == 0 {
 				unstructured.RemoveNestedField(content, "metadata", "annotations")
 			}

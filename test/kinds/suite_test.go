@@ -91,12 +91,12 @@ func (s *step) call() *task.Call {
 				s.progress(message)
 			}
 		},
-		Waits: func() {
+		Yield: func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.waits = true
 		},
-		Works: func(context.Context) error {
+		Reacquire: func(context.Context) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.workedAgain, s.waits = s.workedAgain || s.waits, false

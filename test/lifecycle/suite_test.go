@@ -76,7 +76,7 @@ func (s *step) call() *task.Call {
 				s.progress(message)
 			}
 		},
-		Waits: func() {
+		Yield: func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.waits = true

@@ -43,7 +43,7 @@ func (w *world) report(t *testing.T) report {
 		}
 		r.Phase = workflow.CurrentPhase(s)
 		for i := range s.Tasks() {
-			task := s.Task(i)
+			task := s.TaskStatus(i)
 			e := ended{Name: task.Name, Phase: task.Phase, Verdict: task.Verdict, Message: task.Message}
 			if task.Output != nil {
 				e.Output = string(task.Output.Raw)
@@ -95,7 +95,7 @@ func successOf(origin string, fact workflow.Event) string {
 	case workflow.TaskSucceeded:
 		return key(e.Task, e.Step)
 	case workflow.Undone:
-		if e.Nothing == "" {
+		if e.NothingReason == "" {
 			undo := task.Call{Run: id, Origin: origin, Task: e.Task, Step: e.Step, Undoing: true}
 			return "undo:" + undo.Key()
 		}

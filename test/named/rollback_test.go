@@ -46,7 +46,7 @@ configuration:
 	}
 	var undone []string
 	for _, fact := range s.facts(ctx) {
-		if f, ok := fact.(workflow.Undone); ok && f.Step == "" && f.Nothing == "" {
+		if f, ok := fact.(workflow.Undone); ok && f.Step == "" && f.NothingReason == "" {
 			undone = append(undone, f.Task)
 		}
 	}

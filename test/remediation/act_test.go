@@ -262,9 +262,9 @@ func (p *performer) with(t *testing.T, do func()) {
 
 func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	mark := `{"state":"Unhealthy","since":"2026-01-01T00:00:00Z","reason":"x","source":"Policy","remediation":"r"}`
-	p.do(ctx, on(m, remediator.SetMark, mark))
+	p.do(ctx, on(m, remediator.SetUnhealthy, mark))
 	wantAnnotation(ctx, t, m, v1alpha1.UnhealthyAnnotation, mark)
-	p.do(ctx, on(m, remediator.SetMark, ""))
+	p.do(ctx, on(m, remediator.SetUnhealthy, ""))
 	wantAnnotation(ctx, t, m, v1alpha1.UnhealthyAnnotation, "")
 
 	p.do(ctx, on(m, remediator.SetDelete, remediator.DeleteValue))
@@ -286,7 +286,7 @@ func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	// The action is for an earlier machine with the same name, so it changes nothing.
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
-	for _, action := range []remediator.ActionType{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
+	for _, action := range []remediator.ActionType{remediator.SetUnhealthy, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
 		p.refused(ctx, on(namesake, action, "2026-01-01T00:00:00Z"), "another one has its name")
 		p.do(ctx, on(namesake, action, ""))
 	}
@@ -497,8 +497,8 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 			t.Errorf("%s of an unknown owner = %v, want an error", a.Type, err)
 		}
 	}
-	p.do(ctx, on(m, remediator.SetMark, "seen")) // the unhealthy annotation is the only action for an unknown owner's machine
-	p.do(ctx, on(m, remediator.SetMark, ""))
+	p.do(ctx, on(m, remediator.SetUnhealthy, "seen")) // the unhealthy annotation is the only action for an unknown owner's machine
+	p.do(ctx, on(m, remediator.SetUnhealthy, ""))
 }
 
 // inBetween checks that a change that another client makes between an action's read and its write is not overwritten,

@@ -147,7 +147,7 @@ func (f *compared) compare(ctx context.Context, t *testing.T) (plain, scute comp
 // control plane's controller, which waits for the etcd behind a stopped kubelet.
 func turn() time.Duration {
 	busy := &remediator.State{Active: &remediator.Active{}}
-	ours := remediator.Wake(busy, &remediator.Facts{Owner: remediator.OwnerFacts{Found: true}}, time.Now())
+	ours := remediator.RequeueAfter(busy, &remediator.Facts{Owner: remediator.OwnerFacts{Found: true}}, time.Now())
 	return ours + etcd.DefaultCallTimeout
 }
 

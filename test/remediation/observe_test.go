@@ -88,7 +88,7 @@ func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Ow
 
 func (w *watcher) look(ctx context.Context, owner remediator.Owner) *remediator.Facts {
 	w.c.t.Helper()
-	f, err := w.Look(ctx, owner, nil)
+	f, err := w.Observe(ctx, owner, nil)
 	harness.Must(w.c.t, err)
 	return f
 }
@@ -164,7 +164,7 @@ func TestLookPlain(t *testing.T) {
 		domains := make(map[string]bool)
 		for _, m := range f.Machines {
 			domains[m.FailureDomain] = true
-			if m.Node == "" || m.Deleting || len(m.Hooks) > 0 || m.Mark != "" || m.Conditions[clusterv1.MachineReadyCondition].Status != object.True {
+			if m.Node == "" || m.Deleting || len(m.Hooks) > 0 || m.UnhealthyAnnotation != "" || m.Conditions[clusterv1.MachineReadyCondition].Status != object.True {
 				t.Errorf("machine = %+v, want a healthy one with a node", m)
 			}
 		}
@@ -191,9 +191,9 @@ func TestLookPlain(t *testing.T) {
 		if of.Kind != "MachineDeployment" || of.Cluster != c.Name || !f.Owner.Found || f.Owner.Replicas != 1 || len(f.Machines) != 1 || f.Policy.Name != "" {
 			t.Errorf("facts = %+v, want the MachineDeployment with one machine", f)
 		}
-		harness.Must(t, w.Ask(ctx, f))
-		if f.Etcd != nil || f.Cluster.Reach != object.True {
-			t.Errorf("etcd %+v, reach %q; want none, and True", f.Etcd, f.Cluster.Reach)
+		harness.Must(t, w.Probe(ctx, f))
+		if f.Etcd != nil || f.Cluster.Reachable != object.True {
+			t.Errorf("etcd %+v, reach %q; want none, and True", f.Etcd, f.Cluster.Reachable)
 		}
 	})
 	t.Run("events", func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestLookPlain(t *testing.T) {
 		}
 		f := w.until(ctx, owner, "marked", func(f *remediator.Facts) bool {
 			m := machineOf(f, victim.Name)
-			return m.Skip && m.Remediate && m.Mark != "" && m.ClonedFrom != "" && slices.Equal(m.Hooks, []string{"pre-drain/backup"})
+			return m.Skip && m.Remediate && m.UnhealthyAnnotation != "" && m.ClonedFrom != "" && slices.Equal(m.Hooks, []string{"pre-drain/backup"})
 		})
 		if m := machineOf(f, victim.Name); m.ClonedFrom != c.Name+"-machine" || machineOf(f, machines[1].Name).ClonedFrom != "" {
 			t.Errorf("ClonedFrom = %q, want the template; machines, of which healthy ones have no ClonedFrom: %+v", m.ClonedFrom, f.Machines)
@@ -246,7 +246,7 @@ func TestLookPlain(t *testing.T) {
 		request.Spec.Hold = &v1alpha1.RemediationHold{Until: &until, Reason: "forensics"}
 		harness.Must(t, shared.admin.Create(ctx, request))
 		f := w.until(ctx, owner, "requested", func(f *remediator.Facts) bool { return machineOf(f, victim.Name).Request != nil })
-		want := &remediator.Request{UID: request.UID, Created: request.CreationTimestamp.Time, ByHand: true, Hold: true, HoldUntil: until.Time, HoldWhy: "forensics"}
+		want := &remediator.Request{UID: request.UID, Created: request.CreationTimestamp.Time, Manual: true, Hold: true, HoldUntil: until.Time, HoldReason: "forensics"}
 		if diff := cmp.Diff(want, machineOf(f, victim.Name).Request); diff != "" {
 			t.Error(diff)
 		}
@@ -319,7 +319,7 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 	f := w.look(ctx, owner)
 	label := "ask-" + w.c.Namespace
 	started := time.Now()
-	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) { harness.Must(w.c.t, w.Ask(ctx, f)) })
+	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) { harness.Must(w.c.t, w.Probe(ctx, f)) })
 	took := time.Since(started)
 	harness.Await(ctx, w.c.t, "no goroutine of Ask is left", func() string {
 		var all bytes.Buffer
@@ -331,7 +331,7 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 		}
 		return ""
 	})
-	w.c.t.Logf("asked in %s: reach %s, etcd %+v", took.Round(time.Millisecond), f.Cluster.Reach, f.Etcd)
+	w.c.t.Logf("asked in %s: reach %s, etcd %+v", took.Round(time.Millisecond), f.Cluster.Reachable, f.Etcd)
 	return f
 }
 
@@ -358,7 +358,7 @@ func TestAsk(t *testing.T) {
 			leader += m.Node
 		}
 	}
-	if len(f.Etcd.Members) != 3 || f.Cluster.Reach != object.True || !slices.Contains(nodes, leader) || f.Etcd.Err != "" || len(f.Etcd.Alarms) > 0 {
+	if len(f.Etcd.Members) != 3 || f.Cluster.Reachable != object.True || !slices.Contains(nodes, leader) || f.Etcd.Err != "" || len(f.Etcd.Alarms) > 0 {
 		t.Fatalf("etcd = %+v, want 3 members with a leader", f.Etcd)
 	}
 
@@ -404,13 +404,13 @@ func TestAsk(t *testing.T) {
 	if err := shared.admin.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	if f = w.asked(ctx, owner); f.Cluster.Reach != object.True || !strings.Contains(f.Etcd.Err, "c-etcd") {
-		t.Errorf("reach %s, etcd %+v; want True, and an error about the Secret", f.Cluster.Reach, f.Etcd)
+	if f = w.asked(ctx, owner); f.Cluster.Reachable != object.True || !strings.Contains(f.Etcd.Err, "c-etcd") {
+		t.Errorf("reach %s, etcd %+v; want True, and an error about the Secret", f.Cluster.Reachable, f.Etcd)
 	}
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-kubeconfig"}}
 	c.change(ctx, kubeconfig, `{"data":{"value":null}}`)
-	if f = w.asked(ctx, owner); f.Cluster.Reach != object.Unknown || !strings.Contains(f.Etcd.Err, "c-kubeconfig") {
-		t.Errorf("reach %s, etcd %+v; want Unknown, and an error about the kubeconfig", f.Cluster.Reach, f.Etcd)
+	if f = w.asked(ctx, owner); f.Cluster.Reachable != object.Unknown || !strings.Contains(f.Etcd.Err, "c-kubeconfig") {
+		t.Errorf("reach %s, etcd %+v; want Unknown, and an error about the kubeconfig", f.Cluster.Reachable, f.Etcd)
 	}
 }
 
@@ -452,7 +452,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 	harness.Await(ctx, t, "each is asked in its own way", func() string {
 		found = w.asked(ctx, owner)
 		for _, m := range found.Etcd.Members {
-			if m.Answers != object.True || !strings.HasPrefix(m.Way, ways[m.Node]) {
+			if m.Answers != object.True || !strings.HasPrefix(m.Via, ways[m.Node]) {
 				return fmt.Sprintf("%+v", m)
 			}
 		}
@@ -471,7 +471,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 		harness.Must(t, c.PowerOff(ctx, node))
 		found = w.asked(ctx, owner)
 		for _, m := range found.Etcd.Members {
-			if dead := m.Node == node; dead && (m.Answers != object.Unknown || !strings.Contains(m.Why, "etcdctl in etcd-"+nodes[2])) {
+			if dead := m.Node == node; dead && (m.Answers != object.Unknown || !strings.Contains(m.Reason, "etcdctl in etcd-"+nodes[2])) {
 				t.Errorf("member of a machine without power = %+v, want Unknown with the reason", m)
 			}
 		}
@@ -486,7 +486,7 @@ func TestAskExternal(t *testing.T) {
 	w := c.watch(ctx)
 	owner := w.owner(ctx, &c.machines(ctx, true)[0])
 	f := w.asked(ctx, owner)
-	if !f.Owner.ExternalEtcd || f.Etcd != nil || f.Cluster.Reach != object.True {
+	if !f.Owner.ExternalEtcd || f.Etcd != nil || f.Cluster.Reachable != object.True {
 		t.Errorf("facts = %+v, want an external etcd without members", f)
 	}
 }

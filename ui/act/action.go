@@ -25,51 +25,51 @@ type action struct {
 	// command is the equivalent scutectl command without the name, "" if there is none.
 	command string
 	object  func() client.Object
-	do      do
+	perform      performFunc
 }
 
 func actions() map[string]action {
 	return map[string]action{
 		"pause run": {
-			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: "pause run", object: aRun,
-			do: withReason(run.Pause),
+			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: "pause run", object: newRun,
+			perform: withReason(run.Pause),
 		},
 		"resume run": {
 			effect: "The run continues: finished tasks are skipped, aborted and interrupted tasks are tried again. A task that waits for a decision keeps waiting.",
-			reason: true, command: "resume run", object: aRun,
-			do: withReason(run.Resume),
+			reason: true, command: "resume run", object: newRun,
+			perform: withReason(run.Resume),
 		},
 		"abort move": {
 			effect: "The move is rolled back: the copies on the target are removed, the source is as it was found. If it is Verified by then, it only goes forward and this is refused.",
 			reason: true, command: "abort move", object: func() client.Object { return &v1alpha1.Move{} },
-			do: withReason(move.Abort),
+			perform: withReason(move.Abort),
 		},
 		"delete pause": {
 			effect:  "Each of its clusters gets back the pause state that was found on it: one that was paused before, or that another Pause holds, stays paused. The Pause goes when every object is awake, or the time for that is over.",
 			command: "resume cluster", object: func() client.Object { return &v1alpha1.Pause{} },
-			do: plain(pause.Delete),
+			perform: withoutReason(pause.Delete),
 		},
 		"hold remediation": {
 			effect: "The machine stays marked, and nothing is begun for it until the hold is over or released. What has begun already continues.",
-			reason: true, timed: true, command: "hold remediation", object: aRemediation, do: hold,
+			reason: true, timed: true, command: "hold remediation", object: newRemediation, perform: hold,
 		},
 		"release remediation": {
-			effect: "The hold is taken off, and an abort too: the machine is decided about again, and may be replaced.", command: "release remediation", object: aRemediation,
-			do: plain(remediation.Release),
+			effect: "The hold is taken off, and an abort too: the machine is decided about again, and may be replaced.", command: "release remediation", object: newRemediation,
+			perform: withoutReason(remediation.Release),
 		},
 		"abort remediation": {
 			effect:  "What was started for the machine is cancelled: its owner gets its replicas back, and the replacement goes. The machine stays, marked, and nothing more is begun for it.",
-			command: "abort remediation", object: aRemediation,
-			do: plain(remediation.Abort),
+			command: "abort remediation", object: newRemediation,
+			perform: withoutReason(remediation.Abort),
 		},
 		"pause policy": {
 			effect: "The RepairPolicy begins nothing more, for no machine, as long as it has this pause request. What has begun already continues.",
-			reason: true, needed: true, object: aPolicy,
-			do: withReason(remediation.PausePolicy),
+			reason: true, needed: true, object: newPolicy,
+			perform: withReason(remediation.PausePolicy),
 		},
 		"resume policy": {
-			effect: "The pause request is taken out of the RepairPolicy. When it has no other, it may replace machines again.", object: aPolicy,
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
+			effect: "The pause request is taken out of the RepairPolicy. When it has no other, it may replace machines again.", object: newPolicy,
+			perform: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 				place, err := strconv.Atoi(a.Choice)
 				if err != nil {
 					return cli.Usagef("the choice is %q: choose one of the pause requests", a.Choice)
@@ -80,38 +80,38 @@ func actions() map[string]action {
 	}
 }
 
-// do does an action with a resource that was seen.
-type do = func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
+// performFunc does an action with a resource that was seen.
+type performFunc = func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
 
-func withReason(fn func(_ context.Context, _ *kit.Kit, _ *kit.Seen, name, reason string) error) do {
+func withReason(fn func(_ context.Context, _ *kit.Kit, _ *kit.Seen, name, reason string) error) performFunc {
 	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 		return fn(ctx, k, s, name, a.Reason)
 	}
 }
 
-func plain(fn func(context.Context, *kit.Kit, *kit.Seen, string) error) do {
+func withoutReason(fn func(context.Context, *kit.Kit, *kit.Seen, string) error) performFunc {
 	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
 		return fn(ctx, k, s, name)
 	}
 }
 
-func aRun() client.Object         { return &v1alpha1.WorkflowRun{} }
-func aRemediation() client.Object { return &v1alpha1.SurgeRemediation{} }
-func aPolicy() client.Object      { return &v1alpha1.RepairPolicy{} }
+func newRun() client.Object         { return &v1alpha1.WorkflowRun{} }
+func newRemediation() client.Object { return &v1alpha1.SurgeRemediation{} }
+func newPolicy() client.Object      { return &v1alpha1.RepairPolicy{} }
 
 func hold(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 	var length time.Duration
-	if a.For != "" {
+	if a.Duration != "" {
 		var err error
-		if length, err = time.ParseDuration(a.For); err != nil || length <= 0 {
-			return cli.Usagef("for how long is %q: it must be a duration greater than zero, such as 2h or 30m, or left out", a.For)
+		if length, err = time.ParseDuration(a.Duration); err != nil || length <= 0 {
+			return cli.Usagef("for how long is %q: it must be a duration greater than zero, such as 2h or 30m, or left out", a.Duration)
 		}
 	}
 	return remediation.Hold(ctx, k, s, name, a.Reason, length)
 }
 
-// stands returns the phase and message of a resource, and its ID in the log.
-func stands(o client.Object) (state, message, id string) {
+// status returns the phase and message of a resource, and its ID in the log.
+func status(o client.Object) (state, message, id string) {
 	switch o := o.(type) {
 	case *v1alpha1.WorkflowRun:
 		return string(o.Status.Phase), o.Status.Message, o.Status.RunID

@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// patience is the timeout of one action: the connection to the log, and a few calls.
-	patience = time.Minute
-	// tries limits the attempts at an action whose resource was updated concurrently.
-	tries = 5
-	// longest is the maximum number of characters of a reason. It is the limit of the resources.
-	longest = 512
-	// remembered is the number of tokens kept to refuse a form that is submitted twice.
-	remembered = 256
+	// actionTimeout is the timeout of one action: the connection to the log, and a few calls.
+	actionTimeout = time.Minute
+	// maxAttempts limits the attempts at an action whose resource was updated concurrently.
+	maxAttempts = 5
+	// maxReasonLength is the maximum number of characters of a reason. It is the limit of the resources.
+	maxReasonLength = 512
+	// maxTokens is the number of tokens kept to refuse a form that is submitted twice.
+	maxTokens = 256
 	// nonceBytes is the length of the nonce that distinguishes two offers of the same action.
 	nonceBytes = 16
 )
@@ -40,20 +40,20 @@ const (
 type Desk struct {
 	kit    *kit.Kit
 	secret []byte
-	turn   chan struct{}
-	spent  []string // used tokens, oldest first; guarded by turn
+	sem   chan struct{}
+	usedTokens  []string // used tokens, oldest first; guarded by turn
 }
 
 // New returns a Desk for the user of a kit. It refuses tokens of other Desks.
 func New(k *kit.Kit) *Desk {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // never fails
-	return &Desk{kit: k, secret: secret, turn: make(chan struct{}, 1)}
+	return &Desk{kit: k, secret: secret, sem: make(chan struct{}, 1)}
 }
 
 // Offer describes an action and its effect before the user confirms it.
 type Offer struct {
-	Ask
+	Request
 	kit.Seen
 	Kind, State, Message, Effect string
 	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
@@ -66,10 +66,10 @@ type Offer struct {
 	Token string
 }
 
-// Look reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
-func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
+// Offer reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
+func (d *Desk) Offer(ctx context.Context, ask Request) (*Offer, error) {
 	action := actions()[ask.Do+" "+ask.Kind]
-	k := d.borrowed(ask.Namespace, &bytes.Buffer{})
+	k := d.kitFor(ask.Namespace, &bytes.Buffer{})
 	cluster, err := k.Flags.Cluster()
 	if err != nil {
 		return nil, err
@@ -81,12 +81,12 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 		return nil, cluster.Explain(err)
 	}
 	o := &Offer{
-		Ask: ask, Seen: kit.Seen{UID: object.GetUID(), Generation: object.GetGeneration(), ID: ask.ID},
+		Request: ask, Seen: kit.Seen{UID: object.GetUID(), Generation: object.GetGeneration(), ID: ask.ID},
 		Kind: fmt.Sprintf("%T", object), Effect: action.effect, Reason: action.reason, Needed: action.needed, Timed: action.timed,
 	}
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
-	o.State, o.Message, id = stands(object)
+	o.State, o.Message, id = status(object)
 	if err := o.Check(object, id); err != nil { // the name now belongs to another object
 		return nil, err
 	}
@@ -106,52 +106,52 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 
 // Do performs the offered action and returns the command's output. seen and token are from the offer. Do ignores cancellation of ctx; otherwise a
 // disconnecting browser (a double click) would leave the outcome unknown.
-func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a Answer) (said []string, err error) {
+func (d *Desk) Do(ctx context.Context, ask Request, seen kit.Seen, token string, a Answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
 	switch {
 	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
-		return nil, fmt.Errorf("%w: this was not confirmed on a page of this server: look again", ErrAsk)
+		return nil, fmt.Errorf("%w: this was not confirmed on a page of this server: look again", ErrInvalidRequest)
 	case action.needed && strings.TrimSpace(a.Reason) == "":
 		return nil, cli.Usagef("the reason is missing: say why; it is shown as long as it lasts")
-	case utf8.RuneCountInString(a.Reason) > longest:
-		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.Reason), longest)
+	case utf8.RuneCountInString(a.Reason) > maxReasonLength:
+		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.Reason), maxReasonLength)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
 	defer cancel()
 	select {
-	case d.turn <- struct{}{}:
+	case d.sem <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: what was asked for before is not done yet", ctx.Err())
 	}
-	defer func() { <-d.turn }()
-	if slices.Contains(d.spent, token) {
+	defer func() { <-d.sem }()
+	if slices.Contains(d.usedTokens, token) {
 		return nil, fmt.Errorf("%w: this form was sent before, and what it asks for was done then", kit.ErrChanged)
 	}
-	for range tries {
+	for range maxAttempts {
 		var out bytes.Buffer
-		err = action.do(ctx, d.borrowed(ask.Namespace, &out), &seen, ask.Name, a)
+		err = action.perform(ctx, d.kitFor(ask.Namespace, &out), &seen, ask.Name, a)
 		said = strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' })
 		if !apierrors.IsConflict(err) { // if the status was updated concurrently, seen is compared with the resource again
 			break
 		}
 	}
 	if err == nil {
-		d.spent = append(d.spent[max(0, len(d.spent)-remembered+1):], token)
+		d.usedTokens = append(d.usedTokens[max(0, len(d.usedTokens)-maxTokens+1):], token)
 	}
 	return said, err
 }
 
 // sign returns a token for the shown offer, which only this Desk accepts. It begins with the nonce.
-func (d *Desk) sign(ask Ask, seen kit.Seen, nonce string) string {
+func (d *Desk) sign(ask Request, seen kit.Seen, nonce string) string {
 	data, _ := json.Marshal([]any{ask, seen, nonce}) // plain fields never fail
 	mac := hmac.New(sha256.New, d.secret)
 	mac.Write(data)
 	return nonce + hex.EncodeToString(mac.Sum(nil))
 }
 
-// borrowed returns a kit for running a command with the same connection flags. The command's output is written to out.
-func (d *Desk) borrowed(namespace string, out *bytes.Buffer) *kit.Kit {
+// kitFor returns a kit for running a command with the same connection flags. The command's output is written to out.
+func (d *Desk) kitFor(namespace string, out *bytes.Buffer) *kit.Kit {
 	env, flags := *d.kit.Env, *d.kit.Flags
 	env.In, env.Out, env.Err, env.Color = strings.NewReader(""), out, out, cli.ColorNever
 	flags.Namespace = namespace

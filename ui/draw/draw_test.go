@@ -20,7 +20,7 @@ func TestPlace(t *testing.T) {
 				edges = append(edges, draw.Edge{From: from, To: to})
 			}
 		}
-		g := draw.Place(n, edges)
+		g := draw.Layout(n, edges)
 		for i, a := range g.Boxes {
 			if a.X < 0 || a.Y < 0 || a.X+draw.BoxWidth > g.Width || a.Y+draw.BoxHeight > g.Height {
 				t.Fatalf("box %d at %v is not within %d x %d", i, a, g.Width, g.Height)
@@ -41,7 +41,7 @@ func TestPlace(t *testing.T) {
 
 // TestPlaceOfACycle checks that a cyclic graph, which no valid definition has, can be drawn.
 func TestPlaceOfACycle(t *testing.T) {
-	g := draw.Place(3, []draw.Edge{{From: 0, To: 1}, {From: 1, To: 0}, {From: 1, To: 2}})
+	g := draw.Layout(3, []draw.Edge{{From: 0, To: 1}, {From: 1, To: 0}, {From: 1, To: 2}})
 	if len(g.Boxes) != 3 || len(g.Paths) != 3 {
 		t.Errorf("Place = %+v", g)
 	}
@@ -49,7 +49,7 @@ func TestPlaceOfACycle(t *testing.T) {
 
 // TestFewCrossings checks that edges that cross in the order of the definition do not cross in the drawing.
 func TestFewCrossings(t *testing.T) {
-	g := draw.Place(4, []draw.Edge{{From: 0, To: 3}, {From: 1, To: 2}})
+	g := draw.Layout(4, []draw.Edge{{From: 0, To: 3}, {From: 1, To: 2}})
 	if g.Boxes[0].Y < g.Boxes[1].Y != (g.Boxes[3].Y < g.Boxes[2].Y) {
 		t.Errorf("the edges cross: %v", g.Boxes)
 	}

@@ -27,10 +27,10 @@ type Graph struct {
 	Paths []string
 }
 
-// Place computes the layout of n boxes in layers from left to right. Each box is to the right of all boxes that it needs.
-func Place(n int, edges []Edge) Graph {
-	g := layer(n, edges)
-	g.untangle()
+// Layout computes the layout of n boxes in layers from left to right. Each box is to the right of all boxes that it needs.
+func Layout(n int, edges []Edge) Graph {
+	g := newLayered(n, edges)
+	g.reduceCrossings()
 	y := g.rows(n)
 	out := Graph{Boxes: make([]Point, n)}
 	for rank, vertices := range g.layers {

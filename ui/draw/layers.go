@@ -45,11 +45,11 @@ func Ranks(n int, edges []Edge) []int {
 	return ranks
 }
 
-func layer(n int, edges []Edge) *layered {
+func newLayered(n int, edges []Edge) *layered {
 	ranks := Ranks(n, edges)
 	g := &layered{up: make([][]int, n), down: make([][]int, n)}
 	for v, rank := range ranks {
-		g.put(v, rank)
+		g.add(v, rank)
 	}
 	for _, e := range edges {
 		route := []int{e.From}
@@ -65,7 +65,7 @@ func layer(n int, edges []Edge) *layered {
 	return g
 }
 
-func (g *layered) put(v, rank int) {
+func (g *layered) add(v, rank int) {
 	for len(g.layers) <= rank {
 		g.layers = append(g.layers, nil)
 	}
@@ -75,7 +75,7 @@ func (g *layered) put(v, rank int) {
 func (g *layered) waypoint(rank int) int {
 	v := len(g.up)
 	g.up, g.down = append(g.up, nil), append(g.down, nil)
-	g.put(v, rank)
+	g.add(v, rank)
 	return v
 }
 

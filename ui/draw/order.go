@@ -8,10 +8,10 @@ import (
 // sweeps is how often the layers are sorted from left to right and back.
 const sweeps = 12
 
-// untangle sorts each layer to reduce the number of crossings, by the barycenters of neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the best
+// reduceCrossings sorts each layer to reduce the number of crossings, by the barycenters of neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the best
 // order found, and the order of the definition between equally good ones.
-func (g *layered) untangle() {
-	best, least := g.copied(), g.crossings()
+func (g *layered) reduceCrossings() {
+	best, least := g.copyLayers(), g.crossings()
 	for i := 0; i < sweeps && least > 0; i++ {
 		if i%2 == 0 {
 			for l := 1; l < len(g.layers); l++ {
@@ -23,13 +23,13 @@ func (g *layered) untangle() {
 			}
 		}
 		if n := g.crossings(); n < least {
-			best, least = g.copied(), n
+			best, least = g.copyLayers(), n
 		}
 	}
 	g.layers = best
 }
 
-func (g *layered) copied() [][]int {
+func (g *layered) copyLayers() [][]int {
 	out := make([][]int, len(g.layers))
 	for i, l := range g.layers {
 		out[i] = slices.Clone(l)
@@ -37,8 +37,8 @@ func (g *layered) copied() [][]int {
 	return out
 }
 
-// places returns the index of each vertex in its layer.
-func (g *layered) places(layer int) map[int]int {
+// positions returns the index of each vertex in its layer.
+func (g *layered) positions(layer int) map[int]int {
 	at := make(map[int]int, len(g.layers[layer]))
 	for i, v := range g.layers[layer] {
 		at[v] = i
@@ -48,7 +48,7 @@ func (g *layered) places(layer int) map[int]int {
 
 // sort orders a layer by the mean index of each vertex's neighbors in another layer.
 func (g *layered) sort(layer, by int, neighbors [][]int) {
-	at, own := g.places(by), g.places(layer)
+	at, own := g.positions(by), g.positions(layer)
 	mean := make(map[int]float64, len(own))
 	for v, place := range own {
 		mean[v] = float64(place)
@@ -66,7 +66,7 @@ func (g *layered) sort(layer, by int, neighbors [][]int) {
 // crossings counts the pairs of edges that cross.
 func (g *layered) crossings() (n int) {
 	for l := 1; l < len(g.layers); l++ {
-		at := g.places(l)
+		at := g.positions(l)
 		var ends []int // indexes of the ends in this layer, in the order of their starts in the previous layer
 		for _, v := range g.layers[l-1] {
 			var of []int

@@ -10,7 +10,7 @@ func (g *layered) rows(n int) []float64 {
 		at := 0.0
 		for i, v := range vertices {
 			if i > 0 {
-				at += apart(vertices[i-1], v, n)
+				at += minDistance(vertices[i-1], v, n)
 			}
 			y[v] = at
 		}
@@ -21,15 +21,15 @@ func (g *layered) rows(n int) []float64 {
 			neighbors = g.down
 		}
 		for _, vertices := range g.layers {
-			settle(vertices, y, neighbors, n)
+			align(vertices, y, neighbors, n)
 		}
 	}
 	shift(y)
 	return y
 }
 
-// apart returns the minimum distance between the centers of two vertices.
-func apart(a, b, n int) float64 {
+// minDistance returns the minimum distance between the centers of two vertices.
+func minDistance(a, b, n int) float64 {
 	return (height(a, n) + height(b, n)) / 2
 }
 
@@ -40,9 +40,9 @@ func height(v, n int) float64 {
 	return waypoint + gapY
 }
 
-// settle moves the vertices of a layer as close to the means of their neighbors as their distances allow. It pushes once from the top and once from
+// align moves the vertices of a layer as close to the means of their neighbors as their distances allow. It pushes once from the top and once from
 // the bottom, and uses the mean of both, so that neither direction is preferred.
-func settle(vertices []int, y []float64, neighbors [][]int, n int) {
+func align(vertices []int, y []float64, neighbors [][]int, n int) {
 	wanted := make([]float64, len(vertices))
 	for i, v := range vertices {
 		wanted[i] = y[v]
@@ -54,13 +54,13 @@ func settle(vertices []int, y []float64, neighbors [][]int, n int) {
 	for i := range vertices {
 		down[i] = wanted[i]
 		if i > 0 {
-			down[i] = max(down[i], down[i-1]+apart(vertices[i-1], vertices[i], n))
+			down[i] = max(down[i], down[i-1]+minDistance(vertices[i-1], vertices[i], n))
 		}
 	}
 	for i := len(vertices) - 1; i >= 0; i-- {
 		up[i] = wanted[i]
 		if i+1 < len(vertices) {
-			up[i] = min(up[i], up[i+1]-apart(vertices[i], vertices[i+1], n))
+			up[i] = min(up[i], up[i+1]-minDistance(vertices[i], vertices[i+1], n))
 		}
 	}
 	for i, v := range vertices {

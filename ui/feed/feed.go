@@ -8,10 +8,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Readers limits the number of pages that follow the log.
-const Readers = 512
+// MaxReaders limits the number of pages that follow the log.
+const MaxReaders = 512
 
-// ErrBusy reports that Readers pages already follow the log.
+// ErrBusy reports that MaxReaders pages already follow the log.
 var ErrBusy = errors.New("too many open pages follow the log: close some")
 
 // Feed is one log, read once for all pages. Its zero value is not usable.
@@ -19,21 +19,21 @@ type Feed struct {
 	Commits *Spool
 
 	mu   sync.Mutex
-	live *World
+	live *Snapshot
 
-	past past
+	past pastCache
 
-	telling sync.Mutex
+	notifyMu sync.Mutex
 	readers map[chan struct{}]struct{}
 }
 
 // New returns a Feed of an empty log.
 func New(commits *Spool) *Feed {
-	return &Feed{Commits: commits, live: NewWorld(), readers: make(map[chan struct{}]struct{})}
+	return &Feed{Commits: commits, live: NewSnapshot(), readers: make(map[chan struct{}]struct{})}
 }
 
-// Take applies the next commit and notifies the pages. It ignores commits that it already has.
-func (f *Feed) Take(r eventlog.Record) error {
+// Apply applies the next commit and notifies the pages. It ignores commits that it already has.
+func (f *Feed) Apply(r eventlog.Record) error {
 	if r.Seq <= f.Commits.Head() {
 		return nil
 	}
@@ -43,41 +43,41 @@ func (f *Feed) Take(r eventlog.Record) error {
 	f.mu.Lock()
 	f.live.Apply(r)
 	f.mu.Unlock()
-	f.tell()
+	f.notify()
 	return nil
 }
 
 // Now calls fn with the current state. fn must not retain it.
-func (f *Feed) Now(fn func(*World) error) error {
+func (f *Feed) Now(fn func(*Snapshot) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return fn(f.live)
 }
 
-// Commit calls fn with a World that contains only the sequence and time of a commit (the last one unless past), and no aggregates. It holds no lock
+// Commit calls fn with a Snapshot that contains only the sequence and time of a commit (the last one unless past), and no aggregates. It holds no lock
 // during fn, so fn may read the log for long.
-func (f *Feed) Commit(seq uint64, past bool, fn func(*World) error) error {
+func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	head := f.Commits.Head()
 	switch {
 	case !past:
 		seq = head
 	case seq > head:
-		return beyond(seq, head)
+		return checkBounds(seq, head)
 	}
-	w := NewWorld()
+	w := NewSnapshot()
 	w.Seq, w.Stored = seq, f.Commits.Stored(seq)
 	return fn(w)
 }
 
-func beyond(seq, head uint64) error {
+func checkBounds(seq, head uint64) error {
 	return fmt.Errorf("%w: commit %d, the last one is %d", ErrNotFound, seq, head)
 }
 
 // At calls fn with the state at a commit, which equals a replay up to that commit. fn must not retain it.
-func (f *Feed) At(seq uint64, fn func(*World) error) error {
+func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	head := f.Commits.Head()
 	if seq > head {
-		return beyond(seq, head)
+		return checkBounds(seq, head)
 	}
 	return f.past.at(f.Commits, seq, fn)
 }
@@ -85,23 +85,23 @@ func (f *Feed) At(seq uint64, fn func(*World) error) error {
 // Follow returns a channel that receives after changes, until stop is called. Changes are combined: a slow reader receives one notification for all
 // changes since its last one.
 func (f *Feed) Follow() (more <-chan struct{}, stop func(), err error) {
-	f.telling.Lock()
-	defer f.telling.Unlock()
-	if len(f.readers) >= Readers {
+	f.notifyMu.Lock()
+	defer f.notifyMu.Unlock()
+	if len(f.readers) >= MaxReaders {
 		return nil, nil, ErrBusy
 	}
 	c := make(chan struct{}, 1)
 	f.readers[c] = struct{}{}
 	return c, func() {
-		f.telling.Lock()
-		defer f.telling.Unlock()
+		f.notifyMu.Lock()
+		defer f.notifyMu.Unlock()
 		delete(f.readers, c)
 	}, nil
 }
 
-func (f *Feed) tell() {
-	f.telling.Lock()
-	defer f.telling.Unlock()
+func (f *Feed) notify() {
+	f.notifyMu.Lock()
+	defer f.notifyMu.Unlock()
 	for c := range f.readers {
 		select {
 		case c <- struct{}{}:

@@ -7,65 +7,65 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Limits of the cached past states: their number, and the total bytes of the commits they were computed from. States larger than momentBytes are not
+// Limits of the cached past states: their number, and the total bytes of the commits they were computed from. States larger than maxPastBytes are not
 // cached, so at most one of them is in memory.
 const (
-	moments     = 3
-	momentBytes = 64 << 20
+	maxPast     = 3
+	maxPastBytes = 64 << 20
 )
 
-// past caches the past states used last, so that moving forward from one of them needs no replay from the beginning.
-type past struct {
+// pastCache caches the past states used last, so that moving forward from one of them needs no replay from the beginning.
+type pastCache struct {
 	mu   sync.Mutex
-	kept []*World // least recently used first
-	most int64    // bytes; 0 is momentBytes
+	cached []*Snapshot // least recently used first
+	maxBytes int64    // bytes; 0 is maxPastBytes
 }
 
-func (p *past) at(commits *Spool, seq uint64, fn func(*World) error) error {
+func (p *pastCache) at(commits *Spool, seq uint64, fn func(*Snapshot) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := p.take(seq)
+	w := p.remove(seq)
 	if err := commits.Replay(w.Seq, seq, func(r eventlog.Record) error { w.Apply(r); return nil }); err != nil {
 		return err // the partial state is discarded
 	}
-	p.keep(commits, w)
+	p.put(commits, w)
 	return fn(w)
 }
 
-// keep caches a state and evicts the least recently used ones above the limit.
-func (p *past) keep(commits *Spool, w *World) {
-	p.kept = append(p.kept, w)
+// put caches a state and evicts the least recently used ones above the limit.
+func (p *pastCache) put(commits *Spool, w *Snapshot) {
+	p.cached = append(p.cached, w)
 	bytes := int64(0)
-	for i, w := range slices.Backward(p.kept) {
-		if bytes += commits.Bytes(w.Seq); bytes > p.bound() {
-			p.kept = slices.Delete(p.kept, 0, i+1)
+	for i, w := range slices.Backward(p.cached) {
+		if bytes += commits.Bytes(w.Seq); bytes > p.limit() {
+			p.cached = slices.Delete(p.cached, 0, i+1)
 			return
 		}
 	}
 }
 
-func (p *past) bound() int64 {
-	if p.most == 0 {
-		return momentBytes
+func (p *pastCache) limit() int64 {
+	if p.maxBytes == 0 {
+		return maxPastBytes
 	}
-	return p.most
+	return p.maxBytes
 }
 
-// take removes the cached state nearest before a commit from the cache and returns it. Without one it returns an empty World.
-func (p *past) take(seq uint64) *World {
+// remove removes the cached state nearest before a commit from the cache and returns it. Without one it returns an empty Snapshot.
+func (p *pastCache) remove(seq uint64) *Snapshot {
 	best := -1
-	for i, w := range p.kept {
-		if w.Seq <= seq && (best < 0 || w.Seq >= p.kept[best].Seq) {
+	for i, w := range p.cached {
+		if w.Seq <= seq && (best < 0 || w.Seq >= p.cached[best].Seq) {
 			best = i
 		}
 	}
 	if best < 0 {
-		if len(p.kept) == moments {
-			p.kept = slices.Delete(p.kept, 0, 1)
+		if len(p.cached) == maxPast {
+			p.cached = slices.Delete(p.cached, 0, 1)
 		}
-		return NewWorld()
+		return NewSnapshot()
 	}
-	w := p.kept[best]
-	p.kept = slices.Delete(p.kept, best, best+1)
+	w := p.cached[best]
+	p.cached = slices.Delete(p.cached, best, best+1)
 	return w
 }

@@ -20,14 +20,14 @@ func TestMomentsThatAreKeptAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := past{most: commits.Bytes(20)}
+	p := pastCache{maxBytes: commits.Bytes(20)}
 	for _, c := range []struct {
 		seq  uint64
 		kept []uint64
 	}{
 		{4, []uint64{4}}, {3, []uint64{4, 3}}, {2, []uint64{4, 3, 2}}, {1, []uint64{3, 2, 1}}, {18, []uint64{1, 18}}, {30, nil}, {6, []uint64{6}}, {12, []uint64{12}},
 	} {
-		err := p.at(commits, c.seq, func(w *World) error {
+		err := p.at(commits, c.seq, func(w *Snapshot) error {
 			if w.Seq != c.seq {
 				t.Errorf("requested commit %d, got %d", c.seq, w.Seq)
 			}
@@ -37,7 +37,7 @@ func TestMomentsThatAreKeptAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		var kept []uint64
-		for _, w := range p.kept {
+		for _, w := range p.cached {
 			kept = append(kept, w.Seq)
 		}
 		if len(kept) != len(c.kept) {

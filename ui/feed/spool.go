@@ -136,8 +136,8 @@ func (s *Spool) At(t time.Time) uint64 {
 	return uint64(i) //nolint:gosec // an index is not negative
 }
 
-// Of returns the sequences of an aggregate's commits up to a sequence, oldest first.
-func (s *Spool) Of(a eventlog.Aggregate, until uint64) []uint64 {
+// Sequences returns the sequences of an aggregate's commits up to a sequence, oldest first.
+func (s *Spool) Sequences(a eventlog.Aggregate, until uint64) []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, known := s.numbers[a]

@@ -22,8 +22,8 @@ import (
 // ErrNotFound reports that the log contains no object of that name up to the requested moment.
 var ErrNotFound = errors.New("the log has no such thing")
 
-// World is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
-type World struct {
+// Snapshot is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
+type Snapshot struct {
 	// Seq and Stored are of the last applied commit.
 	Seq    uint64
 	Stored time.Time
@@ -34,29 +34,29 @@ type World struct {
 
 // entry is one aggregate. If it cannot be read, err is set and other aggregates are not affected.
 type entry struct {
-	fold        folder
+	fold        applier
 	first, last uint64
 	err         error
 }
 
-// folder is the state of one aggregate.
-type folder interface {
+// applier is the state of one aggregate.
+type applier interface {
 	Apply(r eventlog.Record) error
 	// Documents returns the objects of the aggregate as lists show them.
 	Documents(k *kit.Kit) []kit.Document
 }
 
-// NewWorld returns the state of an empty log.
-func NewWorld() *World {
-	return &World{entries: make(map[eventlog.Aggregate]*entry), moves: mover.NewCatalog()}
+// NewSnapshot returns the state of an empty log.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{entries: make(map[eventlog.Aggregate]*entry), moves: mover.NewCatalog()}
 }
 
 // Apply applies the next commit.
-func (w *World) Apply(r eventlog.Record) {
+func (w *Snapshot) Apply(r eventlog.Record) {
 	w.Seq, w.Stored = r.Seq, r.Stored
 	e := w.entries[r.Aggregate]
 	if e == nil {
-		e = &entry{fold: w.begin(r.Aggregate), first: r.Seq}
+		e = &entry{fold: w.newFold(r.Aggregate), first: r.Seq}
 		w.entries[r.Aggregate] = e
 	}
 	e.last = r.Seq
@@ -65,8 +65,8 @@ func (w *World) Apply(r eventlog.Record) {
 	}
 }
 
-// begin returns an empty fold for an aggregate, nil for a kind without one.
-func (w *World) begin(a eventlog.Aggregate) folder {
+// newFold returns an empty fold for an aggregate, nil for a kind without one.
+func (w *Snapshot) newFold(a eventlog.Aggregate) applier {
 	switch a.Kind {
 	case eventlog.KindRun:
 		return run.NewFold(a.ID)
@@ -84,34 +84,34 @@ func (w *World) begin(a eventlog.Aggregate) folder {
 }
 
 // Last returns the sequence of an aggregate's last commit, 0 if the log does not contain the aggregate.
-func (w *World) Last(a eventlog.Aggregate) uint64 {
+func (w *Snapshot) Last(a eventlog.Aggregate) uint64 {
 	if e := w.entries[a]; e != nil {
 		return e.last
 	}
 	return 0
 }
 
-// Run returns a run by its ID. The World owns it and changes it.
-func (w *World) Run(id string) (*run.Run, error) {
+// Run returns a run by its ID. The Snapshot owns it and changes it.
+func (w *Snapshot) Run(id string) (*run.Run, error) {
 	f, err := find[*run.Fold](w, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
 	if err != nil {
 		return nil, err
 	}
-	return f.Look(), nil
+	return f.Refresh(), nil
 }
 
 // Move returns a move by its ID.
-func (w *World) Move(id string) (*move.Fold, error) {
+func (w *Snapshot) Move(id string) (*move.Fold, error) {
 	return find[*move.Fold](w, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
 }
 
 // Owner returns an owner of machines by its ID.
-func (w *World) Owner(id string) (*remediation.Fold, error) {
+func (w *Snapshot) Owner(id string) (*remediation.Fold, error) {
 	return find[*remediation.Fold](w, eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
 }
 
 // find returns an aggregate, or an error if it does not exist or this program cannot read it.
-func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
+func find[F applier](w *Snapshot, a eventlog.Aggregate) (F, error) {
 	e := w.entries[a]
 	if e == nil {
 		return *new(F), fmt.Errorf("%w: %s, up to commit %d", ErrNotFound, a, w.Seq)
@@ -127,7 +127,7 @@ func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
 }
 
 // Pause returns a Pause by its ID.
-func (w *World) Pause(id string) (*pause.Fold, error) {
+func (w *Snapshot) Pause(id string) (*pause.Fold, error) {
 	f, err := find[*pause.Fold](w, eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
 	if err == nil && f.Pause() == nil {
 		err = fmt.Errorf("%w: pause/%s was not asked for up to commit %d", ErrNotFound, id, w.Seq)
@@ -144,7 +144,7 @@ type Document struct {
 }
 
 // Documents returns the readable objects of all kinds, last changed first.
-func (w *World) Documents(k *kit.Kit) (list []Document) {
+func (w *Snapshot) Documents(k *kit.Kit) (list []Document) {
 	for a, e := range w.entries {
 		if e.fold == nil || e.err != nil {
 			continue
@@ -158,8 +158,8 @@ func (w *World) Documents(k *kit.Kit) (list []Document) {
 }
 
 // Object returns the documents of an aggregate, of any kind.
-func (w *World) Object(k *kit.Kit, a eventlog.Aggregate) ([]kit.Document, error) {
-	f, err := find[folder](w, a)
+func (w *Snapshot) Object(k *kit.Kit, a eventlog.Aggregate) ([]kit.Document, error) {
+	f, err := find[applier](w, a)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (w *World) Object(k *kit.Kit, a eventlog.Aggregate) ([]kit.Document, error)
 }
 
 // Pauses returns the readable Pauses, last changed first.
-func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {
+func (w *Snapshot) Pauses() iter.Seq2[string, *pause.Fold] {
 	return func(yield func(string, *pause.Fold) bool) {
 		for id, f := range all[*pause.Fold](w, eventlog.KindPause) {
 			if f.Pause() != nil && !yield(id, f) {
@@ -178,11 +178,11 @@ func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {
 }
 
 // Owners returns the readable owners of machines, last changed first.
-func (w *World) Owners() iter.Seq2[string, *remediation.Fold] {
+func (w *Snapshot) Owners() iter.Seq2[string, *remediation.Fold] {
 	return all[*remediation.Fold](w, eventlog.KindRemediation)
 }
 
-func all[F folder](w *World, kind eventlog.Kind) iter.Seq2[string, F] {
+func all[F applier](w *Snapshot, kind eventlog.Kind) iter.Seq2[string, F] {
 	return func(yield func(string, F) bool) {
 		for _, a := range w.newest(kind) {
 			f, ok := w.entries[a].fold.(F)
@@ -193,7 +193,7 @@ func all[F folder](w *World, kind eventlog.Kind) iter.Seq2[string, F] {
 	}
 }
 
-func (w *World) newest(kind eventlog.Kind) []eventlog.Aggregate {
+func (w *Snapshot) newest(kind eventlog.Kind) []eventlog.Aggregate {
 	var of []eventlog.Aggregate
 	for a := range w.entries {
 		if a.Kind == kind {
@@ -205,7 +205,7 @@ func (w *World) newest(kind eventlog.Kind) []eventlog.Aggregate {
 }
 
 // Unreadable returns the aggregates that this program cannot read, with the error.
-func (w *World) Unreadable() iter.Seq2[eventlog.Aggregate, error] {
+func (w *Snapshot) Unreadable() iter.Seq2[eventlog.Aggregate, error] {
 	return func(yield func(eventlog.Aggregate, error) bool) {
 		for _, a := range slices.SortedFunc(maps.Keys(w.entries), func(a, b eventlog.Aggregate) int { return cmp.Compare(a.String(), b.String()) }) {
 			if e := w.entries[a]; e.err != nil && !yield(a, e.err) {

@@ -10,40 +10,40 @@ import (
 	"scute.dev/ui/act"
 )
 
-// Act is a link to the page that confirms an action.
-type Act struct{ Word, Link string }
+// ActionLink is a link to the page that confirms an action.
+type ActionLink struct{ Word, Link string }
 
-// AllowActs enables actions on pages of the present.
-func (s *Site) AllowActs() { s.acts = true }
+// AllowActions enables actions on pages of the present.
+func (s *Site) AllowActions() { s.actionsEnabled = true }
 
-// offer returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
-func (v *view) offer(word string, a act.Ask) []Act {
-	if v.past || !v.site.acts {
+// actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
+func (v *view) actionLink(word string, a act.Request) []ActionLink {
+	if v.past || !v.site.actionsEnabled {
 		return nil
 	}
-	return []Act{{Word: word + "…", Link: "/act?" + a.Query().Encode()}}
+	return []ActionLink{{Word: word + "…", Link: "/act?" + a.Query().Encode()}}
 }
 
 // acts returns links to the confirmations of actions.
-func (v *view) acts(actions []kit.Action) (out []Act) {
+func (v *view) acts(actions []kit.Action) (out []ActionLink) {
 	for _, a := range actions {
-		out = append(out, v.offer(strings.ToUpper(a.Do[:1])+a.Do[1:], act.Ask(a))...)
+		out = append(out, v.actionLink(strings.ToUpper(a.Do[:1])+a.Do[1:], act.Request(a))...)
 	}
 	return out
 }
 
-// policyActs returns the actions on the policies of open cases. Both are offered, because the log does not record whether a policy is paused.
-func (v *view) policyActs(namespace string, cases []Case) (out []Act) {
+// policyActions returns the actions on the policies of open cases. Both are offered, because the log does not record whether a policy is paused.
+func (v *view) policyActions(namespace string, cases []Case) (out []ActionLink) {
 	var seen []string
 	for _, c := range cases {
 		if !c.Open || c.Policy == "" || slices.Contains(seen, c.Policy) {
 			continue
 		}
 		seen = append(seen, c.Policy)
-		ask := act.Ask{Do: "pause", Kind: "policy", Namespace: namespace, Name: c.Policy}
-		out = append(out, v.offer("Pause policy "+c.Policy, ask)...)
+		ask := act.Request{Do: "pause", Kind: "policy", Namespace: namespace, Name: c.Policy}
+		out = append(out, v.actionLink("Pause policy "+c.Policy, ask)...)
 		ask.Do = "resume"
-		out = append(out, v.offer("Resume policy "+c.Policy, ask)...)
+		out = append(out, v.actionLink("Resume policy "+c.Policy, ask)...)
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func (v *view) policyActs(namespace string, cases []Case) (out []Act) {
 // confirmation is the page that confirms an action or shows its result.
 type confirmation struct {
 	Verb string
-	act.Ask
+	act.Request
 	Offer *act.Offer
 	Said  []string
 	Wrong string
@@ -60,28 +60,28 @@ type confirmation struct {
 
 // Confirm renders the page that shows the effect of an action and asks for confirmation.
 func (s *Site) Confirm(o *act.Offer) ([]byte, error) {
-	return s.answer(confirmation{Ask: o.Ask, Offer: o})
+	return s.renderConfirmation(confirmation{Request: o.Request, Offer: o})
 }
 
 // Done renders the page with the result of an action.
-func (s *Site) Done(a act.Ask, said []string, wrong error) ([]byte, error) {
-	c := confirmation{Ask: a, Said: said}
+func (s *Site) Done(a act.Request, said []string, wrong error) ([]byte, error) {
+	c := confirmation{Request: a, Said: said}
 	if wrong != nil {
 		c.Wrong = cmp.Or(strings.TrimSpace(wrong.Error()), "it was refused")
 	}
-	return s.answer(c)
+	return s.renderConfirmation(c)
 }
 
-func (s *Site) answer(c confirmation) ([]byte, error) {
-	c.Back = back(c.Ask)
+func (s *Site) renderConfirmation(c confirmation) ([]byte, error) {
+	c.Back = objectPage(c.Request)
 	if c.Do != "" {
 		c.Verb = strings.ToUpper(c.Do[:1]) + c.Do[1:]
 	}
 	return render("act.html", c)
 }
 
-// back returns the page of the object that an action changed.
-func back(a act.Ask) string {
+// objectPage returns the page of the object that an action changed.
+func objectPage(a act.Request) string {
 	switch a.Kind {
 	case "run", "move", "pause":
 		return "/" + a.Kind + "?" + url.Values{"id": {a.ID}}.Encode()

@@ -14,7 +14,7 @@ func TestDeepData(t *testing.T) {
 	const depth = 5000
 	deep := json.RawMessage(`{"command":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
 	f := uitest.Feed(t)
-	task := workflow.Task{Name: "deep", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec", With: deep}}, Policy: "Pause", PolicyFrom: "workflow"}
+	task := workflow.Task{Name: "deep", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec", With: deep}}, Policy: "Pause", PolicySource: "workflow"}
 	write(t, f, []workflow.Event{
 		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}},
 		workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"},

@@ -14,8 +14,8 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// dataShown is the maximum number of bytes of an event's data on a page.
-const dataShown = 256 << 10
+// maxData is the maximum number of bytes of an event's data on a page.
+const maxData = 256 << 10
 
 // Cause is the event that caused another. Link is "" if it was not found.
 type Cause struct{ ID, Place, What, Link string }
@@ -47,13 +47,13 @@ func event(v *view) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.world.Seq == 0 {
+	if v.snapshot.Seq == 0 {
 		return nil, fmt.Errorf("%w: the log has no commit at this moment", feed.ErrNotFound)
 	}
-	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.world.Seq { // the page shows another commit
+	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.snapshot.Seq { // the page shows another commit
 		return nil, fmt.Errorf("%w: commit %d", feed.ErrNotFound, at)
 	}
-	r, err := v.site.feed.Commits.Read(v.world.Seq)
+	r, err := v.site.feed.Commits.Read(v.snapshot.Seq)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func event(v *view) (any, error) {
 	e, fact := events[n], told[n]
 	p := eventPage{Fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
 	p.Leaf = new(seal.Hasher).Hash(seal.MessageOf(r)).String()
-	if !v.site.alone {
+	if !v.site.noCommands {
 		p.Commands = []string{v.command("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
 	}
 	if v.site.prover != nil {
@@ -74,13 +74,13 @@ func event(v *view) (any, error) {
 	if len(data) == 0 { // the commit cannot be decoded
 		data = r.Data()
 	}
-	p.Data, p.Cut = cut(indented(data), dataShown)
+	p.Data, p.Cut = truncate(indented(data), maxData)
 	p.Cause, err = v.cause(r, e.Causation)
 	return p, err
 }
 
-// cut truncates a text to a number of bytes, and reports whether it was longer.
-func cut(text string, most int) (string, bool) {
+// truncate truncates a text to a number of bytes, and reports whether it was longer.
+func truncate(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false
 	}
@@ -92,8 +92,8 @@ func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
 	if id == "" {
 		return nil, nil //nolint:nilnil // no cause is recorded
 	}
-	of := v.site.feed.Commits.Of(r.Aggregate, r.Seq)
-	for _, seq := range slices.Backward(of[max(0, len(of)-commitsAsked):]) {
+	of := v.site.feed.Commits.Sequences(r.Aggregate, r.Seq)
+	for _, seq := range slices.Backward(of[max(0, len(of)-maxCommitsSearched):]) {
 		earlier, err := v.site.feed.Commits.Read(seq)
 		if err != nil {
 			return nil, err

@@ -16,15 +16,15 @@ import (
 // TestCause checks that an event links to its cause in the same or an earlier commit, or says that there is none.
 func TestCause(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
-	saved := uitest.Saved(t, root, "decided-to-retry")[0]
+	saved := uitest.SavedHistories(t, root, "decided-to-retry")[0]
 	for i := range saved.Events[:4] {
 		saved.Events[i].ID, saved.Events[i].Causation = fmt.Sprintf("event-%d", i), ""
 	}
 	saved.Events[1].Causation, saved.Events[2].Causation, saved.Events[3].Causation = "event-0", "event-1", "event-of-nobody"
 	other := eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/other/1"}
-	uitest.Append(t, log, saved.Of, 0, saved.Events[0])
+	uitest.Append(t, log, saved.Aggregate, 0, saved.Events[0])
 	uitest.Append(t, log, other, 0, saved.Events[0]) // the same ID in another aggregate
-	uitest.Append(t, log, saved.Of, 1, saved.Events[1:4]...)
+	uitest.Append(t, log, saved.Aggregate, 1, saved.Events[1:4]...)
 	uitest.Fill(t, f, log)
 	s := site(t, f)
 	for address, want := range map[string]string{

@@ -12,10 +12,10 @@ import (
 
 // Limits of a list of facts.
 const (
-	factsShown   = 60
-	factsOfThing = 100
-	factsOnPage  = 250
-	commitsAsked = 50_000 // that are searched for matching facts
+	maxFacts   = 60
+	maxFactsOfItem = 100
+	maxFactsOnPage  = 250
+	maxCommitsSearched = 50_000 // that are searched for matching facts
 )
 
 // Fact is an event of the log in a list.
@@ -53,15 +53,15 @@ func (factsPage) title() string { return "Facts" }
 
 func facts(v *view) (any, error) {
 	f := filter{Kind: v.query.Get("kind"), Text: v.query.Get("text"), Actor: v.query.Get("actor")}
-	list, whole, err := v.lastFacts(f, factsOnPage)
+	list, whole, err := v.lastFacts(f, maxFactsOnPage)
 	return factsPage{Facts: list, Whole: whole}, err
 }
 
 // lastFacts returns the last matching facts, newest first, and whether these are all.
 func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
 	commits := v.site.feed.Commits
-	seq := v.world.Seq
-	for asked := 0; seq > 0 && asked < commitsAsked; seq-- {
+	seq := v.snapshot.Seq
+	for asked := 0; seq > 0 && asked < maxCommitsSearched; seq-- {
 		asked++
 		if f.Kind != "" && f.Kind != string(commits.Aggregate(seq).Kind) {
 			continue
@@ -85,9 +85,9 @@ func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error
 
 // factsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
 func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
-	of := v.site.feed.Commits.Of(a, v.world.Seq)
+	of := v.site.feed.Commits.Sequences(a, v.snapshot.Seq)
 	for i, seq := range slices.Backward(of) {
-		if len(list) >= factsOfThing {
+		if len(list) >= maxFactsOfItem {
 			return list, i + 1, nil
 		}
 		r, err := v.site.feed.Commits.Read(seq)
@@ -96,8 +96,8 @@ func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err e
 		}
 		told := v.factsOf(r)
 		slices.Reverse(told)
-		if list = append(list, told...); len(list) > factsOfThing {
-			return list[:factsOfThing], i + 1, nil
+		if list = append(list, told...); len(list) > maxFactsOfItem {
+			return list[:maxFactsOfItem], i + 1, nil
 		}
 	}
 	return list, 0, nil

@@ -9,8 +9,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// boxes is the maximum number of boxes of a picture, because more are not readable.
-const boxes = 48
+// maxBoxes is the maximum number of boxes of a picture, because more are not readable.
+const maxBoxes = 48
 
 // bundle is one or more tasks that a picture shows as one box.
 type bundle struct {
@@ -21,19 +21,19 @@ type bundle struct {
 // bundles returns the boxes of a picture: one for each task if they are few; otherwise one for all tasks with the same needs and dependents; if these
 // are too many, one for all tasks of one or several adjacent layers.
 func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
-	if len(tasks) <= boxes {
-		return by(tasks, func(i int) string { return tasks[i].Name })
+	if len(tasks) <= maxBoxes {
+		return groupBy(tasks, func(i int) string { return tasks[i].Name })
 	}
-	if twins := by(tasks, twinsOf(tasks, edges)); len(twins) <= boxes {
+	if twins := groupBy(tasks, twinKey(tasks, edges)); len(twins) <= maxBoxes {
 		return twins
 	}
 	ranks := draw.Ranks(len(tasks), edges)
-	each := 1 + slices.Max(ranks)/boxes
-	return by(tasks, func(i int) string { return fmt.Sprint(ranks[i] / each) })
+	each := 1 + slices.Max(ranks)/maxBoxes
+	return groupBy(tasks, func(i int) string { return fmt.Sprint(ranks[i] / each) })
 }
 
-// by groups tasks by a key, in the order of each group's first task.
-func by(tasks []workflow.Task, key func(int) string) (out []bundle) {
+// groupBy groups tasks by a key, in the order of each group's first task.
+func groupBy(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	at := make(map[string]int)
 	for i := range tasks {
 		k := key(i)
@@ -53,8 +53,8 @@ func by(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	return out
 }
 
-// twinsOf returns a key of a task's needs, dependents, kind and stage.
-func twinsOf(tasks []workflow.Task, edges []draw.Edge) func(int) string {
+// twinKey returns a key of a task's needs, dependents, kind and stage.
+func twinKey(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	up, down := make([][]string, len(tasks)), make([][]string, len(tasks))
 	for _, e := range edges {
 		up[e.To], down[e.From] = append(up[e.To], fmt.Sprint(e.From)), append(down[e.From], fmt.Sprint(e.To))
@@ -83,8 +83,8 @@ func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	return edges, needs
 }
 
-// staged is the maximum number of edges between two stages, because more are not readable.
-const staged = 40
+// maxStageEdges is the maximum number of edges between two stages, because more are not readable.
+const maxStageEdges = 40
 
 // between returns edges from the last tasks of each stage to the first tasks of the next one.
 func between(tasks []workflow.Task, edges []draw.Edge) (out []draw.Edge) {
@@ -106,7 +106,7 @@ func between(tasks []workflow.Task, edges []draw.Edge) (out []draw.Edge) {
 		if len(first) == 0 {
 			continue
 		}
-		if len(last)*len(first) <= staged {
+		if len(last)*len(first) <= maxStageEdges {
 			for _, from := range last {
 				for _, to := range first {
 					out = append(out, draw.Edge{From: from, To: to})

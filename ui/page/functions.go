@@ -9,8 +9,8 @@ import (
 	"scute.dev/internal/plural"
 )
 
-// briefly is the maximum number of characters of a text in a list. The page of the event or task shows the whole text.
-const briefly = 2000
+// briefLength is the maximum number of characters of a text in a list. The page of the event or task shows the whole text.
+const briefLength = 2000
 
 // functions returns the functions that templates call.
 func functions() template.FuncMap {
@@ -20,12 +20,12 @@ func functions() template.FuncMap {
 		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"span":    span,
-		"told":    told,
+		"told":    splitCommands,
 		"plural":  plural.Of[int],
 		"add":     func(a, b int) int { return a + b },
 		"half":    func(a int) int { return a / 2 },
 		"fit":     fit,
-		"brief":   func(s string) string { return fit(briefly, s) },
+		"brief":   func(s string) string { return fit(briefLength, s) },
 	}
 }
 
@@ -40,17 +40,17 @@ func span(d time.Duration) string {
 // fit truncates a text to the width of a box.
 func fit(letters int, s string) string { return term.Fit(term.Clean(s), letters) }
 
-// words is a part of a sentence. A command is rendered as code.
-type words struct {
+// sentencePart is a part of a sentence. A command is rendered as code.
+type sentencePart struct {
 	Text    string
 	Command bool
 }
 
-// told splits a sentence at its commands, which are in backquotes.
-func told(sentence string) (parts []words) {
+// splitCommands splits a sentence at its commands, which are in backquotes.
+func splitCommands(sentence string) (parts []sentencePart) {
 	for i, text := range strings.Split(term.Clean(sentence), "`") {
 		if text != "" {
-			parts = append(parts, words{Text: text, Command: i%2 == 1})
+			parts = append(parts, sentencePart{Text: text, Command: i%2 == 1})
 		}
 	}
 	return parts

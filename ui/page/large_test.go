@@ -21,14 +21,14 @@ const largest = 200 << 10
 
 const largeRun = "/run?id=fleet/large/1"
 
-// large returns a feed with a run of n tasks in chains that start from one task. The first half of the tasks is done,
+// largeRunFeed returns a feed with a run of n tasks in chains that start from one task. The first half of the tasks is done,
 // and one has failed.
-func large(t testing.TB, n int) *feed.Feed {
+func largeRunFeed(t testing.TB, n int) *feed.Feed {
 	t.Helper()
 	d := workflow.Definition{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}}
 	const chains = 50
 	task := func(name string, needs ...string) {
-		one := workflow.Task{Name: name, Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec", With: json.RawMessage(`{"command":["true"]}`)}}, Policy: "Pause", PolicyFrom: "workflow"}
+		one := workflow.Task{Name: name, Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec", With: json.RawMessage(`{"command":["true"]}`)}}, Policy: "Pause", PolicySource: "workflow"}
 		for _, need := range needs {
 			one.Needs = append(one.Needs, workflow.Need{Task: need, On: "Success"})
 		}
@@ -51,7 +51,7 @@ func large(t testing.TB, n int) *feed.Feed {
 	for _, one := range d.Tasks[:n/2] {
 		facts = append(facts, workflow.TaskStarted{Task: one.Name, Attempt: 1}, workflow.TaskSucceeded{Task: one.Name})
 	}
-	facts = append(facts, workflow.TaskStarted{Task: d.Tasks[n/2].Name, Attempt: 1}, workflow.TaskPaused{Task: d.Tasks[n/2].Name, Why: workflow.WhyFailed, Message: "it failed"})
+	facts = append(facts, workflow.TaskStarted{Task: d.Tasks[n/2].Name, Attempt: 1}, workflow.TaskPaused{Task: d.Tasks[n/2].Name, Reason: workflow.ReasonFailed, Message: "it failed"})
 	f := uitest.Feed(t)
 	write(t, f, facts)
 	return f
@@ -84,7 +84,7 @@ func write(t testing.TB, f *feed.Feed, facts []workflow.Event) {
 // TestALargeRunFoldsIntoGroups checks that the page of a run with 10,000 tasks has a limited size, and shows what needs
 // attention.
 func TestALargeRunFoldsIntoGroups(t *testing.T) {
-	s := site(t, large(t, 10_000))
+	s := site(t, largeRunFeed(t, 10_000))
 	body := show(t, s, largeRun)
 	if len(body) > largest {
 		t.Errorf("the page has %d bytes, want at most %d", len(body), largest)
@@ -106,7 +106,7 @@ func TestALargeRunFoldsIntoGroups(t *testing.T) {
 func BenchmarkRunPage(b *testing.B) {
 	for _, tasks := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
-			s := site(b, large(b, tasks))
+			s := site(b, largeRunFeed(b, tasks))
 			u, err := url.Parse(largeRun)
 			if err != nil {
 				b.Fatal(err)

@@ -12,24 +12,24 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-// many returns a feed with the beginning of a saved history of an owner, repeated for n clusters.
-func many(t *testing.T, history string, events, n int) *feed.Feed {
+// fleetFeed returns a feed with the beginning of a saved history of an owner, repeated for n clusters.
+func fleetFeed(t *testing.T, history string, events, n int) *feed.Feed {
 	t.Helper()
 	log, f := logtest.Open(t), uitest.Feed(t)
-	saved := uitest.Saved(t, root, history)
+	saved := uitest.SavedHistories(t, root, history)
 	saved[0].Events = saved[0].Events[:events]
-	uitest.Interleaved(t, log, saved)
+	uitest.WriteInterleaved(t, log, saved)
 	var one []eventlog.Record
 	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { one = append(one, r); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
-		of := saved[0].Of
+		of := saved[0].Aggregate
 		of.ID = fmt.Sprintf("fleet/%s-%d/1", history, i)
 		for _, r := range one {
 			seq := f.Commits.Head() + 1
 			data := bytes.ReplaceAll(r.Data(), []byte(`"cluster":"c"`), fmt.Appendf(nil, `"cluster":"c-%d"`, i))
-			if err := f.Take(eventlog.NewRecord(seq, uitest.Stored(seq), of.Subject(), r.Header(), data)); err != nil {
+			if err := f.Apply(eventlog.NewRecord(seq, uitest.Stored(seq), of.Subject(), r.Header(), data)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -40,8 +40,8 @@ func many(t *testing.T, history string, events, n int) *feed.Feed {
 // TestALargeFleet checks that the pages of 1,000 clusters with 2,000 open remediations have a limited size, and that
 // all of them are counted and can be reached.
 func TestALargeFleet(t *testing.T) {
-	s := site(t, many(t, "two-of-five", 6, 1000))
-	s.AllowActs()
+	s := site(t, fleetFeed(t, "two-of-five", 6, 1000))
+	s.AllowActions()
 	for address, want := range map[string][]string{
 		"/":                   {`In progress <span class="number">2000</span>`, "page 1 of 40", "busy=1"},
 		"/?busy=39":           {"page 40 of 40", "busy=38", "two-of-five-0%2F1"},

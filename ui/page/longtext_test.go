@@ -17,8 +17,8 @@ func TestLongTexts(t *testing.T) {
 	var facts []workflow.Event
 	for i := range 40 {
 		name := fmt.Sprintf("task-%d", i)
-		defined.Tasks = append(defined.Tasks, workflow.Task{Name: name, Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"})
-		facts = append(facts, workflow.TaskStarted{Task: name, Attempt: 1}, workflow.TaskPaused{Task: name, Why: workflow.WhyFailed, Message: long})
+		defined.Tasks = append(defined.Tasks, workflow.Task{Name: name, Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicySource: "workflow"})
+		facts = append(facts, workflow.TaskStarted{Task: name, Attempt: 1}, workflow.TaskPaused{Task: name, Reason: workflow.ReasonFailed, Message: long})
 	}
 	write(t, f, append([]workflow.Event{defined, workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"}}, facts...))
 	s := site(t, f)

@@ -23,8 +23,8 @@ type Count struct {
 	Done, Of int
 }
 
-// objectsShown is the maximum number of objects of a level on a page.
-const objectsShown = 100
+// maxObjects is the maximum number of objects of a level on a page.
+const maxObjects = 100
 
 // Level contains the objects whose owners are in previous levels. More is the number of omitted objects.
 type Level struct {
@@ -52,7 +52,7 @@ type movePage struct {
 	Dropped  bool // the log dropped the objects when the move ended
 	Holder   string
 	Commands []string
-	Acts     []Act
+	Acts     []ActionLink
 	Facts    []Fact
 	Earlier  int
 }
@@ -61,7 +61,7 @@ func (p movePage) title() string { return "move " + p.Move.Name }
 
 func move(v *view) (any, error) {
 	id := v.query.Get("id")
-	m, err := v.world.Move(id)
+	m, err := v.snapshot.Move(id)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +115,11 @@ func levels(s *mover.State, cluster string) (out []Level) {
 		if cluster != "" {
 			items = slices.DeleteFunc(items, func(item mover.Item) bool { return item.Cluster != cluster })
 		}
-		level := Level{All: len(items), More: max(0, len(items)-objectsShown)}
+		level := Level{All: len(items), More: max(0, len(items)-maxObjects)}
 		for _, item := range items[:level.All-level.More] {
 			_, created := s.Created[item.Ref]
 			level.Objects = append(level.Objects, Object{
-				Name: item.Ref.Short(), Namespace: item.Ref.Namespace, Cluster: item.Cluster, Keep: item.Keep, Signal: string(s.Acks[item.Ref]),
+				Name: item.Ref.Short(), Namespace: item.Ref.Namespace, Cluster: item.Cluster, Keep: item.KeepReason, Signal: string(s.Acks[item.Ref]),
 				Created: created, Deleted: s.Deleted[item.Ref], Awake: s.Awake[item.Ref],
 			})
 		}

@@ -9,28 +9,28 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// ended is the maximum number of ended objects in the list.
-const ended = 12
+// maxEnded is the maximum number of ended objects in the list.
+const maxEnded = 12
 
-// Thing is an object in a list.
-type Thing struct {
+// Item is an object in a list.
+type Item struct {
 	Chip
 	Kind, Name string
 	Link       string
 	Message    string
 	Next       string
 	Commands   []string
-	Acts       []Act
+	Acts       []ActionLink
 	Word       string    // what happened at Since
 	Since      time.Time // for ended objects: when they ended
 	Progress   string
 }
 
 type nowPage struct {
-	Waiting, Busy, Ended []Thing // Waiting and Busy are one page of each list
+	Waiting, Busy, Ended []Item // Waiting and Busy are one page of each list
 	OfWaiting, OfBusy    Pages
 	MoreEnded            int
-	Unreadable           []Thing
+	Unreadable           []Item
 	Facts                []Fact
 	Whole                bool
 }
@@ -45,29 +45,29 @@ func (p nowPage) title() string {
 // now builds the page of objects that wait for an operator, those in progress, and the ones that ended last.
 func now(v *view) (any, error) {
 	var p nowPage
-	for _, d := range v.world.Documents(v.kit()) {
+	for _, d := range v.snapshot.Documents(v.kit()) {
 		p.add(v, d)
 	}
-	for a, err := range v.world.Unreadable() {
-		p.Unreadable = append(p.Unreadable, Thing{Chip: chip("not readable"), Kind: string(a.Kind), Name: a.ID, Message: err.Error()})
+	for a, err := range v.snapshot.Unreadable() {
+		p.Unreadable = append(p.Unreadable, Item{Chip: chip("not readable"), Kind: string(a.Kind), Name: a.ID, Message: err.Error()})
 	}
-	slices.SortStableFunc(p.Ended, func(a, b Thing) int { return b.Since.Compare(a.Since) })
+	slices.SortStableFunc(p.Ended, func(a, b Item) int { return b.Since.Compare(a.Since) })
 	var err error
-	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of what waits for you", Rows: listed}, p.Waiting); err != nil {
+	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of what waits for you", Rows: rowsPerPage}, p.Waiting); err != nil {
 		return nil, err
 	}
-	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of what is in progress", Rows: listed}, p.Busy); err != nil {
+	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of what is in progress", Rows: rowsPerPage}, p.Busy); err != nil {
 		return nil, err
 	}
-	p.MoreEnded = max(0, len(p.Ended)-ended)
-	p.Ended = p.Ended[:min(len(p.Ended), ended)]
-	p.Facts, p.Whole, err = v.lastFacts(filter{}, factsShown)
+	p.MoreEnded = max(0, len(p.Ended)-maxEnded)
+	p.Ended = p.Ended[:min(len(p.Ended), maxEnded)]
+	p.Facts, p.Whole, err = v.lastFacts(filter{}, maxFacts)
 	return p, err
 }
 
 // add adds an object to its list.
 func (p *nowPage) add(v *view, d feed.Document) {
-	t := Thing{
+	t := Item{
 		Chip: chip(d.Phase), Kind: d.Kind, Name: d.Namespace + "/" + d.Name, Link: v.link(d.Aggregate), Message: d.Message, Next: d.Next, Word: d.Began, Since: d.Since,
 		Progress: d.Progress, Acts: v.acts(d.Actions),
 	}
@@ -84,7 +84,7 @@ func (p *nowPage) add(v *view, d feed.Document) {
 
 // commands returns lines on pages of the present, and nil on pages of the past, where a command has no use.
 func (v *view) commands(lines []string) []string {
-	if v.past || v.site.alone {
+	if v.past || v.site.noCommands {
 		return nil
 	}
 	return lines

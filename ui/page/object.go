@@ -5,26 +5,26 @@ import (
 	"scute.dev/eventlog"
 )
 
-// objectPage is the page of an object of a kind without a page of its own.
-type objectPage struct {
+// genericPage is the page of an object of a kind without a page of its own.
+type genericPage struct {
 	kit.Document
 	Chip    Chip
 	Log     string // the aggregate
 	Lines   []string
-	Acts    []Act
+	Acts    []ActionLink
 	Facts   []Fact
 	Earlier int
 }
 
-func (p objectPage) title() string { return p.Kind + " " + p.Name }
+func (p genericPage) title() string { return p.Kind + " " + p.Name }
 
-func otherObject(v *view) (any, error) {
-	a, _ := v.about()
-	documents, err := v.world.Object(v.kit(), a)
+func generic(v *view) (any, error) {
+	a, _ := v.subject()
+	documents, err := v.snapshot.Object(v.kit(), a)
 	if err != nil {
 		return nil, err
 	}
-	p := objectPage{Log: a.String()}
+	p := genericPage{Log: a.String()}
 	p.Kind, p.Name = string(a.Kind), a.ID // of an aggregate without objects
 	for _, d := range documents {
 		p.Document, p.Chip, p.Lines, p.Acts = d, chip(d.Phase), v.commands(d.Commands), v.acts(d.Actions)

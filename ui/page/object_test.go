@@ -21,7 +21,7 @@ func TestBackupSchedule(t *testing.T) {
 	}
 	spec := schedule.Spec{Namespace: "fleet", Name: "nightly", Schedule: "0 3 * * *", TimeZone: "Etc/UTC", All: true, Timeout: schedule.Duration(time.Hour), Generation: 1}
 	problem := schedule.Problem{Reason: "VolumeFailed", Message: "the volume is full", Next: "make room on the volume"}
-	if err := root.Append(t.Context(), schedule.Configured{Spec: spec}, schedule.Started{ID: "b1", Place: "fleet/nightly/b1"}, schedule.Failed{ID: "b1", Problem: problem}); err != nil {
+	if err := root.Append(t.Context(), schedule.Configured{Spec: spec}, schedule.Started{ID: "b1", Path: "fleet/nightly/b1"}, schedule.Failed{ID: "b1", Problem: problem}); err != nil {
 		t.Fatal(err)
 	}
 	uitest.Fill(t, f, log)

@@ -25,7 +25,7 @@ type Case struct {
 	Attempts                               int
 	Open                                   bool
 	Commands                               []string
-	Acts                                   []Act
+	Acts                                   []ActionLink
 }
 
 type ownerPage struct {
@@ -36,7 +36,7 @@ type ownerPage struct {
 	Cases   []Case
 	Mass    []string
 	Pauses  []Holder
-	Acts    []Act
+	Acts    []ActionLink
 	Facts   []Fact
 	Earlier int
 }
@@ -45,20 +45,20 @@ func (p ownerPage) title() string { return p.Owner.Kind + " " + p.Owner.Name }
 
 func owner(v *view) (any, error) {
 	id := v.query.Get("id")
-	f, err := v.world.Owner(id)
+	f, err := v.snapshot.Owner(id)
 	if err != nil {
 		return nil, err
 	}
-	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: waitedFor(&f.State), Cases: v.cases(f)}
+	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: massFailureWaits(&f.State), Cases: v.cases(f)}
 	p.Pauses = v.holders()[p.Owner.Namespace+"/"+p.Owner.Cluster]
-	p.Acts = v.policyActs(p.Owner.Namespace, p.Cases)
+	p.Acts = v.policyActions(p.Owner.Namespace, p.Cases)
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
 	return p, err
 }
 
-// waitedFor returns the mass failures that block machines of an owner.
-func waitedFor(s *remediator.State) (out []string) {
-	for domain, waits := range s.Mass.Waited {
+// massFailureWaits returns the mass failures that block machines of an owner.
+func massFailureWaits(s *remediator.State) (out []string) {
+	for domain, waits := range s.Mass.Pending {
 		if waits {
 			out = append(out, cmp.Or(domain, "the fleet"))
 		}
@@ -75,9 +75,9 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 	for _, r := range f.Items() {
 		c := Case{
 			Chip: chip(r.Status.Phase), Machine: r.Name, Policy: r.Status.Policy, Reason: r.Status.Reason, Message: r.Status.Message, Next: r.Status.Next,
-			Replacement: r.Status.Replacement, Quorum: r.Status.Quorum, Marked: r.CreationTimestamp.Time, Attempts: r.Status.Attempts, Open: remediation.Open(r),
+			Replacement: r.Status.Replacement, Quorum: r.Status.Quorum, Marked: r.CreationTimestamp.Time, Attempts: r.Status.Attempts, Open: remediation.IsOpen(r),
 		}
-		c.decided(&f.State, r.Name)
+		c.setDecision(&f.State, r.Name)
 		if c.Open {
 			c.Commands, c.Acts = v.commands(remediation.Hints(v.kit(), r)), v.acts(remediation.Actions(r))
 		}
@@ -92,21 +92,21 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 	return out
 }
 
-// decided sets the last decision about a machine, its rule and its evidence.
-func (c *Case) decided(s *remediator.State, machine string) {
+// setDecision sets the last decision about a machine, its rule and its evidence.
+func (c *Case) setDecision(s *remediator.State, machine string) {
 	for _, past := range s.History {
 		if past.Victim.Name == machine {
-			c.judged(past.Decision, past.Evidence, past.StartedAt)
+			c.setEvidence(past.Decision, past.Evidence, past.StartedAt)
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(s.Unhealthy)) {
 		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
-			c.judged(u.Decision, u.Evidence, u.DecidedAt)
+			c.setEvidence(u.Decision, u.Evidence, u.DecidedAt)
 		}
 	}
 }
 
-func (c *Case) judged(d remediator.Decision, seen remediator.Evidence, at time.Time) {
+func (c *Case) setEvidence(d remediator.Decision, seen remediator.Evidence, at time.Time) {
 	if d.Verdict == "" {
 		return
 	}
@@ -146,7 +146,7 @@ func (fleetPage) title() string { return "Fleet" }
 func fleet(v *view) (any, error) {
 	p := fleetPage{Limits: make(map[string]int)}
 	byName, holders := make(map[string]*Cluster), v.holders()
-	for id, f := range v.world.Owners() {
+	for id, f := range v.snapshot.Owners() {
 		h := v.health(id, f)
 		for _, rule := range h.Limits {
 			p.Limits[rule]++
@@ -172,15 +172,15 @@ func fleet(v *view) (any, error) {
 	slices.Sort(p.Mass)
 	p.Mass = slices.Compact(p.Mass)
 	var err error
-	p.Clusters, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the clusters", Rows: listed}, p.Clusters)
+	p.Clusters, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the clusters", Rows: rowsPerPage}, p.Clusters)
 	return p, err
 }
 
 func (v *view) health(id string, f *remediation.Fold) Health {
 	o := f.State.Owner
 	h := Health{
-		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.To("/owner", "id", id), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: waitedFor(&f.State),
-		Last: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
+		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.To("/owner", "id", id), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
+		Last: v.snapshot.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
 	}
 	for _, c := range v.cases(f) {
 		if !c.Open {

@@ -88,11 +88,11 @@ func TestFactsHoldUpNoPage(t *testing.T) {
 	uitest.Histories(t, log, root, "rolled-back")
 	uitest.Fill(t, f, log)
 	s := site(t, f)
-	err := f.Now(func(*feed.World) error {
+	err := f.Now(func(*feed.Snapshot) error {
 		if now := show(t, s, "/facts?text=rollback"); !strings.Contains(now, "rollback started") {
 			t.Errorf("the search has no results:\n%s", now)
 		}
-		return f.At(2, func(*feed.World) error {
+		return f.At(2, func(*feed.Snapshot) error {
 			show(t, s, "/facts?text=rollback&at=1")
 			return nil
 		})
@@ -154,19 +154,19 @@ func addresses(t testing.TB, f *feed.Feed) []string {
 // TestHostileLog checks that markup in any string of the log is escaped.
 func TestHostileLog(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
-	histories := uitest.Saved(t, root)
+	histories := uitest.SavedHistories(t, root)
 	spoiled := 0
 	for _, h := range histories {
-		h.Of.ID += uitest.Markup
+		h.Aggregate.ID += uitest.Markup
 		for i := range h.Events {
 			h.Events[i].Actor += uitest.Markup
-			spoiled += spoil(t, h.Of.Kind, &h.Events[i])
+			spoiled += addMarkup(t, h.Aggregate.Kind, &h.Events[i])
 		}
 	}
 	if spoiled < 1000 {
 		t.Fatalf("got %d strings with markup, want at least 1000", spoiled)
 	}
-	uitest.Interleaved(t, log, histories)
+	uitest.WriteInterleaved(t, log, histories)
 	uitest.Fill(t, f, log)
 	s := site(t, f)
 	shown := 0
@@ -199,8 +199,8 @@ func TestHostileLog(t *testing.T) {
 	}
 }
 
-// spoil adds markup to each string of an event for which the event can still be decoded.
-func spoil(t *testing.T, kind eventlog.Kind, ev *eventlog.Event) (n int) {
+// addMarkup adds markup to each string of an event for which the event can still be decoded.
+func addMarkup(t *testing.T, kind eventlog.Kind, ev *eventlog.Event) (n int) {
 	t.Helper()
 	var data any
 	if err := json.Unmarshal(ev.Data, &data); err != nil {
@@ -214,7 +214,7 @@ func spoil(t *testing.T, kind eventlog.Kind, ev *eventlog.Event) (n int) {
 		}
 		tried := *ev
 		tried.Data = raw
-		return reads(kind, tried)
+		return isReadable(kind, tried)
 	}
 	change = func(v any) any {
 		switch v := v.(type) {
@@ -252,7 +252,7 @@ func spoil(t *testing.T, kind eventlog.Kind, ev *eventlog.Event) (n int) {
 	return n
 }
 
-func reads(kind eventlog.Kind, ev eventlog.Event) bool {
+func isReadable(kind eventlog.Kind, ev eventlog.Event) bool {
 	var err error
 	switch kind {
 	case eventlog.KindRun:
@@ -270,9 +270,9 @@ func reads(kind eventlog.Kind, ev eventlog.Event) bool {
 // TestActsAreOfThePresent checks that actions are offered only for the present, and only if they are allowed.
 func TestActsAreOfThePresent(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
-	saved := uitest.Saved(t, root, "decided-to-retry")
+	saved := uitest.SavedHistories(t, root, "decided-to-retry")
 	saved[0].Events = saved[0].Events[:18] // the run waits for a decision
-	uitest.Interleaved(t, log, saved)
+	uitest.WriteInterleaved(t, log, saved)
 	uitest.Fill(t, f, log)
 	s, head := site(t, f), fmt.Sprint(f.Commits.Head())
 	pages := []string{"/?", "/run?id=fleet/decided-to-retry/1"}
@@ -281,7 +281,7 @@ func TestActsAreOfThePresent(t *testing.T) {
 			t.Errorf("%s offers an action without AllowActs", address)
 		}
 	}
-	s.AllowActs()
+	s.AllowActions()
 	for _, address := range pages {
 		if !strings.Contains(show(t, s, address), "/act?do=") {
 			t.Errorf("%s offers no action", address)
@@ -296,9 +296,9 @@ func TestActsAreOfThePresent(t *testing.T) {
 // log.
 func TestWithoutCommands(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
-	saved := uitest.Saved(t, root, "decided-to-retry")
+	saved := uitest.SavedHistories(t, root, "decided-to-retry")
 	saved[0].Events = saved[0].Events[:12] // the run is aborted
-	uitest.Interleaved(t, log, saved)
+	uitest.WriteInterleaved(t, log, saved)
 	uitest.Fill(t, f, log)
 	s := site(t, f)
 	for _, alone := range []bool{false, true} {

@@ -2,8 +2,8 @@ package page
 
 import "strconv"
 
-// listed is the number of rows of one page of a long list.
-const listed = 50
+// rowsPerPage is the number of rows of one page of a long list.
+const rowsPerPage = 50
 
 // Long is a long list, shown in pages of Rows. Param is the parameter with the number of the page, and Anchor the list's anchor, for example "#list".
 type Long struct {

@@ -13,7 +13,7 @@ import (
 // not only up to the last commit before it.
 func TestAMomentByItsTime(t *testing.T) {
 	f := uitest.Feed(t)
-	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"}
+	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicySource: "workflow"}
 	write(t, f, []workflow.Event{
 		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}},
 		workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"},
@@ -30,7 +30,7 @@ func TestAMomentByItsTime(t *testing.T) {
 // TestWhatEndedHasTheTimeOfItsEnd checks that ended runs are shown with the time of their end.
 func TestWhatEndedHasTheTimeOfItsEnd(t *testing.T) {
 	f := uitest.Feed(t)
-	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"}
+	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicySource: "workflow"}
 	write(t, f, []workflow.Event{
 		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}},
 		workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"}, // at 12:00:02

@@ -14,8 +14,8 @@ import (
 	"scute.dev/pause/request"
 )
 
-// restShown is the maximum number of acknowledged objects on a page.
-const restShown = 200
+// maxAcknowledged is the maximum number of acknowledged objects on a page.
+const maxAcknowledged = 200
 
 // Holder is a Pause that holds a cluster.
 type Holder struct {
@@ -29,8 +29,8 @@ type Awaited struct {
 	Until                  time.Time
 }
 
-// Rest is an object that acknowledged a pause: by which signal, and how long after the pause was set.
-type Rest struct {
+// AcknowledgedObject is an object that acknowledged a pause: by which signal, and how long after the pause was set.
+type AcknowledgedObject struct {
 	Object, Cluster, Signal string
 	After                   time.Duration
 	BlockMove               bool
@@ -51,19 +51,19 @@ type pausePage struct {
 	MoreSilent int
 	// Cluster is the cluster whose objects are shown, "" for all.
 	Cluster  string
-	Rest     []Rest
+	Rest     []AcknowledgedObject
 	MoreRest int
 	Commands []string
-	Acts     []Act
+	Acts     []ActionLink
 	Facts    []Fact
 	Earlier  int
 }
 
 func (p pausePage) title() string { return "pause " + p.Pause.Name }
 
-func pausing(v *view) (any, error) {
+func buildPause(v *view) (any, error) {
 	id := v.query.Get("id")
-	f, err := v.world.Pause(id)
+	f, err := v.snapshot.Pause(id)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func pausing(v *view) (any, error) {
 	if c := r.Status.Counts; c.Objects > 0 {
 		p.Counts = []Count{{"Acknowledged", c.Acknowledged, c.Objects}}
 	}
-	f.Look(func(s *request.State) {
+	f.WithState(func(s *request.State) {
 		p.Holder = s.Holder
 		p.Stages = pauseStages(r.Status, s.Late)
-		p.awaited(s)
-		p.rest(s)
+		p.setAwaited(s)
+		p.setAcknowledged(s)
 	})
 	p.Commands, p.Acts = v.commands(pause.Hints(v.kit(), r)), v.acts(pause.Actions(id, r))
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
@@ -115,32 +115,32 @@ func pauseStages(status v1alpha1.PauseStatus, late bool) (out []Stage) {
 	return out
 }
 
-// awaited sets the objects that have not acknowledged the pause or, while it is released, have not resumed.
-func (p *pausePage) awaited(s *request.State) {
-	pending := awaited(s.Pending.For)
+// setAwaited sets the objects that have not acknowledged the pause or, while it is released, have not resumed.
+func (p *pausePage) setAwaited(s *request.State) {
+	pending := awaitedObjects(s.Pending.Objects)
 	if s.Releasing {
 		p.Silent, p.MoreSilent = pending, s.Pending.Total-len(pending)
-		p.Waits, p.MoreWaits = awaited(s.Asleep), s.AsleepAll-len(s.Asleep)
+		p.Waits, p.MoreWaits = awaitedObjects(s.Asleep), s.AsleepAll-len(s.Asleep)
 		if !s.Finished() {
 			p.Until = s.AwakeBy()
 		}
 		return
 	}
-	for i, w := range s.Pending.For {
+	for i, w := range s.Pending.Objects {
 		pending[i].Until = s.AcknowledgeBy(w.Ref.GroupKind())
 	}
 	p.Waits, p.MoreWaits = pending, s.Pending.Total-len(pending)
 }
 
-func awaited(list []pauserules.Wait) (out []Awaited) {
+func awaitedObjects(list []pauserules.PendingObject) (out []Awaited) {
 	for _, w := range list {
-		out = append(out, Awaited{Object: w.Ref.Short(), Namespace: w.Ref.Namespace, Why: w.Why})
+		out = append(out, Awaited{Object: w.Ref.Short(), Namespace: w.Ref.Namespace, Why: w.Reason})
 	}
 	return out
 }
 
-// rest sets the acknowledged objects, sorted by cluster.
-func (p *pausePage) rest(s *request.State) {
+// setAcknowledged sets the acknowledged objects, sorted by cluster.
+func (p *pausePage) setAcknowledged(s *request.State) {
 	refs := slices.Collect(maps.Keys(s.Acks))
 	if p.Cluster != "" {
 		refs = slices.DeleteFunc(refs, func(ref object.Ref) bool { return s.Acks[ref].Cluster != p.Cluster })
@@ -148,18 +148,18 @@ func (p *pausePage) rest(s *request.State) {
 	slices.SortFunc(refs, func(a, b object.Ref) int {
 		return cmp.Or(cmp.Compare(s.Acks[a].Cluster, s.Acks[b].Cluster), object.Compare(a, b))
 	})
-	p.MoreRest = max(0, len(refs)-restShown)
-	for _, ref := range refs[:min(len(refs), restShown)] {
+	p.MoreRest = max(0, len(refs)-maxAcknowledged)
+	for _, ref := range refs[:min(len(refs), maxAcknowledged)] {
 		ack := s.Acks[ref]
-		p.Rest = append(p.Rest, Rest{Object: ref.Short(), Cluster: ack.Cluster, Signal: string(ack.How), After: time.Duration(ack.After), BlockMove: ack.BlockMove})
+		p.Rest = append(p.Rest, AcknowledgedObject{Object: ref.Short(), Cluster: ack.Cluster, Signal: string(ack.How), After: time.Duration(ack.After), BlockMove: ack.BlockMove})
 	}
 }
 
 // holders returns the unfinished Pauses by the clusters that they hold (namespace/name).
 func (v *view) holders() map[string][]Holder {
 	by := make(map[string][]Holder)
-	for id, f := range v.world.Pauses() {
-		f.Look(func(s *request.State) {
+	for id, f := range v.snapshot.Pauses() {
+		f.WithState(func(s *request.State) {
 			if s.Finished() {
 				return
 			}

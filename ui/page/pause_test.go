@@ -16,12 +16,12 @@ import (
 	"scute.dev/ui/uitest"
 )
 
-func silent(ref object.Ref) []pause.Wait {
-	return []pause.Wait{{Ref: ref, Why: "condition Paused is False"}}
+func waitingFor(ref object.Ref) []pause.PendingObject {
+	return []pause.PendingObject{{Ref: ref, Reason: "condition Paused is False"}}
 }
 
-// paused appends the events of a Pause of a cluster.
-func paused(t *testing.T, log *eventlog.Log, name string, cluster object.Ref, last ...request.Event) {
+// appendPause appends the events of a Pause of a cluster.
+func appendPause(t *testing.T, log *eventlog.Log, name string, cluster object.Ref, last ...request.Event) {
 	t.Helper()
 	root := aggregate.Root[request.Event, *request.State]{
 		Log: log, Catalog: request.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/" + name + "/1"},
@@ -32,7 +32,7 @@ func paused(t *testing.T, log *eventlog.Log, name string, cluster object.Ref, la
 		request.Claimed{Holder: "test"},
 		request.Intended{Roots: []pause.Root{{Ref: cluster, UID: "1"}}},
 		request.Paused{Roots: []object.Ref{cluster}},
-		request.Waiting{Pending: request.Pending{For: silent(cluster), Total: 1}},
+		request.Waiting{Pending: request.Pending{Objects: waitingFor(cluster), Total: 1}},
 	}, last...) {
 		if err := root.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -48,20 +48,20 @@ func TestPauseOfACluster(t *testing.T) {
 	uitest.Fill(t, f, log)
 	before := f.Commits.Head()
 	var cluster object.Ref
-	if err := f.Now(func(w *feed.World) error {
+	if err := f.Now(func(w *feed.Snapshot) error {
 		o, err := w.Owner("fleet/quorum-lost/1")
 		cluster = object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: o.State.Owner.Namespace, Name: o.State.Owner.Cluster}
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	paused(t, log, "still", cluster)
+	appendPause(t, log, "still", cluster)
 	uitest.Fill(t, f, log)
 	holds := f.Commits.Head()
-	paused(t, log, "over", cluster, request.ReleaseRequested{}, request.Restored{}, request.Released{})
+	appendPause(t, log, "over", cluster, request.ReleaseRequested{}, request.Restored{}, request.Released{})
 	uitest.Fill(t, f, log)
 	s := site(t, f)
-	s.AllowActs()
+	s.AllowActions()
 	for _, address := range []string{"/owner?id=fleet/quorum-lost/1", "/fleet?"} {
 		if now := show(t, s, address); !strings.Contains(now, `/pause?id=fleet%2Fstill%2F1"`) || strings.Contains(now, "%2Fover%2F1") {
 			t.Errorf("%s links to other Pauses:\n%s", address, now)
@@ -82,8 +82,8 @@ func TestPauseOfACluster(t *testing.T) {
 func TestPausesThatWait(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	prod := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "prod"}
-	for name, last := range map[string]request.Event{"late": request.TimedOut{For: silent(prod), Total: 1}, "well": request.AllAcknowledged{Objects: 1}} {
-		paused(t, log, name, prod, last)
+	for name, last := range map[string]request.Event{"late": request.TimedOut{Objects: waitingFor(prod), Total: 1}, "well": request.AllAcknowledged{Objects: 1}} {
+		appendPause(t, log, name, prod, last)
 	}
 	uitest.Fill(t, f, log)
 	s := site(t, f)

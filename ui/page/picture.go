@@ -48,7 +48,7 @@ func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) Pict
 		}
 	}
 	folded, classes := lines(edges, needs, of, status)
-	g := draw.Place(len(groups), folded)
+	g := draw.Layout(len(groups), folded)
 	p := Picture{Width: g.Width, Height: g.Height, BoxWidth: draw.BoxWidth, BoxHeight: draw.BoxHeight, Tasks: len(tasks), Folded: len(groups) < len(tasks)}
 	for i, path := range g.Paths {
 		p.Lines = append(p.Lines, Line{path, classes[i]})

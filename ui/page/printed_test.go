@@ -20,13 +20,13 @@ import (
 // present, and not of other tasks, and that the ID of a run cannot lead to another folder.
 func TestPrinted(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
-	saved := uitest.Saved(t, root, "rolled-back", "decided-to-retry")
+	saved := uitest.SavedHistories(t, root, "rolled-back", "decided-to-retry")
 	for _, h := range saved {
-		if strings.Contains(h.Of.ID, "decided") {
-			h.Of.ID = "../elsewhere"
+		if strings.Contains(h.Aggregate.ID, "decided") {
+			h.Aggregate.ID = "../elsewhere"
 		}
 	}
-	uitest.Interleaved(t, log, saved)
+	uitest.WriteInterleaved(t, log, saved)
 	uitest.Fill(t, f, log)
 	dir := t.TempDir()
 	write := func(name string, at int, text string) {

@@ -52,7 +52,7 @@ func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error
 	if wrong != nil {
 		p.Wrong = wrong.Error()
 	} else {
-		p.Text, p.Signed, p.By, p.Root = string(proof.Text), string(proof.Signed), proof.By, proof.By.Root.String()
+		p.Text, p.Signed, p.By, p.Root = string(proof.Text), string(proof.Signed), proof.Checkpoint, proof.Checkpoint.Root.String()
 		p.Download = proofLink(seq) + "&as=file"
 	}
 	return render("proof.html", p)

@@ -16,8 +16,8 @@ import (
 
 // Limits of the lists on a page.
 const (
-	tasksShown = 100
-	triesShown = 100
+	maxTasks = 100
+	maxAttempts = 100
 )
 
 // Task is a row in the list of tasks.
@@ -39,7 +39,7 @@ type runPage struct {
 	Ended    time.Time
 	Counts   []Count
 	Commands []string
-	Acts     []Act
+	Acts     []ActionLink
 	Picture  Picture
 	Gantt    *Gantt
 	Task     *Panel
@@ -48,7 +48,7 @@ type runPage struct {
 	Of         Pages
 	All        int
 	Group      string
-	Words      []runs.Word
+	Words      []runs.Decision
 	Migrations []migration
 	Facts      []Fact
 	Earlier    int
@@ -63,7 +63,7 @@ type migration struct {
 func migrations(list []runs.Migration) (out []migration) {
 	for _, m := range list {
 		changes, fields := m.Changes, m.Fields
-		m.Changes, m.Fields = changes[:min(len(changes), tasksShown)], fields[:min(len(fields), tasksShown)]
+		m.Changes, m.Fields = changes[:min(len(changes), maxTasks)], fields[:min(len(fields), maxTasks)]
 		out = append(out, migration{Migration: m, More: len(changes) + len(fields) - len(m.Changes) - len(m.Fields)})
 	}
 	return out
@@ -73,7 +73,7 @@ func (p runPage) title() string { return "run " + p.Run.Name }
 
 func run(v *view) (any, error) {
 	id := v.query.Get("id")
-	r, err := v.world.Run(id)
+	r, err := v.snapshot.Run(id)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func run(v *view) (any, error) {
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
-	p.Commands, p.Acts = v.commands(runs.Next(v.kit(), r)), v.acts(runs.Actions(r))
+	p.Commands, p.Acts = v.commands(runs.NextCommands(v.kit(), r)), v.acts(runs.Actions(r))
 	definition, status := r.State.Definition(), r.Tasks()
 	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
 	p.Picture = v.picture(definition.Tasks, status)
@@ -152,11 +152,11 @@ func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskSta
 			list = append(list, status[i])
 		}
 	}
-	if len(list) > tasksShown {
+	if len(list) > maxTasks {
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
 	}
-	if list, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the list", Anchor: "#tasks", Rows: tasksShown}, list); err != nil {
+	if list, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the list", Anchor: "#tasks", Rows: maxTasks}, list); err != nil {
 		return err
 	}
 	for _, t := range list {
@@ -190,7 +190,7 @@ type Panel struct {
 	Input    string
 	Output   string
 	Steps    []Step
-	Words    []runs.Word
+	Words    []runs.Decision
 	Commands []string
 	Printed  *Printed
 }
@@ -207,9 +207,9 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	if i < 0 {
 		return nil, fmt.Errorf("%w: the run has no task %q at this moment", ErrQuery, name)
 	}
-	t, s := &tasks[i], r.State.Task(i)
-	p := &Panel{Task: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicyFrom, Return: t.PointOfNoReturn}
-	if _, with, ok := r.State.With(name); ok {
+	t, s := &tasks[i], r.State.TaskStatus(i)
+	p := &Panel{Task: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicySource, Return: t.PointOfNoReturn}
+	if _, with, ok := r.State.CurrentInputs(name); ok {
 		p.Input = indented(with)
 	}
 	if s.Output != nil {
@@ -223,7 +223,7 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 				one.Tries = append(one.Tries, tryOf(a, undo, v.now))
 			}
 		})
-		one.Earlier = max(0, len(one.Tries)-triesShown)
+		one.Earlier = max(0, len(one.Tries)-maxAttempts)
 		one.Tries = one.Tries[one.Earlier:]
 		p.Steps = append(p.Steps, one)
 	}
@@ -232,7 +232,7 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	}
 	p.Printed = v.printed(r, name)
 	if s.Phase == v1alpha1.TaskPaused || s.Phase == v1alpha1.TaskUndoFailed {
-		p.Commands = v.commands([]string{runs.Waits(v.site.kit, r, name)})
+		p.Commands = v.commands([]string{runs.DecideCommand(v.site.kit, r, name)})
 	}
 	return p, nil
 }
@@ -245,13 +245,13 @@ func tryOf(a runs.Attempt, undo bool, now time.Time) Try {
 	return t
 }
 
-// mostSpaces limits the spaces that indentation may add.
-const mostSpaces = 1 << 20
+// maxSpaces limits the spaces that indentation may add.
+const maxSpaces = 1 << 20
 
 // indented returns indented JSON. It returns deeply nested JSON unchanged, because each of its lines would begin with as many spaces.
 func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
-	if spaces(raw) > mostSpaces || json.Indent(&out, raw, "", "  ") != nil {
+	if spaces(raw) > maxSpaces || json.Indent(&out, raw, "", "  ") != nil {
 		return string(raw)
 	}
 	return out.String()

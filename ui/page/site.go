@@ -27,12 +27,12 @@ type Site struct {
 	feed  *feed.Feed
 	kit   *kit.Kit
 	where string
-	words *domain.Words
+	words *domain.Describer
 	pages map[string]page
-	// acts enables actions.
-	acts bool
-	// alone is set if no command can read this log.
-	alone bool
+	// actionsEnabled enables actions.
+	actionsEnabled bool
+	// noCommands is set if no command can read this log.
+	noCommands bool
 	// prover creates the proofs of commits; nil disables them.
 	prover *audit.Prover
 }
@@ -50,7 +50,7 @@ var ErrQuery = errors.New("the address of the page is not valid")
 
 // New returns the pages about the log of a feed. where describes the location of the log.
 func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
-	s := &Site{feed: f, kit: k, where: where, words: domain.NewWords(), pages: make(map[string]page)}
+	s := &Site{feed: f, kit: k, where: where, words: domain.NewDescriber(), pages: make(map[string]page)}
 	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
 	if err != nil {
 		return nil, err
@@ -63,9 +63,9 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		"/":       {file: "now.html", build: now},
 		"/run":    {file: "run.html", build: run},
 		"/move":   {file: "move.html", build: move},
-		"/pause":  {file: "pause.html", build: pausing},
+		"/pause":  {file: "pause.html", build: buildPause},
 		"/owner":  {file: "owner.html", build: owner},
-		"/object": {file: "object.html", build: otherObject},
+		"/object": {file: "object.html", build: generic},
 		"/fleet":  {file: "fleet.html", build: fleet},
 		"/facts":  {file: "facts.html", build: facts, commits: true},
 		"/event":  {file: "event.html", build: event, commits: true},
@@ -83,7 +83,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 }
 
 // WithoutCommands omits commands, because no command can read this log: the same command would read another log.
-func (s *Site) WithoutCommands() { s.alone = true }
+func (s *Site) WithoutCommands() { s.noCommands = true }
 
 // Paths returns the addresses of the pages.
 func (s *Site) Paths() (paths []string) {
@@ -100,11 +100,11 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 		return nil, 0, err
 	}
 	var out bytes.Buffer
-	build := func(w *feed.World) error {
+	build := func(w *feed.Snapshot) error {
 		seq = w.Seq
-		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: s.kit.Env.Now()}
+		v := &view{site: s, snapshot: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: s.kit.Env.Now()}
 		if past {
-			v.now = until(query.Get("at"), w.Stored, v.now)
+			v.now = endTime(query.Get("at"), w.Stored, v.now)
 		}
 		return v.write(&out, part)
 	}
@@ -116,11 +116,11 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	default:
 		err = s.feed.Now(build)
 	}
-	return cleaned(out.Bytes()), seq, err
+	return cleanLines(out.Bytes()), seq, err
 }
 
-// cleaned removes the characters that term.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
-func cleaned(body []byte) []byte {
+// cleanLines removes the characters that term.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
+func cleanLines(body []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
 			return r
@@ -154,8 +154,8 @@ func clock(at string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// until returns the end of unfinished durations on a page of the past: the requested time, or when the commit was stored.
-func until(at string, stored, now time.Time) time.Time {
+// endTime returns the end of unfinished durations on a page of the past: the requested time, or when the commit was stored.
+func endTime(at string, stored, now time.Time) time.Time {
 	t, ok := clock(at)
 	switch {
 	case !ok:
@@ -189,5 +189,5 @@ func render(file string, content any) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, content)
-	return cleaned(out.Bytes()), err
+	return cleanLines(out.Bytes()), err
 }

@@ -16,7 +16,7 @@ func TestManyAttempts(t *testing.T) {
 	defined := workflow.Defined{Of: 1}
 	for i := range tasks {
 		step := workflow.Step{Kind: "Exec", Retry: workflow.Retry{Max: tries}}
-		defined.Tasks = append(defined.Tasks, workflow.Task{Name: fmt.Sprintf("task-%d", i), Stage: workflow.StageMain, Steps: []workflow.Step{step}, Policy: "Pause", PolicyFrom: "workflow"})
+		defined.Tasks = append(defined.Tasks, workflow.Task{Name: fmt.Sprintf("task-%d", i), Stage: workflow.StageMain, Steps: []workflow.Step{step}, Policy: "Pause", PolicySource: "workflow"})
 	}
 	facts := []workflow.Event{defined, workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"}}
 	for n := 1; n <= tries; n++ {

@@ -16,7 +16,7 @@ import (
 // view is the state of one request: the moment and the parameters of the page.
 type view struct {
 	site  *Site
-	world *feed.World
+	snapshot *feed.Snapshot
 	path  string
 	query url.Values
 	past  bool
@@ -59,7 +59,7 @@ func (v *view) Where() string { return v.site.where }
 func (v *view) Past() bool { return v.past }
 
 // Seq returns the last commit that the page includes.
-func (v *view) Seq() uint64 { return v.world.Seq }
+func (v *view) Seq() uint64 { return v.snapshot.Seq }
 
 // Head returns the last commit of the log.
 func (v *view) Head() uint64 { return v.head }
@@ -68,19 +68,19 @@ func (v *view) Head() uint64 { return v.head }
 func (v *view) Moment() time.Time { return v.now }
 
 // Stored returns when the commit was stored.
-func (v *view) Stored() time.Time { return v.world.Stored }
+func (v *view) Stored() time.Time { return v.snapshot.Stored }
 
 // Here reports whether a path is the page's path.
 func (v *view) Here(path string) bool { return v.path == path }
 
 // Live returns the address of the page's updates.
 func (v *view) Live() string {
-	q := v.copied()
-	q.Set("after", strconv.FormatUint(v.world.Seq, 10))
+	q := v.copyQuery()
+	q.Set("after", strconv.FormatUint(v.snapshot.Seq, 10))
 	return "/live" + v.path + "?" + q.Encode()
 }
 
-func (v *view) copied() url.Values {
+func (v *view) copyQuery() url.Values {
 	q := make(url.Values, len(v.query))
 	for name, values := range v.query {
 		q[name] = values
@@ -107,7 +107,7 @@ func (v *view) To(path string, pairs ...string) string {
 
 // With returns the address of this page with other parameters; "" removes a parameter.
 func (v *view) With(pairs ...string) string {
-	q := v.copied()
+	q := v.copyQuery()
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Del(pairs[i])
 		if pairs[i+1] != "" {
@@ -142,26 +142,26 @@ func (v *view) Kept(but ...string) map[string]string {
 
 // Previous returns the commit before the moment, of the page's subject or else of the log; 0 if there is none.
 func (v *view) Previous() uint64 {
-	if a, ok := v.about(); ok {
-		if of := v.site.feed.Commits.Of(a, v.world.Seq); len(of) > 1 {
+	if a, ok := v.subject(); ok {
+		if of := v.site.feed.Commits.Sequences(a, v.snapshot.Seq); len(of) > 1 {
 			return of[len(of)-2]
 		}
 		return 0
 	}
-	return max(v.world.Seq, 1) - 1
+	return max(v.snapshot.Seq, 1) - 1
 }
 
 // Next returns the commit after the moment, of the page's subject or else of the log; 0 if there is none.
 func (v *view) Next() uint64 {
-	if a, ok := v.about(); ok {
-		before := len(v.site.feed.Commits.Of(a, v.world.Seq))
-		if of := v.site.feed.Commits.Of(a, v.head); len(of) > before {
+	if a, ok := v.subject(); ok {
+		before := len(v.site.feed.Commits.Sequences(a, v.snapshot.Seq))
+		if of := v.site.feed.Commits.Sequences(a, v.head); len(of) > before {
 			return of[before]
 		}
 		return 0
 	}
-	if v.world.Seq < v.head {
-		return v.world.Seq + 1
+	if v.snapshot.Seq < v.head {
+		return v.snapshot.Seq + 1
 	}
 	return 0
 }
@@ -169,8 +169,8 @@ func (v *view) Next() uint64 {
 // kit returns the commands' helpers, which know the location of the log.
 func (v *view) kit() *kit.Kit { return v.site.kit }
 
-// about returns the aggregate of the page's subject.
-func (v *view) about() (eventlog.Aggregate, bool) {
+// subject returns the aggregate of the page's subject.
+func (v *view) subject() (eventlog.Aggregate, bool) {
 	kind, ok := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.path]
 	if v.path == "/object" {
 		kind, ok = eventlog.Kind(v.query.Get("kind")), true

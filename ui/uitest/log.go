@@ -17,18 +17,18 @@ import (
 // is the path of the repository's root.
 func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
 	t.Helper()
-	Interleaved(t, log, Saved(t, root, names...))
+	WriteInterleaved(t, log, SavedHistories(t, root, names...))
 }
 
 // History is the events of one aggregate.
 type History struct {
-	Of     eventlog.Aggregate
+	Aggregate     eventlog.Aggregate
 	Events []eventlog.Event
 	last   uint64
 }
 
-// Saved returns the saved histories of all domains, or only the named ones.
-func Saved(t testing.TB, root string, names ...string) (list []*History) {
+// SavedHistories returns the saved histories of all domains, or only the named ones.
+func SavedHistories(t testing.TB, root string, names ...string) (list []*History) {
 	t.Helper()
 	for _, domain := range []struct {
 		kind   eventlog.Kind
@@ -45,15 +45,15 @@ func Saved(t testing.TB, root string, names ...string) (list []*History) {
 			}
 			name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 			if len(names) == 0 || slices.Contains(names, name) {
-				list = append(list, &History{Of: eventlog.Aggregate{Kind: domain.kind, ID: "fleet/" + name + "/1"}, Events: events})
+				list = append(list, &History{Aggregate: eventlog.Aggregate{Kind: domain.kind, ID: "fleet/" + name + "/1"}, Events: events})
 			}
 		}
 	}
 	return list
 }
 
-// Interleaved writes histories to a log, a few events of each in turn.
-func Interleaved(t testing.TB, log *eventlog.Log, list []*History) {
+// WriteInterleaved writes histories to a log, a few events of each in turn.
+func WriteInterleaved(t testing.TB, log *eventlog.Log, list []*History) {
 	t.Helper()
 	for more := true; more; {
 		more = false
@@ -70,7 +70,7 @@ func (h *History) append(t testing.TB, log *eventlog.Log) bool {
 		return false
 	}
 	n := min(3, len(h.Events))
-	h.last = Append(t, log, h.Of, h.last, h.Events[:n]...)
+	h.last = Append(t, log, h.Aggregate, h.last, h.Events[:n]...)
 	h.Events = h.Events[n:]
 	return true
 }
@@ -91,7 +91,7 @@ func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64,
 func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	t.Helper()
 	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {
-		return f.Take(eventlog.NewRecord(r.Seq, Stored(r.Seq), r.Subject(), r.Header(), r.Data()))
+		return f.Apply(eventlog.NewRecord(r.Seq, Stored(r.Seq), r.Subject(), r.Header(), r.Data()))
 	})
 	if err != nil {
 		t.Fatal(err)

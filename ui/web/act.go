@@ -17,19 +17,19 @@ import (
 // formBytes limits the size of a form.
 const formBytes = 64 << 10
 
-// acts is the path of actions, the only one that accepts forms.
-const acts = "/act"
+// actPath is the path of actions, the only one that accepts forms.
+const actPath = "/act"
 
 // confirm serves the page on which the user confirms an action.
 func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
-	ask, err := act.Of(r.URL.Query())
+	ask, err := act.ParseRequest(r.URL.Query())
 	if err != nil {
-		h.done(w, ask, nil, err)
+		h.showResult(w, ask, nil, err)
 		return
 	}
-	offer, err := h.desk.Look(r.Context(), ask)
+	offer, err := h.desk.Offer(r.Context(), ask)
 	if err != nil {
-		h.done(w, ask, nil, err)
+		h.showResult(w, ask, nil, err)
 		return
 	}
 	body, err := h.site.Confirm(offer)
@@ -40,28 +40,28 @@ func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {
-		h.done(w, act.Ask{}, nil, fmt.Errorf("%w: %w", act.ErrAsk, err))
+		h.showResult(w, act.Request{}, nil, fmt.Errorf("%w: %w", act.ErrInvalidRequest, err))
 		return
 	}
 	form := r.PostForm
-	ask, err := act.Of(form)
+	ask, err := act.ParseRequest(form)
 	if err != nil {
-		h.done(w, ask, nil, err)
+		h.showResult(w, ask, nil, err)
 		return
 	}
 	generation, err := strconv.ParseInt(form.Get("generation"), 10, 64)
 	if err != nil {
-		h.done(w, ask, nil, fmt.Errorf("%w: the generation is %q", act.ErrAsk, form.Get("generation")))
+		h.showResult(w, ask, nil, fmt.Errorf("%w: the generation is %q", act.ErrInvalidRequest, form.Get("generation")))
 		return
 	}
 	seen := kit.Seen{UID: types.UID(form.Get("uid")), Generation: generation}
-	answer := act.Answer{Reason: form.Get("reason"), For: form.Get("for"), Choice: form.Get("choice")}
+	answer := act.Answer{Reason: form.Get("reason"), Duration: form.Get("for"), Choice: form.Get("choice")}
 	said, err := h.desk.Do(r.Context(), ask, seen, form.Get("token"), answer)
-	h.done(w, ask, said, err)
+	h.showResult(w, ask, said, err)
 }
 
-// done serves the result of an action.
-func (h *handler) done(w http.ResponseWriter, ask act.Ask, said []string, wrong error) {
+// showResult serves the result of an action.
+func (h *handler) showResult(w http.ResponseWriter, ask act.Request, said []string, wrong error) {
 	body, err := h.site.Done(ask, said, wrong)
 	h.write(w, outcome(wrong), body, err)
 }
@@ -81,7 +81,7 @@ func outcome(err error) int {
 	switch {
 	case err == nil:
 		return http.StatusOK
-	case errors.Is(err, act.ErrAsk), errors.As(err, &usage):
+	case errors.Is(err, act.ErrInvalidRequest), errors.As(err, &usage):
 		return http.StatusBadRequest
 	case errors.Is(err, kit.ErrChanged), errors.As(err, &refusal), apierrors.IsConflict(err):
 		return http.StatusConflict

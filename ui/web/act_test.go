@@ -142,8 +142,8 @@ func (a *api) send(w http.ResponseWriter, o any) {
 	}
 }
 
-// changing returns an API server and the pages of a user of it.
-func changing(t *testing.T) (*api, http.Handler) {
+// newAPI returns an API server and the pages of a user of it.
+func newAPI(t *testing.T) (*api, http.Handler) {
 	t.Helper()
 	a := &api{t: t, object: v1alpha1.SurgeRemediation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "scute.dev/v1alpha1", Kind: "SurgeRemediation"},
@@ -166,11 +166,11 @@ func changing(t *testing.T) (*api, http.Handler) {
 	flags := connect.New()
 	flags.Kubeconfig = file
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now, Size: func(any) (int, int, bool) { return 0, 0, false }}, Flags: flags}
-	return a, session(t, k, act.New(k))
+	return a, newHandler(t, k, act.New(k))
 }
 
-// session returns the handler of one run of scutectl ui.
-func session(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
+// newHandler returns the handler of one run of scutectl ui.
+func newHandler(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
 	t.Helper()
 	f := uitest.Feed(t)
 	site, err := page.New(f, k, "logs")
@@ -219,13 +219,13 @@ func formOf(ctx context.Context, h http.Handler, values url.Values, header ...st
 	return w
 }
 
-// asked requests the confirmation page of an action, and returns the values of its form.
-func asked(t *testing.T, h http.Handler, do string) url.Values {
+// confirmationForm requests the confirmation page of an action, and returns the values of its form.
+func confirmationForm(t *testing.T, h http.Handler, do string) url.Values {
 	t.Helper()
-	return askedOf(t, h, act.Ask{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}, "8c1f")
+	return confirmationFormOf(t, h, act.Request{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}, "8c1f")
 }
 
-func askedOf(t *testing.T, h http.Handler, ask act.Ask, uid string) url.Values {
+func confirmationFormOf(t *testing.T, h http.Handler, ask act.Request, uid string) url.Values {
 	t.Helper()
 	w := get(t, h, http.MethodGet, "/act?"+ask.Query().Encode())
 	body := w.Body.String()
@@ -240,8 +240,8 @@ func askedOf(t *testing.T, h http.Handler, ask act.Ask, uid string) url.Values {
 }
 
 func TestActs(t *testing.T) {
-	a, h := changing(t)
-	values := asked(t, h, "hold")
+	a, h := newAPI(t)
+	values := confirmationForm(t, h, "hold")
 	values.Set("reason", uitest.Markup)
 	values.Set("for", "2h")
 	a.conflicts = 2 // its status is written repeatedly
@@ -255,10 +255,10 @@ func TestActs(t *testing.T) {
 	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
 		t.Errorf("the same form was accepted again: %d %s", w.Code, w.Body)
 	}
-	if w := form(t, h, asked(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
+	if w := form(t, h, confirmationForm(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
 		t.Errorf("release: got %d %s", w.Code, w.Body)
 	}
-	if w := form(t, h, asked(t, h, "abort")); w.Code != http.StatusOK || !a.object.Spec.Abort {
+	if w := form(t, h, confirmationForm(t, h, "abort")); w.Code != http.StatusOK || !a.object.Spec.Abort {
 		t.Errorf("abort: got %d %s", w.Code, w.Body)
 	}
 }
@@ -266,8 +266,8 @@ func TestActs(t *testing.T) {
 // TestActOfABrowserThatGoesAway checks that a form is processed, and only once, if a second click aborts the request of
 // the first.
 func TestActOfABrowserThatGoesAway(t *testing.T) {
-	a, h := changing(t)
-	values := asked(t, h, "hold")
+	a, h := newAPI(t)
+	values := confirmationForm(t, h, "hold")
 	values.Set("reason", "a second click")
 	ctx, leave := context.WithCancel(t.Context())
 	a.written = leave
@@ -327,8 +327,8 @@ func TestActsAreRefused(t *testing.T) {
 		}, want: http.StatusConflict, says: "there is nothing to hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, h := changing(t)
-			values := asked(t, h, "hold")
+			a, h := newAPI(t)
+			values := confirmationForm(t, h, "hold")
 			if c.change != nil {
 				c.change(a, values)
 			}
@@ -345,8 +345,8 @@ func TestActsAreRefused(t *testing.T) {
 
 // TestAStalePageIsRefused checks that an action is refused if the page referred to an earlier object of the same name.
 func TestAStalePageIsRefused(t *testing.T) {
-	_, h := changing(t)
-	q := act.Ask{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"}.Query()
+	_, h := newAPI(t)
+	q := act.Request{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"}.Query()
 	if w := get(t, h, http.MethodGet, "/act?"+q.Encode()); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "<form") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
@@ -354,9 +354,9 @@ func TestAStalePageIsRefused(t *testing.T) {
 
 // TestAFormOfAnotherSessionIsRefused checks that a form of an earlier scutectl ui process or another user is refused.
 func TestAFormOfAnotherSessionIsRefused(t *testing.T) {
-	_, before := changing(t)
-	a, h := changing(t) // with the same object
-	w := form(t, h, asked(t, before, "hold"))
+	_, before := newAPI(t)
+	a, h := newAPI(t) // with the same object
+	w := form(t, h, confirmationForm(t, before, "hold"))
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "was not confirmed") || a.patches != 0 {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
@@ -364,8 +364,8 @@ func TestAFormOfAnotherSessionIsRefused(t *testing.T) {
 
 // TestAnAddressDoesNothing checks that the values of a form in an address cause no change.
 func TestAnAddressDoesNothing(t *testing.T) {
-	a, h := changing(t)
-	values := asked(t, h, "abort")
+	a, h := newAPI(t)
+	values := confirmationForm(t, h, "abort")
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 		w := get(t, h, method, "/act?"+values.Encode())
 		if w.Code == http.StatusOK && method != http.MethodGet && method != http.MethodHead || strings.Contains(w.Body.String(), "<h1>Done") {
@@ -386,10 +386,10 @@ func TestAnAddressDoesNothing(t *testing.T) {
 
 // TestReadOnly checks that pages without a desk have no actions, even for a form from an earlier session.
 func TestReadOnly(t *testing.T) {
-	a, h := changing(t)
-	values := asked(t, h, "hold")
+	a, h := newAPI(t)
+	values := confirmationForm(t, h, "hold")
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}
-	h = session(t, k, nil)
+	h = newHandler(t, k, nil)
 	if w := get(t, h, http.MethodGet, "/act?"+values.Encode()); w.Code != http.StatusNotFound {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
@@ -401,10 +401,10 @@ func TestReadOnly(t *testing.T) {
 // TestAnAnswerShowsWhatIsHostileAsText checks that markup and control characters from an address or a resource are
 // escaped.
 func TestAnAnswerShowsWhatIsHostileAsText(t *testing.T) {
-	a, h := changing(t)
+	a, h := newAPI(t)
 	a.object.Status.Message = uitest.Markup
-	ask := act.Ask{Do: uitest.Markup, Kind: uitest.Markup, Namespace: uitest.Markup, Name: uitest.Markup, ID: uitest.Markup}
-	for _, q := range []url.Values{ask.Query(), {"do": {"\u202e"}}, {"do": {"\xff"}, "kind": {"\x00"}}, asked(t, h, "hold")} {
+	ask := act.Request{Do: uitest.Markup, Kind: uitest.Markup, Namespace: uitest.Markup, Name: uitest.Markup, ID: uitest.Markup}
+	for _, q := range []url.Values{ask.Query(), {"do": {"\u202e"}}, {"do": {"\xff"}, "kind": {"\x00"}}, confirmationForm(t, h, "hold")} {
 		w := get(t, h, http.MethodGet, "/act?"+q.Encode())
 		if body := w.Body.String(); strings.Contains(body, "<hostile") || strings.ContainsAny(body, "\x00\u202e\u009b") {
 			t.Errorf("%v: got %d %q", q, w.Code, body)

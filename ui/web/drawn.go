@@ -7,11 +7,11 @@ import (
 	"scute.dev/ui/page"
 )
 
-// kept is the maximum number of cached parts.
-const kept = 16
+// maxParts is the maximum number of cached parts.
+const maxParts = 16
 
-// drawn caches rendered parts, so that several open pages of one address are rendered once.
-type drawn struct {
+// partCache caches rendered parts, so that several open pages of one address are rendered once.
+type partCache struct {
 	mu    sync.Mutex
 	parts map[string]*part
 }
@@ -23,8 +23,8 @@ type part struct {
 }
 
 // part returns the changing part of a page, rendered at commit head or later, and the commit that it shows.
-func (d *drawn) part(site *page.Site, path string, query url.Values, head uint64) (data []byte, seq uint64, err error) {
-	p := d.of(path + "?" + query.Encode())
+func (d *partCache) part(site *page.Site, path string, query url.Values, head uint64) (data []byte, seq uint64, err error) {
+	p := d.partFor(path + "?" + query.Encode())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.data != nil && p.seq >= head {
@@ -38,12 +38,12 @@ func (d *drawn) part(site *page.Site, path string, query url.Values, head uint64
 	return data, seq, nil
 }
 
-func (d *drawn) of(address string) *part {
+func (d *partCache) partFor(address string) *part {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.parts[address]
 	if p == nil {
-		if len(d.parts) >= kept {
+		if len(d.parts) >= maxParts {
 			clear(d.parts)
 		}
 		p = &part{}

@@ -13,8 +13,8 @@ type guard struct {
 	token string
 	// hosts are the names of the server, with the port.
 	hosts []string
-	// writes is the only path that accepts forms, "" if none does.
-	writes string
+	// formPath is the only path that accepts forms, "" if none does.
+	formPath string
 	next   http.Handler
 }
 
@@ -22,16 +22,16 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	protect(h)
 	switch {
-	case !g.meant(r):
+	case !g.isOwnRequest(r):
 		http.Error(w, "This address is not served here: use the one that was printed at its start.", http.StatusForbidden)
-	case r.Method == http.MethodPost && g.writes != "" && r.URL.Path == g.writes:
+	case r.Method == http.MethodPost && g.formPath != "" && r.URL.Path == g.formPath:
 		g.form(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, "Nothing can be changed here.", http.StatusMethodNotAllowed)
-	case g.same(r.URL.Query().Get("token")):
+	case g.matchesToken(r.URL.Query().Get("token")):
 		g.admit(w, r)
-	case !g.admitted(r):
+	case !g.hasCookie(r):
 		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
@@ -44,16 +44,16 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Origin") != "http://"+r.Host || from != "" && from != "same-origin":
 		http.Error(w, "This form was not sent by a page of this server: nothing was done.", http.StatusForbidden)
-	case !g.admitted(r):
+	case !g.hasCookie(r):
 		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// meant reports whether a request names this server and is not from a page of another site. Links of other sites are allowed because the browser
+// isOwnRequest reports whether a request names this server and is not from a page of another site. Links of other sites are allowed because the browser
 // sends no cookie with them.
-func (g *guard) meant(r *http.Request) bool {
+func (g *guard) isOwnRequest(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	switch {
 	case !slices.Contains(g.hosts, r.Host):
@@ -61,11 +61,11 @@ func (g *guard) meant(r *http.Request) bool {
 	case origin != "" && !slices.Contains(g.hosts, strings.TrimPrefix(origin, "http://")):
 		return false
 	default:
-		return !foreign(r)
+		return !isCrossSite(r)
 	}
 }
 
-func (g *guard) same(token string) bool {
+func (g *guard) matchesToken(token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
 }
 
@@ -75,9 +75,9 @@ func (g *guard) cookie(r *http.Request) string {
 	return "scute-ui-" + port
 }
 
-func (g *guard) admitted(r *http.Request) bool {
+func (g *guard) hasCookie(r *http.Request) bool {
 	c, err := r.Cookie(g.cookie(r))
-	return err == nil && g.same(c.Value)
+	return err == nil && g.matchesToken(c.Value)
 }
 
 // admit sets the cookie and redirects to the address without the token, so that the token is neither in the browser's history nor in copied links.

@@ -12,14 +12,14 @@ const (
 	token = "sesame"
 )
 
-func guarded() *guard {
+func newGuard() *guard {
 	return &guard{token: token, hosts: []string{host, "localhost:4711"}, next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("page"))
 	})}
 }
 
-// ask sends a request as a browser does.
-func ask(t *testing.T, method, target string, header ...string) *httptest.ResponseRecorder {
+// sendRequest sends a request as a browser does.
+func sendRequest(t *testing.T, method, target string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://"+host+target, http.NoBody)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -30,7 +30,7 @@ func ask(t *testing.T, method, target string, header ...string) *httptest.Respon
 		}
 	}
 	w := httptest.NewRecorder()
-	guarded().ServeHTTP(w, r)
+	newGuard().ServeHTTP(w, r)
 	return w
 }
 
@@ -73,7 +73,7 @@ func TestGuard(t *testing.T) {
 			if method == "" {
 				method = http.MethodGet
 			}
-			w := ask(t, method, c.target, c.header...)
+			w := sendRequest(t, method, c.target, c.header...)
 			if w.Code != c.want {
 				t.Errorf("got %d %s, want %d", w.Code, w.Body, c.want)
 			}
@@ -88,7 +88,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestTheTokenLeavesTheAddress(t *testing.T) {
-	w := ask(t, http.MethodGet, "//run?id=fleet%2Fa&token="+token)
+	w := sendRequest(t, http.MethodGet, "//run?id=fleet%2Fa&token="+token)
 	if got := w.Header().Get("Location"); got != "/run?id=fleet%2Fa" {
 		t.Errorf("redirected to %q", got)
 	}

@@ -13,18 +13,18 @@ import (
 // New returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
 // server, with its port.
 func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
-	h := &handler{site: site, feed: f, desk: desk, drawn: drawn{parts: make(map[string]*part)}}
+	h := &handler{site: site, feed: f, desk: desk, parts: partCache{parts: make(map[string]*part)}}
 	mux, err := h.routes()
 	if err != nil {
 		return nil, err
 	}
-	mux.HandleFunc(proofs, h.proof)
+	mux.HandleFunc(proofPath, h.proof)
 	g := &guard{token: token, hosts: hosts, next: mux}
 	if desk != nil {
-		site.AllowActs()
-		mux.HandleFunc("GET "+acts, h.confirm)
-		mux.HandleFunc("POST "+acts, h.act)
-		g.writes = acts
+		site.AllowActions()
+		mux.HandleFunc("GET "+actPath, h.confirm)
+		mux.HandleFunc("POST "+actPath, h.act)
+		g.formPath = actPath
 	}
 	return g, nil
 }
@@ -33,7 +33,7 @@ type handler struct {
 	site  *page.Site
 	feed  *feed.Feed
 	desk  *act.Desk
-	drawn drawn
+	parts partCache
 }
 
 // routes registers the pages and the files that they load.
@@ -71,5 +71,5 @@ func status(err error) int {
 	}
 }
 
-// of returns the path of the page whose updates an address below /live sends.
-func of(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/live") }
+// pagePath returns the path of the page whose updates an address below /live sends.
+func pagePath(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/live") }

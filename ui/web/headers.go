@@ -15,8 +15,8 @@ func protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// foreign reports whether a page of another site made the request, except by a link.
-func foreign(r *http.Request) bool {
+// isCrossSite reports whether a page of another site made the request, except by a link.
+func isCrossSite(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	return from != "" && from != "same-origin" && from != "none" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }

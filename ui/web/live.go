@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// pause is the minimum time between two messages to a page, so that a fast-growing log is not rendered at each commit.
-	pause = 250 * time.Millisecond
-	// beat is the interval of keep-alive comments.
-	beat = 20 * time.Second
-	// patience is the write timeout of a message. A page that does not read is disconnected, and reconnects later.
-	patience = 10 * time.Second
+	// minInterval is the minimum time between two messages to a page, so that a fast-growing log is not rendered at each commit.
+	minInterval = 250 * time.Millisecond
+	// keepAliveInterval is the interval of keep-alive comments.
+	keepAliveInterval = 20 * time.Second
+	// writeTimeout is the write timeout of a message. A page that does not read is disconnected, and reconnects later.
+	writeTimeout = 10 * time.Second
 )
 
 // live sends the changing part of a page after each change.
@@ -35,21 +35,21 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{w: w, to: http.NewResponseController(w), drawn: last, beats: time.NewTicker(beat)}
-	defer s.beats.Stop()
+	s := &stream{w: w, controller: http.NewResponseController(w), lastSeq: last, keepAlive: time.NewTicker(keepAliveInterval)}
+	defer s.keepAlive.Stop()
 	if err := s.send([]byte(": follows\n\n")); err != nil {
 		return
 	}
 	for {
-		if head := h.feed.Commits.Head(); head > s.drawn {
-			part, seq, err := h.drawn.part(h.site, of(r), query, head)
+		if head := h.feed.Commits.Head(); head > s.lastSeq {
+			part, seq, err := h.parts.part(h.site, pagePath(r), query, head)
 			if err != nil { // the subject no longer exists or cannot be read
 				part, err = page.Missing(err)
 			}
 			if err != nil || s.message(part, seq) != nil {
 				return
 			}
-			s.drawn = head
+			s.lastSeq = head
 		}
 		if !s.wait(r, more) {
 			return
@@ -60,11 +60,11 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 // stream is an open connection.
 type stream struct {
 	w  http.ResponseWriter
-	to *http.ResponseController
-	// drawn is the last commit that the page shows, and sent the hash of the last message.
-	drawn uint64
+	controller *http.ResponseController
+	// lastSeq is the last commit that the page shows, and sent the hash of the last message.
+	lastSeq uint64
 	sent  [sha256.Size]byte
-	beats *time.Ticker
+	keepAlive *time.Ticker
 }
 
 // wait waits until the log has grown and the pause is over, and sends a comment at each beat. It reports whether the connection is open.
@@ -72,14 +72,14 @@ func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	select {
 	case <-r.Context().Done():
 		return false
-	case <-s.beats.C:
+	case <-s.keepAlive.C:
 		return s.send([]byte(": lives\n\n")) == nil
 	case <-more:
 	}
 	select {
 	case <-r.Context().Done():
 		return false
-	case <-time.After(pause):
+	case <-time.After(minInterval):
 		return true
 	}
 }
@@ -103,14 +103,14 @@ func (s *stream) message(part []byte, seq uint64) error {
 }
 
 func (s *stream) send(data []byte) error {
-	if err := s.to.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := s.controller.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(data); err != nil {
 		return err
 	}
-	if err := s.to.Flush(); err != nil {
+	if err := s.controller.Flush(); err != nil {
 		return err
 	}
-	return s.to.SetWriteDeadline(time.Time{}) // with HTTP/2, a deadline also ends an idle stream
+	return s.controller.SetWriteDeadline(time.Time{}) // with HTTP/2, a deadline also ends an idle stream
 }

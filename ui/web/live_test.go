@@ -33,8 +33,8 @@ func records(t *testing.T) (all []eventlog.Record) {
 	return all
 }
 
-// served serves a feed to in-memory connections, and returns a function that opens one.
-func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
+// serveFeed serves a feed to in-memory connections, and returns a function that opens one.
+func serveFeed(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	t.Helper()
 	site, err := page.New(f, &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}, "logs")
 	if err != nil {
@@ -44,7 +44,7 @@ func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pipes := make(pipes)
+	pipes := make(pipeListener)
 	ctx, stop := context.WithCancel(t.Context())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := make(chan error)
@@ -61,18 +61,18 @@ func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	}
 }
 
-// pipes is a listener with in-memory connections, which have no buffer.
-type pipes chan net.Conn
+// pipeListener is a listener with in-memory connections, which have no buffer.
+type pipeListener chan net.Conn
 
-func (p pipes) Accept() (net.Conn, error) {
+func (p pipeListener) Accept() (net.Conn, error) {
 	c, ok := <-p
 	if !ok {
 		return nil, net.ErrClosed
 	}
 	return c, nil
 }
-func (p pipes) Close() error   { close(p); return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+func (p pipeListener) Close() error   { close(p); return nil }
+func (p pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // follow requests the changes of the first page.
 func follow(t *testing.T, c net.Conn) *bufio.Reader {
@@ -99,7 +99,7 @@ func TestManyPagesFollowOneLog(t *testing.T) {
 	all := records(t)
 	f := uitest.Feed(t)
 	synctest.Test(t, func(t *testing.T) {
-		dial := served(t, f)
+		dial := serveFeed(t, f)
 		silent := dial()
 		beginning := follow(t, silent)
 		if err := until(beginning, ": follows"); err != nil {
@@ -114,7 +114,7 @@ func TestManyPagesFollowOneLog(t *testing.T) {
 			go func() { told <- until(r, fmt.Sprintf("id: %d", len(all))) }()
 		}
 		for _, r := range all {
-			if err := f.Take(r); err != nil {
+			if err := f.Apply(r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestManyPagesFollowOneLog(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(patience + time.Second) // in fake time, which does not delay the test
+		time.Sleep(writeTimeout + time.Second) // in fake time, which does not delay the test
 		if _, err := io.Copy(io.Discard, beginning); err != nil {
 			t.Errorf("the connection that reads nothing was not closed cleanly: %v", err)
 		}
@@ -135,7 +135,7 @@ func TestManyPagesFollowOneLog(t *testing.T) {
 func TestPagesThatFollowAreBounded(t *testing.T) {
 	f := uitest.Feed(t)
 	var stops []func()
-	for range feed.Readers {
+	for range feed.MaxReaders {
 		_, stop, err := f.Follow()
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 func TestAQuietPageStaysOpen(t *testing.T) {
 	f := uitest.Feed(t)
 	synctest.Test(t, func(t *testing.T) {
-		c := served(t, f)()
+		c := serveFeed(t, f)()
 		defer c.Close()
 		open := follow(t, c)
 		for range 5 {

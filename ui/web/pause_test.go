@@ -11,14 +11,14 @@ import (
 // TestDeletePause checks that a Pause is deleted only if it is the one on the page and the user may delete it, and only
 // once.
 func TestDeletePause(t *testing.T) {
-	a, h := changing(t)
-	ask := act.Ask{Do: "delete", Kind: "pause", Namespace: "fleet", Name: "late", ID: "fleet/late/77aa"}
+	a, h := newAPI(t)
+	ask := act.Request{Do: "delete", Kind: "pause", Namespace: "fleet", Name: "late", ID: "fleet/late/77aa"}
 	other := ask
 	other.ID = "fleet/late/0000"
 	if w := get(t, h, http.MethodGet, "/act?"+other.Query().Encode()); w.Code != http.StatusConflict {
 		t.Errorf("another Pause of the same name: got %d %s", w.Code, w.Body)
 	}
-	values := askedOf(t, h, ask, "77aa")
+	values := confirmationFormOf(t, h, ask, "77aa")
 	a.refuses = true
 	if w := form(t, h, values); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "cannot delete resource") {
 		t.Errorf("without permission: got %d %s", w.Code, w.Body)

@@ -12,8 +12,8 @@ import (
 	"scute.dev/ui/page"
 )
 
-// proofs is the path of the proofs of commits.
-const proofs = "/proof"
+// proofPath is the path of the proofs of commits.
+const proofPath = "/proof"
 
 // proofTime is the timeout of a proof, which requires reading the log from its beginning.
 const proofTime = 2 * time.Minute

@@ -17,12 +17,12 @@ func TestAnOpenPageSaysWhatItCannotShow(t *testing.T) {
 	all := records(t)
 	f := uitest.Feed(t)
 	for _, r := range all {
-		if err := f.Take(r); err != nil {
+		if err := f.Apply(r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		dial := served(t, f)
+		dial := serveFeed(t, f)
 		c := dial()
 		defer c.Close()
 		if _, err := fmt.Fprintf(c, "GET /live/run?id=fleet%%2Fdecided-to-retry%%2F1 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nCookie: scute-ui-4711=%s\r\n\r\n", host, token); err != nil {
@@ -33,7 +33,7 @@ func TestAnOpenPageSaysWhatItCannotShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		newer := eventlog.NewRecord(f.Commits.Head()+1, time.Now(), all[0].Subject(), nil, []byte("of a newer scute"))
-		if err := f.Take(newer); err != nil {
+		if err := f.Apply(newer); err != nil {
 			t.Fatal(err)
 		}
 		if err := until(open, "cannot be read"); err != nil {

@@ -44,18 +44,18 @@ func (*configWriter) Name() string { return "write-config" }
 // BindManagementCreate binds the hook after the last task.
 func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 	return hook.After(b, management.PostCreate,
-		func(c *management.Managed) error { return w.created(&c.Context, c.Cluster) },
+		func(c *management.Managed) error { return w.writeCreated(&c.Context, c.Cluster) },
 		func(c *management.Managed) error { return w.RestoreConfig(&c.Context) })
 }
 
 // BindWorkloadCreate binds the hook after the last task.
 func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 	return hook.After(b, workload.PostCreate,
-		func(c *workload.Reached) error { return w.created(&c.Context, c.Cluster) },
-		func(c *workload.Reached) error { return w.RestoreConfig(&c.Context) })
+		func(c *workload.Connected) error { return w.writeCreated(&c.Context, c.Cluster) },
+		func(c *workload.Connected) error { return w.RestoreConfig(&c.Context) })
 }
 
-func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error {
+func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) error {
 	p, ok := w.provider.(provider.Converter)
 	if !ok {
 		return nil
@@ -73,17 +73,17 @@ func (w *configWriter) WriteConfig(c *sequence.Context, management access.Cluste
 	if !ok || w.sink == (ConfigSink{}) {
 		return sequence.SkipError("params.writeConfig is not set")
 	}
-	objects, err := cluster.Upgraded(c, p, management, spec)
+	objects, err := cluster.UpgradeObjects(c, p, management, spec)
 	if err != nil {
 		return err
 	}
 	return w.write(c, objects)
 }
 
-// written is the record of the hook.
-type written struct {
-	// Kept is the path of the copy of the earlier file.
-	Kept string `json:"kept,omitempty"`
+// writeRecord is the record of the hook.
+type writeRecord struct {
+	// BackupPath is the path of the copy of the earlier file.
+	BackupPath string `json:"kept,omitempty"`
 }
 
 const configPart = "config"
@@ -118,22 +118,22 @@ func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 
 // writeFile replaces the file, and keeps the old one next to it.
 func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
-	var before written
-	noted, err := c.Noted(configPart, &before)
+	var before writeRecord
+	noted, err := c.Recorded(configPart, &before)
 	if err != nil {
 		return err
 	}
 	if !noted { // copy the old file before it is recorded: a later attempt may find the new file in its place
 		switch old, err := os.ReadFile(w.sink.File); {
 		case err == nil:
-			before.Kept = w.sink.File + ".before"
-			if err := atomicfile.WriteBytes(before.Kept, old); err != nil {
+			before.BackupPath = w.sink.File + ".before"
+			if err := atomicfile.WriteBytes(before.BackupPath, old); err != nil {
 				return fmt.Errorf("keeping the earlier configuration: %w", err)
 			}
 		case !os.IsNotExist(err):
 			return fmt.Errorf("reading the earlier configuration: %w", err)
 		}
-		if err := c.Note(configPart, before, false); err != nil {
+		if err := c.Record(configPart, before, false); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 	}
 	call := c.Call()
 	m := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: call.Namespace, Name: w.sink.ConfigMap, Annotations: map[string]string{cluster.AccessMark: call.RunKey()}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: call.Namespace, Name: w.sink.ConfigMap, Annotations: map[string]string{cluster.AccessAnnotation: call.RunKey()}},
 		Data:       map[string]string{"cluster.yaml": string(text)},
 	}
 	return on.Kube.Do(c, "write ConfigMap "+call.Namespace+"/"+m.Name, func(ctx context.Context) error {
@@ -162,10 +162,10 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 		if err := on.Client.Get(ctx, client.ObjectKeyFromObject(m), &old); err != nil {
 			return err
 		}
-		if old.Annotations[cluster.AccessMark] == "" {
+		if old.Annotations[cluster.AccessAnnotation] == "" {
 			return task.Final(errors.New("it exists, and no run has made it: delete or rename it"))
 		}
-		old.Annotations[cluster.AccessMark], old.Data = call.RunKey(), m.Data
+		old.Annotations[cluster.AccessAnnotation], old.Data = call.RunKey(), m.Data
 		return on.Client.Update(ctx, &old)
 	})
 }
@@ -175,13 +175,13 @@ func (w *configWriter) RestoreConfig(c *sequence.Context) error {
 	if w.sink.ConfigMap != "" {
 		return w.removeConfigMap(c)
 	}
-	var before written
-	noted, err := c.Noted(configPart, &before)
+	var before writeRecord
+	noted, err := c.Recorded(configPart, &before)
 	switch {
 	case err != nil || !noted:
 		return err
-	case before.Kept != "":
-		err = os.Rename(before.Kept, w.sink.File)
+	case before.BackupPath != "":
+		err = os.Rename(before.BackupPath, w.sink.File)
 	default:
 		err = os.Remove(w.sink.File)
 	}
@@ -200,7 +200,7 @@ func (w *configWriter) removeConfigMap(c *sequence.Context) error {
 	return on.Kube.Do(c, "delete ConfigMap "+key.String(), func(ctx context.Context) error {
 		var m corev1.ConfigMap
 		err := on.Client.Get(ctx, key, &m)
-		if err != nil || m.Annotations[cluster.AccessMark] != c.Call().RunKey() {
+		if err != nil || m.Annotations[cluster.AccessAnnotation] != c.Call().RunKey() {
 			return client.IgnoreNotFound(err)
 		}
 		return client.IgnoreNotFound(on.Client.Delete(ctx, &m))

@@ -9,9 +9,9 @@ import (
 	"scute.dev/workflow/tasks/diagnose"
 )
 
-// evidence returns the inputs of a Diagnose of the cluster. When a task fails, the objects of the cluster may be on the management cluster, on the
+// diagnoseInputs returns the inputs of a Diagnose of the cluster. When a task fails, the objects of the cluster may be on the management cluster, on the
 // bootstrap cluster, or on the cluster itself.
-func (c *checker) evidence(tasks []v1alpha1.TaskSpec) json.RawMessage {
+func (c *checker) diagnoseInputs(tasks []v1alpha1.TaskSpec) json.RawMessage {
 	spec := &c.params.Cluster
 	with := diagnose.With{Namespace: spec.Namespace, Clusters: []string{spec.Name}}
 	if c.params.Management != nil {

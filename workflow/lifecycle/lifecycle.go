@@ -50,14 +50,14 @@ type Deps struct {
 // workload.UpgradeProvider and so on. The fields of problems begin with "spec.workflow.params".
 type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
 
-func (d *Deps) local() bool { return d.Clusters != nil && d.Clusters.Local }
+func (d *Deps) isLocal() bool { return d.Clusters != nil && d.Clusters.Local }
 
 // New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is not a warning, the tasks
 // must not run: they only serve to check references to them. The result depends only on the arguments, because New is called
 // again on every resume, with the parameters of the run, and must return the same tasks.
-func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.Named, []workflow.Problem) {
+func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.NamedWorkflow, []workflow.Problem) {
 	if !slices.Contains(names(), name) {
-		return task.Named{}, []workflow.Problem{{
+		return task.NamedWorkflow{}, []workflow.Problem{{
 			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names(), ", "),
 		}}
 	}
@@ -68,13 +68,13 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	c := &checker{name: name, params: &p, deps: &deps, problems: problems}
 	c.check()
 	spec := p.Cluster.Cluster
-	if c.is("upgrade") {
+	if c.hasVerb("upgrade") {
 		spec.Version = p.Upgrade.Version
 	}
-	made := c.provider(spec)
-	boot := c.bootstrap()
+	made := c.newProvider(spec)
+	boot := c.newBootstrap()
 	if made == nil {
-		return task.Named{}, c.problems
+		return task.NamedWorkflow{}, c.problems
 	}
 	config := &configWriter{provider: made}
 	if p.WriteConfig != nil { // it runs first, so that the other hooks can read the configuration
@@ -83,8 +83,8 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
 	}
 	named, problems := construct(c, spec, made, boot, config)
-	named.Read = func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.read(ctx, call, made) }
-	named.Diagnose = c.evidence(named.Tasks)
+	named.Read = func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.checkReadable(ctx, call, made) }
+	named.Diagnose = c.diagnoseInputs(named.Tasks)
 	return named, append(c.problems, problems...)
 }
 
@@ -93,16 +93,16 @@ func names() []string {
 }
 
 // construct returns the tasks of the workflow. It returns a problem if the provider does not support the workflow.
-func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.Named, []workflow.Problem) {
+func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.NamedWorkflow, []workflow.Problem) {
 	p, deps := c.params, c.deps
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}
 	m := management.Deps{
-		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.pivots(), Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Management,
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.usesPivot(), Folder: deps.kubeconfigDir(), Pause: p.Pause, Config: config, Registrars: deps.Management,
 	}
-	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Workload}
+	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.kubeconfigDir(), Pause: p.Pause, Config: config, Registrars: deps.Workload}
 	switch c.name {
 	case ManagementCreate:
 		if made, ok := made.(management.CreateProvider); ok {
@@ -127,13 +127,13 @@ func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Clust
 	case WorkloadDelete:
 		return workload.NewDelete(w, made, spec, manager)
 	}
-	return task.Named{}, []workflow.Problem{{
-		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not support %s", p.Provider, c.name), Remedy: "choose another provider",
+	return task.NamedWorkflow{}, []workflow.Problem{{
+		Field: paramsField + ".provider", Message: fmt.Sprintf("the provider %q does not support %s", p.Provider, c.name), Remedy: "choose another provider",
 	}}
 }
 
-// folder returns the folder of kubeconfigs, as an absolute path, because the next process may have another working directory.
-func (d *Deps) folder() string {
+// kubeconfigDir returns the folder of kubeconfigs, as an absolute path, because the next process may have another working directory.
+func (d *Deps) kubeconfigDir() string {
 	folder := filepath.Join(d.Dir, "kubeconfigs")
 	if abs, err := filepath.Abs(folder); err == nil {
 		return abs
@@ -141,45 +141,45 @@ func (d *Deps) folder() string {
 	return folder
 }
 
-// manifests is the name of the built-in provider.
-const manifests = "manifests"
+// manifestsProvider is the name of the built-in provider.
+const manifestsProvider = "manifests"
 
-func (c *checker) provider(spec provider.Cluster) any {
+func (c *checker) newProvider(spec provider.Cluster) any {
 	p := c.params
 	if p.Provider == "" {
-		p.Provider = manifests
+		p.Provider = manifestsProvider
 	}
 	factory, ok := c.deps.Providers[p.Provider]
 	switch {
 	case ok:
-	case p.Provider == manifests:
-		if !c.is("delete") && p.Cluster.Template == nil && p.Upgrade.Template == nil {
-			c.bad("cluster.template", "it is empty", "set the template of the cluster's objects: inline, file, configMapRef or secretRef")
+	case p.Provider == manifestsProvider:
+		if !c.hasVerb("delete") && p.Cluster.Template == nil && p.Upgrade.Template == nil {
+			c.addProblem("cluster.template", "it is empty", "set the template of the cluster's objects: inline, file, configMapRef or secretRef")
 		}
-		factory = fromManifests
+		factory = newManifestProvider
 	default:
-		known := append(slices.Sorted(maps.Keys(c.deps.Providers)), manifests)
-		c.bad("provider", fmt.Sprintf("there is no provider %q", p.Provider), "use one of "+strings.Join(known, ", "))
+		known := append(slices.Sorted(maps.Keys(c.deps.Providers)), manifestsProvider)
+		c.addProblem("provider", fmt.Sprintf("there is no provider %q", p.Provider), "use one of "+strings.Join(known, ", "))
 		return nil
 	}
-	p.upgrades = c.is("upgrade")
+	p.isUpgrade = c.hasVerb("upgrade")
 	made, problems := factory(*p, spec, c.deps)
 	c.problems = append(c.problems, problems...)
 	return made
 }
 
-func fromManifests(p Params, spec provider.Cluster, deps *Deps) (any, []workflow.Problem) {
+func newManifestProvider(p Params, spec provider.Cluster, deps *Deps) (any, []workflow.Problem) {
 	return manifest.New(manifest.Params{
 		Cluster: p.Cluster.ClusterParams, Components: p.Components, Networking: p.Networking, Configuration: p.Configuration,
-		Upgrade: p.Upgrade.UpgradeParams, Upgrades: p.upgrades, Access: p.Access,
-	}, spec, deps.local(), deps.Kinds["Apply"], deps.Kinds["Providers"])
+		Upgrade: p.Upgrade.UpgradeParams, IsUpgrade: p.isUpgrade, Access: p.Access,
+	}, spec, deps.isLocal(), deps.Kinds["Apply"], deps.Kinds["Providers"])
 }
 
-func (c *checker) bootstrap() bootstrap.Cluster {
-	if !c.pivots() || c.params.Bootstrap == nil {
+func (c *checker) newBootstrap() bootstrap.Cluster {
+	if !c.usesPivot() || c.params.Bootstrap == nil {
 		return nil
 	}
-	boot, problems := c.params.Bootstrap.New(at+".bootstrap", c.deps.folder(), c.deps.local())
+	boot, problems := c.params.Bootstrap.New(paramsField+".bootstrap", c.deps.kubeconfigDir(), c.deps.isLocal())
 	c.problems = append(c.problems, problems...)
 	return boot
 }

@@ -50,8 +50,8 @@ func asJSON(t *testing.T, text string) json.RawMessage {
 	return data
 }
 
-// whole has parameters for all six workflows.
-const whole = `
+// fullParams has parameters for all six workflows.
+const fullParams = `
 cluster:
   name: prod
   version: v1.36.0
@@ -78,7 +78,7 @@ func TestTheSixWorkflows(t *testing.T) {
 		lifecycle.WorkloadDelete:  `pre-delete delete-cluster! post-delete`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := build(t, name, whole, deps(true))
+			d := build(t, name, fullParams, deps(true))
 			var got []string
 			for i := range d.Tasks {
 				task := &d.Tasks[i]
@@ -99,7 +99,7 @@ func TestTheSixWorkflows(t *testing.T) {
 			if diff := cmp.Diff(strings.Fields(want), got); diff != "" {
 				t.Error(diff)
 			}
-			if again := build(t, name, whole, deps(true)); again.Hash() != d.Hash() {
+			if again := build(t, name, fullParams, deps(true)); again.Hash() != d.Hash() {
 				t.Error("a second construction has another hash")
 			}
 		})
@@ -119,7 +119,7 @@ func TestTheTasksOfTheDesign(t *testing.T) {
 		for _, title := range lines[1:] {
 			want = append(want, strings.ReplaceAll(strings.ToLower(strings.Replace(title, "EKSA ", "", 1)), " ", "-"))
 		}
-		d := build(t, lines[0], whole, deps(true))
+		d := build(t, lines[0], fullParams, deps(true))
 		for i := range d.Tasks {
 			if own := &d.Tasks[i].Steps[0]; own.Kind == "Pause" {
 				if !own.Holds || d.Tasks[i-1].Name != "pre-upgrade" {
@@ -257,26 +257,26 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// astray binds a hook to a task of another workflow, and ignores the error.
-type astray struct {
+// misplacedRegistrar binds a hook to a task of another workflow, and ignores the error.
+type misplacedRegistrar struct {
 	management.NoopHookRegistrar
 }
 
-func (astray) Name() string { return "astray" }
+func (misplacedRegistrar) Name() string { return "astray" }
 
-func (astray) BindManagementCreate(b *hook.Binder) error {
+func (misplacedRegistrar) BindManagementCreate(b *hook.Binder) error {
 	_ = hook.Before(b, management.UpgradeCluster, func(*management.Paired) error { return nil })
 	return nil
 }
 
 func TestAHookForAnUnknownTask(t *testing.T) {
 	d := deps(true)
-	d.Management = []management.HookRegistrar{astray{}}
-	_, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
+	d.Management = []management.HookRegistrar{misplacedRegistrar{}}
+	_, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, fullParams), d)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
 		t.Errorf("problems = %v, want one with the task's name", problems)
 	}
-	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
+	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, fullParams), d); len(problems) > 0 {
 		t.Errorf("problems of a workflow without its hooks: %v", problems)
 	}
 }
@@ -286,7 +286,7 @@ func TestAHookForAnUnknownTask(t *testing.T) {
 func TestHooksOfTheManifest(t *testing.T) {
 	d := deps(true)
 	d.Kinds["Exec"] = &exec.Kind{Enabled: true}
-	env := &manifest.Env{Kinds: d.Kinds, Named: func(ctx context.Context, _, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+	env := &manifest.Env{Kinds: d.Kinds, NamedWorkflow: func(ctx context.Context, _, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem) {
 		return lifecycle.New(ctx, name, params, d)
 	}}
 	run := func(name, params, hooks string) (*workflow.Definition, []workflow.Problem) {
@@ -304,7 +304,7 @@ func TestHooksOfTheManifest(t *testing.T) {
 		lifecycle.ManagementCreate: "pivot-to-management", lifecycle.ManagementUpgrade: "write-cluster-config", lifecycle.ManagementDelete: "delete-cluster",
 		lifecycle.WorkloadCreate: "create-workload-cluster", lifecycle.WorkloadUpgrade: "pause-controllers", lifecycle.WorkloadDelete: "post-delete",
 	} {
-		definition, problems := run(name, whole, "{before: {"+of+": [{name: look, kind: Exec, with: {command: [a]}}]},"+
+		definition, problems := run(name, fullParams, "{before: {"+of+": [{name: look, kind: Exec, with: {command: [a]}}]},"+
 			" after: {"+of+": [{name: push, kind: Exec, with: {command: [git, push]}}, {name: own, kind: Exec, with: {command: [echo, \"${tasks."+of+".output.x:-}\"]}}]}}")
 		if definition == nil || len(problems) > 0 {
 			t.Fatal(name, problems)
@@ -318,7 +318,7 @@ func TestHooksOfTheManifest(t *testing.T) {
 			t.Errorf("%s: steps (-want +got):\n%s", name, diff)
 		}
 	}
-	_, problems := run(lifecycle.ManagementCreate, strings.Replace(whole, "version: v1.36.0", "version: '1'", 1), "{before: {pivot: [{name: a, kind: Exec, with: {command: [a]}}]},"+
+	_, problems := run(lifecycle.ManagementCreate, strings.Replace(fullParams, "version: v1.36.0", "version: '1'", 1), "{before: {pivot: [{name: a, kind: Exec, with: {command: [a]}}]},"+
 		" after: {post-create: [{name: a, kind: Exec, with: {command: [a]}}, {name: b, kind: Exec, with: {comand: [a]}}, {name: a, kind: Exec, with: {command: [a]}}]}}")
 	var got []string
 	for _, p := range problems {
@@ -407,7 +407,7 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 		lifecycle.ManagementUpgrade: {"CreateBootstrapCluster", "InstallBootstrapComponents", "PivotToBootstrap", "UpgradeCluster", "PivotToManagement", "DeleteBootstrapCluster"},
 		lifecycle.WorkloadUpgrade:   {"UpgradeCluster"},
 	} {
-		named, problems := lifecycle.New(t.Context(), name, asJSON(t, whole), deps(true))
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, fullParams), deps(true))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -418,7 +418,7 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 		}
 		for _, kind := range tasks {
 			unneeded := call(`{"needed": false, "upgradeCluster": false, "cluster": {}}`)
-			if skipper, ok := named.Kinds[kind].(task.Skipper); !ok || skipper.Skips(unneeded) == "" || skipper.Skips(call(`{"cluster": {}}`)) != "" {
+			if skipper, ok := named.Kinds[kind].(task.Skipper); !ok || skipper.SkipReason(unneeded) == "" || skipper.SkipReason(call(`{"cluster": {}}`)) != "" {
 				t.Errorf("%s: the hooks of %s are not skipped with it", name, kind)
 			}
 			output, err := named.Kinds[kind].Run(t.Context(), unneeded)
@@ -478,9 +478,9 @@ func TestWhatIsDiagnosed(t *testing.T) {
 		lifecycle.WorkloadUpgrade:   `"cluster":` + own + `,"others":[{"kubeconfig":"${tasks.pre-upgrade.output.cluster.kubeconfig:-}"}]`,
 		lifecycle.WorkloadDelete:    `"cluster":` + own,
 	} {
-		params := whole
+		params := fullParams
 		if name == lifecycle.ManagementCreate {
-			params = strings.Replace(whole, "management: {kubeconfig: management.kubeconfig}\n", "", 1)
+			params = strings.Replace(fullParams, "management: {kubeconfig: management.kubeconfig}\n", "", 1)
 		}
 		named, problems := lifecycle.New(t.Context(), name, asJSON(t, params), deps(true))
 		if len(problems) > 0 {

@@ -49,7 +49,7 @@ type Params struct {
 	// Settings are for providers other than manifests.
 	Settings json.RawMessage `json:"settings,omitempty"`
 
-	upgrades bool // the workflow is an upgrade
+	isUpgrade bool // the workflow is an upgrade
 }
 
 // ClusterParams are params.cluster.
@@ -73,19 +73,19 @@ type ConfigSink struct {
 	ConfigMap string `json:"configMap,omitempty"`
 }
 
-const at = "spec.workflow.params"
+const paramsField = "spec.workflow.params"
 
 // decode decodes the parameters strictly. It continues after a problem, so that all problems are reported at once.
 func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
 	}
-	if err := kubedocument.JSON(data); err != nil {
-		return p, []workflow.Problem{{Field: at, Message: err.Error(), Remedy: "write less into one run"}}
+	if err := kubedocument.CheckJSON(data); err != nil {
+		return p, []workflow.Problem{{Field: paramsField, Message: err.Error(), Remedy: "write less into one run"}}
 	}
 	strict, err := kjson.UnmarshalStrict(data, &p)
 	for _, e := range strict {
-		field := at
+		field := paramsField
 		if wrong := kjson.FieldError(nil); errors.As(e, &wrong) {
 			field += "." + wrong.FieldPath()
 		}
@@ -96,9 +96,9 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	switch {
 	case err == nil:
 	case errors.As(err, &wrong):
-		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: "write " + inputs.Named(wrong.Type)})
+		problems = append(problems, workflow.Problem{Field: paramsField + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: "write " + inputs.TypeName(wrong.Type)})
 	default:
-		problems = append(problems, workflow.Problem{Field: at, Message: err.Error(), Remedy: "correct it"})
+		problems = append(problems, workflow.Problem{Field: paramsField, Message: err.Error(), Remedy: "correct it"})
 	}
 	return p, problems
 }

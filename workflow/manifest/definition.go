@@ -20,18 +20,18 @@ import (
 type Env struct {
 	// Kinds of tasks.
 	Kinds task.Kinds
-	// Named constructs a named workflow.
-	Named func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem)
+	// NamedWorkflow constructs a named workflow.
+	NamedWorkflow func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem)
 	// DefaultPolicy is the failure policy of runs without one; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
 	// Diagnose adds a failure handler of the kind Diagnose to each run that has none and works on a cluster.
 	Diagnose bool
-	// Reads makes Definition call Unread.
-	Reads bool
+	// CheckReads makes Definition call Unread.
+	CheckReads bool
 
-	// blind reports whether only the manifest is read.
-	blind bool
+	// manifestOnly reports whether only the manifest is read.
+	manifestOnly bool
 }
 
 // Definition builds the definition of a manifest. It returns nil if a problem is not a warning. It returns an error if
@@ -44,16 +44,16 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		if len(spec.Tasks) > 0 {
 			problems = append(problems, workflow.Problem{Field: "spec.tasks", Message: "a named workflow has its own tasks", Remedy: "set either tasks or workflow"})
 		}
-		named, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
+		named, more := e.NamedWorkflow(ctx, namespace, spec.Workflow.Name, rawParams(spec.Workflow))
 		problems = append(problems, more...)
-		spec.Tasks, kinds, evidence = named.Tasks, join(kinds, named.Kinds), named.Diagnose
+		spec.Tasks, kinds, evidence = named.Tasks, mergeKinds(kinds, named.Kinds), named.Diagnose
 		problems = append(problems, bindHooks(spec)...)
 		var taken []workflow.Problem
-		spec.Hooks.OnFailure, taken = handlers(spec.Hooks.OnFailure, named.OnFailure)
+		spec.Hooks.OnFailure, taken = mergeHandlers(spec.Hooks.OnFailure, named.OnFailure)
 		problems = append(problems, taken...)
 	}
-	if e.Reads && !e.blind {
-		unread, err := e.Unread(ctx, namespace, name, spec)
+	if e.CheckReads && !e.manifestOnly {
+		unread, err := e.CheckReadable(ctx, namespace, name, spec)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -67,27 +67,27 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 	problems = append(problems, more...)
 	d, more := workflow.Build(spec, workflow.Options{
 		Namespace: namespace, Name: name, DefaultPolicy: e.DefaultPolicy,
-		Kind: func(kind string) (workflow.KindInfo, bool) { return info(kinds, kind) },
+		Kind: func(kind string) (workflow.KindInfo, bool) { return kindInfo(kinds, kind) },
 	})
 	for _, p := range more {
-		problems = append(problems, ofHook(written(p, origin), spec))
+		problems = append(problems, hookProblem(originalProblem(p, origin), spec))
 	}
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return nil, problems, nil
 	}
 	if e.Diagnose {
-		diagnose(d, evidence)
+		addDiagnose(d, evidence)
 	}
 	return d, problems, nil
 }
 
-// Unread tries to read the files and objects that the tasks of a named workflow will read, and returns the problems. It returns an error if a
+// CheckReadable tries to read the files and objects that the tasks of a named workflow will read, and returns the problems. It returns an error if a
 // cluster cannot be read now, or may have the objects later.
-func (e *Env) Unread(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
+func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
 	if spec.Workflow == nil {
 		return nil, nil
 	}
-	named, _ := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
+	named, _ := e.NamedWorkflow(ctx, namespace, spec.Workflow.Name, rawParams(spec.Workflow))
 	if named.Read == nil {
 		return nil, nil
 	}
@@ -107,16 +107,16 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Hooks.Before)) {
-		problems = append(problems, missing("before", name, w.Name, names)...)
+		problems = append(problems, missingTask("before", name, w.Name, names)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Hooks.After)) {
-		problems = append(problems, missing("after", name, w.Name, names)...)
+		problems = append(problems, missingTask("after", name, w.Name, names)...)
 	}
 	return problems
 }
 
-// missing returns a problem if a workflow has no task with a name.
-func missing(where, name, of string, names []string) []workflow.Problem {
+// missingTask returns a problem if a workflow has no task with a name.
+func missingTask(where, name, of string, names []string) []workflow.Problem {
 	if slices.Contains(names, name) {
 		return nil
 	}
@@ -126,8 +126,8 @@ func missing(where, name, of string, names []string) []workflow.Problem {
 	}}
 }
 
-// ofHook returns a problem with the field of the manifest, if it is a problem of a hook that bindHooks has added.
-func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
+// hookProblem returns a problem with the field of the manifest, if it is a problem of a hook that bindHooks has added.
+func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
 	var i, n int
 	if _, err := fmt.Sscanf(p.Field, "spec.tasks[%d].", &i); err != nil || spec.Workflow == nil || i >= len(spec.Tasks) {
 		return p
@@ -145,8 +145,8 @@ func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem
 	return p
 }
 
-// handlers returns the failure handlers of the manifest, followed by those of its named workflow.
-func handlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
+// mergeHandlers returns the failure handlers of the manifest, followed by those of its named workflow.
+func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
 	all = own
 	for _, h := range named {
 		if i := slices.IndexFunc(own, func(o v1alpha1.HookSpec) bool { return o.Name == h.Name }); i >= 0 {
@@ -165,16 +165,16 @@ func (e *Env) KindsFor(ctx context.Context, h workflow.Header) (task.Kinds, erro
 	if h.Workflow == nil {
 		return e.Kinds, nil
 	}
-	named, problems := e.Named(ctx, h.Namespace, h.Workflow.Name, h.Workflow.Params)
+	named, problems := e.NamedWorkflow(ctx, h.Namespace, h.Workflow.Name, h.Workflow.Params)
 	for _, p := range problems {
 		if !p.Warning {
 			return nil, fmt.Errorf("the workflow %s can no longer be constructed: %s", h.Workflow.Name, p)
 		}
 	}
-	return join(e.Kinds, named.Kinds), nil
+	return mergeKinds(e.Kinds, named.Kinds), nil
 }
 
-func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
+func kindInfo(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	kind, ok := kinds[name]
 	if !ok {
 		return workflow.KindInfo{}, false
@@ -183,8 +183,8 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if holder, ok := kind.(task.Holder); ok {
 		info.Holds = holder.Holds()
 	}
-	if asker, ok := kind.(task.Asker); ok {
-		info.Asks = asker.Asks()
+	if asker, ok := kind.(task.Interactive); ok {
+		info.Interactive = asker.Interactive()
 	}
 	if releaser, ok := kind.(task.Releaser); ok {
 		info.Releases = releaser.Releases
@@ -192,8 +192,8 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if name == "Apply" {
 		info.Type = objectType
 	}
-	if keeper, ok := kind.(task.Keeper); ok {
-		info.Keeps = keeper.Keeps
+	if keeper, ok := kind.(task.Irreversible); ok {
+		info.Irreversible = keeper.Irreversible
 	}
 	return info, true
 }
@@ -233,7 +233,7 @@ func objectType(with json.RawMessage) (found string) {
 	return found
 }
 
-func join(a, b task.Kinds) task.Kinds {
+func mergeKinds(a, b task.Kinds) task.Kinds {
 	all := maps.Clone(a)
 	if all == nil {
 		all = task.Kinds{}
@@ -242,7 +242,7 @@ func join(a, b task.Kinds) task.Kinds {
 	return all
 }
 
-func raw(w *v1alpha1.NamedWorkflow) json.RawMessage {
+func rawParams(w *v1alpha1.NamedWorkflow) json.RawMessage {
 	if w.Params == nil {
 		return nil
 	}

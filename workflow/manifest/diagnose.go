@@ -10,18 +10,18 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// diagnoseWithin bounds the collection, because a rollback and the end of the run wait for it.
-const diagnoseWithin = 2 * time.Minute
+// diagnoseTimeout bounds the collection, because a rollback and the end of the run wait for it.
+const diagnoseTimeout = 2 * time.Minute
 
-// diagnose adds a failure handler of the kind Diagnose, unless the manifest has one or no step works on a cluster. with are its inputs for a named
+// addDiagnose adds a failure handler of the kind Diagnose, unless the manifest has one or no step works on a cluster. with are its inputs for a named
 // workflow. If with is nil, the handler reads the clusters that the steps name, or the run's own.
-func diagnose(d *workflow.Definition, with json.RawMessage) {
+func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	const kind = "Diagnose"
 	if slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Kind == kind }) {
 		return
 	}
 	if with == nil {
-		refs, works := clusters(d)
+		refs, works := clustersOf(d)
 		if !works {
 			return
 		}
@@ -30,12 +30,12 @@ func diagnose(d *workflow.Definition, with json.RawMessage) {
 			Others  []access.ClusterRef `json:"others,omitempty"`
 		}{refs[0], refs[1:]})
 	}
-	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseWithin)})
+	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseTimeout)})
 }
 
-// clusters returns the first clusters that the steps work on, and whether any step works on one. The run's own cluster comes first. It is also returned
+// clustersOf returns the first clusters that the steps work on, and whether any step works on one. The run's own cluster comes first. It is also returned
 // if no other cluster is known.
-func clusters(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
+func clustersOf(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 	const few = 4
 	own := access.ClusterRef{}
 	for i := range d.Tasks {
@@ -45,7 +45,7 @@ func clusters(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 			}
 			works = true
 			var w struct{ Cluster access.ClusterRef }
-			if json.Unmarshal(s.With, &w) != nil || inputs.Templated(w.Cluster.Kubeconfig+w.Cluster.Context) || slices.Contains(refs, w.Cluster) {
+			if json.Unmarshal(s.With, &w) != nil || inputs.HasReferences(w.Cluster.Kubeconfig+w.Cluster.Context) || slices.Contains(refs, w.Cluster) {
 				continue
 			}
 			if w.Cluster == own {

@@ -31,7 +31,7 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	for i := range spec.Tasks {
 		base := &spec.Tasks[i]
 		with, expands := wantsExpansion(base)
-		if !expands || e.blind && with.From != nil {
+		if !expands || e.manifestOnly && with.From != nil {
 			add(i, *base)
 			continue
 		}
@@ -61,7 +61,7 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	for i := range spec.Tasks {
 		base := spec.Tasks[i].Name
 		if made, expanded := parts[base]; expanded {
-			problems = append(problems, needParts(specs, base, made)...)
+			problems = append(problems, expandNeeds(specs, base, made)...)
 		}
 	}
 	if len(parts) == 0 {
@@ -70,8 +70,8 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	return specs, origin, problems, nil
 }
 
-// written returns a problem with the field of the manifest, where a task may have another index than after the expansion.
-func written(p workflow.Problem, origin []int) workflow.Problem {
+// originalProblem returns a problem with the field of the manifest, where a task may have another index than after the expansion.
+func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	rest, ok := strings.CutPrefix(p.Field, "spec.tasks[")
 	number, rest, closed := strings.Cut(rest, "]")
 	if n, err := strconv.Atoi(number); ok && closed && err == nil && n < len(origin) {
@@ -93,8 +93,8 @@ func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	return &with, true
 }
 
-// aboutUnread reports whether a problem is about a part of a task whose manifests Check does not read.
-func aboutUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
+// concernsUnread reports whether a problem is about a part of a task whose manifests Check does not read.
+func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	for i := range spec.Tasks {
 		if with, expands := wantsExpansion(&spec.Tasks[i]); expands && with.From != nil && strings.Contains(p.Message, `there is no task "`+spec.Tasks[i].Name+"/") {
 			return true

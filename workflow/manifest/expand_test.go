@@ -144,7 +144,7 @@ tasks:
 	got := make(map[string]string)
 	for i := range d.Tasks {
 		task := &d.Tasks[i]
-		got[task.Name] = fmt.Sprintf("%s (%s) %s %d", task.Policy, task.PolicyFrom, time.Duration(task.Steps[0].Timeout), task.Steps[0].Retry.Max)
+		got[task.Name] = fmt.Sprintf("%s (%s) %s %d", task.Policy, task.PolicySource, time.Duration(task.Steps[0].Timeout), task.Steps[0].Retry.Max)
 	}
 	want := map[string]string{
 		"all/deployment-a": "Ignore (type) 5m0s 1", "all/deployment-b": "Abort (task) 5m0s 1", "all/job-c": "IgnoreChildren (type) 1m0s 1",

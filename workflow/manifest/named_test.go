@@ -16,8 +16,8 @@ import (
 func TestNamed(t *testing.T) {
 	own := spec(t, `{tasks: [{name: create, kind: Own, with: {command: [begin]}}], hooks: {onFailure: [{name: tinkerbell-1, kind: Exec, with: {command: [look]}}]}}`)
 	e := env()
-	e.Named = func(context.Context, string, string, json.RawMessage) (task.Named, []workflow.Problem) {
-		return task.Named{Tasks: own.Tasks, OnFailure: own.Hooks.OnFailure, Kinds: task.Kinds{"Own": e.Kinds["Exec"]}}, nil
+	e.NamedWorkflow = func(context.Context, string, string, json.RawMessage) (task.NamedWorkflow, []workflow.Problem) {
+		return task.NamedWorkflow{Tasks: own.Tasks, OnFailure: own.Hooks.OnFailure, Kinds: task.Kinds{"Own": e.Kinds["Exec"]}}, nil
 	}
 	s := spec(t, `{workflow: {name: workload-create}, hooks: {onFailure: [{name: page, kind: Exec, with: {command: [look]}}]}}`)
 	d, problems, err := e.Definition(t.Context(), "fleet", "test", s)

@@ -7,11 +7,11 @@ import (
 	"scute.dev/workflow"
 )
 
-// needParts replaces the needs of tasks for an expanded base by needs for its parts: for all parts if the need is for success
+// expandNeeds replaces the needs of tasks for an expanded base by needs for its parts: for all parts if the need is for success
 // or completion, for any part if it is for failure. It removes needs for a base without parts.
 //
 // The Field of a problem is relative to the task.
-func needParts(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
+func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
 	for i := range tasks {
 		t := &tasks[i]
 		var needs []v1alpha1.Need

@@ -25,7 +25,7 @@ func TestNeedParts(t *testing.T) {
 		"mixed":           {tasks(v1alpha1.Need{Task: "app", On: "Failure"}, v1alpha1.Need{Task: "x", Optional: true}), parts, []v1alpha1.Need{{Task: "x", Optional: true}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems := needParts(c.tasks, "app", c.parts)
+			problems := expandNeeds(c.tasks, "app", c.parts)
 			if len(problems) != c.problems {
 				t.Errorf("problems = %v", problems)
 			}

@@ -15,8 +15,8 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmless lists the types of events that need no adoption, because they do not change what a run does, unless they carry inputs or an output.
-var harmless = []string{
+// harmlessEvents lists the types of events that need no adoption, because they do not change what a run does, unless they carry inputs or an output.
+var harmlessEvents = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }
 
@@ -28,7 +28,7 @@ func Digest(before string, e eventlog.Event) string {
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute.run."), ".v")
 	var brings struct{ Output, With json.RawMessage }
-	if err := json.Unmarshal(e.Data, &brings); err == nil && slices.Contains(harmless, name) && brings.Output == nil && brings.With == nil {
+	if err := json.Unmarshal(e.Data, &brings); err == nil && slices.Contains(harmlessEvents, name) && brings.Output == nil && brings.With == nil {
 		return before
 	}
 	sum := sha256.Sum256([]byte(before + "\n" + e.Type + "\n" + string(e.Data)))
@@ -41,10 +41,10 @@ func AdoptCommand(namespace, name, digest string) string {
 	return fmt.Sprintf("kubectl -n %s annotate workflowruns.scute.dev %s --overwrite %s=%s", namespace, name, v1alpha1.AdoptedAnnotation, digest)
 }
 
-// unadopted returns why a run is not driven: clients that no API server authenticated wrote into it, and its WorkflowRun has not adopted the
+// adoptionThrottle returns why a run is not driven: clients that no API server authenticated wrote into it, and its WorkflowRun has not adopted the
 // result. The return value is empty if the run may be driven.
-func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
-	if r.Adopted == nil || a.brought == "" {
+func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
+	if r.Adopted == nil || a.digest == "" {
 		return supervise.Throttled{}, nil
 	}
 	if !strings.HasPrefix(id, a.State.Namespace+"/"+a.State.Name+"/") { // its tasks act in the namespace of its definition, not in that of its WorkflowRun
@@ -52,17 +52,17 @@ func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Th
 			"does nothing: a client wrote to the log that its tasks act as run %s/%s, for which its WorkflowRun cannot speak: abort it", a.State.Namespace, a.State.Name)}, nil
 	}
 	adopted, err := r.Adopted(ctx, id)
-	if err != nil || adopted == a.brought {
+	if err != nil || adopted == a.digest {
 		return supervise.Throttled{}, err
 	}
 	return supervise.Throttled{Reason: supervise.NotAdopted, Message: "does nothing: its definition, inputs or outputs were written to the log by a client, and its WorkflowRun does not adopt them: " +
-		"look at them: `scutectl log tail --aggregate run/" + id + "`, then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.brought)}, nil
+		"look at them: `scutectl log tail --aggregate run/" + id + "`, then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.digest)}, nil
 }
 
 // awaitAdoption waits until unadopted returns no reason.
 func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-chan uint64) error {
 	for told := false; ; told = true {
-		why, err := r.unadopted(ctx, id, a)
+		why, err := r.adoptionThrottle(ctx, id, a)
 		if err != nil || why == (supervise.Throttled{}) {
 			return err
 		}
@@ -72,7 +72,7 @@ func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-ch
 		if err := r.Sleep(ctx, adoptionInterval, news, a.Seq); err != nil {
 			return err
 		}
-		if err := retried(ctx, func() error { return a.Read(ctx) }); err != nil {
+		if err := retry(ctx, func() error { return a.Read(ctx) }); err != nil {
 			return err
 		}
 	}

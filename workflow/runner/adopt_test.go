@@ -13,7 +13,7 @@ import (
 func TestDigest(t *testing.T) {
 	plain := map[string]any{
 		"paused": workflow.Paused{}, "resumed": workflow.Resumed{Rerun: []string{"a"}}, "aborted": workflow.Aborted{},
-		"retry": workflow.Decided{Task: "a", Action: workflow.ActRetry}, "held": workflow.TaskPaused{Task: "a", Why: workflow.WhyHeld},
+		"retry": workflow.Decided{Task: "a", Action: workflow.ActRetry}, "held": workflow.TaskPaused{Task: "a", Reason: workflow.ReasonHeld},
 		"released": workflow.TaskReleased{Task: "a"}, "rollback": workflow.RollbackStarted{}, "abandoned": workflow.Ended{},
 	}
 	brings := map[string]any{
@@ -40,7 +40,7 @@ func TestDigest(t *testing.T) {
 		}
 	}
 	listed := make(map[string]bool)
-	for _, name := range harmless {
+	for _, name := range harmlessEvents {
 		listed["dev.scute.run."+name+".v1"] = true
 	}
 	for typ := range catalog.Types() {

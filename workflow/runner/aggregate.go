@@ -11,21 +11,21 @@ import (
 // run is the state of a run: the stored events, and the events that were decided and are not stored yet.
 type run struct {
 	aggregate.Root[workflow.Event, *workflow.State]
-	brought string
+	digest string
 }
 
 func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
 	a := &run{Root: aggregate.Root[workflow.Event, *workflow.State]{
 		Log: r.Log, Catalog: workflow.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, Actor: actor, Now: r.now,
-		Plain: plain, Links: workflow.Links, State: new(workflow.State),
+		RoundTrips: isPlain, Links: workflow.Links, State: new(workflow.State),
 	}}
-	a.Seen = func(e eventlog.Event) { a.brought = Digest(a.brought, e) }
+	a.OnStored = func(e eventlog.Event) { a.digest = Digest(a.digest, e) }
 	return a, a.Read(ctx)
 }
 
 // reload discards the events that are not stored, and reads the run from its beginning.
 func (a *run) reload(ctx context.Context) error {
-	a.brought = ""
+	a.digest = ""
 	return a.Reload(ctx, new(workflow.State))
 }
 
@@ -48,9 +48,9 @@ func (a *run) settle(tick workflow.Tick) error {
 	}
 }
 
-// plain reports whether decoding a stored event returns an equal event, because it contains no JSON of a user. A large run consists mostly of these
+// isPlain reports whether decoding a stored event returns an equal event, because it contains no JSON of a user. A large run consists mostly of these
 // events, whose decoding would be a tenth of its cost.
-func plain(e workflow.Event) bool {
+func isPlain(e workflow.Event) bool {
 	switch e := e.(type) {
 	case workflow.TaskStarted, workflow.TaskSkipped:
 		return true

@@ -6,16 +6,16 @@ import "time"
 // clock were set back. It follows a machine's clock that is set forward. Its fields belong to the goroutine of Drive.
 type clock struct {
 	wall  func() time.Time
-	began time.Time // with a monotonic clock reading
+	start time.Time // with a monotonic clock reading
 	base  time.Time // the wall clock at began, corrected if the clock was set forward
 }
 
 func newClock(wall func() time.Time) *clock {
-	return &clock{wall: wall, began: time.Now(), base: wall().Round(0)}
+	return &clock{wall: wall, start: time.Now(), base: wall().Round(0)}
 }
 
 func (c *clock) now() time.Time {
-	passed := time.Since(c.began)
+	passed := time.Since(c.start)
 	if wall := c.wall().Round(0); wall.After(c.base.Add(passed)) {
 		c.base = wall.Add(-passed)
 	}

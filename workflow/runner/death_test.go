@@ -15,14 +15,14 @@ import (
 	"scute.dev/workflow/task"
 )
 
-func nothing(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil }
+func noKinds(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil }
 
 // errDead is the error of every call of a killed process.
 var errDead = errors.New("the process is dead")
 
-// mortal is the log of a process that can be killed: after that nothing is stored any more. It can be set to die at its
+// dyingLog is the log of a process that can be killed: after that nothing is stored any more. It can be set to die at its
 // n-th append, before or after the commit is stored.
-type mortal struct {
+type dyingLog struct {
 	aggregate.Log
 	dead    atomic.Bool
 	mu      sync.Mutex
@@ -31,9 +31,9 @@ type mortal struct {
 	after   bool
 }
 
-func (m *mortal) kill() { m.dead.Store(true) }
+func (m *dyingLog) kill() { m.dead.Store(true) }
 
-func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+func (m *dyingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead.Load() {
@@ -52,13 +52,13 @@ func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 	return r, err
 }
 
-// flaky is a log of which every second call fails: the commit may be stored or not.
-type flaky struct {
+// flakyLog is a log of which every second call fails: the commit may be stored or not.
+type flakyLog struct {
 	aggregate.Log
 	calls atomic.Int32
 }
 
-func (f *flaky) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+func (f *flakyLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	switch f.calls.Add(1) % 4 {
 	case 0:
 		return eventlog.Receipt{}, eventlog.ErrUnavailable
@@ -113,18 +113,18 @@ tasks:
 `,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			d := w.build(manifest)
-			whole := &mortal{Log: w.log}
-			want := live(t, w, d, "run/whole", whole)
+			whole := &dyingLog{Log: w.log}
+			want := driveToEnd(t, w, d, "run/whole", whole)
 			t.Logf("%d appends, %s", whole.appends, want)
 			for at := 1; at <= whole.appends; at++ {
 				for _, after := range []bool{false, true} {
 					run := fmt.Sprintf("run/%d/%t", at, after)
-					if got := live(t, w, d, run, &mortal{Log: w.log, at: at, after: after}); got != want {
+					if got := driveToEnd(t, w, d, run, &dyingLog{Log: w.log, at: at, after: after}); got != want {
 						t.Errorf("crash at append %d (stored: %t): result\n%s\nwant\n%s", at, after, got, want)
 					}
-					nothingTwice(t, w.history(run))
+					checkNotRepeated(t, w.history(run))
 					deaths++
 				}
 			}
@@ -133,8 +133,8 @@ tasks:
 	t.Logf("%d crashes", deaths)
 }
 
-// live drives a run with a log that may die, and then with new processes until it ends.
-func live(t *testing.T, w *world, d *workflow.Definition, run string, first *mortal) string {
+// driveToEnd drives a run with a log that may die, and then with new processes until it ends.
+func driveToEnd(t *testing.T, w *fixture, d *workflow.Definition, run string, first *dyingLog) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -164,8 +164,8 @@ func live(t *testing.T, w *world, d *workflow.Definition, run string, first *mor
 	return out + " " + workflow.Status(s).Message
 }
 
-// nothingTwice checks that no step starts again that the log records as done or undone.
-func nothingTwice(t *testing.T, history []workflow.Event) {
+// checkNotRepeated checks that no step starts again that the log records as done or undone.
+func checkNotRepeated(t *testing.T, history []workflow.Event) {
 	t.Helper()
 	type step struct{ task, step string }
 	done, undone := make(map[step]bool), make(map[step]bool)

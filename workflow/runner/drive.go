@@ -16,19 +16,19 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// lookEvery is the interval at which a waiting run checks the log for the commits of other processes.
-const lookEvery = time.Second
+// checkInterval is the interval at which a waiting run checks the log for the commits of other processes.
+const checkInterval = time.Second
 
-// Drive drives a run until it ends, waits for an operator, or ctx ends. It returns aggregate.ErrLost when another process claims the run. The next
+// Drive drives a run until it ends, waits for an operator, or ctx ends. It returns aggregate.ErrClaimLost when another process claims the run. The next
 // Drive does the remaining work. When Drive returns, all effects that it started have ended.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
 		return err
 	}
-	news, stop := r.Listen(id)
+	news, stop := r.Subscribe(id)
 	defer stop()
-	due := func() bool { return workflow.Due(a.State, r.now()) && !workflow.StrandedHere(a.State, r.Incarnation) }
+	due := func() bool { return workflow.Due(a.State, r.now()) && !workflow.IsStrandedFor(a.State, r.Incarnation) }
 	if !due() {
 		return nil
 	}
@@ -36,15 +36,15 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		return err
 	}
 	d := &drive{
-		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.State.Namespace),
-		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1), wishes: make(chan wish),
+		runner: r, a: a, id: id, updates: news, clock: newClock(r.now), slot: r.Slots.Slot(a.State.Namespace),
+		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), idle: make(chan struct{}, 1), slotRequests: make(chan slotRequest),
 	}
 	a.Now = d.clock.now
 	defer func() {
-		d.place.Give()
+		d.slot.Release()
 		r.Throttle(id, supervise.Throttled{})
 	}()
-	defer d.land()
+	defer d.drain()
 	return d.run(ctx)
 }
 
@@ -55,19 +55,19 @@ type drive struct {
 	id     string
 	clock  *clock
 	kinds  task.Kinds
-	// place is held while an effect works. Without it no effect is started, but effects that only wait continue.
-	place *supervise.Place
-	// unadopted is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
-	unadopted supervise.Throttled
+	// slot is held while an effect works. Without it no effect is started, but effects that only wait continue.
+	slot *supervise.Slot
+	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
+	adoptionThrottle supervise.Throttled
 	// granted is closed when the requested place is held; nil if no place is requested.
 	granted <-chan struct{}
 
-	// rested receives when an attempt begins to only wait.
-	rested chan struct{}
-	// wishes receives from attempts that finished waiting and need a place again.
-	wishes chan wish
-	// news receives the sequence of the newest commit.
-	news <-chan uint64
+	// idle receives when an attempt begins to only wait.
+	idle chan struct{}
+	// slotRequests receives from attempts that finished waiting and need a place again.
+	slotRequests chan slotRequest
+	// updates receives the sequence of the newest commit.
+	updates <-chan uint64
 
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
@@ -77,25 +77,25 @@ type drive struct {
 	decided time.Time
 }
 
-// errOver is returned to an attempt that records something after it has ended.
-var errOver = errors.New("the attempt is over: nothing more of it is recorded")
+// errEnded is returned to an attempt that records something after it has ended.
+var errEnded = errors.New("the attempt is over: nothing more of it is recorded")
 
 // report is the outcome of an effect, or an intermediate result.
 type report struct {
 	id   workflow.EffectID
 	in   workflow.Input
-	over bool
+	ended bool
 	// stored receives the result of storing the report.
 	stored chan<- error
-	// late: no event followed from the report.
-	late bool
+	// ignored: no event followed from the report.
+	ignored bool
 }
 
 func (d *drive) run(ctx context.Context) error {
 	if err := d.claim(ctx); err != nil {
 		return err
 	}
-	if _, err := d.share(); err != nil {
+	if _, err := d.updateSlot(); err != nil {
 		return err
 	}
 	for {
@@ -103,24 +103,24 @@ func (d *drive) run(ctx context.Context) error {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return cmp.Or(d.leave(ctx), err)
+			return cmp.Or(d.shutdown(ctx), err)
 		}
 		var err error
-		if d.unadopted, err = d.runner.unadopted(ctx, d.id, d.a); err != nil {
+		if d.adoptionThrottle, err = d.runner.adoptionThrottle(ctx, d.id, d.a); err != nil {
 			return err
 		}
 		d.start(ctx)
-		if len(d.inFlight) == 0 && d.rests() {
+		if len(d.inFlight) == 0 && d.isIdle() {
 			return nil
 		}
-		if granted, err := d.share(); err != nil {
+		if granted, err := d.updateSlot(); err != nil {
 			return err
 		} else if granted {
 			continue
 		}
 		if err := d.wait(ctx); err != nil {
 			if ctx.Err() != nil {
-				return cmp.Or(d.leave(ctx), err)
+				return cmp.Or(d.shutdown(ctx), err)
 			}
 			return err
 		}
@@ -135,10 +135,10 @@ func (d *drive) claim(ctx context.Context) error {
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
-		if err := retried(ctx, func() error { return d.a.reload(ctx) }); err != nil {
+		if err := retry(ctx, func() error { return d.a.reload(ctx) }); err != nil {
 			return err
 		}
-		if err := d.a.Held(before); err != nil {
+		if err := d.a.CheckClaim(before); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (d *drive) tryClaim(ctx context.Context) error {
 	}
 	kinds, err := d.runner.Kinds(ctx, d.a.State.Header)
 	if err == nil {
-		err = missing(d.a.State.Definition(), kinds)
+		err = missingKinds(d.a.State.Definition(), kinds)
 	}
 	if err != nil {
 		if err := d.a.Record(now, workflow.Stranded{Reason: err.Error()}); err != nil {
@@ -160,11 +160,11 @@ func (d *drive) tryClaim(ctx context.Context) error {
 		}
 	}
 	d.kinds = kinds
-	return retried(ctx, func() error { return d.a.Store(ctx) })
+	return retry(ctx, func() error { return d.a.Store(ctx) })
 }
 
-// missing returns an error with the kinds that a definition uses and this process does not have.
-func missing(def *workflow.Definition, kinds task.Kinds) error {
+// missingKinds returns an error with the kinds that a definition uses and this process does not have.
+func missingKinds(def *workflow.Definition, kinds task.Kinds) error {
 	var names []string
 	look := func(step *workflow.Step) {
 		for _, kind := range []string{step.Kind, undoKind(step)} {
@@ -197,23 +197,23 @@ func undoKind(step *workflow.Step) string {
 // record decides on the reports and on the time, and stores the events. If another process has appended, it reads the run again and decides again. It
 // finishes storing after ctx has ended.
 func (d *drive) record(ctx context.Context) error {
-	ctx, cancel := outlast(ctx, shutdownTimeout)
+	ctx, cancel := withGrace(ctx, shutdownTimeout)
 	defer cancel()
 	for {
 		err := d.decide()
 		if err == nil {
-			err = retried(ctx, func() error { return d.a.Store(ctx) })
+			err = retry(ctx, func() error { return d.a.Store(ctx) })
 		}
 		if !errors.Is(err, eventlog.ErrConflict) {
-			d.tell(err)
+			d.notifyStored(err)
 			return err
 		}
-		if err := retried(ctx, func() error { return d.a.reload(ctx) }); err != nil {
-			d.tell(err)
+		if err := retry(ctx, func() error { return d.a.reload(ctx) }); err != nil {
+			d.notifyStored(err)
 			return err
 		}
-		if err := d.a.Held(d.runner.Incarnation); err != nil {
-			d.tell(err)
+		if err := d.a.CheckClaim(d.runner.Incarnation); err != nil {
+			d.notifyStored(err)
 			return err
 		}
 	}
@@ -225,19 +225,19 @@ func (d *drive) decide() error {
 		if err != nil {
 			return err
 		}
-		d.unstored[i].late = !said
+		d.unstored[i].ignored = !said
 	}
 	d.decided = d.clock.now()
 	return d.a.settle(d.tick())
 }
 
-// tell sends the result of storing to the effects that wait for it.
-func (d *drive) tell(err error) {
+// notifyStored sends the result of storing to the effects that wait for it.
+func (d *drive) notifyStored(err error) {
 	for _, r := range d.unstored {
 		switch {
 		case r.stored == nil:
-		case err == nil && r.late:
-			r.stored <- errOver
+		case err == nil && r.ignored:
+			r.stored <- errEnded
 		default:
 			r.stored <- err
 		}
@@ -245,8 +245,8 @@ func (d *drive) tell(err error) {
 	d.unstored = nil
 }
 
-// rests reports whether nothing more happens without an operator.
-func (d *drive) rests() bool {
+// isIdle reports whether nothing more happens without an operator.
+func (d *drive) isIdle() bool {
 	return !workflow.Due(d.a.State, d.clock.now()) || d.a.State.Stranded != ""
 }
 
@@ -255,24 +255,24 @@ func (d *drive) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wake := lookEvery
+	wake := checkInterval
 	// An event that was due at the last tick waits for a free place, and thus for the end of an effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
-	look, err := d.sleep(ctx, d.runner.Alarm(wake))
+	look, err := d.sleep(ctx, d.runner.Timer(wake))
 	if err != nil {
 		return err
 	}
 	if look {
-		if err := retried(ctx, func() error { return d.a.Refresh(ctx, d.runner.Incarnation) }); err != nil {
+		if err := retry(ctx, func() error { return d.a.Refresh(ctx, d.runner.Incarnation) }); err != nil {
 			return err
 		}
 	}
 	for { // all reports up to now go into one commit
 		select {
 		case r := <-d.reports:
-			d.take(r)
+			d.addReport(r)
 		default:
 			return nil
 		}
@@ -287,17 +287,17 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 			return false, ctx.Err()
 		case <-d.granted:
 			return false, nil
-		case <-d.rested:
+		case <-d.idle:
 			return false, nil
-		case w := <-d.wishes:
-			w.flight.wishes = append(w.flight.wishes, w)
+		case w := <-d.slotRequests:
+			w.flight.slotRequests = append(w.flight.slotRequests, w)
 			return false, nil
 		case r := <-d.reports:
-			d.take(r)
+			d.addReport(r)
 			return false, nil
 		case <-over:
 			return true, nil
-		case seq := <-d.news:
+		case seq := <-d.updates:
 			if seq > d.a.Seq { // otherwise this driver wrote it
 				return true, nil
 			}
@@ -305,8 +305,8 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 	}
 }
 
-func (d *drive) take(r report) {
-	if f := d.inFlight[r.id]; r.over && f != nil {
+func (d *drive) addReport(r report) {
+	if f := d.inFlight[r.id]; r.ended && f != nil {
 		f.cancel()
 		delete(d.inFlight, r.id)
 	}
@@ -317,10 +317,10 @@ func (d *drive) take(r report) {
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
-	held := d.place.Held()
+	held := d.slot.Held()
 	for _, e := range workflow.Effects(d.a.State) {
 		wanted[e.EffectID] = true
-		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) && d.unadopted == (supervise.Throttled{}) && (held || e.Kind == workflow.EffectVerify) {
+		if d.inFlight[e.EffectID] == nil && !d.isBusy(e.EffectID) && d.adoptionThrottle == (supervise.Throttled{}) && (held || e.Kind == workflow.EffectVerify) {
 			begin = append(begin, e)
 		}
 	}
@@ -334,9 +334,9 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// busy reports whether another attempt or undo of the same task has not ended yet: an earlier attempt, or one that was cancelled because the run was
+// isBusy reports whether another attempt or undo of the same task has not ended yet: an earlier attempt, or one that was cancelled because the run was
 // resumed. Only failure handlers run concurrently with them, and with each other.
-func (d *drive) busy(id workflow.EffectID) bool {
+func (d *drive) isBusy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {
 		return false
@@ -349,19 +349,19 @@ func (d *drive) busy(id workflow.EffectID) bool {
 	return false
 }
 
-// land cancels the effects in flight and waits until all of them have ended.
-func (d *drive) land() {
+// drain cancels the effects in flight and waits until all of them have ended.
+func (d *drive) drain() {
 	for _, f := range d.inFlight {
 		f.cancel()
 	}
 	for len(d.inFlight) > 0 {
 		r := <-d.reports
 		if r.stored != nil {
-			r.stored <- aggregate.ErrLost
+			r.stored <- aggregate.ErrClaimLost
 		}
-		if r.over {
+		if r.ended {
 			delete(d.inFlight, r.id)
 		}
 	}
-	d.tell(aggregate.ErrLost)
+	d.notifyStored(aggregate.ErrClaimLost)
 }

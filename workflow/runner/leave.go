@@ -12,8 +12,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// outlast returns a context that ends a duration after ctx.
-func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+// withGrace returns a context that ends a duration after ctx.
+func withGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() {
@@ -25,29 +25,29 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 // shutdownTimeout bounds the time in which a stopping driver stores the results of its last effects.
 const shutdownTimeout = 5 * time.Second
 
-// leave cancels the effects in flight and stores their results, so that a regular stop repeats no finished work and does not look like a crash. It
+// shutdown cancels the effects in flight and stores their results, so that a regular stop repeats no finished work and does not look like a crash. It
 // returns ErrUnrecorded if it cannot store them, unless another process has claimed the run: that process determines the results itself.
-func (d *drive) leave(ctx context.Context) error {
+func (d *drive) shutdown(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()
 	}
 	for len(d.inFlight) > 0 {
-		d.take(<-d.reports)
+		d.addReport(<-d.reports)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	tasks, err := d.keep(ctx)
-	d.tell(aggregate.ErrLost)
+	tasks, err := d.storeResults(ctx)
+	d.notifyStored(aggregate.ErrClaimLost)
 	if err == nil || len(tasks) == 0 || errors.Is(err, eventlog.ErrConflict) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w: %s: look whether it may be done again before the run continues: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "), err)
 }
 
-// keep stores the results of the effects that have ended, and returns the names of their tasks.
-func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
+// storeResults stores the results of the effects that have ended, and returns the names of their tasks.
+func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	for _, r := range d.unstored {
-		if !ended(r.in) {
+		if !outlivesProcess(r.in) {
 			continue
 		}
 		tasks = append(tasks, r.id.Task)
@@ -66,11 +66,11 @@ func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 	return tasks, d.a.Store(ctx)
 }
 
-// ended reports whether a result from a stopping process is valid for the next process. That includes a cancelled attempt, because it does not count
+// outlivesProcess reports whether a result from a stopping process is valid for the next process. That includes a cancelled attempt, because it does not count
 // as lost. It excludes an interrupted verification, undo or handler, because it is repeated.
-func ended(in workflow.Input) bool {
+func outlivesProcess(in workflow.Input) bool {
 	switch in := in.(type) {
-	case workflow.ActDone, workflow.ActFailed, workflow.ActAsks, workflow.ActRecords, workflow.UndoDone:
+	case workflow.ActDone, workflow.ActFailed, workflow.ActAwaitsOperator, workflow.ActRecorded, workflow.UndoDone:
 		return true
 	case workflow.HandlerDone:
 		return in.Error == ""

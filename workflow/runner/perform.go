@@ -17,14 +17,14 @@ import (
 // flight is an effect that is being performed.
 type flight struct {
 	cancel context.CancelFunc
-	// waits reports whether the effect only waits.
-	waits atomic.Bool
-	// wishes are its requests to work again. They belong to the driver.
-	wishes []wish
+	// waiting reports whether the effect only waits.
+	waiting atomic.Bool
+	// slotRequests are its requests to work again. They belong to the driver.
+	slotRequests []slotRequest
 }
 
-// wish is the request of an attempt to work again after it has waited.
-type wish struct {
+// slotRequest is the request of an attempt to work again after it has waited.
+type slotRequest struct {
 	flight *flight
 	// ctx ends when the attempt no longer waits for the answer.
 	ctx     context.Context //nolint:containedctx // the context of a call
@@ -36,14 +36,14 @@ const handlerTimeout = 10 * time.Minute
 
 // begin performs an effect in a separate goroutine. It reads everything that the effect needs from the state.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
-	ctx, cancel := deadline(ctx, e, d.clock.now())
+	ctx, cancel := withDeadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
 	d.inFlight[e.EffectID] = f
 	if e.Kind == workflow.EffectVerify {
-		f.waits.Store(true) // a verification only reads
+		f.waiting.Store(true) // a verification only reads
 		calls := d.verifications()
 		go func() {
-			d.reports <- report{id: e.EffectID, in: workflow.VerifyDone{Gone: verify(ctx, calls)}, over: true}
+			d.reports <- report{id: e.EffectID, in: workflow.VerifyDone{Gone: verify(ctx, calls)}, ended: true}
 		}()
 		return
 	}
@@ -51,22 +51,22 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	if e.Kind == workflow.EffectAct {
 		p.call.Progress = d.progress(ctx, e)
 	}
-	p.call.Waits = func() {
-		if f.waits.CompareAndSwap(false, true) {
+	p.call.Yield = func() {
+		if f.waiting.CompareAndSwap(false, true) {
 			select {
-			case d.rested <- struct{}{}:
+			case d.idle <- struct{}{}:
 			default: // a notification is pending for all effects
 			}
 		}
 	}
-	p.call.Works = func(ctx context.Context) error {
+	p.call.Reacquire = func(ctx context.Context) error {
 		// An undo that has begun does not wait for a place, because its attempts are few and bounded in time.
-		if !f.waits.Load() || e.Kind == workflow.EffectUndo {
+		if !f.waiting.Load() || e.Kind == workflow.EffectUndo {
 			return nil
 		}
-		w := wish{flight: f, ctx: ctx, granted: make(chan struct{})}
+		w := slotRequest{flight: f, ctx: ctx, granted: make(chan struct{})}
 		select {
-		case d.wishes <- w:
+		case d.slotRequests <- w:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -80,14 +80,14 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	if skipper, ok := d.kinds[e.TaskKind].(task.Skipper); ok && e.Step != "" {
 		own := *p.call
 		own.Inputs = d.a.State.Inputs(e.Task, "")
-		p.skipped = skipper.Skips(&own)
+		p.skipped = skipper.SkipReason(&own)
 	}
 	p.step = d.inputs(e, e.With, e.Kind == workflow.EffectUndo)
 	p.inverse = p.step
 	if undo := e.Spec.Undo; undo != nil && !undo.None {
 		p.undo, p.inverse = d.kinds[undo.Kind], d.inputs(e, undo.With, true)
 	}
-	go func() { p.report(ctx, p.perform(ctx)) }()
+	go func() { p.reportResult(ctx, p.perform(ctx)) }()
 }
 
 // inputs are the inputs of a step or of its undo, with the outputs that they refer to.
@@ -105,18 +105,18 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// missing reports whether the inputs refer to an output that was not recorded: no output at all, or a field that a failed attempt did not output.
-func (in inputs) missing(err error) bool {
+// isMissingOutput reports whether the inputs refer to an output that was not recorded: no output at all, or a field that a failed attempt did not output.
+func (in inputs) isMissingOutput(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
 }
 
-// errTotal is the cause of an attempt that ends because the total time of all attempts is over.
-var errTotal = errors.New("it ran out of its total time")
+// errTotalTimeout is the cause of an attempt that ends because the total time of all attempts is over.
+var errTotalTimeout = errors.New("it ran out of its total time")
 
-// deadline returns the context of an effect. An attempt has a timeout. An undo ends only with the process or with its timeout. The remaining time is
+// withDeadline returns the context of an effect. An attempt has a timeout. An undo ends only with the process or with its timeout. The remaining time is
 // measured from now by the monotonic clock, because the machine's clock may be set.
-func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
+func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
 		return context.WithTimeout(ctx, workflow.UndoTimeout)
@@ -125,7 +125,7 @@ func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Co
 	case e.Kind == workflow.EffectHandle:
 		return context.WithTimeout(ctx, handlerTimeout)
 	case !e.TotalAt.IsZero() && (e.TimeoutAt.IsZero() || e.TotalAt.Before(e.TimeoutAt)):
-		return context.WithTimeoutCause(ctx, e.TotalAt.Sub(now), errTotal)
+		return context.WithTimeoutCause(ctx, e.TotalAt.Sub(now), errTotalTimeout)
 	case !e.TimeoutAt.IsZero():
 		return context.WithTimeout(ctx, e.TimeoutAt.Sub(now))
 	default:
@@ -137,7 +137,7 @@ func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Co
 func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.State.Header
 	c := &task.Call{
-		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, OldKeys: d.a.State.Keys < workflow.KeysOfSteps,
+		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, LegacyKeys: d.a.State.KeyForm < workflow.StepKeys,
 		Origin:    d.a.State.Origin,
 		Namespace: h.Namespace, Name: h.Name, ServiceAccount: h.ServiceAccount,
 		Output: e.Output, Undo: e.Undo,
@@ -150,13 +150,13 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 		c.Task, c.Step = e.Step, e.Task
 		c.Failure = &task.Failure{Task: e.Task, Kind: e.FailedKind, Attempt: e.FailedAttempt, Cause: string(e.Cause), Message: e.Message}
 	}
-	if e.Kind != workflow.EffectVerify && (d.reads(e.Spec.Kind) || d.reads(undoKind(e.Spec))) {
+	if e.Kind != workflow.EffectVerify && (d.readsInputs(e.Spec.Kind) || d.readsInputs(undoKind(e.Spec))) {
 		c.Inputs = d.a.State.Inputs(e.Task, e.Step)
 	}
 	c.Record = func(ctx context.Context, undo json.RawMessage, adopted bool) error {
 		stored := make(chan error, 1)
 		select {
-		case d.reports <- report{id: e.EffectID, stored: stored, in: workflow.ActRecords{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Undo: undo, Adopted: adopted}}:
+		case d.reports <- report{id: e.EffectID, stored: stored, in: workflow.ActRecorded{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Undo: undo, Adopted: adopted}}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -171,13 +171,13 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 	return c
 }
 
-func (d *drive) reads(kind string) bool {
-	_, ok := d.kinds[kind].(task.Reader)
+func (d *drive) readsInputs(kind string) bool {
+	_, ok := d.kinds[kind].(task.InputReader)
 	return ok
 }
 
-// sayEvery bounds how often an attempt's progress is stored in the log.
-const sayEvery = 3 * time.Second
+// progressInterval bounds how often an attempt's progress is stored in the log.
+const progressInterval = 3 * time.Second
 
 // progress returns a function that records what an attempt waits for: at once if it recorded nothing lately, otherwise later, because an attempt may
 // report each message only once.
@@ -187,7 +187,7 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var said, latest string
 	waits := false
 	record := func() {
-		r := report{id: e.EffectID, in: workflow.ActSays{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: redact.Message(latest)}}
+		r := report{id: e.EffectID, in: workflow.ActProgressed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: redact.Message(latest)}}
 		select {
 		case d.reports <- r:
 			last, said = time.Now(), latest
@@ -198,7 +198,7 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 		mu.Lock()
 		defer mu.Unlock()
 		latest = message
-		switch wait := sayEvery - time.Since(last); {
+		switch wait := progressInterval - time.Since(last); {
 		case waits || message == said:
 		case wait <= 0:
 			record()
@@ -226,7 +226,7 @@ func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) input
 	for _, ref := range refs {
 		in.outputs[ref.Task] = d.a.State.Output(ref.Task)
 		if undo || ref.Task == e.Task {
-			in.outputs[ref.Task], in.partial[ref.Task] = d.a.State.Recorded(ref.Task), d.a.State.Partial(ref.Task)
+			in.outputs[ref.Task], in.partial[ref.Task] = d.a.State.LatestOutput(ref.Task), d.a.State.IsPartial(ref.Task)
 		}
 	}
 	return in
@@ -252,17 +252,17 @@ func (p *performance) perform(ctx context.Context) error {
 		return nil
 	}
 	if p.effect.Kind == workflow.EffectUndo {
-		return p.takeBack(ctx)
+		return p.undoStep(ctx)
 	}
 	if none := p.effect.Spec.Undo != nil && p.effect.Spec.Undo.None; p.effect.Recreate && !none {
 		var kept *task.KeptError
-		switch err := p.takeBack(ctx); {
+		switch err := p.undoStep(ctx); {
 		case err == nil && p.undo == nil:
 			p.call.Undo = nil // the recorded step is undone
 		case err != nil && !errors.As(err, &kept):
 			return fmt.Errorf("taking away what the failed attempt made: %w", err)
 		}
-		if err := p.call.WorksAgain(ctx); err != nil {
+		if err := p.call.ReacquireSlot(ctx); err != nil {
 			return err
 		}
 	}
@@ -280,16 +280,16 @@ func (p *performance) perform(ctx context.Context) error {
 	return err
 }
 
-// takeBack undoes the step, with the undo of the manifest or else with the undo of the kind.
-func (p *performance) takeBack(ctx context.Context) error {
+// undoStep undoes the step, with the undo of the manifest or else with the undo of the kind.
+func (p *performance) undoStep(ctx context.Context) error {
 	call := *p.call
 	var err error
 	call.With, err = p.inverse.fill()
 	switch {
 	case err != nil && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil:
 		return nil // every attempt failed because it had no inputs either
-	case p.inverse.missing(err):
-		return &task.KeptError{Why: "its undo has no inputs: " + err.Error()}
+	case p.inverse.isMissingOutput(err):
+		return &task.KeptError{Reason: "its undo has no inputs: " + err.Error()}
 	case err != nil:
 		return err
 	case p.undo != nil:
@@ -303,29 +303,29 @@ func (p *performance) takeBack(ctx context.Context) error {
 	}
 }
 
-// report reports the result. It distinguishes a timeout from a cancellation by the deadline.
-func (p *performance) report(ctx context.Context, err error) {
+// reportResult reports the result. It distinguishes a timeout from a cancellation by the deadline.
+func (p *performance) reportResult(ctx context.Context, err error) {
 	e := p.effect
 	message := ""
 	if err != nil {
 		message = redact.Message(err.Error())
 	}
-	out := report{id: e.EffectID, over: true}
+	out := report{id: e.EffectID, ended: true}
 	var asks *task.DecisionError
 	var kept *task.KeptError
 	switch {
 	case e.Kind == workflow.EffectHandle:
 		out.in = workflow.HandlerDone{Handler: e.Step, Task: e.Task, Error: message, Output: p.output}
 	case e.Kind == workflow.EffectUndo && errors.As(err, &kept):
-		out.in = workflow.UndoDone{Task: e.Task, Step: e.Step, Kept: message}
+		out.in = workflow.UndoDone{Task: e.Task, Step: e.Step, KeptReason: message}
 	case e.Kind == workflow.EffectUndo && err == nil:
 		out.in = workflow.UndoDone{Task: e.Task, Step: e.Step}
 	case e.Kind == workflow.EffectUndo:
-		out.in = workflow.UndoBroke{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message, Final: task.IsFinal(err)}
+		out.in = workflow.UndoErrored{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message, Final: task.IsFinal(err)}
 	case err == nil:
 		out.in = workflow.ActDone{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Output: p.output}
 	case errors.As(err, &asks):
-		out.in = workflow.ActAsks{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message}
+		out.in = workflow.ActAwaitsOperator{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message}
 	default:
 		failed := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseError, Message: message, Final: task.IsFinal(err), Output: p.output}
 		switch {
@@ -333,8 +333,8 @@ func (p *performance) report(ctx context.Context, err error) {
 			if ctx.Err() != nil {
 				failed.Cause = workflow.CauseCancelled
 			}
-		case errors.Is(context.Cause(ctx), errTotal):
-			failed.Cause, failed.Final, failed.Message = workflow.CauseTimeout, true, errTotal.Error()+": "+message
+		case errors.Is(context.Cause(ctx), errTotalTimeout):
+			failed.Cause, failed.Final, failed.Message = workflow.CauseTimeout, true, errTotalTimeout.Error()+": "+message
 		default:
 			failed.Cause, failed.Message = workflow.CauseTimeout, "the attempt ran out of time: "+message
 		}

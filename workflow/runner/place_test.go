@@ -16,36 +16,36 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// acting is a kind of one function.
-type acting struct {
+// funcKind is a kind of one function.
+type funcKind struct {
 	kind
 	run func(context.Context, *task.Call) (json.RawMessage, error)
 }
 
-func (a *acting) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+func (a *funcKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return a.run(ctx, c)
 }
 
-// doing returns kinds in which Do is the function.
-func (w *world) doing(run func(context.Context, *task.Call) (json.RawMessage, error)) func(context.Context, workflow.Header) (task.Kinds, error) {
+// kindsFor returns kinds in which Do is the function.
+func (w *fixture) kindsFor(run func(context.Context, *task.Call) (json.RawMessage, error)) func(context.Context, workflow.Header) (task.Kinds, error) {
 	return func(context.Context, workflow.Header) (task.Kinds, error) {
-		return task.Kinds{"Do": &acting{kind{world: w}, run}}, nil
+		return task.Kinds{"Do": &funcKind{kind{fixture: w}, run}}, nil
 	}
 }
 
 // TestAllOfAnAttemptWorksAgain checks that several goroutines of an attempt can wait for its worker, and that each of
 // them is woken.
 func TestAllOfAnAttemptWorksAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	r := w.process("one", nil)
 	taken := make(chan struct{})
-	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-		c.Waits()
+	r.Kinds = w.kindsFor(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		c.Yield()
 		<-taken
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if err := c.WorksAgain(ctx); err != nil {
+				if err := c.ReacquireSlot(ctx); err != nil {
 					t.Error(err)
 				}
 			})
@@ -53,19 +53,19 @@ func TestAllOfAnAttemptWorksAgain(t *testing.T) {
 		wg.Wait()
 		return nil, nil
 	})
-	r.Places = supervise.NewPlaces(1)
-	other, asked := r.Places.Place(""), 0 // of the namespace of the run
+	r.Slots = supervise.NewSlots(1)
+	other, asked := r.Slots.Slot(""), 0 // of the namespace of the run
 	var once sync.Once
 	r.After = func(time.Duration) <-chan time.Time {
 		switch {
 		case asked == 2:
 		case r.Throttled(id).Reason != supervise.NoFreePlace:
-			if other.Ask(); other.Held() {
+			if other.Request(); other.Held() {
 				once.Do(func() { close(taken) })
 			}
 		default:
 			if asked++; asked == 2 {
-				other.Give()
+				other.Release()
 			}
 		}
 		return nil
@@ -82,19 +82,19 @@ func TestAllOfAnAttemptWorksAgain(t *testing.T) {
 // TestAttemptsNeedNoDriver checks that an attempt that has not waited continues without a request, and that an attempt
 // that must end does not wait for its driver.
 func TestAttemptsNeedNoDriver(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	r := w.process("one", nil)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	waits := make(chan struct{})
-	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-		if err := c.WorksAgain(ended); err != nil {
+	r.Kinds = w.kindsFor(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		if err := c.ReacquireSlot(ended); err != nil {
 			t.Errorf("WorksAgain without a wait = %v", err)
 		}
-		c.Waits()
+		c.Yield()
 		close(waits)
 		<-ctx.Done()
-		return nil, c.WorksAgain(ctx)
+		return nil, c.ReacquireSlot(ctx)
 	})
 	w.request("tasks: [{name: a, kind: Do}]")
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,20 +114,20 @@ func TestAttemptsNeedNoDriver(t *testing.T) {
 // TestTheTimeOfAnAttemptContinues checks that the timeout of an attempt includes the time in which it waits for a
 // worker.
 func TestTheTimeOfAnAttemptContinues(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	waits, holds := make(chan struct{}), make(chan struct{})
 	r := w.process("one", nil)
-	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-		c.Waits()
+	r.Kinds = w.kindsFor(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		c.Yield()
 		close(waits)
 		<-holds
-		return nil, c.WorksAgain(ctx)
+		return nil, c.ReacquireSlot(ctx)
 	})
 	runs := w.supervise(r, 1)
 	w.request("tasks: [{name: a, kind: Do, timeout: 1s}]")
 	<-waits
-	other := r.Places.Place("") // of the namespace of the run
-	<-other.Ask()
+	other := r.Slots.Slot("") // of the namespace of the run
+	<-other.Request()
 	close(holds)
 	w.untilPhase(runs, id, v1alpha1.RunAborted)
 	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "ran out of time") {
@@ -137,34 +137,34 @@ func TestTheTimeOfAnAttemptContinues(t *testing.T) {
 
 // TestAPartOfAnAttemptNoLongerAsks checks that the request for a worker is dropped if the context of a part ends.
 func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	waits, holds, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r := w.process("one", nil)
 	part, over := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
-	r.Kinds = w.doing(func(_ context.Context, c *task.Call) (json.RawMessage, error) {
-		c.Waits()
+	r.Kinds = w.kindsFor(func(_ context.Context, c *task.Call) (json.RawMessage, error) {
+		c.Yield()
 		close(waits)
 		<-holds
-		refused <- c.WorksAgain(part)
+		refused <- c.ReacquireSlot(part)
 		<-end
 		return nil, nil
 	})
 	runs := w.supervise(r, 1)
 	w.request("tasks: [{name: a, kind: Do}]")
 	<-waits
-	other := r.Places.Place("") // of the namespace of the run
-	<-other.Ask()
+	other := r.Slots.Slot("") // of the namespace of the run
+	<-other.Request()
 	close(holds)
 	w.eventually("it asks for a place", func() bool { return r.Throttled(id).Reason == supervise.NoFreePlace })
 	over()
 	if err := <-refused; !errors.Is(err, context.Canceled) {
 		t.Errorf("WorksAgain = %v, want context.Canceled", err)
 	}
-	other.Give()
+	other.Release()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := r.Places.Place("").Take(ctx); err != nil {
+	if err := r.Slots.Slot("").Acquire(ctx); err != nil {
 		t.Error("it has a worker although it only waits")
 	}
 	close(end)
@@ -174,19 +174,19 @@ func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 // TestAFreePlaceWakesTheDriver checks that a worker that becomes free wakes the driver, even between its request and
 // its sleep. In this test no time passes.
 func TestAFreePlaceWakesTheDriver(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	r := w.process("one", nil)
-	r.Places = supervise.NewPlaces(1)
-	other := r.Places.Place("") // of the namespace of the run
-	<-other.Ask()
+	r.Slots = supervise.NewSlots(1)
+	other := r.Slots.Slot("") // of the namespace of the run
+	<-other.Request()
 	sleeps := 0
 	r.After = func(time.Duration) <-chan time.Time {
 		sleeps++
-		other.Give() // it is about to sleep
+		other.Release() // it is about to sleep
 		return nil
 	}
 	const wakes = 20
-	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	r.Kinds = w.kindsFor(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		for range wakes {
 			if err := c.Prepare(ctx, nil, false); err != nil {
 				return nil, err
@@ -209,15 +209,15 @@ func TestAFreePlaceWakesTheDriver(t *testing.T) {
 // TestAnUndoIsNotKeptWaiting checks that runs that use all workers do not use up the timeout of an undo that has
 // started.
 func TestAnUndoIsNotKeptWaiting(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	undo := w.gate("undo made")
 	w.gate("long")
 	r := w.process("one", nil)
 	runs := w.supervise(r, 1)
-	w.ask(r, "ns/made/0", "{failurePolicy: Rollback, tasks: [{name: made, kind: Do, with: {undoWaits: true, undoAgain: true}}, {name: fails, kind: Do, with: {fails: 1}, needs: [made]}]}")
-	w.eventually("what it has made is taken away", func() bool { return strings.Contains(strings.Join(w.noted(), " "), "undo made") })
-	w.ask(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
-	w.until("do long")
+	w.submit(r, "ns/made/0", "{failurePolicy: Rollback, tasks: [{name: made, kind: Do, with: {undoWaits: true, undoAgain: true}}, {name: fails, kind: Do, with: {fails: 1}, needs: [made]}]}")
+	w.eventually("what it has made is taken away", func() bool { return strings.Contains(strings.Join(w.recorded(), " "), "undo made") })
+	w.submit(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
+	w.waitForLine("do long")
 	close(undo)
 	w.untilPhase(runs, "ns/made/0", v1alpha1.RunRolledBack)
 }
@@ -225,7 +225,7 @@ func TestAnUndoIsNotKeptWaiting(t *testing.T) {
 // TestQuotaIsToldBesideWhatWorksAgain checks that a run whose namespace exceeds its quota reports it throughout, even
 // while its tasks continue.
 func TestQuotaIsToldBesideWhatWorksAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	wait, first, work := w.gate("wait"), w.gate("first"), w.gate("work")
 	r := w.process("one", nil)
 	var over atomic.Bool
@@ -242,7 +242,7 @@ func TestQuotaIsToldBesideWhatWorksAgain(t *testing.T) {
 		}
 	}
 	runs := w.supervise(r, 1)
-	w.ask(r, "ns/run/0", `
+	w.submit(r, "ns/run/0", `
 tasks:
 - {name: wait, kind: Do, with: {waits: true, again: true}}
 - {name: work, kind: Do}
@@ -250,13 +250,13 @@ tasks:
 - {name: next, kind: Do, needs: [first]}
 `)
 	for _, name := range []string{"wait", "work", "first"} {
-		w.until("do " + name)
+		w.waitForLine("do " + name)
 	}
 	over.Store(true)
 	close(first)
 	w.eventually("the run is throttled", func() bool { return r.Throttled("ns/run/0").Reason == supervise.QuotaExceeded })
 	close(wait)
-	w.until("works again wait")
+	w.waitForLine("works again wait")
 	if other.Load() {
 		t.Error("the run was not throttled for a moment")
 	}

@@ -17,11 +17,11 @@ func TestTheLatestProgressIsRecorded(t *testing.T) {
 		d := &drive{reports: make(chan report, 10)}
 		say := d.progress(t.Context(), workflow.Effect{EffectID: workflow.EffectID{Kind: workflow.EffectAct, Task: "job"}})
 		said := func() (messages []string) {
-			time.Sleep(sayEvery)
+			time.Sleep(progressInterval)
 			synctest.Wait()
 			for len(d.reports) > 0 {
 				r := <-d.reports
-				messages = append(messages, r.in.(workflow.ActSays).Message)
+				messages = append(messages, r.in.(workflow.ActProgressed).Message)
 			}
 			return messages
 		}

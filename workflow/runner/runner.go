@@ -20,8 +20,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ErrOther is returned when the log contains a run with the same ID and another definition.
-var ErrOther = errors.New("the run is in the log with another definition")
+// ErrDifferentDefinition is returned when the log contains a run with the same ID and another definition.
+var ErrDifferentDefinition = errors.New("the run is in the log with another definition")
 
 // ErrUnrecorded is returned when a stopping process could not record the results of its tasks.
 var ErrUnrecorded = errors.New("what was done last is not recorded")
@@ -39,8 +39,8 @@ type Runner struct {
 	Adopted func(ctx context.Context, id string) (string, error)
 	// Parallel bounds the effects of one run that are in flight at once. The default is 16.
 	Parallel int
-	// Places bounds the runs that work at once; nil means no limit. A run that only waits holds no place.
-	Places *supervise.Places
+	// Slots bounds the runs that work at once; nil means no limit. A run that only waits holds no place.
+	Slots *supervise.Slots
 	// Dir returns the folder for the files of a run; nil or "" means none.
 	Dir    func(id string) string
 	Logger *slog.Logger
@@ -68,16 +68,16 @@ func (r *Runner) parallel() int {
 	return defaultParallel
 }
 
-// Request creates a run. It is idempotent, and returns ErrOther if a run with this ID has another definition.
+// Request creates a run. It is idempotent, and returns ErrDifferentDefinition if a run with this ID has another definition.
 func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
 	for {
 		a, err := r.load(ctx, id, actor)
 		if err != nil {
 			return err
 		}
-		if a.State.Known() {
+		if a.State.IsDefined() {
 			if a.State.Hash != d.Hash() {
-				return fmt.Errorf("%s: %w", id, ErrOther)
+				return fmt.Errorf("%s: %w", id, ErrDifferentDefinition)
 			}
 			return nil
 		}
@@ -103,7 +103,7 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 	for {
 		a, err := r.load(ctx, id, actor)
 		if err == nil {
-			err = permit(a.brought)
+			err = permit(a.digest)
 		}
 		if err != nil {
 			return "", err
@@ -115,7 +115,7 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 			return "", err
 		}
 		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
-			return a.brought, err
+			return a.digest, err
 		}
 	}
 }
@@ -131,14 +131,14 @@ func (r *Runner) Discard(id string) error {
 	return err
 }
 
-// Left returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if namespace and name are empty.
-func (r *Runner) Left(namespace, name string) (ids []string, err error) {
+// WithFiles returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if namespace and name are empty.
+func (r *Runner) WithFiles(namespace, name string) (ids []string, err error) {
 	if r.Dir == nil || r.Dir(".") == "" {
 		return nil, nil
 	}
 	root, err := os.OpenRoot(r.Dir("."))
 	if err != nil {
-		return nil, notThere(err)
+		return nil, ignoreNotExist(err)
 	}
 	defer root.Close()
 	folders := []string{namespace + "/" + name}
@@ -149,11 +149,11 @@ func (r *Runner) Left(namespace, name string) (ids []string, err error) {
 	}
 	for _, folder := range folders {
 		entries, err := fs.ReadDir(root.FS(), folder)
-		if notThere(err) != nil {
+		if ignoreNotExist(err) != nil {
 			return nil, err
 		}
 		for _, e := range entries {
-			if e.IsDir() && ofResource(e.Name()) {
+			if e.IsDir() && isResourceRun(e.Name()) {
 				ids = append(ids, folder+"/"+e.Name())
 			}
 		}
@@ -161,8 +161,8 @@ func (r *Runner) Left(namespace, name string) (ids []string, err error) {
 	return ids, nil
 }
 
-// notThere returns nil for the error that a file or a folder does not exist, and other errors unchanged.
-func notThere(err error) error {
+// ignoreNotExist returns nil for the error that a file or a folder does not exist, and other errors unchanged.
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
@@ -176,11 +176,11 @@ func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64,
 }
 
 // patience is how long a driver retries while the log is unavailable.
-const patience = 2 * time.Minute
+const logTimeout = 2 * time.Minute
 
-// retried retries fn while the log is unavailable.
-func retried(ctx context.Context, fn func() error) error {
-	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(patience))
+// retry retries fn while the log is unavailable.
+func retry(ctx context.Context, fn func() error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(logTimeout))
 	return backoff.Retry(func() error {
 		err := fn()
 		if err != nil && !errors.Is(err, eventlog.ErrUnavailable) {

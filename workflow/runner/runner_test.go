@@ -21,7 +21,7 @@ import (
 )
 
 func TestOutputs(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: a, kind: Do, with: {output: {version: "1.2", list: [7]}}}
@@ -35,7 +35,7 @@ tasks:
 }
 
 func TestParallelIsBounded(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("t0")
 	var manifest strings.Builder
 	manifest.WriteString("tasks:\n")
@@ -48,7 +48,7 @@ func TestParallelIsBounded(t *testing.T) {
 	r := w.process("one", nil)
 	r.Parallel = 3
 	done := w.driving(t.Context(), r)
-	w.eventually("as many attempts as are allowed are in flight", func() bool { return w.mostBusy() == 3 })
+	w.eventually("as many attempts as are allowed are in flight", func() bool { return w.peakBusy() == 3 })
 	started := 0
 	for _, e := range w.history(id) {
 		if _, ok := e.(workflow.TaskStarted); ok {
@@ -59,13 +59,13 @@ func TestParallelIsBounded(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if most := w.mostBusy(); most != 3 || started != 3 {
+	if most := w.peakBusy(); most != 3 || started != 3 {
 		t.Errorf("%d attempts ran at once, and %d were started before the first one ended; want 3 each", most, started)
 	}
 }
 
 func TestTimeouts(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: each, kind: Do, with: {sleep: 1m}, timeout: 30ms, retry: {max: 1, delay: 10ms}, failurePolicy: Ignore}
@@ -84,7 +84,7 @@ tasks:
 }
 
 func TestAbortAndResume(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("slow")
 	fails := w.gate("fails")
 	w.request(`
@@ -95,31 +95,31 @@ tasks:
 - {name: last, kind: Do, needs: [slow, fails]}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("do slow")
-	w.until("do fails")
+	w.waitForLine("do slow")
+	w.waitForLine("do fails")
 	close(fails)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	w.want("Aborted a=Succeeded slow=Interrupted fails=Failed last=Pending")
-	w.until("cancelled slow")
+	w.waitForLine("cancelled slow")
 	close(gate)
 	w.command(workflow.ResumeRun{Reason: "mended"})
 	s := w.drive("two")
 	w.want("Succeeded a=Succeeded slow=Succeeded fails=Succeeded last=Succeeded")
-	if n := count(w.noted(), "do a"); n != 1 {
+	if n := count(w.recorded(), "do a"); n != 1 {
 		t.Errorf("a ran %d times, want once", n)
 	}
 	if got := string(s.Output("a")); got != `{"kept":true}` {
 		t.Errorf("output of a = %s", got)
 	}
-	if n := count(w.noted(), "verify a"); n != 1 {
+	if n := count(w.recorded(), "verify a"); n != 1 {
 		t.Errorf("a was verified %d times, want once", n)
 	}
 }
 
 func TestVerifyRunsAgainWhatIsGone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: a, kind: Do}
@@ -134,7 +134,7 @@ tasks:
 	w.drive("one")
 	w.want("Succeeded a=Succeeded b=Succeeded always=Succeeded c=Succeeded")
 	for name, want := range map[string]int{"do a": 2, "do b": 1, "do always": 2, "do c": 2, "verify always": 0} {
-		if n := count(w.noted(), name); n != want {
+		if n := count(w.recorded(), name); n != want {
 			t.Errorf("%q %d times, want %d", name, n, want)
 		}
 	}
@@ -143,7 +143,7 @@ tasks:
 // TestWhatTheRunTookAwayStaysAway checks that objects are not created again that a later task has removed, or started
 // to remove. Other missing objects are.
 func TestWhatTheRunTookAwayStaysAway(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: a, kind: Do}
@@ -160,14 +160,14 @@ tasks:
 	w.drive("two")
 	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded take-a=Succeeded take-b=Succeeded take-c=Succeeded")
 	for name, want := range map[string]int{"do a": 1, "do b": 1, "do c": 2, "do take-b of b": 2} {
-		if n := count(w.noted(), name); n != want {
+		if n := count(w.recorded(), name); n != want {
 			t.Errorf("%q %d times, want %d", name, n, want)
 		}
 	}
 }
 
 func TestPauseAndDecide(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 failurePolicy: Pause
 tasks:
@@ -187,15 +187,15 @@ tasks:
 	w.command(workflow.Decision{Task: "gate", Action: workflow.ActSucceed, Output: []byte(`{"yes":true}`)})
 	w.drive("three")
 	w.want("Succeeded a=Succeeded b=Succeeded gate=Succeeded other=Succeeded")
-	if count(w.noted(), "do a patched") != 1 {
-		t.Errorf("the changed inputs were not used: %v", w.noted())
+	if count(w.recorded(), "do a patched") != 1 {
+		t.Errorf("the changed inputs were not used: %v", w.recorded())
 	}
 }
 
 // TestRollback checks that tasks are undone in reverse order, with their recorded data, and that ending the run does
 // not cancel an undo.
 func TestRollback(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	fails := w.gate("fails")
 	w.request(`
 failurePolicy: Rollback
@@ -207,8 +207,8 @@ tasks:
 - {name: unfilled, kind: Do, needs: [a], failurePolicy: Ignore, with: {say: "${tasks.a.output.nothing}"}}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("do flight")
-	w.until("do fails")
+	w.waitForLine("do flight")
+	w.waitForLine("do fails")
 	close(fails)
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ tasks:
 	gate := w.gate("undo b")
 	ctx, cancel := context.WithCancel(t.Context())
 	done = w.driving(ctx, w.process("two", nil))
-	w.eventually("b is undone again", func() bool { return count(w.noted(), `undo b {"in":1,"made":"b"}`) == 2 })
+	w.eventually("b is undone again", func() bool { return count(w.recorded(), `undo b {"in":1,"made":"b"}`) == 2 })
 	cancel() // the process ends, which cancels the undo; the next process starts it again
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -226,14 +226,14 @@ tasks:
 	close(gate)
 	w.drive("three")
 	w.want("RolledBack a=Undone b=Undone flight=Undone fails=Undone unfilled=Undone")
-	lines := w.noted()
+	lines := w.recorded()
 	if a, b := slices.Index(lines, `undo a {"in":1,"made":"a"}`), slices.Index(lines, "undone b"); a < b || b < 0 {
 		t.Errorf("a was undone before b: %v", lines)
 	}
 }
 
 func TestRecreate(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: a, kind: Do, with: {fails: 1, recorded: true}, retry: {max: 1, delay: 1ms, recreate: true}}
@@ -255,14 +255,14 @@ func TestRecreateByItsOwnUndo(t *testing.T) {
 		"half recorded":    {`{kind: Do, with: {say: "${tasks.a.output.other}"}}`, []string{"done b", "do a", "do a", "done a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.request(`
 tasks:
 - {name: b, kind: Do, with: {noRecord: true}}
 - {name: a, kind: Do, needs: [b], with: {fails: 1, output: {id: 7}}, retry: {max: 1, delay: 1ms, recreate: true}, undo: ` + c.undo + `}
 `)
 			w.drive("one")
-			if got := w.noted()[2:]; !slices.Equal(got, c.want[max(len(c.want)-len(got), 0):]) {
+			if got := w.recorded()[2:]; !slices.Equal(got, c.want[max(len(c.want)-len(got), 0):]) {
 				t.Errorf("steps = %v", got)
 			}
 		})
@@ -272,7 +272,7 @@ tasks:
 // TestKept checks that a rollback continues past tasks that cannot be undone: an undo that lacks the output that it
 // uses, and a kind without an inverse.
 func TestKept(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 failurePolicy: Rollback
 tasks:
@@ -303,7 +303,7 @@ func TestKeptByAHalf(t *testing.T) {
 		"succeeded": {0, 1, "RollbackFailed base=Succeeded create=UndoFailed after=Undone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.request(fmt.Sprintf(`
 failurePolicy: Rollback
 tasks:
@@ -319,7 +319,7 @@ tasks:
 
 // TestOwnOutput checks that a hook after a task can use the task's output in its strings and inputs.
 func TestOwnOutput(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - name: a
@@ -337,7 +337,7 @@ tasks:
 
 // TestReaders checks that the outputs of all earlier tasks are passed only to kinds that read them.
 func TestReaders(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: a, kind: Do, with: {output: {x: 1}}}
@@ -350,7 +350,7 @@ tasks:
 }
 
 func TestHooksAndHandlers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 hooks:
   pre: [{name: first, kind: Do}]
@@ -366,15 +366,15 @@ tasks:
 	for line, want := range map[string]int{
 		"handle b (Do 2) error: it does not work": 1, "handle c (Do 1) error: it does not work": 1, "handle  ( 0) error: it does not work": 1,
 	} {
-		if n := count(w.noted(), line); n != want {
-			t.Errorf("%q %d times: %v", line, n, w.noted())
+		if n := count(w.recorded(), line); n != want {
+			t.Errorf("%q %d times: %v", line, n, w.recorded())
 		}
 	}
 	w.command(workflow.ResumeRun{})
 	w.drive("one")
 	w.want("Degraded pre/first=Succeeded a=Succeeded b=Ignored c=Succeeded post/last=Succeeded")
 	var order []string
-	for _, line := range w.noted() {
+	for _, line := range w.recorded() {
 		if name, ok := strings.CutPrefix(line, "done "); ok {
 			order = append(order, name)
 		}
@@ -386,7 +386,7 @@ tasks:
 
 // TestHooksOfASkippedTask checks that the hooks of a skipped task are neither run nor undone.
 func TestHooksOfASkippedTask(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 failurePolicy: Rollback
 tasks:
@@ -397,7 +397,7 @@ tasks:
 	w.drive("one")
 	w.want("RolledBack look=Undone pivot=Undone other=Undone")
 	var did []string
-	for _, line := range w.noted() {
+	for _, line := range w.recorded() {
 		if strings.HasPrefix(line, "do ") {
 			did = append(did, strings.TrimPrefix(line, "do "))
 		}
@@ -413,7 +413,7 @@ func TestHolds(t *testing.T) {
 		{"Abort", "Aborted hold=Succeeded work=Failed"}, {"Rollback", "RolledBack hold=Undone work=Undone"}, {"Ignore", "Degraded hold=Succeeded work=Ignored"},
 	} {
 		t.Run(c.policy, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.request(fmt.Sprintf(`
 failurePolicy: %s
 tasks:
@@ -422,15 +422,15 @@ tasks:
 `, c.policy))
 			w.drive("one")
 			w.want(c.want)
-			if count(w.noted(), "undone hold") != 1 {
-				t.Errorf("the hold was not released: %v", w.noted())
+			if count(w.recorded(), "undone hold") != 1 {
+				t.Errorf("the hold was not released: %v", w.recorded())
 			}
 			if c.policy == "Abort" {
 				w.command(workflow.ResumeRun{})
 				w.drive("one")
 				w.want("Succeeded hold=Succeeded work=Succeeded")
-				if count(w.noted(), "do hold") != 2 || count(w.noted(), "undone hold") != 2 {
-					t.Errorf("the hold was not acquired and released again: %v", w.noted())
+				if count(w.recorded(), "do hold") != 2 || count(w.recorded(), "undone hold") != 2 {
+					t.Errorf("the hold was not acquired and released again: %v", w.recorded())
 				}
 			}
 		})
@@ -439,7 +439,7 @@ tasks:
 
 // TestLostProcess kills a process while tasks run: nothing that it does afterwards is stored.
 func TestLostProcess(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("once")
 	w.gate("again")
 	w.request(`
@@ -448,11 +448,11 @@ tasks:
 - {name: once, kind: Do, needs: [a], atMostOnce: true}
 - {name: again, kind: Do, needs: [a]}
 `)
-	dying := &mortal{Log: w.log}
+	dying := &dyingLog{Log: w.log}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := w.driving(ctx, w.process("one", dying))
-	w.until("do once")
-	w.until("do again")
+	w.waitForLine("do once")
+	w.waitForLine("do again")
 	dying.kill()
 	cancel()
 	if err := <-done; err == nil {
@@ -462,14 +462,14 @@ tasks:
 	close(w.gates["again"])
 	w.drive("two")
 	w.want("Paused a=Succeeded once=Paused again=Succeeded")
-	if count(w.noted(), "do a") != 1 || count(w.noted(), "do again") != 2 || count(w.noted(), "do once") != 1 {
-		t.Errorf("steps = %v", w.noted())
+	if count(w.recorded(), "do a") != 1 || count(w.recorded(), "do again") != 2 || count(w.recorded(), "do once") != 1 {
+		t.Errorf("steps = %v", w.recorded())
 	}
 }
 
 // TestLeave checks that a process that is asked to end stores what is done by then, so that it is not done again.
 func TestLeave(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("slow")
 	w.request(`
 tasks:
@@ -478,8 +478,8 @@ tasks:
 `)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := w.driving(ctx, w.process("one", nil))
-	w.until("do slow")
-	w.until("do quick")
+	w.waitForLine("do slow")
+	w.waitForLine("do quick")
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -489,13 +489,13 @@ tasks:
 	w.want("Succeeded slow=Succeeded quick=Succeeded")
 }
 
-// endsAt is a log whose process is asked to end while it stores the start of a task.
-type endsAt struct {
+// cancelingLog is a log whose process is asked to end while it stores the start of a task.
+type cancelingLog struct {
 	aggregate.Log
 	cancel context.CancelFunc
 }
 
-func (e *endsAt) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+func (e *cancelingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	if slices.ContainsFunc(c.Events, func(event eventlog.Event) bool { return strings.Contains(event.Type, ".task-started.") }) {
 		e.cancel()
 	}
@@ -505,18 +505,18 @@ func (e *endsAt) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 // TestOrderlyEndAtAStart checks that a start that is stored just when the process is asked to end does not count as a
 // lost attempt: nothing had started.
 func TestOrderlyEndAtAStart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request("tasks:\n- {name: a, kind: Do}\n")
 	for range workflow.LostLimit + 1 {
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := <-w.driving(ctx, w.process("one", &endsAt{w.log, cancel})); !errors.Is(err, context.Canceled) {
+		if err := <-w.driving(ctx, w.process("one", &cancelingLog{w.log, cancel})); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}
 	w.drive("two")
 	w.want("Succeeded a=Succeeded")
-	if count(w.noted(), "do a") != 1 {
-		t.Errorf("steps = %v", w.noted())
+	if count(w.recorded(), "do a") != 1 {
+		t.Errorf("steps = %v", w.recorded())
 	}
 }
 
@@ -524,7 +524,7 @@ func TestOrderlyEndAtAStart(t *testing.T) {
 // returns. This does not count as a crash, however often it happens. A handler that is interrupted runs again before
 // the rollback.
 func TestOrderlyEnds(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	slow, handle := w.gate("slow"), w.gate("handle")
 	w.request(`
 failurePolicy: Rollback
@@ -537,9 +537,9 @@ tasks:
 	end := func(line string) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
-		before := count(w.noted(), line)
+		before := count(w.recorded(), line)
 		done := w.driving(ctx, w.process("one", nil))
-		w.eventually("again: "+line, func() bool { return count(w.noted(), line) > before })
+		w.eventually("again: "+line, func() bool { return count(w.recorded(), line) > before })
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -550,7 +550,7 @@ tasks:
 	}
 	close(slow)
 	end("handle fails (Do 1) error: it does not work")
-	if slices.Contains(w.noted(), "undone slow") {
+	if slices.Contains(w.recorded(), "undone slow") {
 		t.Error("rolled back before the handler has run")
 	}
 	close(handle)
@@ -559,7 +559,7 @@ tasks:
 }
 
 func TestAnotherClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("a")
 	w.request(`
 tasks:
@@ -567,14 +567,14 @@ tasks:
 - {name: b, kind: Do, needs: [a]}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("do a")
+	w.waitForLine("do a")
 	ctx, cancel := context.WithCancel(t.Context())
 	other := w.driving(ctx, w.process("two", nil))
 	w.eventually("two has it", func() bool { return w.state().Holder == "two" })
-	if err := <-done; !errors.Is(err, aggregate.ErrLost) {
+	if err := <-done; !errors.Is(err, aggregate.ErrClaimLost) {
 		t.Fatalf("Drive of the first process = %v, want ErrLost", err)
 	}
-	if slices.Contains(w.noted(), "do b") {
+	if slices.Contains(w.recorded(), "do b") {
 		t.Error("b has started")
 	}
 	close(gate)
@@ -583,14 +583,14 @@ tasks:
 	}
 	cancel()
 	w.want("Succeeded a=Succeeded b=Succeeded")
-	if count(w.noted(), "do a") != 2 || count(w.noted(), "do b") != 1 {
-		t.Errorf("steps = %v", w.noted())
+	if count(w.recorded(), "do a") != 2 || count(w.recorded(), "do b") != 1 {
+		t.Errorf("steps = %v", w.recorded())
 	}
 }
 
 // TestOperatorInTheMiddle checks that a user's command and a decision that are stored concurrently both take effect.
 func TestOperatorInTheMiddle(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("a")
 	w.request(`
 tasks:
@@ -599,7 +599,7 @@ tasks:
 - {name: c, kind: Do, needs: [a]}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("do a")
+	w.waitForLine("do a")
 	w.command(workflow.HoldTask{Task: "b", Reason: "let me look"})
 	close(gate)
 	if err := <-done; err != nil {
@@ -610,7 +610,7 @@ tasks:
 	w.drive("one")
 	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded")
 	for _, line := range []string{"do a", "do b", "do c"} {
-		if n := count(w.noted(), line); n != 1 {
+		if n := count(w.recorded(), line); n != 1 {
 			t.Errorf("%q %d times, want once", line, n)
 		}
 	}
@@ -618,7 +618,7 @@ tasks:
 
 // TestPauseTheRun checks that a paused run lets running tasks end, and starts no others.
 func TestPauseTheRun(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("a")
 	w.request(`
 tasks:
@@ -626,7 +626,7 @@ tasks:
 - {name: b, kind: Do, needs: [a]}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("do a")
+	w.waitForLine("do a")
 	w.command(workflow.PauseRun{Reason: "maintenance"})
 	w.want("PartiallyPaused a=Running b=Pending")
 	close(gate)
@@ -641,14 +641,14 @@ tasks:
 
 // TestAbortTheRun checks that an abort cancels running tasks.
 func TestAbortTheRun(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("a")
 	w.request(`
 tasks:
 - {name: a, kind: Do}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("do a")
+	w.waitForLine("do a")
 	w.command(workflow.AbortRun{Reason: "the wrong cluster"})
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -658,14 +658,14 @@ tasks:
 
 // TestLogAway checks that a run continues after the log was unreachable for a moment.
 func TestLogAway(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request(`
 tasks:
 - {name: a, kind: Do}
 - {name: b, kind: Do, needs: [a]}
 - {name: c, kind: Do, needs: [b]}
 `)
-	if err := w.process("one", &flaky{Log: w.log}).Drive(t.Context(), id); err != nil {
+	if err := w.process("one", &flakyLog{Log: w.log}).Drive(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded")
@@ -675,10 +675,10 @@ tasks:
 // TestStranded checks that a run that this process cannot handle is claimed once and reported as stranded, and that
 // another process can continue it.
 func TestStranded(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.request("tasks:\n- {name: a, kind: Do}\n")
 	r := w.process("one", nil)
-	r.Kinds = nothing
+	r.Kinds = noKinds
 	if err := r.Drive(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -693,7 +693,7 @@ func TestManyTasks(t *testing.T) {
 		"wide": func(int) string { return "" }, "chain": func(i int) string { return fmt.Sprintf(", needs: [t%d]", i-1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			var manifest strings.Builder
 			manifest.WriteString("tasks:\n- {name: t0, kind: Do, with: {noRecord: true}}\n")
 			for i := 1; i < 2000; i++ {
@@ -703,8 +703,8 @@ func TestManyTasks(t *testing.T) {
 			begun := time.Now()
 			status := workflow.Status(w.drive("one"))
 			t.Logf("%s: %s, %d tasks succeeded in %s", name, status.Phase, status.Counts.Succeeded, time.Since(begun))
-			if status.Counts.Succeeded != 2000 || len(w.noted()) != 4000 {
-				t.Errorf("%d tasks succeeded, %d journal lines", status.Counts.Succeeded, len(w.noted()))
+			if status.Counts.Succeeded != 2000 || len(w.recorded()) != 4000 {
+				t.Errorf("%d tasks succeeded, %d journal lines", status.Counts.Succeeded, len(w.recorded()))
 			}
 		})
 	}
@@ -734,13 +734,13 @@ tasks:
 		origin string
 		want   []string
 	}{
-		"of this version":       {workflow.KeysOfSteps, "", []string{"run/1/a@before/x", "run/1/a", "run/1/a/before/x", "run/1/a:undo"}},
-		"local":                 {workflow.KeysOfSteps, "00aa", []string{"run/1.00aa/a@before/x", "run/1.00aa/a", "run/1.00aa/a/before/x", "run/1.00aa/a:undo"}},
+		"of this version":       {workflow.StepKeys, "", []string{"run/1/a@before/x", "run/1/a", "run/1/a/before/x", "run/1/a:undo"}},
+		"local":                 {workflow.StepKeys, "00aa", []string{"run/1.00aa/a@before/x", "run/1.00aa/a", "run/1.00aa/a/before/x", "run/1.00aa/a:undo"}},
 		"of an earlier version": {0, "", []string{"run/1/a/before/x", "run/1/a", "run/1/a/before/x", "run/1/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			if c.keys == workflow.KeysOfSteps {
+			w := newFixture(t)
+			if c.keys == workflow.StepKeys {
 				beginner := w.process("user", nil)
 				beginner.Origin = c.origin
 				if err := beginner.Request(t.Context(), id, "user/test", w.build(manifest)); err != nil {
@@ -749,7 +749,7 @@ tasks:
 			} else {
 				w.store(t, workflow.Start(w.build(manifest), "", time.Now()), func(e workflow.Event) workflow.Event {
 					if started, ok := e.(workflow.Started); ok {
-						started.Keys = c.keys
+						started.KeyForm = c.keys
 						return started
 					}
 					return e
@@ -758,7 +758,7 @@ tasks:
 			w.drive("one")
 			w.want("RolledBack a=Undone a/before/x=Undone z=Undone")
 			var keys []string
-			for _, line := range w.noted() {
+			for _, line := range w.recorded() {
 				if key, ok := strings.CutPrefix(line, "key "); ok {
 					keys = append(keys, key)
 				}
@@ -771,7 +771,7 @@ tasks:
 }
 
 // store appends events to the run as an earlier process.
-func (w *world) store(t *testing.T, facts []workflow.Event, edit func(workflow.Event) workflow.Event) {
+func (w *fixture) store(t *testing.T, facts []workflow.Event, edit func(workflow.Event) workflow.Event) {
 	t.Helper()
 	commit := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}}
 	for _, fact := range facts {
@@ -790,7 +790,7 @@ func (w *world) store(t *testing.T, facts []workflow.Event, edit func(workflow.E
 
 // TestClockSetBack checks that delays and timeouts do not get longer if the clock goes back by an hour during a run.
 func TestClockSetBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("first")
 	w.request(`
 tasks:
@@ -805,11 +805,11 @@ tasks:
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := w.driving(ctx, r)
-	w.until("do first")
+	w.waitForLine("do first")
 	back.Store(int64(time.Hour))
 	close(gate)
 	if err := <-done; err != nil {
-		t.Fatalf("Drive = %v; steps %v", err, w.noted())
+		t.Fatalf("Drive = %v; steps %v", err, w.recorded())
 	}
 	w.want("Degraded first=Succeeded again=Succeeded slow=Ignored all=Ignored")
 	if message := workflow.Status(w.state()).Tasks[3].Message; !strings.Contains(message, "total time") {
@@ -817,26 +817,26 @@ tasks:
 	}
 }
 
-// removed is a log whose files can be removed while it is open.
-type removed struct {
+// removedLog is a log whose files can be removed while it is open.
+type removedLog struct {
 	aggregate.Log
 	gone atomic.Bool
 }
 
-func (l *removed) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+func (l *removedLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	if l.gone.Load() {
 		return eventlog.Receipt{}, fmt.Errorf("%w any more", eventlog.ErrMissing)
 	}
 	return l.Log.Append(ctx, c)
 }
 
-// thorough is a kind that completes its work when it is canceled.
-type thorough struct {
+// uninterruptedKind is a kind that completes its work when it is canceled.
+type uninterruptedKind struct {
 	*kind
 	begun chan struct{}
 }
 
-func (k *thorough) Run(ctx context.Context, _ *task.Call) (json.RawMessage, error) {
+func (k *uninterruptedKind) Run(ctx context.Context, _ *task.Call) (json.RawMessage, error) {
 	close(k.begun)
 	<-ctx.Done()
 	return nil, nil
@@ -847,9 +847,9 @@ func (k *thorough) Run(ctx context.Context, _ *task.Call) (json.RawMessage, erro
 func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
 	for name, gone := range map[string]bool{"stored": false, "the log is gone": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.request("tasks: [{name: a, kind: Do}]")
-			log, k := &removed{Log: w.log}, &thorough{kind: &kind{world: w}, begun: make(chan struct{})}
+			log, k := &removedLog{Log: w.log}, &uninterruptedKind{kind: &kind{fixture: w}, begun: make(chan struct{})}
 			r := w.process("one", log)
 			r.Kinds = func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Do": k}, nil }
 			ctx, cancel := context.WithCancel(t.Context())
@@ -872,7 +872,7 @@ func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
 // TestResumeWaitsForTheReleaseThatItCancels pauses and resumes a run while a hold is being released. The hold must not
 // be acquired again before that attempt has ended.
 func TestResumeWaitsForTheReleaseThatItCancels(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("undo hold")
 	linger := w.gate("undo cancelled hold")
 	w.request(`
@@ -882,13 +882,13 @@ tasks:
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
 	w.eventually("the hold is given back", func() bool {
-		return slices.ContainsFunc(w.noted(), func(line string) bool { return strings.HasPrefix(line, "undo hold ") })
+		return slices.ContainsFunc(w.recorded(), func(line string) bool { return strings.HasPrefix(line, "undo hold ") })
 	})
 	w.command(workflow.PauseRun{})
 	w.command(workflow.ResumeRun{})
-	w.until("undo cancelled hold")
-	w.eventually("the other task runs again", func() bool { return count(w.noted(), "done again") == 2 })
-	if n := count(w.noted(), "do hold"); n != 1 {
+	w.waitForLine("undo cancelled hold")
+	w.eventually("the other task runs again", func() bool { return count(w.recorded(), "done again") == 2 })
+	if n := count(w.recorded(), "do hold"); n != 1 {
 		t.Error("the hold was acquired while it was being released")
 	}
 	w.mu.Lock()
@@ -899,14 +899,14 @@ tasks:
 		t.Fatal(err)
 	}
 	w.want("Succeeded hold=Succeeded again=Succeeded")
-	if n := count(w.noted(), "do hold"); n != 2 {
+	if n := count(w.recorded(), "do hold"); n != 2 {
 		t.Errorf("the hold was acquired %d times, want 2", n)
 	}
 }
 
 // TestRetryLeavesTheHandlerRunning checks that a user's retry does not interrupt the handler of the failure.
 func TestRetryLeavesTheHandlerRunning(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("handle")
 	w.request(`
 hooks:
@@ -915,14 +915,14 @@ tasks:
 - {name: a, kind: Do, failurePolicy: Pause, with: {fails: 1}}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("handle a (Do 1) error: it does not work")
+	w.waitForLine("handle a (Do 1) error: it does not work")
 	w.command(workflow.Decision{Task: "a", Action: workflow.ActRetry, Reason: "fixed"})
-	w.until("done a")
+	w.waitForLine("done a")
 	close(gate)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if n := count(w.noted(), "handle a (Do 1) error: it does not work"); n != 1 {
+	if n := count(w.recorded(), "handle a (Do 1) error: it does not work"); n != 1 {
 		t.Errorf("the handler started %d times, want once", n)
 	}
 	for _, e := range w.history(id) {

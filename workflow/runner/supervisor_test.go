@@ -21,8 +21,8 @@ import (
 )
 
 // supervise runs a supervisor on the log as the daemon does: a view that follows the log wakes it.
-func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
-	r.Places = supervise.NewPlaces(limit)
+func (w *fixture) supervise(r *runner.Runner, limit int) *runner.Runs {
+	r.Slots = supervise.NewSlots(limit)
 	runs := runner.NewRuns(nil)
 	supervisor := r.Supervisor(runs)
 	runs.Changed = supervisor.Changed
@@ -30,7 +30,7 @@ func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_ = w.log.Follow(ctx, 0, func(record eventlog.Record) error {
-			r.News(record.Aggregate.ID, record.Seq)
+			r.Notify(record.Aggregate.ID, record.Seq)
 			_ = runs.Apply(record)
 			return nil
 		})
@@ -40,20 +40,20 @@ func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
 	return runs
 }
 
-func (w *world) ask(r *runner.Runner, id, manifest string) {
+func (w *fixture) submit(r *runner.Runner, id, manifest string) {
 	w.t.Helper()
 	if err := r.Request(w.t.Context(), id, "user/test", w.build(manifest)); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) untilPhase(runs *runner.Runs, run string, phase v1alpha1.RunPhase) {
+func (w *fixture) untilPhase(runs *runner.Runs, run string, phase v1alpha1.RunPhase) {
 	w.t.Helper()
 	w.eventually(run+" is "+string(phase), func() bool { g, ok := runs.Summary(run); return ok && g.Phase == phase })
 }
 
 func TestSupervisorBoundsRuns(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := w.gate("a")
 	r := w.process("one", nil)
 	runs := w.supervise(r, 2)
@@ -70,13 +70,13 @@ func TestSupervisorBoundsRuns(t *testing.T) {
 				waiting++
 			}
 		}
-		return waiting == 4 && w.mostBusy() == 2
+		return waiting == 4 && w.peakBusy() == 2
 	})
 	close(gate)
 	for i := range 6 {
 		w.untilPhase(runs, fmt.Sprintf("ns/run/%d", i), v1alpha1.RunSucceeded)
 	}
-	if most := w.mostBusy(); most != 2 {
+	if most := w.peakBusy(); most != 2 {
 		t.Errorf("%d runs were driven at once, want 2", most)
 	}
 	totals := runs.Totals()
@@ -91,7 +91,7 @@ func TestSupervisorBoundsRuns(t *testing.T) {
 
 // TestRunsShareThePlaces checks that a tenant's run continues while another tenant's runs occupy all workers.
 func TestRunsShareThePlaces(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("long")
 	r := w.process("one", nil)
 	runs := w.supervise(r, 2)
@@ -125,19 +125,19 @@ func TestRunsShareThePlaces(t *testing.T) {
 // TestRunsThatOnlyWaitHoldNoPlace checks that waiting attempts, and tasks that wait for their next attempt, block no
 // other run.
 func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	release := w.gate("wait")
 	r := w.process("one", nil)
 	runs := w.supervise(r, 1)
 	for i := range 3 {
-		w.ask(r, fmt.Sprintf("ns/wait/%d", i), "tasks: [{name: wait, kind: Do, with: {waits: true}}]")
+		w.submit(r, fmt.Sprintf("ns/wait/%d", i), "tasks: [{name: wait, kind: Do, with: {waits: true}}]")
 	}
-	w.ask(r, "ns/backoff/0", "tasks: [{name: again, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1h}}]")
+	w.submit(r, "ns/backoff/0", "tasks: [{name: again, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1h}}]")
 	w.eventually("all of them wait", func() bool {
 		g, _ := runs.Summary("ns/backoff/0")
-		return count(w.noted(), "do wait") == 3 && count(w.noted(), "do again") == 1 && g.InFlight == 0
+		return count(w.recorded(), "do wait") == 3 && count(w.recorded(), "do again") == 1 && g.InFlight == 0
 	})
-	w.ask(r, "ns/work/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
+	w.submit(r, "ns/work/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
 	w.untilPhase(runs, "ns/work/0", v1alpha1.RunSucceeded)
 	close(release)
 	for i := range 3 {
@@ -148,7 +148,7 @@ func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
 // TestAttemptsWorkAgain checks that an attempt that has waited gets the next free worker, regardless of its namespace's
 // quota, or ends normally.
 func TestAttemptsWorkAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("long")
 	wait, again := w.gate("wait"), w.gate("again wait")
 	r := w.process("one", nil)
@@ -161,11 +161,11 @@ func TestAttemptsWorkAgain(t *testing.T) {
 	}
 	runs := w.supervise(r, 1)
 	for i := range 2 {
-		w.ask(r, fmt.Sprintf("ns/wait/%d", i), "tasks: [{name: wait, kind: Do, with: {waits: true, again: true}}]")
+		w.submit(r, fmt.Sprintf("ns/wait/%d", i), "tasks: [{name: wait, kind: Do, with: {waits: true, again: true}}]")
 	}
-	w.eventually("both wait", func() bool { return count(w.noted(), "do wait") == 2 })
-	w.ask(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
-	w.until("do long")
+	w.eventually("both wait", func() bool { return count(w.recorded(), "do wait") == 2 })
+	w.submit(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
+	w.waitForLine("do long")
 	close(wait)
 	w.eventually("both ask for a place", func() bool {
 		return r.Throttled("ns/wait/0").Reason == supervise.NoFreePlace && r.Throttled("ns/wait/1").Reason == supervise.NoFreePlace
@@ -174,41 +174,41 @@ func TestAttemptsWorkAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.untilPhase(runs, "ns/wait/0", v1alpha1.RunAborted)
-	if count(w.noted(), "works again wait") > 0 {
-		t.Errorf("it ran beside the run that has the worker: %v", w.noted())
+	if count(w.recorded(), "works again wait") > 0 {
+		t.Errorf("it ran beside the run that has the worker: %v", w.recorded())
 	}
 	over.Store(true)
 	if err := r.Command(t.Context(), "ns/long/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("works again wait")
+	w.waitForLine("works again wait")
 	over.Store(false)
-	w.ask(r, "ns/late/0", "tasks: [{name: late, kind: Do}]")
+	w.submit(r, "ns/late/0", "tasks: [{name: late, kind: Do}]")
 	w.eventually("another run waits for the place", func() bool { return r.Throttled("ns/late/0").Reason == supervise.NoFreePlace })
 	close(again)
 	w.untilPhase(runs, "ns/wait/1", v1alpha1.RunSucceeded)
 	w.untilPhase(runs, "ns/late/0", v1alpha1.RunSucceeded)
-	if count(w.noted(), "works again wait") != 1 {
-		t.Errorf("steps = %v", w.noted())
+	if count(w.recorded(), "works again wait") != 1 {
+		t.Errorf("steps = %v", w.recorded())
 	}
 }
 
 // TestRecreatedStepsWorkAgain checks that an attempt that removes what an earlier one created needs a worker again
 // afterwards, because the removal may take long.
 func TestRecreatedStepsWorkAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("long")
 	undo := w.gate("undo made")
 	r := w.process("one", nil)
 	runs := w.supervise(r, 1)
-	w.ask(r, "ns/made/0", "tasks: [{name: made, kind: Do, with: {fails: 1, undoWaits: true}, retry: {max: 1, recreate: true}}]")
-	w.eventually("what it has made is taken away", func() bool { return strings.Contains(strings.Join(w.noted(), " "), "undo made") })
-	w.ask(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
-	w.until("do long")
+	w.submit(r, "ns/made/0", "tasks: [{name: made, kind: Do, with: {fails: 1, undoWaits: true}, retry: {max: 1, recreate: true}}]")
+	w.eventually("what it has made is taken away", func() bool { return strings.Contains(strings.Join(w.recorded(), " "), "undo made") })
+	w.submit(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
+	w.waitForLine("do long")
 	close(undo)
 	w.eventually("it asks for a place", func() bool { return r.Throttled("ns/made/0").Reason == supervise.NoFreePlace })
-	if count(w.noted(), "do made") != 1 {
-		t.Errorf("it ran beside the run that has the worker: %v", w.noted())
+	if count(w.recorded(), "do made") != 1 {
+		t.Errorf("it ran beside the run that has the worker: %v", w.recorded())
 	}
 	if err := r.Command(t.Context(), "ns/long/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestDecisionsWakeARun(t *testing.T) {
 		"pause":   {workflow.PauseRun{Reason: "look"}, "", v1alpha1.RunPaused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			r := w.process("one", nil)
 			r.After = func(time.Duration) <-chan time.Time { return nil }
 			runs := w.supervise(r, 1)
@@ -245,13 +245,13 @@ tasks:
 `)
 			w.eventually("it waits", func() bool {
 				g, _ := runs.Summary(id)
-				return g.Counts.Paused == 2 && g.InFlight == 0 && count(w.noted(), "do again") == 1
+				return g.Counts.Paused == 2 && g.InFlight == 0 && count(w.recorded(), "do again") == 1
 			})
-			before := count(w.noted(), c.task)
+			before := count(w.recorded(), c.task)
 			w.command(c.in)
 			w.eventually("it is taken up", func() bool {
 				g, _ := runs.Summary(id)
-				return g.Phase == c.phase || c.task != "" && count(w.noted(), c.task) > before
+				return g.Phase == c.phase || c.task != "" && count(w.recorded(), c.task) > before
 			})
 		})
 	}
@@ -259,7 +259,7 @@ tasks:
 
 // TestQuotaKeepsRunsFromStarting checks that an exceeded quota prevents only new starts.
 func TestQuotaKeepsRunsFromStarting(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	r := w.process("one", nil)
 	var over atomic.Bool
 	r.Quota = func(string) string {
@@ -270,15 +270,15 @@ func TestQuotaKeepsRunsFromStarting(t *testing.T) {
 	}
 	release := w.gate("a")
 	runs := w.supervise(r, 1)
-	w.ask(r, "ns/run/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
-	w.until("do a")
+	w.submit(r, "ns/run/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
+	w.waitForLine("do a")
 	over.Store(true)
 	close(release)
 	w.eventually("the run is throttled", func() bool {
 		return r.Throttled("ns/run/0") == supervise.Throttled{Reason: supervise.QuotaExceeded, Message: "too much"}
 	})
-	if !slices.Contains(w.noted(), "done a") || slices.Contains(w.noted(), "do b") {
-		t.Errorf("running tasks must end, and no others start: %v", w.noted())
+	if !slices.Contains(w.recorded(), "done a") || slices.Contains(w.recorded(), "do b") {
+		t.Errorf("running tasks must end, and no others start: %v", w.recorded())
 	}
 	over.Store(false)
 	w.untilPhase(runs, "ns/run/0", v1alpha1.RunSucceeded)
@@ -287,7 +287,7 @@ func TestQuotaKeepsRunsFromStarting(t *testing.T) {
 // TestSupervisorLeavesStrandedRuns checks that a run that this process cannot handle is tried once, and again when it
 // has changed.
 func TestSupervisorLeavesStrandedRuns(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var mu sync.Mutex
 	asked, able := 0, false
 	r := w.process("one", nil)
@@ -322,17 +322,17 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 
 // TestAbortedRunsGiveBack checks that an aborted run releases its holds, even if it is paused.
 func TestAbortedRunsGiveBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.gate("work")
 	runs := w.supervise(w.process("one", nil), 1)
 	w.request("tasks:\n- {name: hold, kind: Hold}\n- {name: work, kind: Do, needs: [hold]}\n")
-	w.until("do work")
+	w.waitForLine("do work")
 	w.command(workflow.PauseRun{Reason: "look"})
 	w.command(workflow.AbortRun{Reason: "deleted"})
 	w.command(workflow.AbortRun{Reason: "asked twice"})
 	w.untilPhase(runs, id, v1alpha1.RunAborted)
-	if count(w.noted(), "undone hold") != 1 {
-		t.Errorf("the hold was not released: %v", w.noted())
+	if count(w.recorded(), "undone hold") != 1 {
+		t.Errorf("the hold was not released: %v", w.recorded())
 	}
 	g, _ := runs.Summary(id)
 	if s, _ := runs.Status(id); !g.Settled || s.Message != "aborted by an operator: deleted" {
@@ -342,7 +342,7 @@ func TestAbortedRunsGiveBack(t *testing.T) {
 
 // TestStatusIsBounded checks that the status of a large run fits into a resource, and that a summary of it is cheap.
 func TestStatusIsBounded(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	d := &workflow.Definition{Header: workflow.Header{Name: "large"}}
 	for i := range 100_000 {
 		d.Tasks = append(d.Tasks, workflow.Task{

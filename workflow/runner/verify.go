@@ -18,8 +18,8 @@ type verification struct {
 
 func (d *drive) verifications() []verification {
 	var list []verification
-	removed := d.removed()
-	workflow.Succeeded(d.a.State, func(e workflow.Effect) {
+	removed := d.removalCheck()
+	workflow.EachSucceeded(d.a.State, func(e workflow.Effect) {
 		kind, ok := d.kinds[e.Spec.Kind].(task.Verifier)
 		if !ok {
 			return
@@ -36,17 +36,17 @@ func (d *drive) verifications() []verification {
 	return list
 }
 
-// removed returns a function that reports whether a step of the run may have deleted an object.
-func (d *drive) removed() func(task.Object) bool {
+// removalCheck returns a function that reports whether a step of the run may have deleted an object.
+func (d *drive) removalCheck() func(task.Object) bool {
 	type removal struct {
 		kind task.Remover
 		call *task.Call
 	}
 	var list []removal
-	workflow.Begun(d.a.State, func(e workflow.Effect) {
+	workflow.EachStarted(d.a.State, func(e workflow.Effect) {
 		if kind, ok := d.kinds[e.Spec.Kind].(task.Remover); ok {
 			c := d.call(e)
-			if c.With, _ = workflow.Fill(e.With, d.a.State.Recorded); c.With == nil {
+			if c.With, _ = workflow.Fill(e.With, d.a.State.LatestOutput); c.With == nil {
 				c.With = e.With
 			}
 			list = append(list, removal{kind, c})
@@ -74,7 +74,7 @@ func verify(ctx context.Context, list []verification) []workflow.Gone {
 		case err != nil:
 			v.call.Logger.Warn("cannot tell whether a done task still holds", "error", redact.Message(err.Error()))
 		case why != "":
-			gone = append(gone, workflow.Gone{Task: v.call.Task, Why: redact.Message(why)})
+			gone = append(gone, workflow.Gone{Task: v.call.Task, Reason: redact.Message(why)})
 		}
 	}
 	return gone

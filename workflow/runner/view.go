@@ -16,13 +16,13 @@ import (
 //
 // The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks of a run: call it a few times a second at most.
 type Runs struct {
-	*aggregate.View[workflow.Event, *seen]
+	*aggregate.View[workflow.Event, *viewState]
 	// LogID is the ID of the log. It is set before use and not changed.
 	LogID string
 }
 
-// seen is a run of the view.
-type seen struct {
+// viewState is a run of the view.
+type viewState struct {
 	// state is nil once the run has ended, because it does not change any more and a large graph takes much memory.
 	state   *workflow.State
 	status  v1alpha1.WorkflowRunStatus // of a run that has ended
@@ -32,41 +32,41 @@ type seen struct {
 }
 
 // Apply applies one event.
-func (s *seen) Apply(e workflow.Event, at time.Time) {
+func (s *viewState) Apply(e workflow.Event, at time.Time) {
 	if s.state != nil {
 		s.state.Apply(e, at)
 	}
 }
 
 // ClaimedBy returns "", because a view never claims a run.
-func (*seen) ClaimedBy() string { return "" }
+func (*viewState) ClaimedBy() string { return "" }
 
 // Folded updates the summary after a commit.
-func (s *seen) Folded() {
+func (s *viewState) Folded() {
 	if s.state == nil {
 		return
 	}
-	s.summary, s.namespace = workflow.Look(s.state), s.state.Namespace
+	s.summary, s.namespace = workflow.Summarize(s.state), s.state.Namespace
 	if s.state.Finished() {
 		s.status, s.state = workflow.Status(s.state), nil
 	}
 }
 
-// known reports whether the log contains the run's whole definition.
-func (s *seen) known() bool { return s.state == nil || s.state.Known() }
+// isDefined reports whether the log contains the run's whole definition.
+func (s *viewState) isDefined() bool { return s.state == nil || s.state.IsDefined() }
 
 // NewRuns returns an empty view.
 func NewRuns(changed func(id string)) *Runs {
-	empty := func() *seen { return &seen{state: new(workflow.State)} }
-	v := &Runs{View: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty, (*seen).over)}
+	empty := func() *viewState { return &viewState{state: new(workflow.State)} }
+	v := &Runs{View: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty, (*viewState).finished)}
 	v.Changed = changed
 	return v
 }
 
 // Summary returns the summary of a run. ok is false while the log does not contain its whole definition.
 func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
-	v.Read(id, func(e *aggregate.Entry[*seen]) {
-		if e == nil || e.Err == nil && !e.State.known() {
+	v.Read(id, func(e *aggregate.Entry[*viewState]) {
+		if e == nil || e.Err == nil && !e.State.isDefined() {
 			return
 		}
 		ok, g = true, e.State.summary
@@ -79,8 +79,8 @@ func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 
 // Status returns the status of a run's WorkflowRun.
 func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
-	v.Read(id, func(e *aggregate.Entry[*seen]) {
-		if e == nil || e.Err == nil && !e.State.known() {
+	v.Read(id, func(e *aggregate.Entry[*viewState]) {
+		if e == nil || e.Err == nil && !e.State.isDefined() {
 			return
 		}
 		ok, status = true, v.status(id, e)
@@ -88,7 +88,7 @@ func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
 	return status, ok
 }
 
-func (v *Runs) status(id string, e *aggregate.Entry[*seen]) (status v1alpha1.WorkflowRunStatus) {
+func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha1.WorkflowRunStatus) {
 	if e.State.state == nil {
 		status = *e.State.status.DeepCopy()
 	} else {
@@ -102,8 +102,8 @@ func (v *Runs) status(id string, e *aggregate.Entry[*seen]) (status v1alpha1.Wor
 	return status
 }
 
-// over reports whether the run has ended and cannot be resumed. An aborted run can be resumed.
-func (s *seen) over() bool { return s.state == nil }
+// finished reports whether the run has ended and cannot be resumed. An aborted run can be resumed.
+func (s *viewState) finished() bool { return s.state == nil }
 
 // Recall reads from the log how a run ended that the view may have forgotten. ended is false if the log does not contain the run, or if the run has
 // not ended.
@@ -121,7 +121,7 @@ func (v *Runs) Open(namespace, name string) (ids []string) {
 	for id, e := range v.All() {
 		of, end := path.Split(id)
 		asked := namespace == "" && name == "" || of == namespace+"/"+name+"/"
-		if s := e.State; asked && ofResource(end) && e.Err == nil && s.state != nil && s.known() && !s.summary.Stopping && !s.summary.Settled {
+		if s := e.State; asked && isResourceRun(end) && e.Err == nil && s.state != nil && s.isDefined() && !s.summary.Stopping && !s.summary.Settled {
 			ids = append(ids, id)
 		}
 	}
@@ -129,8 +129,8 @@ func (v *Runs) Open(namespace, name string) (ids []string) {
 	return ids
 }
 
-// ofResource reports whether a run was created for a WorkflowRun: then the last part of its ID is the start of a UID.
-func ofResource(end string) bool {
+// isResourceRun reports whether a run was created for a WorkflowRun: then the last part of its ID is the start of a UID.
+func isResourceRun(end string) bool {
 	const startOfUID = 8
 	return len(end) == startOfUID
 }
@@ -138,15 +138,15 @@ func ofResource(end string) bool {
 // Due reports whether Drive has work for a run in this process, at once or after a wait. A run that is stranded in this process is due again when it
 // has changed.
 func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
-	v.Read(id, func(e *aggregate.Entry[*seen]) {
-		if e == nil || e.Err != nil || e.State.state == nil || workflow.StrandedHere(e.State.state, incarnation) {
+	v.Read(id, func(e *aggregate.Entry[*viewState]) {
+		if e == nil || e.Err != nil || e.State.state == nil || workflow.IsStrandedFor(e.State.state, incarnation) {
 			return
 		}
 		now := time.Now()
 		if due = workflow.Due(e.State.state, now); due {
 			return
 		}
-		if at := workflow.NextAt(e.State.state); e.State.known() && at.After(now) {
+		if at := workflow.NextAt(e.State.state); e.State.isDefined() && at.After(now) {
 			wait, due = at.Sub(now), true
 		}
 	})
@@ -155,7 +155,7 @@ func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
 
 // namespace returns the namespace of a run, or "" if the run is unknown.
 func (v *Runs) namespace(id string) (namespace string) {
-	v.Read(id, func(e *aggregate.Entry[*seen]) {
+	v.Read(id, func(e *aggregate.Entry[*viewState]) {
 		if e != nil {
 			namespace = e.State.namespace
 		}

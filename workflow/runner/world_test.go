@@ -27,67 +27,67 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world simulates what tasks work on. It outlives the processes that drive runs.
-type world struct {
+// fixture simulates what tasks work on. It outlives the processes that drive runs.
+type fixture struct {
 	t   *testing.T
 	log *eventlog.Log
 
 	mu      sync.Mutex
 	journal []string
 	busy    int
-	most    int
+	maxBusy    int
 	gates   map[string]chan struct{}
 	gone    map[string]string // results of Verify by task
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	log := logtest.Open(t)
-	return &world{t: t, log: log, gates: make(map[string]chan struct{}), gone: make(map[string]string)}
+	return &fixture{t: t, log: log, gates: make(map[string]chan struct{}), gone: make(map[string]string)}
 }
 
 // gate makes the named step wait until the gate is closed or the step is canceled.
-func (w *world) gate(name string) chan struct{} {
+func (w *fixture) gate(name string) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.gates[name] = make(chan struct{})
 	return w.gates[name]
 }
 
-func (w *world) note(format string, args ...any) {
+func (w *fixture) record(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.journal = append(w.journal, fmt.Sprintf(format, args...))
 }
 
-// noted returns the journal so far.
-func (w *world) noted() []string {
+// recorded returns the journal so far.
+func (w *fixture) recorded() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.journal)
 }
 
-// mostBusy returns the largest number of concurrent attempts so far.
-func (w *world) mostBusy() int {
+// peakBusy returns the largest number of concurrent attempts so far.
+func (w *fixture) peakBusy() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.most
+	return w.maxBusy
 }
 
-// until waits for a line of the journal.
-func (w *world) until(line string) {
+// waitForLine waits for a line of the journal.
+func (w *fixture) waitForLine(line string) {
 	w.t.Helper()
-	w.eventually("journal has "+line, func() bool { return slices.Contains(w.noted(), line) })
+	w.eventually("journal has "+line, func() bool { return slices.Contains(w.recorded(), line) })
 }
 
 // patience is the timeout of a failed test. It is long enough for a slow disk that syncs each of thousands of commits.
 const patience = 5 * time.Minute
 
-func (w *world) eventually(what string, ok func() bool) {
+func (w *fixture) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			w.t.Fatalf("it never happened: %s; %v", what, w.noted())
+			w.t.Fatalf("it never happened: %s; %v", what, w.recorded())
 		}
 	}
 }
@@ -95,28 +95,28 @@ func (w *world) eventually(what string, ok func() bool) {
 // inputs are the inputs of kind Do, which determine the result of an attempt.
 type inputs struct {
 	Output    json.RawMessage `json:"output,omitempty"`
-	Say       string          `json:"say,omitempty"`
+	Message       string          `json:"say,omitempty"`
 	Fails     int             `json:"fails,omitempty"` // number of attempts that fail
 	Final     bool            `json:"final,omitempty"`
 	Sleep     string          `json:"sleep,omitempty"`
-	Ask       string          `json:"ask,omitempty"`
+	Question       string          `json:"ask,omitempty"`
 	Undo      string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
 	NoRecord  bool            `json:"noRecord,omitempty"`
 	Waits     bool            `json:"waits,omitempty"`     // it only waits once it has started
 	UndoWaits bool            `json:"undoWaits,omitempty"` // its undo only waits
-	UndoAgain bool            `json:"undoAgain,omitempty"` // the undo works again afterwards
-	Again     bool            `json:"again,omitempty"`     // it works again after its gate
+	UndoReacquire bool            `json:"undoAgain,omitempty"` // the undo works again afterwards
+	Reacquire     bool            `json:"again,omitempty"`     // it works again after its gate
 	Key       bool            `json:"key,omitempty"`       // it records its idempotency key
 	Recorded  bool            `json:"recorded,omitempty"`  // it records what earlier attempts have recorded
 }
 
 // kind acts on a world.
 type kind struct {
-	*world
-	holds bool
+	*fixture
+	isHolder bool
 }
 
-func (k *kind) Holds() bool { return k.holds }
+func (k *kind) Holds() bool { return k.isHolder }
 
 func (k *kind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
@@ -125,7 +125,7 @@ type remover struct{ kind }
 
 func (*remover) Removes(c *task.Call, o task.Object) bool {
 	var in inputs
-	return json.Unmarshal(c.With, &in) == nil && in.Say == " of "+o.UID
+	return json.Unmarshal(c.With, &in) == nil && in.Message == " of "+o.UID
 }
 
 // reader is a kind that reads the outputs of earlier tasks.
@@ -136,7 +136,7 @@ func (*reader) ReadsInputs() {}
 // skipper is a kind that has nothing to do if an earlier output says so.
 type skipper struct{ kind }
 
-func (*skipper) Skips(c *task.Call) string {
+func (*skipper) SkipReason(c *task.Call) string {
 	if string(c.Inputs["look"]) == `"nothing to do"` {
 		return "nothing to do"
 	}
@@ -159,7 +159,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	name := label(c)
 	if c.Failure != nil {
-		k.note("handle %s (%s %d) %s: %s", c.Failure.Task, c.Failure.Kind, c.Failure.Attempt, c.Failure.Cause, c.Failure.Message)
+		k.record("handle %s (%s %d) %s: %s", c.Failure.Task, c.Failure.Kind, c.Failure.Attempt, c.Failure.Cause, c.Failure.Message)
 		k.mu.Lock()
 		gate := k.gates["handle"]
 		k.mu.Unlock()
@@ -173,7 +173,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, errors.New("the handler fails")
 	}
 	if in.Recorded {
-		k.note("recorded %s", c.Undo)
+		k.record("recorded %s", c.Undo)
 	}
 	if !in.NoRecord {
 		if err := c.Prepare(ctx, map[string]any{"made": name, "in": c.Attempt}, false); err != nil {
@@ -182,7 +182,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	k.mu.Lock()
 	k.busy++
-	k.most = max(k.most, k.busy)
+	k.maxBusy = max(k.maxBusy, k.busy)
 	gate := k.gates[name]
 	k.mu.Unlock()
 	defer func() {
@@ -190,16 +190,16 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		k.busy--
 		k.mu.Unlock()
 	}()
-	k.note("do %s%s", name, in.Say)
+	k.record("do %s%s", name, in.Message)
 	if len(c.Inputs) > 0 {
-		k.note("%s reads %s", name, slices.Sorted(maps.Keys(c.Inputs)))
+		k.record("%s reads %s", name, slices.Sorted(maps.Keys(c.Inputs)))
 	}
 	if in.Key {
-		k.note("key %s", c.Key())
+		k.record("key %s", c.Key())
 	}
 	c.Progress("at it")
 	if in.Waits {
-		c.Waits()
+		c.Yield()
 	}
 	var sleep <-chan time.Time
 	if in.Sleep != "" {
@@ -214,13 +214,13 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		case <-gate:
 		case <-sleep:
 		case <-ctx.Done():
-			k.note("cancelled %s", name)
+			k.record("cancelled %s", name)
 			return nil, ctx.Err()
 		}
 	}
-	if in.Again {
-		k.note("would work again %s", name)
-		if err := c.WorksAgain(ctx); err != nil {
+	if in.Reacquire {
+		k.record("would work again %s", name)
+		if err := c.ReacquireSlot(ctx); err != nil {
 			return nil, err
 		}
 		for range 2 { // the driver handles the second one after it has decided whether to keep the worker
@@ -228,7 +228,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 				return nil, err
 			}
 		}
-		k.note("works again %s", name)
+		k.record("works again %s", name)
 		k.mu.Lock()
 		again := k.gates["again "+name]
 		k.mu.Unlock()
@@ -237,14 +237,14 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		}
 	}
 	switch {
-	case in.Ask != "":
-		return nil, &task.DecisionError{Why: in.Ask}
+	case in.Question != "":
+		return nil, &task.DecisionError{Reason: in.Question}
 	case in.Fails >= c.Attempt && in.Final:
 		return in.Output, task.Final(errors.New("it will never work"))
 	case in.Fails >= c.Attempt:
 		return in.Output, errors.New("it does not work")
 	}
-	k.note("done %s", name)
+	k.record("done %s", name)
 	return in.Output, nil
 }
 
@@ -256,9 +256,9 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 		}
 	}
 	if in.UndoWaits {
-		c.Waits()
+		c.Yield()
 	}
-	k.note("undo %s %s", label(c), c.Undo)
+	k.record("undo %s %s", label(c), c.Undo)
 	k.mu.Lock()
 	gate, linger := k.gates["undo "+label(c)], k.gates["undo cancelled "+label(c)]
 	before := 0
@@ -272,30 +272,30 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			k.note("undo cancelled %s", label(c))
+			k.record("undo cancelled %s", label(c))
 			if linger != nil {
 				<-linger
 			}
 			return ctx.Err()
 		}
 	}
-	if in.UndoAgain {
-		if err := c.WorksAgain(ctx); err != nil {
+	if in.UndoReacquire {
+		if err := c.ReacquireSlot(ctx); err != nil {
 			return err
 		}
 	}
 	if in.Undo == "none" {
-		return &task.KeptError{Why: "it has no inverse"}
+		return &task.KeptError{Reason: "it has no inverse"}
 	}
 	if in.Undo == "always" || in.Undo == "once" && before == 1 {
 		return task.Final(errors.New("it cannot be undone"))
 	}
-	k.note("undone %s", label(c))
+	k.record("undone %s", label(c))
 	return nil
 }
 
 func (k *kind) Verify(_ context.Context, c *task.Call) (string, error) {
-	k.note("verify %s", label(c))
+	k.record("verify %s", label(c))
 	if c.Removed(task.Object{UID: label(c)}) {
 		return "", nil
 	}
@@ -304,13 +304,13 @@ func (k *kind) Verify(_ context.Context, c *task.Call) (string, error) {
 	return k.gone[label(c)], nil
 }
 
-func (w *world) kinds(context.Context, workflow.Header) (task.Kinds, error) {
+func (w *fixture) kinds(context.Context, workflow.Header) (task.Kinds, error) {
 	return task.Kinds{
-		"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}, "Read": &reader{kind{world: w}}, "Remove": &remover{kind{world: w}}, "Skip": &skipper{kind{world: w}},
+		"Do": &kind{fixture: w}, "Hold": &kind{fixture: w, isHolder: true}, "Read": &reader{kind{fixture: w}}, "Remove": &remover{kind{fixture: w}}, "Skip": &skipper{kind{fixture: w}},
 	}, nil
 }
 
-func (w *world) build(manifest string) *workflow.Definition {
+func (w *fixture) build(manifest string) *workflow.Definition {
 	w.t.Helper()
 	var spec v1alpha1.WorkflowRunSpec
 	if err := yaml.UnmarshalStrict([]byte(manifest), &spec); err != nil {
@@ -326,7 +326,7 @@ func (w *world) build(manifest string) *workflow.Definition {
 }
 
 // process returns a runner with a log that may fail.
-func (w *world) process(incarnation string, log aggregate.Log) *runner.Runner {
+func (w *fixture) process(incarnation string, log aggregate.Log) *runner.Runner {
 	if log == nil {
 		log = w.log
 	}
@@ -335,7 +335,7 @@ func (w *world) process(incarnation string, log aggregate.Log) *runner.Runner {
 
 const id = "run/1"
 
-func (w *world) request(manifest string) *workflow.Definition {
+func (w *fixture) request(manifest string) *workflow.Definition {
 	w.t.Helper()
 	d := w.build(manifest)
 	if err := w.process("user", nil).Request(w.t.Context(), id, "user/test", d); err != nil {
@@ -344,7 +344,7 @@ func (w *world) request(manifest string) *workflow.Definition {
 	return d
 }
 
-func (w *world) command(in workflow.Input) {
+func (w *fixture) command(in workflow.Input) {
 	w.t.Helper()
 	if err := w.process("user", nil).Command(w.t.Context(), id, "user/test", in); err != nil {
 		w.t.Fatal(err)
@@ -352,24 +352,24 @@ func (w *world) command(in workflow.Input) {
 }
 
 // drive drives the run until nothing more happens.
-func (w *world) drive(incarnation string) *workflow.State {
+func (w *fixture) drive(incarnation string) *workflow.State {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	if err := w.process(incarnation, nil).Drive(ctx, id); err != nil {
-		w.t.Fatalf("%v; %v", err, w.noted())
+		w.t.Fatalf("%v; %v", err, w.recorded())
 	}
 	return w.state()
 }
 
 // driving drives the run in the background. The channel returns the result.
-func (w *world) driving(ctx context.Context, r *runner.Runner) <-chan error {
+func (w *fixture) driving(ctx context.Context, r *runner.Runner) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- r.Drive(ctx, id) }()
 	return done
 }
 
-func (w *world) state() *workflow.State {
+func (w *fixture) state() *workflow.State {
 	w.t.Helper()
 	s, _, err := w.process("user", nil).State(w.t.Context(), id)
 	if err != nil {
@@ -388,23 +388,23 @@ func phases(s *workflow.State) string {
 	return out
 }
 
-func (w *world) want(want string) {
+func (w *fixture) want(want string) {
 	w.t.Helper()
 	if got := phases(w.state()); got != want {
-		w.t.Fatalf("the run is\n%s\nand should be\n%s\n%v\n%+v", got, want, w.noted(), workflow.Status(w.state()).Tasks)
+		w.t.Fatalf("the run is\n%s\nand should be\n%s\n%v\n%+v", got, want, w.recorded(), workflow.Status(w.state()).Tasks)
 	}
 }
 
 // wantJournal compares the journal with the wanted lines.
-func (w *world) wantJournal(want ...string) {
+func (w *fixture) wantJournal(want ...string) {
 	w.t.Helper()
-	if got := w.noted(); !slices.Equal(got, want) {
+	if got := w.recorded(); !slices.Equal(got, want) {
 		w.t.Fatalf("done was\n%s\nand should be\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
 // history returns the events of a run in the log.
-func (w *world) history(run string) []workflow.Event {
+func (w *fixture) history(run string) []workflow.Event {
 	w.t.Helper()
 	records, err := w.log.Read(w.t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: run}, 0)
 	if err != nil {

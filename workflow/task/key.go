@@ -10,9 +10,9 @@ import (
 // Key returns the idempotency key. All attempts of a step have the same key. Its undo and other steps have different keys.
 //
 // A run uses one form of keys until its end, because its Jobs, its Moves and external servers identify its work by them. In the form of runs that
-// were started by an earlier version (OldKeys), a hook and a task can have the same key, and an undo has the key of its step.
+// were started by an earlier version (LegacyKeys), a hook and a task can have the same key, and an undo has the key of its step.
 func (c *Call) Key() string {
-	if c.Undoing && !c.OldKeys {
+	if c.Undoing && !c.LegacyKeys {
 		return c.StepKey() + ":undo"
 	}
 	return c.StepKey()
@@ -38,9 +38,9 @@ func (c *Call) RunKey() string {
 // StepKey returns the key of the step, which is the same for performing and undoing it. The objects that the step created carry it.
 func (c *Call) StepKey() string {
 	switch {
-	case c.OldKeys && c.Step != "":
+	case c.LegacyKeys && c.Step != "":
 		return c.RunKey() + "/" + c.Task + "/" + c.Step
-	case c.OldKeys:
+	case c.LegacyKeys:
 		return c.RunKey() + "/" + c.Task
 	case c.Step != "":
 		return c.RunKey() + "/" + keyPart(c.Task) + "@" + keyPart(c.Step)

@@ -42,22 +42,22 @@ type Remover interface {
 // Object identifies an object for a Remover.
 type Object struct{ Namespace, UID string }
 
-// Reader is a Kind that reads Call.Inputs. Other kinds do not get them, because collecting them visits all tasks before the task for each attempt.
-type Reader interface {
+// InputReader is a Kind that reads Call.Inputs. Other kinds do not get them, because collecting them visits all tasks before the task for each attempt.
+type InputReader interface {
 	ReadsInputs()
 }
 
 // Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task. The hooks of the task are skipped with it.
 type Skipper interface {
-	// Skips returns the reason, or "" if the task has something to do. c contains the Inputs.
-	Skips(c *Call) string
+	// SkipReason returns the reason, or "" if the task has something to do. c contains the Inputs.
+	SkipReason(c *Call) string
 }
 
 // Holder is a Kind that holds something during a run, and releases it (with Undo) no matter how the run ends.
 type Holder interface{ Holds() bool }
 
-// Asker is a Kind that waits for an operator by returning a DecisionError.
-type Asker interface{ Asks() bool }
+// Interactive is a Kind that waits for an operator by returning a DecisionError.
+type Interactive interface{ Interactive() bool }
 
 // Releaser is a Kind that ends what a Holder holds before the run ends.
 type Releaser interface {
@@ -65,9 +65,9 @@ type Releaser interface {
 	Releases(with json.RawMessage) string
 }
 
-// Keeper is a Kind that cannot undo its work for some inputs: then its Undo returns a KeptError.
-type Keeper interface {
-	Keeps(with json.RawMessage) bool
+// Irreversible is a Kind that cannot undo its work for some inputs: then its Undo returns a KeptError.
+type Irreversible interface {
+	Irreversible(with json.RawMessage) bool
 }
 
 // Call is one attempt of one step.
@@ -78,8 +78,8 @@ type Call struct {
 	Undoing bool
 	// Origin distinguishes the keys of a local run from the keys of runs in other logs; see RunKey.
 	Origin string
-	// OldKeys is true if the run uses keys that may be equal for different steps; see Key.
-	OldKeys bool
+	// LegacyKeys is true if the run uses keys that may be equal for different steps; see Key.
+	LegacyKeys bool
 	// Attempt counts from 1.
 	Attempt int
 	// Execution is the same number for all attempts until one has succeeded in the log or the step was undone. So an attempt may find the result of
@@ -89,7 +89,7 @@ type Call struct {
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with the outputs of other tasks filled in.
 	With json.RawMessage
-	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by task. Only a Reader gets them.
+	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by task. Only a InputReader gets them.
 	Inputs map[string]json.RawMessage
 	// Output is the recorded output of this step, in Undo and Verify.
 	Output json.RawMessage
@@ -107,10 +107,10 @@ type Call struct {
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress reports in a sentence what an attempt waits for. It does not block.
 	Progress func(message string)
-	// Waits reports that the attempt only polls from now on, so that other runs may use its place. It does not block. May be nil.
-	Waits func()
-	// Works waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
-	Works  func(ctx context.Context) error
+	// Yield reports that the attempt only polls from now on, so that other runs may use its place. It does not block. May be nil.
+	Yield func()
+	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
+	Reacquire  func(ctx context.Context) error
 	Logger *slog.Logger
 }
 
@@ -123,19 +123,19 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// OnlyWaits calls Waits if it is set.
-func (c *Call) OnlyWaits() {
-	if c.Waits != nil {
-		c.Waits()
+// YieldSlot calls Waits if it is set.
+func (c *Call) YieldSlot() {
+	if c.Yield != nil {
+		c.Yield()
 	}
 }
 
-// WorksAgain calls Works if it is set. An attempt needs it only if it makes more than a few requests after a wait.
-func (c *Call) WorksAgain(ctx context.Context) error {
-	if c.Works == nil {
+// ReacquireSlot calls Works if it is set. An attempt needs it only if it makes more than a few requests after a wait.
+func (c *Call) ReacquireSlot(ctx context.Context) error {
+	if c.Reacquire == nil {
 		return nil
 	}
-	return c.Works(ctx)
+	return c.Reacquire(ctx)
 }
 
 // Prepare marshals and records undo; see Record.
@@ -164,16 +164,16 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 func (e *FinalError) Unwrap() error { return e.Err }
 
 // KeptError is returned if a rollback keeps the work of a step, because there is no way to undo it.
-type KeptError struct{ Why string }
+type KeptError struct{ Reason string }
 
 // Error returns Why.
-func (k *KeptError) Error() string { return k.Why }
+func (k *KeptError) Error() string { return k.Reason }
 
 // DecisionError is returned if an operator has to decide what follows for the task.
-type DecisionError struct{ Why string }
+type DecisionError struct{ Reason string }
 
 // Error returns Why.
-func (d *DecisionError) Error() string { return d.Why }
+func (d *DecisionError) Error() string { return d.Reason }
 
 // IsFinal reports whether no other attempt can succeed.
 func IsFinal(err error) bool {

@@ -16,7 +16,7 @@ func (c *Call) LogPath(suffix string) string {
 	if c.Undoing {
 		undo = "undo"
 	}
-	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s%d%s.log", shortened(name), undo, c.Attempt, suffix))
+	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s%d%s.log", shorten(name), undo, c.Attempt, suffix))
 }
 
 // fileName returns a part of a file name for a name. Different names have different parts.
@@ -35,8 +35,8 @@ func fileName(name string) string {
 	return b.String()
 }
 
-// shortened shortens a name to a length that all file systems accept. A hash replaces the end.
-func shortened(name string) string {
+// shorten shortens a name to a length that all file systems accept. A hash replaces the end.
+func shorten(name string) string {
 	const longest = 150
 	if len(name) <= longest {
 		return name

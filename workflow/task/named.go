@@ -8,8 +8,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// Named is a named workflow, constructed from parameters. The same parameters result in the same workflow.
-type Named struct {
+// NamedWorkflow is a named workflow, constructed from parameters. The same parameters result in the same workflow.
+type NamedWorkflow struct {
 	Tasks []v1alpha1.TaskSpec
 	// OnFailure are its failure handlers, in addition to those of the run.
 	OnFailure []v1alpha1.HookSpec

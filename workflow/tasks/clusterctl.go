@@ -11,7 +11,7 @@ import (
 // them.
 func ofClusterctl() []Registration {
 	return []Registration{{
-		Name: "Providers", Inputs: providers.With{}, Does: "installs and upgrades Cluster API providers", Inverse: "removes what it installed; an upgrade has none",
+		Name: "Providers", Inputs: providers.With{}, Description: "installs and upgrades Cluster API providers", Inverse: "removes what it installed; an upgrade has none",
 		New: func(o Options) task.Kind { return &providers.Kind{Clusters: o.Clusters} },
 	}}
 }

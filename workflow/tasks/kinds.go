@@ -23,52 +23,52 @@ import (
 func All() []Registration {
 	return slices.Concat([]Registration{
 		{
-			Name: "Exec", Inputs: exec.With{}, Does: "runs a command", Inverse: "none: give `undo`",
+			Name: "Exec", Inputs: exec.With{}, Description: "runs a command", Inverse: "none: give `undo`",
 			New: func(o Options) task.Kind { return &exec.Kind{Enabled: o.ExecEnabled} },
 		},
 		{
-			Name: "HTTP", Inputs: httprequest.With{}, Does: "makes a request", Inverse: "none: give `undo`",
+			Name: "HTTP", Inputs: httprequest.With{}, Description: "makes a request", Inverse: "none: give `undo`",
 			New: func(o Options) task.Kind { return &httprequest.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Apply", Inputs: apply.With{}, Does: "applies manifests and waits until they are settled", Inverse: "deletes what it created, restores what it changed",
+			Name: "Apply", Inputs: apply.With{}, Description: "applies manifests and waits until they are settled", Inverse: "deletes what it created, restores what it changed",
 			New: func(o Options) task.Kind { return &apply.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Delete", Inputs: deletion.With{}, Does: "deletes objects and waits until they are gone", Inverse: "creates them again",
+			Name: "Delete", Inputs: deletion.With{}, Description: "deletes objects and waits until they are gone", Inverse: "creates them again",
 			New: func(o Options) task.Kind { return &deletion.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Wait", Inputs: wait.With{}, Does: "waits for a state of objects", Inverse: "nothing to undo",
+			Name: "Wait", Inputs: wait.With{}, Description: "waits for a state of objects", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind {
-				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewPlaces(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
+				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
 			},
 		},
 		{
-			Name: "Job", Inputs: job.With{}, Does: "runs a Job to its end", Inverse: "deletes the Job",
+			Name: "Job", Inputs: job.With{}, Description: "runs a Job to its end", Inverse: "deletes the Job",
 			New: func(o Options) task.Kind { return &job.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Pause", Inputs: pause.With{}, Does: "pauses Cluster API, Flux or EKS Anywhere, and waits until they are at rest", Inverse: "restores the earlier state; also at the end of every run",
+			Name: "Pause", Inputs: pause.With{}, Description: "pauses Cluster API, Flux or EKS Anywhere, and waits until they are at rest", Inverse: "restores the earlier state; also at the end of every run",
 			New: func(o Options) task.Kind { return &pause.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Resume", Inputs: resume.With{}, Does: "ends the pause of a Pause before the run ends", Inverse: "pauses again",
+			Name: "Resume", Inputs: resume.With{}, Description: "ends the pause of a Pause before the run ends", Inverse: "pauses again",
 			New: func(o Options) task.Kind { return &resume.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Move", Inputs: move.With{}, Does: "moves clusters to another management cluster", Inverse: "rolls back a move that is not verified; after that, none",
+			Name: "Move", Inputs: move.With{}, Description: "moves clusters to another management cluster", Inverse: "rolls back a move that is not verified; after that, none",
 			New: func(o Options) task.Kind {
 				return &move.Kind{Clusters: o.Clusters, Log: o.Log, Incarnation: o.Incarnation, Resource: !o.Local}
 			},
 		},
 	}, ofClusterctl(), []Registration{
 		{
-			Name: "Approve", Inputs: approve.With{}, Does: "waits for an operator's decision", Inverse: "nothing to undo",
+			Name: "Approve", Inputs: approve.With{}, Description: "waits for an operator's decision", Inverse: "nothing to undo",
 			New: func(Options) task.Kind { return approve.Kind{} },
 		},
 		{
-			Name: "Diagnose", Inputs: diagnose.With{}, Does: "collects objects, conditions, events and logs after a failure", Inverse: "nothing to undo",
+			Name: "Diagnose", Inputs: diagnose.With{}, Description: "collects objects, conditions, events and logs after a failure", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind { return &diagnose.Kind{Clusters: o.Clusters} },
 		},
 	})

@@ -12,8 +12,8 @@ type Registration struct {
 	Name string
 	// Inputs is the zero value of the type of `with`.
 	Inputs any
-	// Does describes what a task of the kind does, Inverse what its Undo does.
-	Does, Inverse string
+	// Description describes what a task of the kind does, Inverse what its Undo does.
+	Description, Inverse string
 	// New returns the kind for a process.
 	New func(Options) task.Kind
 }

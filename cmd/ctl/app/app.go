@@ -100,7 +100,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.AddCommand(run.NewCmdRun(env, options))
 	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), backupschedule.Commands(env), cluster.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
-	strict(cmd)
+	rejectUnknownArgs(cmd)
 	env.WrapHelp(cmd)
 	return cmd
 }
@@ -115,8 +115,8 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return cli.BadFlag(cmd, err)
 }
 
-// strict makes cobra's own commands reject unknown arguments. By default they print a help, which a shell would use as its completion.
-func strict(root *cobra.Command) {
+// rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print a help, which a shell would use as its completion.
+func rejectUnknownArgs(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

@@ -77,7 +77,7 @@ func (h *hints) visit(n ast.Node) bool {
 	case *ast.CallExpr:
 		h.call(n)
 	case *ast.BinaryExpr, *ast.BasicLit:
-		text, isText := folded(n)
+		text, isText := foldText(n)
 		if !isText {
 			return true
 		}
@@ -118,7 +118,7 @@ func (h *hints) call(call *ast.CallExpr) {
 	}
 	var words []string
 	for _, arg := range call.Args {
-		word, _ := folded(arg)
+		word, _ := foldText(arg)
 		if _, text := arg.(*ast.BasicLit); text && word == "" { // the namespace of Kit.Hint
 			continue
 		}
@@ -164,13 +164,13 @@ func (h *hints) check(at token.Pos, line string) {
 
 func (h *hints) checkWords(at token.Pos, words []string) {
 	h.t.Helper()
-	if err := accepted(words); err != nil {
+	if err := checkCommandLine(words); err != nil {
 		h.t.Errorf("%s: scutectl %s: %v", h.set.Position(at), strings.Join(words, " "), err)
 	}
 }
 
-// accepted checks a command line without running it.
-func accepted(words []string) error {
+// checkCommandLine checks a command line without running it.
+func checkCommandLine(words []string) error {
 	root := newCmd(cli.System("scutectl", "test"), Options{}, new(bool))
 	cmd, rest, err := root.Find(withNoun(root, words))
 	if err != nil {
@@ -190,8 +190,8 @@ func accepted(words []string) error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// folded returns a text that is composed from literals, with an x for each other operand.
-func folded(n ast.Node) (text string, isText bool) {
+// foldText returns a text that is composed from literals, with an x for each other operand.
+func foldText(n ast.Node) (text string, isText bool) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
 		if n.Kind != token.STRING {
@@ -200,13 +200,13 @@ func folded(n ast.Node) (text string, isText bool) {
 		text, err := strconv.Unquote(n.Value)
 		return text, err == nil
 	case *ast.ParenExpr:
-		return folded(n.X)
+		return foldText(n.X)
 	case *ast.BinaryExpr:
 		if n.Op != token.ADD {
 			return "x", false
 		}
-		left, one := folded(n.X)
-		right, other := folded(n.Y)
+		left, one := foldText(n.X)
+		right, other := foldText(n.Y)
 		return left + right, one || other
 	}
 	return "x", false

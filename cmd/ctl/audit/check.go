@@ -36,16 +36,16 @@ Exit status: 0 the proof holds, 1 it does not, 2 could not check.`,
 
 // proven is the content of a proof.
 type proven struct {
-	LogID    string         `json:"logID"`
-	Sequence uint64         `json:"sequence"`
-	Stored   time.Time      `json:"stored"`
-	Subject  string         `json:"subject"`
-	Events   []provenEvent  `json:"events,omitempty"`
-	By       provenBy       `json:"checkpoint"`
-	Key      seal.PublicKey `json:"key"`
+	LogID    string           `json:"logID"`
+	Sequence uint64           `json:"sequence"`
+	Stored   time.Time        `json:"stored"`
+	Subject  string           `json:"subject"`
+	Events   []provenEvent    `json:"events,omitempty"`
+	By       provenCheckpoint `json:"checkpoint"`
+	Key      seal.PublicKey   `json:"key"`
 }
 
-type provenBy struct {
+type provenCheckpoint struct {
 	Size uint64 `json:"size"`
 	Root string `json:"root"`
 }
@@ -80,12 +80,12 @@ func (o *options) check(file string) error {
 	switch {
 	case errors.Is(err, seal.ErrProof), errors.Is(err, seal.ErrSignature):
 		o.Env.Notef("%s: %v", o.Env.Name, err)
-		return cli.Silently(exitViolated)
+		return cli.SilentExit(exitViolated)
 	case err != nil:
 		return err
 	}
 	p := proven{
-		LogID: c.LogID, Sequence: m.Seq, Stored: m.Stored, Subject: m.Subject, By: provenBy{Size: c.Size, Root: c.Root.String()}, Key: key,
+		LogID: c.LogID, Sequence: m.Seq, Stored: m.Stored, Subject: m.Subject, By: provenCheckpoint{Size: c.Size, Root: c.Root.String()}, Key: key,
 	}
 	events, err := m.Events()
 	if err != nil {

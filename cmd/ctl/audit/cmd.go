@@ -73,7 +73,7 @@ func (o *options) validate() error {
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}
-	if o.export != "" && o.Flags.LogAlone() {
+	if o.export != "" && o.Flags.LogOnly() {
 		return cli.Usagef("--export excludes --log, --local and --nats: give one of them")
 	}
 	return nil
@@ -86,5 +86,5 @@ func (o *options) unchecked(err error) error {
 		return err
 	}
 	o.Env.Notef("%s: could not check: %v", o.Env.Name, err)
-	return cli.Silently(exitUnchecked)
+	return cli.SilentExit(exitUnchecked)
 }

@@ -44,11 +44,11 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	before, err := o.from(ctx, older)
+	before, err := o.readCheckpoint(ctx, older)
 	if err != nil {
 		return err
 	}
-	after, err := o.from(ctx, newer)
+	after, err := o.readCheckpoint(ctx, newer)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	}
 	ok := from == to
 	if from.Size < to.Size {
-		if ok, err = o.continues(ctx, from, to); err != nil {
+		if ok, err = o.isContinuation(ctx, from, to); err != nil {
 			return err
 		}
 	}
@@ -74,18 +74,18 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	if err != nil || ok {
 		return err
 	}
-	return cli.Silently(exitViolated)
+	return cli.SilentExit(exitViolated)
 }
 
-// from reads the newest checkpoint of a file.
-func (o *options) from(ctx context.Context, file string) (*published, error) {
+// readCheckpoint reads the newest checkpoint of a file.
+func (o *options) readCheckpoint(ctx context.Context, file string) (*published, error) {
 	with := *o
 	with.checkpoint = file
 	return with.published(ctx)
 }
 
-// continues reports whether the commits or leaf hashes that result in the root of one checkpoint also result in the root of the other.
-func (o *options) continues(ctx context.Context, from, to seal.Checkpoint) (bool, error) {
+// isContinuation reports whether the commits or leaf hashes that result in the root of one checkpoint also result in the root of the other.
+func (o *options) isContinuation(ctx context.Context, from, to seal.Checkpoint) (bool, error) {
 	tree, err := o.tree()
 	if err != nil {
 		return false, err

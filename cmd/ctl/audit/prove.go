@@ -56,7 +56,7 @@ func (o *options) prove(ctx context.Context, event string) error {
 	}
 	if errors.Is(err, seal.ErrProof) {
 		o.Env.Notef("%s: %v", o.Env.Name, err)
-		return cli.Silently(exitViolated)
+		return cli.SilentExit(exitViolated)
 	}
 	if err == nil {
 		_, err = o.Env.Out.Write(proof)

@@ -14,14 +14,14 @@ import (
 
 // Prover creates the proofs of `audit prove` for a program that has already read the log.
 type Prover struct {
-	o    *options
-	turn chan struct{}
+	o   *options
+	sem chan struct{}
 }
 
 // NewProver returns a Prover. key and checkpoint are as in the options of `audit prove`: "" reads the cluster's. export is the file that the log was
 // read from, "" if it was no file.
 func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
-	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}, turn: make(chan struct{}, 1)}
+	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}, sem: make(chan struct{}, 1)}
 }
 
 // Commits are a log's commits, from the first one on.
@@ -34,19 +34,19 @@ type Commits interface {
 type Proof struct {
 	// Text is the complete proof, which ends with Signed.
 	Text []byte
-	// By is the checkpoint of the proof, and Signed its published note.
-	By     seal.Checkpoint
-	Signed []byte
+	// Checkpoint is the checkpoint of the proof, and Signed its published note.
+	Checkpoint seal.Checkpoint
+	Signed     []byte
 }
 
 // Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the checkpoint covers, and creates one proof at a time.
 func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof, error) {
 	select {
-	case p.turn <- struct{}{}:
+	case p.sem <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: another proof is being made", ctx.Err())
 	}
-	defer func() { <-p.turn }()
+	defer func() { <-p.sem }()
 	if p.unsealed() {
 		return nil, errors.New("the log of local runs is not sealed: the daemon seals the log that it drives")
 	}
@@ -69,7 +69,7 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	if err != nil {
 		return nil, err
 	}
-	return &Proof{Text: text, By: found.newest, Signed: found.signed}, nil
+	return &Proof{Text: text, Checkpoint: found.newest, Signed: found.signed}, nil
 }
 
 // unsealed reports whether the log has no checkpoints, as the log of local runs.
@@ -85,7 +85,7 @@ func (p *Prover) Command(seq uint64) string {
 	if p.o.export != "" {
 		words = append(words, "--export", p.o.export)
 	}
-	if p.o.export != "" || p.o.Flags.LogAlone() { // the command then does not read the cluster
+	if p.o.export != "" || p.o.Flags.LogOnly() { // the command then does not read the cluster
 		key, checkpoint = cmp.Or(key, "scute.pub"), cmp.Or(checkpoint, "checkpoint")
 	}
 	for _, option := range [][2]string{{"--key", key}, {"--checkpoint", checkpoint}} {

@@ -31,7 +31,7 @@ type published struct {
 
 // published reads the key and the checkpoints from the files that the flags name, otherwise from the cluster.
 func (o *options) published(ctx context.Context) (*published, error) {
-	checkpoint, err := o.kept()
+	checkpoint, err := o.checkpointFile()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (o *options) published(ctx context.Context) (*published, error) {
 		if o.Flags.Local {
 			return nil, fmt.Errorf("the log of local runs is not sealed, for nobody but a daemon signs checkpoints: %s reads all of it and says whether it is whole", o.Hint("", "log", "replay"))
 		}
-		if o.Flags.LogAlone() || o.export != "" {
+		if o.Flags.LogOnly() || o.export != "" {
 			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and an export: what is published must not come from where the log is")
 		}
 		if fromCluster, err = findConfigMap(ctx, o.Flags); err != nil {
@@ -70,9 +70,9 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	return p, nil
 }
 
-// kept returns the file of the checkpoints: the one of --checkpoint, or the one in a backup. With the key, a checkpoint from an untrusted place is
+// checkpointFile returns the file of the checkpoints: the one of --checkpoint, or the one in a backup. With the key, a checkpoint from an untrusted place is
 // safe, but an older one covers fewer commits.
-func (o *options) kept() (string, error) {
+func (o *options) checkpointFile() (string, error) {
 	if o.checkpoint != "" || o.key == "" || !o.isBackup() {
 		return o.checkpoint, nil
 	}

@@ -67,15 +67,15 @@ func (o *reportOptions) run(ctx context.Context) error {
 	defer func() { _ = src.close() }()
 	r := newReport(&o.Filter)
 	r.Log, r.LogID, r.Made, r.Selected = src.where, src.logID, o.Env.Now(), strings.Join(o.selected, " ")
-	if r.Verification, err = o.check(ctx, src, r.take); err != nil {
+	if r.Verification, err = o.check(ctx, src, r.addCommit); err != nil {
 		return err
 	}
-	r.miss(src.last + 1)
+	r.recordMissing(src.last + 1)
 	if err := r.write(o.Env.Out, o.format.Value); err != nil {
 		return err
 	}
 	if r.Violated || len(r.Missing) > 0 {
-		return cli.Silently(exitViolated)
+		return cli.SilentExit(exitViolated)
 	}
 	return nil
 }

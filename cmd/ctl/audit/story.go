@@ -29,7 +29,7 @@ type Report struct {
 	Stories []*Story
 
 	filter   *filter.Filter
-	words    *domain.Words
+	words    *domain.Describer
 	subjects *filter.Subjects
 	byKey    map[key]*Story
 }
@@ -62,12 +62,12 @@ type key struct {
 }
 
 func newReport(f *filter.Filter) *Report {
-	return &Report{filter: f, words: domain.NewWords(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
+	return &Report{filter: f, words: domain.NewDescriber(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
 }
 
-// take adds the selected events of a commit.
-func (r *Report) take(m seal.Message) error {
-	r.miss(m.Seq)
+// addCommit adds the selected events of a commit.
+func (r *Report) addCommit(m seal.Message) error {
+	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
 	for _, e := range show.Events(r.words, m.Record()) {
 		about := r.subjects.Of(e)
@@ -79,8 +79,8 @@ func (r *Report) take(m seal.Message) error {
 	return nil
 }
 
-// miss records the commits missing between the last one and the next one.
-func (r *Report) miss(next uint64) {
+// recordMissing records the commits missing between the last one and the next one.
+func (r *Report) recordMissing(next uint64) {
 	if next > r.Last+1 {
 		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})
 	}

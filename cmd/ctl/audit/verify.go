@@ -68,7 +68,7 @@ func (o *options) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.say(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
+	return o.printVerdict(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
 }
 
 // compare verifies a source against the checkpoints, and calls also with each commit unless it is nil.
@@ -100,8 +100,8 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 	return report, nil
 }
 
-// say prints the verdict and returns its exit code.
-func (o *options) say(v verdict, p *published) error {
+// printVerdict prints the verdict and returns its exit code.
+func (o *options) printVerdict(v verdict, p *published) error {
 	if !p.trusted {
 		o.Env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
 	}
@@ -113,7 +113,7 @@ func (o *options) say(v verdict, p *published) error {
 		return err
 	}
 	if !v.Intact {
-		return cli.Silently(exitViolated)
+		return cli.SilentExit(exitViolated)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 )
 
 type (
-	place = kit.Place[*v1alpha1.BackupSchedule]
-	noun  = kit.Noun[*v1alpha1.BackupSchedule]
+	session = kit.Session[*v1alpha1.BackupSchedule]
+	noun    = kit.Noun[*v1alpha1.BackupSchedule]
 )
 
 // Commands returns the commands about BackupSchedules by verb.
@@ -32,10 +32,10 @@ func Commands(env *cli.Env) kit.Verbs {
 
 func newNoun() *noun {
 	resource := kit.Resource[*v1alpha1.BackupSchedule]{
-		Kind: "BackupSchedule", In: eventlog.KindBackup,
+		Kind: "BackupSchedule", AggregateKind: eventlog.KindBackup,
 		New:     func() *v1alpha1.BackupSchedule { return &v1alpha1.BackupSchedule{} },
 		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
-		Begin: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
+		NewFold: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
 			return NewFold(id)
 		},
 		Status: func(b *v1alpha1.BackupSchedule) (phase, id string, conditions []metav1.Condition) {
@@ -43,18 +43,18 @@ func newNoun() *noun {
 		},
 	}
 	return resource.Fill(&noun{
-		Name: "backupschedule", Plural: "backupschedules", A: "a backup schedule",
+		Name: "backupschedule", Plural: "backupschedules", WithArticle: "a backup schedule",
 		Header: show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
-		Describe: func(_ context.Context, p *place, b *v1alpha1.BackupSchedule) ([]string, error) {
+		Describe: func(_ context.Context, p *session, b *v1alpha1.BackupSchedule) ([]string, error) {
 			return view{p.View()}.describe(b), nil
 		},
-		Standing: func(v show.View, b *v1alpha1.BackupSchedule) []string { return view{v}.standing(b) },
-		News: func(b *v1alpha1.BackupSchedule) []kit.News {
-			return []kit.News{{Text: show.Standing(string(cmp.Or(b.Status.Phase, "Pending")), b.Status.Message, "", b.Status.Next)}}
+		StatusLines: func(v show.View, b *v1alpha1.BackupSchedule) []string { return view{v}.statusLines(b) },
+		Updates: func(b *v1alpha1.BackupSchedule) []kit.Update {
+			return []kit.Update{{Text: show.StatusLine(string(cmp.Or(b.Status.Phase, "Pending")), b.Status.Message, "", b.Status.Next)}}
 		},
-		Bad:  func(*v1alpha1.BackupSchedule) bool { return false },
-		Over: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
+		HasFailed:  func(*v1alpha1.BackupSchedule) bool { return false },
+		IsFinished: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
 	})
 }
 
@@ -78,7 +78,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 // Items returns the schedule, unless it is not configured yet. Its next time is relative to the last commit.
 func (f *Fold) Items() (items []*v1alpha1.BackupSchedule) {
 	status, known := f.view.Status(f.id, f.last)
-	f.view.Look(f.id, func(s *schedule.State) {
+	f.view.ReadState(f.id, func(s *schedule.State) {
 		if known {
 			items = append(items, fromLog(&s.Spec, status))
 		}

@@ -33,7 +33,7 @@ func (v view) phase(b *v1alpha1.BackupSchedule) string {
 func (v view) describe(b *v1alpha1.BackupSchedule) []string {
 	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", when(b)))
 	out = append(out, v.Field("To", term.Clean(destination(b))), "")
-	return append(out, v.standing(b)...)
+	return append(out, v.statusLines(b)...)
 }
 
 func when(b *v1alpha1.BackupSchedule) string {
@@ -48,8 +48,8 @@ func destination(b *v1alpha1.BackupSchedule) string {
 	return "the volume of scuted"
 }
 
-// standing returns the state of a schedule: the part of a description that changes.
-func (v view) standing(b *v1alpha1.BackupSchedule) []string {
+// statusLines returns the state of a schedule: the part of a description that changes.
+func (v view) statusLines(b *v1alpha1.BackupSchedule) []string {
 	s := b.Status
 	out := []string{v.Field("Phase", v.phase(b)), v.Field("Last success", v.since(s.LastSuccessfulTime))}
 	if s.NextScheduleTime != nil {

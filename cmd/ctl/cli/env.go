@@ -74,8 +74,8 @@ func (e *Env) Colored(stream any) bool {
 	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// Redrawn reports whether a stream is a terminal on which a display can be redrawn.
-func (e *Env) Redrawn(stream any) bool {
+// CanRedraw reports whether a stream is a terminal on which a display can be redrawn.
+func (e *Env) CanRedraw(stream any) bool {
 	_, _, ok := e.Size(stream)
 	return ok && e.Getenv("TERM") != "dumb"
 }

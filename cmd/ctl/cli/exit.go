@@ -51,8 +51,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 // Failed returns an error for exit status 1 without a message.
 func Failed() error { return &ExitError{Code: ExitFailed} }
 
-// Silently returns an error for an exit status without a message.
-func Silently(code int) error {
+// SilentExit returns an error for an exit status without a message.
+func SilentExit(code int) error {
 	if code == ExitOK {
 		return nil
 	}

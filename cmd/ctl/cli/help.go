@@ -28,10 +28,10 @@ func (e *Env) WrapHelp(cmd *cobra.Command) {
 }
 
 var (
-	// section matches the title of a section of the help: "Flags:".
-	section = regexp.MustCompile(`^[A-Z][A-Za-z ]*:$`)
-	// described matches the name of an option or a command, before its description.
-	described = regexp.MustCompile(`^ +\S+( \S+)* {2,}`)
+	// sectionPattern matches the title of a section of the help: "Flags:".
+	sectionPattern = regexp.MustCompile(`^[A-Z][A-Za-z ]*:$`)
+	// descriptionPattern matches the name of an option or a command, before its description.
+	descriptionPattern = regexp.MustCompile(`^ +\S+( \S+)* {2,}`)
 )
 
 const examples = "Examples:"
@@ -52,21 +52,21 @@ func wrapHelp(help string, width int) string {
 	}
 	part := ""
 	for line := range strings.SplitSeq(help, "\n") {
-		if line != "" && line[0] != ' ' && line[0] != '\t' && !section.MatchString(line) {
+		if line != "" && line[0] != ' ' && line[0] != '\t' && !sectionPattern.MatchString(line) {
 			paragraph = append(paragraph, line)
 			continue
 		}
 		flush()
-		switch name := described.FindString(line); {
-		case section.MatchString(line):
+		switch name := descriptionPattern.FindString(line); {
+		case sectionPattern.MatchString(line):
 			part = line
 			out = append(out, line)
 		case part == examples || strings.HasPrefix(line, "\t") || text.Width(line) <= width:
 			out = append(out, line)
 		case name == "":
-			out = append(out, hanging(line[:len(line)-len(strings.TrimLeft(line, " "))], "    ", line, width)...)
+			out = append(out, hangingIndent(line[:len(line)-len(strings.TrimLeft(line, " "))], "    ", line, width)...)
 		default:
-			out = append(out, hanging(name, strings.Repeat(" ", len(name)), line[len(name):], width)...)
+			out = append(out, hangingIndent(name, strings.Repeat(" ", len(name)), line[len(name):], width)...)
 		}
 	}
 	flush()
@@ -78,8 +78,8 @@ const (
 	indented = "        " // indentation of a description below a name
 )
 
-// hanging returns first with rest wrapped beside it, or below it if there is not enough space.
-func hanging(first, indent, rest string, width int) (out []string) {
+// hangingIndent returns first with rest wrapped beside it, or below it if there is not enough space.
+func hangingIndent(first, indent, rest string, width int) (out []string) {
 	if width-len(indent) < narrow {
 		out, first, indent = append(out, strings.TrimRight(first, " ")), indented, indented
 	}

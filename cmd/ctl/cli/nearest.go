@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Instead returns the end of an error about an unknown name: the most similar name, or the first valid names.
-func Instead(typed string, names []string) string {
+// Suggest returns the end of an error about an unknown name: the most similar name, or the first valid names.
+func Suggest(typed string, names []string) string {
 	if meant := Nearest(typed, names); meant != "" {
 		return fmt.Sprintf(", did you mean %q?", meant)
 	}
@@ -15,14 +15,14 @@ func Instead(typed string, names []string) string {
 		return ""
 	}
 	names = slices.Sorted(slices.Values(names))
-	if len(names) > listed {
-		names = append(names[:listed], "...")
+	if len(names) > maxListed {
+		names = append(names[:maxListed], "...")
 	}
 	return ": there are " + strings.Join(names, ", ")
 }
 
-// listed is the maximum number of names in an error.
-const listed = 10
+// maxListed is the maximum number of names in an error.
+const maxListed = 10
 
 // Nearest returns the name that is most similar to what the user typed; "" if none is similar.
 func Nearest(typed string, names []string) string {

@@ -72,18 +72,18 @@ func (o *backupOptions) validate() error {
 	return errors.Join(o.options.validate(), o.keys.validate())
 }
 
-// backedUp is the report of a backup.
-type backedUp struct {
-	ID        string          `json:"id"`
-	Folder    string          `json:"folder"`
-	TakenAt   time.Time       `json:"takenAt"`
-	Namespace string          `json:"namespace"`
-	Clusters  []string        `json:"clusters"`
-	Objects   int             `json:"objects"`
-	Encrypted bool            `json:"encrypted"`
-	Changed   []object.Ref    `json:"changed,omitempty"`
-	Left      []mover.Wait    `json:"left,omitempty"`
-	Warnings  []mover.Finding `json:"warnings,omitempty"`
+// backupReport is the report of a backup.
+type backupReport struct {
+	ID        string               `json:"id"`
+	Folder    string               `json:"folder"`
+	TakenAt   time.Time            `json:"takenAt"`
+	Namespace string               `json:"namespace"`
+	Clusters  []string             `json:"clusters"`
+	Objects   int                  `json:"objects"`
+	Encrypted bool                 `json:"encrypted"`
+	Changed   []object.Ref         `json:"changed,omitempty"`
+	Skipped   []mover.ObjectReason `json:"left,omitempty"`
+	Warnings  []mover.Finding      `json:"warnings,omitempty"`
 }
 
 func (o *backupOptions) run(ctx context.Context) error {
@@ -105,7 +105,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	backup := &transfer.Backup{
-		Source: source, Selection: mover.Selection{Namespace: namespace, Clusters: o.Clusters, All: o.All}, Keeper: writer,
+		Source: source, Selection: mover.Selection{Namespace: namespace, Clusters: o.Clusters, All: o.All}, Writer: writer,
 		Progress: func(done, total int) { progress.Showf("reading: %d of %s", done, plural.Of(total, "object")) },
 	}
 	index, warnings, err := backup.Run(ctx)
@@ -128,18 +128,18 @@ func (o *backupOptions) report(index *archive.Index, warnings []mover.Finding) e
 		o.Env.Notef("%s changed while it was read: its copy may be newer or older than those of the other objects", ref)
 	}
 	if o.Format.Data() {
-		return o.Format.Print(o.Env.Out, backedUp{
+		return o.Format.Print(o.Env.Out, backupReport{
 			ID: index.ID, Folder: o.To, TakenAt: index.TakenAt, Namespace: index.Namespace, Clusters: index.Clusters, Objects: len(index.Objects),
-			Encrypted: len(index.Recipients) > 0, Changed: index.Changed, Left: index.Left, Warnings: warnings,
+			Encrypted: len(index.Recipients) > 0, Changed: index.Changed, Skipped: index.Excluded, Warnings: warnings,
 		})
 	}
-	for _, left := range index.Left {
-		o.Env.Notef("%s is not in the backup: %s", left.Ref, left.Why)
+	for _, left := range index.Excluded {
+		o.Env.Notef("%s is not in the backup: %s", left.Ref, left.Reason)
 	}
 	how := "in PLAIN TEXT, with the private keys of the clusters"
 	if len(index.Recipients) > 0 {
 		how = "encrypted to " + plural.Of(len(index.Recipients), "recipient")
 	}
 	return o.Env.Linef("backup %s of %s of namespace %s (%s): %s, %s, in %s", index.ID,
-		plural.Of(len(index.Clusters), "cluster"), index.Namespace, named(index.Clusters), plural.Of(len(index.Objects), "object"), how, o.To)
+		plural.Of(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), plural.Of(len(index.Objects), "object"), how, o.To)
 }

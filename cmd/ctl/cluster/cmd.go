@@ -27,14 +27,14 @@ func Commands(env *cli.Env) kit.Verbs {
 type options struct {
 	*kit.Kit
 	Format output.Format
-	// reached is the management cluster of the kubeconfig, and called its name in messages.
-	reached *connect.Cluster
-	called  string
+	// cluster is the management cluster of the kubeconfig, and called its name in messages.
+	cluster     *connect.Cluster
+	clusterName string
 }
 
 // validate refuses options that do not name a management cluster.
 func (o *options) validate() error {
-	if o.Flags.LogAlone() || o.Flags.Local {
+	if o.Flags.LogOnly() || o.Flags.Local {
 		return cli.Usagef("clusters are in a management cluster: --local, --log and --nats do not lead to one")
 	}
 	return o.Flags.Check()
@@ -46,7 +46,7 @@ func (o *options) connect(name string) (c *kube.Cluster, namespace string, err e
 	if err != nil {
 		return nil, "", err
 	}
-	o.reached, o.called = cluster, name
+	o.cluster, o.clusterName = cluster, name
 	c, err = kube.Connect(name, cluster.Config)
 	return c, cluster.Namespace, err
 }
@@ -81,21 +81,21 @@ func (o *options) refused(err error, last string) error {
 	case errors.As(err, &final) && final.Next != "":
 		return errors.New(redact.Message(err.Error()) + ": " + final.Next)
 	case err != nil:
-		err = quoted{err}
-		if o.reached != nil && strings.HasPrefix(err.Error(), o.called+": ") {
-			return o.reached.Explain(err)
+		err = redactedError{err}
+		if o.cluster != nil && strings.HasPrefix(err.Error(), o.clusterName+": ") {
+			return o.cluster.Explain(err)
 		}
 		return err
 	}
 	return nil
 }
 
-// quoted is an error whose text is redacted, because an API server quotes the object that it refuses.
-type quoted struct{ err error }
+// redactedError is an error whose text is redacted, because an API server quotes the object that it refuses.
+type redactedError struct{ err error }
 
-func (q quoted) Error() string { return redact.Message(q.err.Error()) }
+func (q redactedError) Error() string { return redact.Message(q.err.Error()) }
 
-func (q quoted) Unwrap() error { return q.err }
+func (q redactedError) Unwrap() error { return q.err }
 
 // interrupted returns an error with the text standing if a signal has ended the context, and err otherwise.
 func interrupted(ctx context.Context, err error, standing string) error {
@@ -105,7 +105,7 @@ func interrupted(ctx context.Context, err error, standing string) error {
 	return err
 }
 
-func named(clusters []string) string {
+func formatNames(clusters []string) string {
 	const most = 5
 	list := slices.Clone(clusters)
 	if more := len(list) - most; more > 0 {

@@ -39,7 +39,7 @@ func TestWhatAStoreRefuses(t *testing.T) {
 		"the bucket: the store refuses it (X): correct its name, or --store-region":                                                            &store.Error{Field: store.FieldBucket, Message: "the store refuses it (X)"},
 		"--from s3://backups/prod: incomplete":                                                                                                 errors.New("incomplete"),
 	} {
-		if got := explained(err, "s3://backups/prod"); !strings.Contains(got.Error(), says) {
+		if got := explain(err, "s3://backups/prod"); !strings.Contains(got.Error(), says) {
 			t.Errorf("explained = %v, want %s", got, says)
 		}
 	}
@@ -48,7 +48,7 @@ func TestWhatAStoreRefuses(t *testing.T) {
 // TestWhatTheAPIServerRefuses checks that errors of an API server name the server of the cluster that was asked, and
 // what to do.
 func TestWhatTheAPIServerRefuses(t *testing.T) {
-	o := options{Kit: &kit.Kit{Env: &cli.Env{}, Flags: connect.New()}, reached: &connect.Cluster{Config: &rest.Config{Host: "https://green:6443"}}, called: "target"}
+	o := options{Kit: &kit.Kit{Env: &cli.Env{}, Flags: connect.New()}, cluster: &connect.Cluster{Config: &rest.Config{Host: "https://green:6443"}}, clusterName: "target"}
 	for says, err := range map[string]error{
 		"https://green:6443 does not accept your credentials: log in again": apierrors.NewUnauthorized("no"),
 		"ask for that permission":              apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil),

@@ -87,17 +87,17 @@ func (o *restoreOptions) validate() error {
 	return o.options.validate()
 }
 
-// restored is the report of a restore.
-type restored struct {
-	ID        string          `json:"id"`
-	Folder    string          `json:"folder"`
-	TakenAt   time.Time       `json:"takenAt"`
-	Namespace string          `json:"namespace"`
-	Clusters  []string        `json:"clusters"`
-	Objects   int             `json:"objects"`
-	DryRun    bool            `json:"dryRun,omitempty"`
-	Asleep    []mover.Wait    `json:"asleep,omitempty"`
-	Warnings  []mover.Finding `json:"warnings,omitempty"`
+// restoreReport is the report of a restore.
+type restoreReport struct {
+	ID          string               `json:"id"`
+	Folder      string               `json:"folder"`
+	TakenAt     time.Time            `json:"takenAt"`
+	Namespace   string               `json:"namespace"`
+	Clusters    []string             `json:"clusters"`
+	Objects     int                  `json:"objects"`
+	DryRun      bool                 `json:"dryRun,omitempty"`
+	StillPaused []mover.ObjectReason `json:"asleep,omitempty"`
+	Warnings    []mover.Finding      `json:"warnings,omitempty"`
 }
 
 func (o *restoreOptions) run(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	r := &transfer.Restore{
-		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus, AcceptLoss: o.AcceptLoss, Patience: o.Timeout,
+		Target: target, Archive: backup, Source: source, SourceGone: o.SourceIsGone, CarryStatus: o.CarryStatus, AcceptLoss: o.AcceptLoss, AckTimeout: o.Timeout,
 		Progress: func(s transfer.Step) {
 			progress.Showf("%s: %d of %s", s.Phase, s.Done, plural.Of(s.Total, "object"))
 		},
@@ -154,7 +154,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	asleep, err := r.Awake(waiting)
+	asleep, err := r.AwaitResume(waiting)
 	progress.Done()
 	switch {
 	case ctx.Err() != nil:
@@ -178,11 +178,11 @@ func (o *restoreOptions) source() (*kube.Cluster, error) {
 	return kube.Connect("source", config)
 }
 
-func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, asleep []mover.Wait) error {
+func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, asleep []mover.ObjectReason) error {
 	if o.Format.Data() {
-		err := o.Format.Print(o.Env.Out, restored{
+		err := o.Format.Print(o.Env.Out, restoreReport{
 			ID: index.ID, Folder: o.From, TakenAt: index.TakenAt, Namespace: index.Namespace, Clusters: index.Clusters,
-			Objects: len(index.Objects), DryRun: o.DryRun, Asleep: asleep, Warnings: warnings,
+			Objects: len(index.Objects), DryRun: o.DryRun, StillPaused: asleep, Warnings: warnings,
 		})
 		if err != nil {
 			return err
@@ -193,13 +193,13 @@ func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, 
 			did = "can be restored: nothing was changed"
 		}
 		err := o.Env.Linef("backup %s of %s, %s of namespace %s (%s), %s: %s", index.ID, index.TakenAt.UTC().Format(time.RFC3339),
-			plural.Of(len(index.Clusters), "cluster"), index.Namespace, named(index.Clusters), plural.Of(len(index.Objects), "object"), did)
+			plural.Of(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), plural.Of(len(index.Objects), "object"), did)
 		if err != nil {
 			return err
 		}
 	}
 	for _, w := range asleep[:min(len(asleep), 10)] {
-		o.Env.Notef("%s is not awake: %s", w.Ref, w.Why)
+		o.Env.Notef("%s is not awake: %s", w.Ref, w.Reason)
 	}
 	if len(asleep) > 0 {
 		return errors.New(plural.Of(len(asleep), "object is", "objects are") + " not awake yet: is every controller of the target running?")

@@ -58,7 +58,7 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 		AccessKeyID: access, SecretAccessKey: secret, SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
 	})
 	if err != nil {
-		return "", cli.Usagef("%w", explained(err, from))
+		return "", cli.Usagef("%w", explain(err, from))
 	}
 	defer s.Close()
 	if dir, err = os.MkdirTemp("", "scute-backup-"); err != nil {
@@ -66,20 +66,20 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	}
 	if err := store.Download(ctx, s, place, filepath.Join(dir, "backup")); err != nil {
 		_ = os.RemoveAll(dir)
-		return "", explained(hintBelow(ctx, s, place, scheme+bucket+"/", err), from)
+		return "", explain(hintBelow(ctx, s, place, scheme+bucket+"/", err), from)
 	}
 	return dir, nil
 }
 
-// shown limits the number of backups that an error names.
-const shown = 5
+// maxShown limits the number of backups that an error names.
+const maxShown = 5
 
 // hintBelow adds the newest backups in a folder to the error if the folder itself is not a backup. prefix precedes their paths in --from.
 func hintBelow(ctx context.Context, in store.Store, place, prefix string, err error) error {
 	if !errors.Is(err, archive.ErrIncomplete) {
 		return err
 	}
-	below, all, listing := store.Below(ctx, in, place, shown)
+	below, all, listing := store.ListBackups(ctx, in, place, maxShown)
 	if listing != nil || all == 0 {
 		return err
 	}
@@ -108,8 +108,8 @@ func remedies() map[string]string {
 	}
 }
 
-// explained adds to an error of a store the flag or variables that cause it, and the remedy.
-func explained(err error, from string) error {
+// explain adds to an error of a store the flag or variables that cause it, and the remedy.
+func explain(err error, from string) error {
 	var stored *store.Error
 	if !errors.As(err, &stored) {
 		return fmt.Errorf("--from %s: %w", from, err)

@@ -98,11 +98,11 @@ func (f *Flags) validate() error {
 	return nil
 }
 
-// LogAlone reports whether the user named a log, so the cluster is not read.
-func (f *Flags) LogAlone() bool { return f.Dir != "" || f.URL != "" }
+// LogOnly reports whether the user named a log, so the cluster is not read.
+func (f *Flags) LogOnly() bool { return f.Dir != "" || f.URL != "" }
 
-// Again returns the options that connect to the same cluster or log.
-func (f *Flags) Again() (words []string) {
+// ConnectArgs returns the options that connect to the same cluster or log.
+func (f *Flags) ConnectArgs() (words []string) {
 	dir := f.Dir
 	if f.Local {
 		words = append(words, "--local")
@@ -116,13 +116,13 @@ func (f *Flags) Again() (words []string) {
 		{"--as", f.As},
 		{"--as-group", strings.Join(f.AsGroups, ",")},
 		{"--log", dir},
-		{"--nats", eventlog.Shown(f.URL)},
+		{"--nats", eventlog.RedactURL(f.URL)},
 		{"--nats-creds", f.Creds},
 		{"--nats-ca", f.CA},
 		{"--nats-cert", f.Cert},
 		{"--nats-key", f.Key},
 		{"--log-stream", f.Stream},
-		{"--scute-namespace", differing(f.ScuteNamespace, New().ScuteNamespace)},
+		{"--scute-namespace", nonDefault(f.ScuteNamespace, New().ScuteNamespace)},
 	} {
 		if o.value != "" {
 			words = append(words, o.name, o.value)
@@ -141,7 +141,7 @@ func (f *Flags) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-func differing(value, usual string) string {
+func nonDefault(value, usual string) string {
 	if value == usual {
 		return ""
 	}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Followed selects the objects to follow.
-type Followed struct {
+// FollowOptions selects the objects to follow.
+type FollowOptions struct {
 	// What is the name of the objects in errors: "moves", "run fleet/prod".
 	What string
 	// List is an empty list of the kind.
@@ -26,12 +26,12 @@ type Followed struct {
 	Notice func(error)
 }
 
-// Look processes a change, and returns the version that it has processed. changed is the object after the change. It is nil at first and after a
-// deletion; Look then reads the objects itself. enough ends the following, as does a permanent error (backoff.Permanent). Look is called again after
+// FollowFunc processes a change, and returns the version that it has processed. changed is the object after the change. It is nil at first and after a
+// deletion; FollowFunc then reads the objects itself. enough ends the following, as does a permanent error (backoff.Permanent). FollowFunc is called again after
 // any other error.
-type Look func(changed client.Object) (version string, enough bool, err error)
+type FollowFunc func(changed client.Object) (version string, enough bool, err error)
 
-// errEnough ends a watch after Look has returned enough.
+// errEnough ends a watch after FollowFunc has returned enough.
 var errEnough = errors.New("enough")
 
 // errBroken is the usual end of a watch, because the server closes each watch after some minutes.
@@ -39,7 +39,7 @@ var errBroken = errors.New("the watch has ended")
 
 // Follow calls look first, and again after each change, until look returns enough or a permanent error. It returns an error if the API server has not
 // answered for two minutes.
-func (c *Cluster) Follow(ctx context.Context, f Followed, look Look) error {
+func (c *Cluster) Follow(ctx context.Context, f FollowOptions, look FollowFunc) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(5*time.Second),
 		backoff.WithMaxElapsedTime(2*time.Minute))
 	err := backoff.RetryNotify(func() error {
@@ -69,7 +69,7 @@ func (c *Cluster) Follow(ctx context.Context, f Followed, look Look) error {
 }
 
 // follow calls look, and again after each change, until the server ends the watch.
-func (c *Cluster) follow(ctx context.Context, f Followed, look Look) error {
+func (c *Cluster) follow(ctx context.Context, f FollowOptions, look FollowFunc) error {
 	version, _, err := look(nil)
 	if err != nil {
 		return err

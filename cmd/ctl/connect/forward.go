@@ -54,7 +54,7 @@ func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port 
 type podConn struct {
 	httpstream.Stream // data
 	conn              httpstream.Connection
-	complaint         chan error // error of the other side, for example that it cannot connect; closed when there are no more
+	remoteErr         chan error // error of the other side, for example that it cannot connect; closed when there are no more
 }
 
 func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
@@ -79,11 +79,11 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the stream for data: %w", err)
 	}
-	p := &podConn{Stream: data, conn: conn, complaint: make(chan error, 1)}
+	p := &podConn{Stream: data, conn: conn, remoteErr: make(chan error, 1)}
 	go func() {
-		defer close(p.complaint)
+		defer close(p.remoteErr)
 		if text, _ := io.ReadAll(io.LimitReader(complaints, 4096)); len(text) > 0 {
-			p.complaint <- errors.New(strings.TrimSpace(string(text)))
+			p.remoteErr <- errors.New(strings.TrimSpace(string(text)))
 			p.Close() // the connection is broken: unblock readers immediately
 		}
 	}()
@@ -93,15 +93,15 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 // Close closes the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// Complaint returns the error of the other side, nil if there is none. Call it at the end of the data; it waits because the error may arrive a moment
+// RemoteError returns the error of the other side, nil if there is none. Call it at the end of the data; it waits because the error may arrive a moment
 // later.
-func (p *podConn) Complaint() error {
+func (p *podConn) RemoteError() error {
 	select {
-	case err := <-p.complaint:
+	case err := <-p.remoteErr:
 		return err
-	case <-time.After(complaintPatience):
+	case <-time.After(remoteErrTimeout):
 		return nil
 	}
 }
 
-const complaintPatience = time.Second
+const remoteErrTimeout = time.Second

@@ -78,10 +78,10 @@ func pod(args ...string) *corev1.Pod {
 	}
 }
 
-// way returns a function that connects to the daemon behind a test API server.
-func way(url string) func(context.Context) (io.ReadWriteCloser, error) {
+// entryTo returns a function that connects to the daemon behind a test API server.
+func entryTo(url string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return enter(ctx, &rest.Config{Host: url}, pod("--log-listen=127.0.0.1:4222"))
+		return openLogPort(ctx, &rest.Config{Host: url}, pod("--log-listen=127.0.0.1:4222"))
 	}
 }
 
@@ -96,7 +96,7 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	address := strings.TrimPrefix(log.URL(), "nats://")
 	api := httptest.NewServer(kubelet(address))
 	defer api.Close()
-	tunnel, err := newTunnel(t.Context(), way(api.URL), quiet)
+	tunnel, err := newTunnel(t.Context(), entryTo(api.URL), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestWhatTheNodeComplainsOfIsTold(t *testing.T) {
 	api := httptest.NewServer(kubelet(nobody.Addr().String()))
 	defer api.Close()
 	quiet := slog.New(slog.DiscardHandler)
-	tunnel, err := newTunnel(t.Context(), way(api.URL), quiet)
+	tunnel, err := newTunnel(t.Context(), entryTo(api.URL), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTunnelThatIsRefusedEnds(t *testing.T) {
 		http.Error(w, `pods "scute-0" is forbidden`, http.StatusForbidden)
 	}))
 	defer api.Close()
-	_, err := newTunnel(t.Context(), way(api.URL), slog.New(slog.DiscardHandler))
+	_, err := newTunnel(t.Context(), entryTo(api.URL), slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "forbidden") || !strings.Contains(err.Error(), "ask for permission to create pods/portforward") {
 		t.Errorf("got %v", err)
 	}
@@ -172,13 +172,13 @@ func TestTunnelThatHangsEndsWithItsDeadline(t *testing.T) {
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := newTunnel(ctx, way(api.URL), slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := newTunnel(ctx, entryTo(api.URL), slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestListensReadsTheDaemonsArguments(t *testing.T) {
-	if port, err := listens(pod("--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")); err != nil || port != 4222 {
+	if port, err := logPort(pod("--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")); err != nil || port != 4222 {
 		t.Errorf("listens = %d, %v", port, err)
 	}
 	for args, want := range map[string]string{
@@ -187,7 +187,7 @@ func TestListensReadsTheDaemonsArguments(t *testing.T) {
 		"--log-listen=4222":                           "the port cannot be read",
 		"--log-dir=/d --log-listen=127.0.0.1:nothing": "the port cannot be read",
 	} {
-		if _, err := listens(pod(strings.Fields(args)...)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := logPort(pod(strings.Fields(args)...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("listens(%s) = %v", args, err)
 		}
 	}

@@ -21,8 +21,8 @@ type Log struct {
 	Where string
 	// Static is set if the log is a folder that this process has locked. Other processes can append only through Serve.
 	Static bool
-	// Guarded is set if the connection uses the token of a role, which permits only reading and appending.
-	Guarded bool
+	// UsesToken is set if the connection uses the token of a role, which permits only reading and appending.
+	UsesToken bool
 
 	end  uint64 // last commit that is read, 0 for all
 	stop func()
@@ -59,7 +59,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 		if err != nil {
 			return nil, err
 		}
-		return &Log{Log: log, Where: eventlog.Shown(f.URL)}, nil
+		return &Log{Log: log, Where: eventlog.RedactURL(f.URL)}, nil
 	default:
 		return f.inCluster(ctx, role, logger)
 	}
@@ -67,7 +67,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 
 // folder opens the log of a stopped daemon, or of local runs. If a local run has it open, folder connects to the process of the run.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
-	if err := f.There(); err != nil {
+	if err := f.CheckExists(); err != nil {
 		return nil, err
 	}
 	log, err := f.open(ctx, logger)
@@ -75,21 +75,21 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 		if log, err := f.join(ctx, logger); err == nil {
 			return log, nil
 		}
-		return nil, fmt.Errorf("%w: %s", err, f.Elsewhere())
+		return nil, fmt.Errorf("%w: %s", err, f.BusyHint())
 	}
 	return log, err
 }
 
-// Elsewhere describes how to read the log of a folder that another process has open.
-func (f *Flags) Elsewhere() string {
+// BusyHint describes how to read the log of a folder that another process has open.
+func (f *Flags) BusyHint() string {
 	if f.Local {
 		return "wait until that process ends, and try again; if it is a daemon, ask it through the cluster (leave --local out)"
 	}
 	return "a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens"
 }
 
-// There returns an error if the folder contains no log. Otherwise opening it for reading would create an empty log.
-func (f *Flags) There() error {
+// CheckExists returns an error if the folder contains no log. Otherwise opening it for reading would create an empty log.
+func (f *Flags) CheckExists() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		if f.Local && f.Dir == LocalDir {
 			return fmt.Errorf("no local run was started in this folder, which has no log in %s: go to where one was, or name its folder with --log", LocalDir)
@@ -116,7 +116,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	}
 	var log *eventlog.Log
 	if err = embedded.CopyFolder(f.Dir, dir); err == nil {
-		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Stream: f.Stream, Examine: true, Logger: logger})
+		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Stream: f.Stream, AllowDamaged: true, Logger: logger})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -125,22 +125,22 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 }
 
 // connect connects to a log on a server, with a token if there is a pass.
-func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.Logger) (*eventlog.Log, error) {
+func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
 	o := f.External(logger)
-	o.URL, o.Examine = url, f.Examine
+	o.URL, o.AllowDamaged = url, f.Examine
 	if p != nil {
-		o.TokenFrom = p.again
+		o.TokenFrom = p.refresh
 	}
 	log, err := eventlog.Connect(ctx, o)
-	for until := time.Now().Add(admitted); p != nil && errors.Is(err, eventlog.ErrDenied) && ctx.Err() == nil && time.Now().Before(until); {
-		time.Sleep(tryAgain)
+	for until := time.Now().Add(tokenGracePeriod); p != nil && errors.Is(err, eventlog.ErrDenied) && ctx.Err() == nil && time.Now().Before(until); {
+		time.Sleep(retryInterval)
 		log, err = eventlog.Connect(ctx, o)
 	}
 	if p != nil && errors.Is(err, eventlog.ErrDenied) {
-		return nil, fmt.Errorf("%w: the daemon does not take the token of Secret %s/%s: see its log lines", err, p.secrets.Namespace, p.secrets.Of(p.role))
+		return nil, fmt.Errorf("%w: the daemon does not take the token of Secret %s/%s: see its log lines", err, p.secrets.Namespace, p.secrets.NameFor(p.role))
 	}
 	if p == nil && errors.Is(err, eventlog.ErrUnavailable) {
-		return nil, f.Unreached(err)
+		return nil, f.ExplainConnect(err)
 	}
 	if errors.Is(err, eventlog.ErrMissing) {
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
@@ -150,11 +150,11 @@ func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.L
 
 // Logger returns a logger for warnings about a log.
 func Logger(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: bare}))
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: stripLogAttrs}))
 }
 
-// bare removes the time and the level, which an operator does not need in live output.
-func bare(groups []string, a slog.Attr) slog.Attr {
+// stripLogAttrs removes the time and the level, which an operator does not need in live output.
+func stripLogAttrs(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 		return slog.Attr{}
 	}

@@ -12,8 +12,8 @@ import (
 
 var errEnd = errors.New("the log is not read any further")
 
-// End omits all commits after seq from later reads.
-func (l *Log) End(seq uint64) { l.end = seq }
+// SetEnd omits all commits after seq from later reads.
+func (l *Log) SetEnd(seq uint64) { l.end = seq }
 
 // Read reads commits of an aggregate, up to End.
 func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {

@@ -44,7 +44,7 @@ func TestPastOfALog(t *testing.T) {
 		t.Errorf("Last before the first commit = %d, want an error", r.Seq)
 	}
 
-	log.End(5)
+	log.SetEnd(5)
 	var seen []uint64
 	head, err := log.Replay(t.Context(), 2, func(r eventlog.Record) error { seen = append(seen, r.Seq); return nil })
 	if err != nil || head != 5 || len(seen) != 3 {

@@ -31,7 +31,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 		return nil, err
 	}
 	where := "pod " + first.Namespace + "/" + first.Name
-	p, err := admit(ctx, cluster, first, role, logger)
+	p, err := podToken(ctx, cluster, first, role, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 		if err != nil {
 			return nil, err
 		}
-		return enter(ctx, cluster.Config, pod)
+		return openLogPort(ctx, cluster.Config, pod)
 	}, logger)
 	if err != nil {
 		return nil, err
@@ -50,28 +50,28 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 		t.close()
 		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
 	}
-	return &Log{Log: log, Where: where, Guarded: p != nil, stop: t.close}, nil
+	return &Log{Log: log, Where: where, UsesToken: p != nil, stop: t.close}, nil
 }
 
-// admit reads the token for the log in a pod. It returns nil if the daemon requires none.
-func admit(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*pass, error) {
-	secrets, ok, err := guarded(pod)
+// podToken reads the token for the log in a pod. It returns nil if the daemon requires none.
+func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*tokenSource, error) {
+	secrets, ok, err := logSecrets(pod)
 	if err != nil {
 		return nil, fmt.Errorf("pod %s/%s has an argument that cannot be read: %w", pod.Namespace, pod.Name, err)
 	}
 	if !ok {
 		return nil, nil
 	}
-	p := &pass{cluster: cluster, secrets: secrets, role: role, logger: logger}
+	p := &tokenSource{cluster: cluster, secrets: secrets, role: role, logger: logger}
 	if _, err := p.token(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// enter opens a connection to the log's port in a pod.
-func enter(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWriteCloser, error) {
-	port, err := listens(pod)
+// openLogPort opens a connection to the log's port in a pod.
+func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWriteCloser, error) {
+	port, err := logPort(pod)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func argument(pod *corev1.Pod, option string) (value string, found bool) {
 	return "", false
 }
 
-// listens reads from the daemon's own arguments where its log can be reached.
-func listens(pod *corev1.Pod) (port int, err error) {
+// logPort reads from the daemon's own arguments where its log can be reached.
+func logPort(pod *corev1.Pod) (port int, err error) {
 	if url, ok := argument(pod, "--nats-url"); ok {
 		return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
 	}

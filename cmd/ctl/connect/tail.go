@@ -14,13 +14,13 @@ import (
 	"scute.dev/eventlog"
 )
 
-// look is the interval at which a folder is checked for changes.
-const look = time.Second
+// pollInterval is the interval at which a folder is checked for changes.
+const pollInterval = time.Second
 
 // Tail calls fn with each commit of the log in order, and with new commits until ctx ends. It calls caughtUp once, after the commits that existed at
 // first. It does not lock a folder, so a process may run there meanwhile. When Tail reads a folder again, fn may receive commits a second time.
 func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
-	t := &tailed{Flags: f, w: w, caughtUp: caughtUp, fn: fn}
+	t := &tailState{Flags: f, w: w, caughtUp: caughtUp, fn: fn}
 	if f.Dir != "" {
 		return t.folder(ctx)
 	}
@@ -32,8 +32,8 @@ func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(
 	return t.follow(ctx, log)
 }
 
-// tailed is the state of a Tail.
-type tailed struct {
+// tailState is the state of a Tail.
+type tailState struct {
 	*Flags
 	w        io.Writer
 	caughtUp func()
@@ -41,14 +41,14 @@ type tailed struct {
 	last     uint64
 }
 
-func (t *tailed) take(r eventlog.Record) error {
+func (t *tailState) apply(r eventlog.Record) error {
 	t.last = max(t.last, r.Seq)
 	return t.fn(r)
 }
 
 // replay calls fn with all existing commits.
-func (t *tailed) replay(ctx context.Context, log *Log) error {
-	if _, err := log.Replay(ctx, t.last, t.take); err != nil {
+func (t *tailState) replay(ctx context.Context, log *Log) error {
+	if _, err := log.Replay(ctx, t.last, t.apply); err != nil {
 		return err
 	}
 	if t.caughtUp != nil {
@@ -58,25 +58,25 @@ func (t *tailed) replay(ctx context.Context, log *Log) error {
 	return nil
 }
 
-func (t *tailed) follow(ctx context.Context, log *Log) error {
+func (t *tailState) follow(ctx context.Context, log *Log) error {
 	if err := t.replay(ctx, log); err != nil {
 		return err
 	}
-	return log.Follow(ctx, t.last, t.take)
+	return log.Follow(ctx, t.last, t.apply)
 }
 
 // folder reads a copy of the folder after each change. While a process has the folder open, it follows that process instead.
-func (t *tailed) folder(ctx context.Context) error {
+func (t *tailState) folder(ctx context.Context) error {
 	seen, patience := "", time.Now().Add(t.LogTimeout)
 	for ctx.Err() == nil {
-		written, err := t.written()
+		written, err := t.fingerprint()
 		if err != nil {
 			return err
 		}
-		if err := t.joined(ctx); err == nil {
+		if err := t.followProcess(ctx); err == nil {
 			seen = "" // the last commits may not have arrived
 		} else if written != seen {
-			err := t.copied(ctx)
+			err := t.readCopy(ctx)
 			switch locked := errors.Is(err, eventlog.ErrLocked); {
 			case err == nil:
 				seen = written
@@ -88,14 +88,14 @@ func (t *tailed) folder(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(look):
+		case <-time.After(pollInterval):
 		}
 	}
 	return ctx.Err()
 }
 
-// copied reads a copy of the folder.
-func (t *tailed) copied(ctx context.Context) error {
+// readCopy reads a copy of the folder.
+func (t *tailState) readCopy(ctx context.Context) error {
 	examined := *t.Flags
 	examined.Examine = true
 	log, err := examined.Log(ctx, t.w)
@@ -106,8 +106,8 @@ func (t *tailed) copied(ctx context.Context) error {
 	return t.replay(ctx, log)
 }
 
-// joined follows the process that has the folder open, until the process ends. It returns an error if there is none.
-func (t *tailed) joined(ctx context.Context) error {
+// followProcess follows the process that has the folder open, until the process ends. It returns an error if there is none.
+func (t *tailState) followProcess(ctx context.Context) error {
 	d, err := t.endpoint()
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *tailed) joined(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := knock(ctx, u.Host); err != nil {
+	if err := checkListening(ctx, u.Host); err != nil {
 		return err
 	}
 	opening, cancel := context.WithTimeout(ctx, t.LogTimeout)
@@ -130,10 +130,10 @@ func (t *tailed) joined(ctx context.Context) error {
 	defer stop()
 	go func() {
 		defer stop()
-		for knock(following, u.Host) == nil {
+		for checkListening(following, u.Host) == nil {
 			select {
 			case <-following.Done():
-			case <-time.After(look):
+			case <-time.After(pollInterval):
 			}
 		}
 	}()
@@ -144,8 +144,8 @@ func (t *tailed) joined(ctx context.Context) error {
 	return err
 }
 
-// knock connects to an address and reports whether a process listens there.
-func knock(ctx context.Context, address string) error {
+// checkListening connects to an address and reports whether a process listens there.
+func checkListening(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -155,8 +155,8 @@ func knock(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// written returns a fingerprint of the folder's content: the names, sizes and times of its files.
-func (t *tailed) written() (string, error) {
+// fingerprint returns a fingerprint of the folder's content: the names, sizes and times of its files.
+func (t *tailState) fingerprint() (string, error) {
 	var all string
 	err := filepath.WalkDir(filepath.Join(t.Dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

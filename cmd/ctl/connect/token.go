@@ -15,11 +15,11 @@ import (
 	"scute.dev/internal/logaccess"
 )
 
-// admitted is how long a daemon may refuse a token that has just changed, and tryAgain the interval of retries.
-const admitted, tryAgain = 5 * time.Second, 250 * time.Millisecond
+// tokenGracePeriod is how long a daemon may refuse a token that has just changed, and retryInterval the interval of retries.
+const tokenGracePeriod, retryInterval = 5 * time.Second, 250 * time.Millisecond
 
-// pass reads the token for the log in a daemon's pod from the Secret of a role.
-type pass struct {
+// tokenSource reads the token for the log in a daemon's pod from the Secret of a role.
+type tokenSource struct {
 	cluster *Cluster
 	secrets logaccess.Secrets
 	role    embedded.Role
@@ -29,9 +29,9 @@ type pass struct {
 	last string
 }
 
-// guarded returns the Secrets of the log's tokens according to a daemon's arguments. ok is false if the daemon requires no token, as in older
+// logSecrets returns the Secrets of the log's tokens according to a daemon's arguments. ok is false if the daemon requires no token, as in older
 // versions.
-func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
+func logSecrets(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
 	where, found := argument(pod, logaccess.Flag)
 	if !found {
 		return secrets, false, nil
@@ -41,39 +41,39 @@ func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
 }
 
 // token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators, because operators may also read.
-func (p *pass) token(ctx context.Context) (string, error) {
+func (p *tokenSource) token(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {
 		if instead, err := p.get(ctx, embedded.Operator); err == nil {
 			token, p.role = instead, embedded.Operator
-			return p.keep(token), nil
+			return p.store(token), nil
 		}
 	}
 	if err != nil {
 		return "", p.explain(err)
 	}
-	return p.keep(token), nil
+	return p.store(token), nil
 }
 
-func (p *pass) get(ctx context.Context, role embedded.Role) (string, error) {
+func (p *tokenSource) get(ctx context.Context, role embedded.Role) (string, error) {
 	var secret corev1.Secret
-	if err := p.cluster.Client.Get(ctx, types.NamespacedName{Namespace: p.secrets.Namespace, Name: p.secrets.Of(role)}, &secret); err != nil {
+	if err := p.cluster.Client.Get(ctx, types.NamespacedName{Namespace: p.secrets.Namespace, Name: p.secrets.NameFor(role)}, &secret); err != nil {
 		return "", err
 	}
 	return logaccess.Token(secret.Data)
 }
 
-func (p *pass) keep(token string) string {
+func (p *tokenSource) store(token string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = token
 	return token
 }
 
-// again returns the token for a new connection: the current one, or the last one if it cannot be read.
-func (p *pass) again() string {
+// refresh returns the token for a new connection: the current one, or the last one if it cannot be read.
+func (p *tokenSource) refresh() string {
 	token, err := p.token(context.Background())
 	if err != nil {
 		p.logger.Warn("the token of the log cannot be read again", "error", err)
@@ -85,12 +85,12 @@ func (p *pass) again() string {
 }
 
 // explain adds the Secret and the missing permission to an error.
-func (p *pass) explain(err error) error {
-	may, role := "read the log", p.secrets.Of(embedded.Reader)
+func (p *tokenSource) explain(err error) error {
+	may, role := "read the log", p.secrets.NameFor(embedded.Reader)
 	if p.role == embedded.Operator {
 		may, role = "append to the log", p.secrets.Name
 	}
-	err = fmt.Errorf("reading Secret %s/%s with the token of those who may %s: %w", p.secrets.Namespace, p.secrets.Of(p.role), may, err)
+	err = fmt.Errorf("reading Secret %s/%s with the token of those who may %s: %w", p.secrets.Namespace, p.secrets.NameFor(p.role), may, err)
 	switch {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w: ask for permission to get that Secret (the chart's Role %s/%s has it), or name the log with --log or --nats", err, p.secrets.Namespace, role)

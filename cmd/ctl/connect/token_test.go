@@ -25,8 +25,8 @@ import (
 
 const readers, operators = "the token of the readers", "the token of the operators"
 
-// secrets returns a cluster with the Secrets of both roles, some of which are forbidden to read.
-func secrets(forbidden ...string) *Cluster {
+// clusterWithSecrets returns a cluster with the Secrets of both roles, some of which are forbidden to read.
+func clusterWithSecrets(forbidden ...string) *Cluster {
 	secret := func(name, token string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "scute-system", Name: name}, Data: map[string][]byte{"token": []byte(token + "\n")}}
 	}
@@ -56,8 +56,8 @@ func TestTokenOfARole(t *testing.T) {
 		"reader appends":   {embedded.Operator, []string{"scute-log-operator"}, "", []string{"Secret scute-system/scute-log-operator", "append to the log", "Role scute-system/scute-log has it"}},
 		"nobody in reader": {embedded.Reader, []string{"scute-log-reader", "scute-log-operator"}, "", []string{"Secret scute-system/scute-log-reader", "ask for permission to get that Secret", "Role scute-system/scute-log-reader"}},
 	} {
-		p, err := admit(t.Context(), secrets(c.forbidden...), asks, c.role, quiet)
-		if c.token != "" && (err != nil || p.again() != c.token) {
+		p, err := podToken(t.Context(), clusterWithSecrets(c.forbidden...), asks, c.role, quiet)
+		if c.token != "" && (err != nil || p.refresh() != c.token) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 		for _, want := range c.says {
@@ -66,11 +66,11 @@ func TestTokenOfARole(t *testing.T) {
 			}
 		}
 	}
-	if p, err := admit(t.Context(), secrets(), pod("--log-listen=127.0.0.1:4222"), embedded.Reader, quiet); p != nil || err != nil {
+	if p, err := podToken(t.Context(), clusterWithSecrets(), pod("--log-listen=127.0.0.1:4222"), embedded.Reader, quiet); p != nil || err != nil {
 		t.Errorf("daemon without tokens: admit = %v, %v", p, err)
 	}
 	missing := &Cluster{Client: fake.NewClientBuilder().Build()}
-	if _, err := admit(t.Context(), missing, asks, embedded.Reader, quiet); err == nil || !strings.Contains(err.Error(), "the daemon makes it when it starts") {
+	if _, err := podToken(t.Context(), missing, asks, embedded.Reader, quiet); err == nil || !strings.Contains(err.Error(), "the daemon makes it when it starts") {
 		t.Errorf("without a Secret: got error %v", err)
 	}
 }
@@ -88,13 +88,13 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	access.Set(embedded.Operator, operators)
 	api := httptest.NewServer(kubelet(strings.TrimPrefix(log.URL(), "nats://")))
 	defer api.Close()
-	tunnel, err := newTunnel(t.Context(), way(api.URL), quiet)
+	tunnel, err := newTunnel(t.Context(), entryTo(api.URL), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tunnel.close()
-	url, cluster := "nats://"+tunnel.address(), secrets()
-	p, err := admit(t.Context(), cluster, pod("--log-access=scute-system/scute-log"), embedded.Reader, quiet)
+	url, cluster := "nats://"+tunnel.address(), clusterWithSecrets()
+	p, err := podToken(t.Context(), cluster, pod("--log-access=scute-system/scute-log"), embedded.Reader, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer named.Close()
-	if told := named.Where + strings.Join(f.Again(), " "); strings.Contains(told, "readers") || !strings.Contains(told, tunnel.address()) {
+	if told := named.Where + strings.Join(f.ConnectArgs(), " "); strings.Contains(told, "readers") || !strings.Contains(told, tunnel.address()) {
 		t.Errorf("shown address = %q", told)
 	}
 

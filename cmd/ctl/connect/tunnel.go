@@ -13,14 +13,14 @@ import (
 // client finds the daemon in the same pod or in a new one.
 type tunnel struct {
 	listener net.Listener
-	enter    func(context.Context) (io.ReadWriteCloser, error)
+	open     func(context.Context) (io.ReadWriteCloser, error)
 	logger   *slog.Logger
 	ctx      context.Context //nolint:containedctx // lifetime of the tunnel: its connections outlive the call that created it
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
-	mu        sync.Mutex
-	complaint error
+	mu      sync.Mutex
+	lastErr error
 }
 
 // newTunnel opens the first connection, so that errors are reported immediately, and listens.
@@ -34,7 +34,7 @@ func newTunnel(ctx context.Context, enter func(context.Context) (io.ReadWriteClo
 		first.Close()
 		return nil, fmt.Errorf("opening a port of this machine: %w", err)
 	}
-	t := &tunnel{listener: listener, enter: enter, logger: logger}
+	t := &tunnel{listener: listener, open: enter, logger: logger}
 	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	t.running.Go(func() { t.serve(first) })
 	return t, nil
@@ -73,8 +73,8 @@ func (t *tunnel) join(local net.Conn, remote io.ReadWriteCloser) {
 		ctx, cancel := context.WithTimeout(t.ctx, CallTimeout)
 		defer cancel()
 		var err error
-		if remote, err = t.enter(ctx); err != nil {
-			t.complain(err)
+		if remote, err = t.open(ctx); err != nil {
+			t.recordError(err)
 			return
 		}
 	}
@@ -86,7 +86,7 @@ func (t *tunnel) join(local net.Conn, remote io.ReadWriteCloser) {
 		defer close(back)
 		_, _ = io.Copy(local, remote)
 		if c, ok := remote.(interface{ Complaint() error }); ok {
-			t.complain(c.Complaint())
+			t.recordError(c.Complaint())
 		}
 		local.Close()
 	}()
@@ -95,22 +95,22 @@ func (t *tunnel) join(local net.Conn, remote io.ReadWriteCloser) {
 	<-back
 }
 
-func (t *tunnel) complain(err error) {
+func (t *tunnel) recordError(err error) {
 	if err == nil || t.ctx.Err() != nil {
 		return
 	}
 	t.logger.Warn("the way to the log is broken, trying again", "error", err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.complaint = err
+	t.lastErr = err
 }
 
 // explain adds the other side's error to err.
 func (t *tunnel) explain(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.complaint == nil {
+	if t.lastErr == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", err, t.complaint)
+	return fmt.Errorf("%w: %w", err, t.lastErr)
 }

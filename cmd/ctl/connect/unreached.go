@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Unreached adds the relevant flags to an error of the connection to the NATS server.
-func (f *Flags) Unreached(err error) error {
+// ExplainConnect adds the relevant flags to an error of the connection to the NATS server.
+func (f *Flags) ExplainConnect(err error) error {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var broken *net.OpError

@@ -64,10 +64,10 @@ func TestUnreached(t *testing.T) {
 		}
 	}
 	f := New()
-	if err := f.Unreached(context.Canceled); err != context.Canceled || f.Unreached(nil) != nil { //nolint:errorlint // it is the same one
+	if err := f.ExplainConnect(context.Canceled); err != context.Canceled || f.ExplainConnect(nil) != nil { //nolint:errorlint // it is the same one
 		t.Error(err)
 	}
-	if err := f.Unreached(eventlog.ErrDenied); !strings.Contains(err.Error(), "--nats-creds") {
+	if err := f.ExplainConnect(eventlog.ErrDenied); !strings.Contains(err.Error(), "--nats-creds") {
 		t.Error(err)
 	}
 }

@@ -13,60 +13,60 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// right is a request that a command sends with the user's own permissions.
-type right struct{ verb, group, resource, subresource string }
+// permission is a request that a command sends with the user's own permissions.
+type permission struct{ verb, group, resource, subresource string }
 
-// rights are permissions that share a consequence and a remedy if one is missing.
-type rights struct {
-	list      []right
-	namespace string
-	level     Level // level of the result if one is missing
-	without   string
-	remedy    string
+// permissionGroup are permissions that share a consequence and a remedy if one is missing.
+type permissionGroup struct {
+	list        []permission
+	namespace   string
+	level       Level // level of the result if one is missing
+	consequence string
+	remedy      string
 }
 
-// to returns the rights to do something with the resources of a group.
-func to(group, resource string, verbs ...string) []right {
-	list := make([]right, len(verbs))
+// permissionsFor returns the rights to do something with the resources of a group.
+func permissionsFor(group, resource string, verbs ...string) []permission {
+	list := make([]permission, len(verbs))
 	for i, verb := range verbs {
-		list[i] = right{verb: verb, group: group, resource: resource}
+		list[i] = permission{verb: verb, group: group, resource: resource}
 	}
 	return list
 }
 
-// needed returns the permissions for all commands of scutectl, by their purpose.
-func needed(v *visit) []rights {
+// requiredPermissions returns the permissions for all commands of scutectl, by their purpose.
+func requiredPermissions(v *diagnosis) []permissionGroup {
 	own, daemons := v.cluster.Namespace, v.flags.ScuteNamespace
 	scute, capi := v1alpha1.GroupVersion().Group, clusterv1.GroupVersion.Group
 	const operator = "ask for the ClusterRole scute-operator, if you are to"
-	return []rights{
+	return []permissionGroup{
 		{
-			to(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot look at moves",
+			permissionsFor(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot look at moves",
 			"ask for the ClusterRole scute-viewer, or scute-operator to make moves too",
 		},
 		{
-			to(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot look at WorkflowRuns",
+			permissionsFor(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot look at WorkflowRuns",
 			"ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too",
 		},
 		{
-			to(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot look at Pauses",
+			permissionsFor(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot look at Pauses",
 			"ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too",
 		},
-		{to(scute, "pauses", "create", "delete"), own, Warning, "you cannot pause and resume clusters", operator},
-		{to(scute, "workflowruns", "create"), own, Warning, "you cannot make WorkflowRuns", operator},
-		{to(scute, "moves", "create", "patch"), own, Warning, "you cannot make or abort moves", operator},
+		{permissionsFor(scute, "pauses", "create", "delete"), own, Warning, "you cannot pause and resume clusters", operator},
+		{permissionsFor(scute, "workflowruns", "create"), own, Warning, "you cannot make WorkflowRuns", operator},
+		{permissionsFor(scute, "moves", "create", "patch"), own, Warning, "you cannot make or abort moves", operator},
 		{
-			append(to(scute, "surgeremediations", "list", "watch"), to(scute, "repairpolicies", "list")...), own, Warning, "you cannot look at remediations",
+			append(permissionsFor(scute, "surgeremediations", "list", "watch"), permissionsFor(scute, "repairpolicies", "list")...), own, Warning, "you cannot look at remediations",
 			"ask for the ClusterRole scute-viewer, if you are to",
 		},
-		{to(scute, "surgeremediations", "patch"), own, Warning, "you cannot hold, release or abort a remediation", operator},
+		{permissionsFor(scute, "surgeremediations", "patch"), own, Warning, "you cannot hold, release or abort a remediation", operator},
 		{
-			append(to(capi, "clusters", "list"), to(capi, "machines", "list")...), own, Warning, "scutectl get machines cannot show them",
+			append(permissionsFor(capi, "clusters", "list"), permissionsFor(capi, "machines", "list")...), own, Warning, "scutectl get machines cannot show them",
 			"ask for the ClusterRole scute-viewer, which lists Cluster API's kinds",
 		},
-		{to("", "secrets", "create", "patch"), own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission"},
+		{permissionsFor("", "secrets", "create", "patch"), own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission"},
 		{
-			[]right{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}},
+			[]permission{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}},
 			daemons, Warning,
 			"the log in the daemon's pod is out of reach: no timeline, no log", "ask for permission, or name the log with --nats",
 		},
@@ -80,17 +80,17 @@ func image(p *corev1.Pod) string {
 	return p.Spec.Containers[0].Image
 }
 
-func permissions(ctx context.Context, v *visit) bool {
+func permissions(ctx context.Context, v *diagnosis) bool {
 	const subject = "permissions"
 	who := "you"
 	if name := v.cluster.User(ctx); name != "" {
 		who = name
 	}
 	complete := true
-	for _, need := range needed(v) {
+	for _, need := range requiredPermissions(v) {
 		var missing []string
 		for _, r := range need.list {
-			allowed, err := may(ctx, v.cluster, r, need.namespace)
+			allowed, err := isAllowed(ctx, v.cluster, r, need.namespace)
 			if err != nil {
 				v.report(warning(subject, "see kubectl auth can-i --list", "the API server does not say: %v", v.cluster.Explain(err)))
 				return true
@@ -101,7 +101,7 @@ func permissions(ctx context.Context, v *visit) bool {
 		}
 		if len(missing) > 0 {
 			complete = false
-			v.report(Result{need.level, subject, fmt.Sprintf("%s may not %s in namespace %s: %s", who, strings.Join(missing, ", "), need.namespace, need.without), need.remedy})
+			v.report(Result{need.level, subject, fmt.Sprintf("%s may not %s in namespace %s: %s", who, strings.Join(missing, ", "), need.namespace, need.consequence), need.remedy})
 		}
 	}
 	if complete {
@@ -110,14 +110,14 @@ func permissions(ctx context.Context, v *visit) bool {
 	return true
 }
 
-func (r right) String() string {
+func (r permission) String() string {
 	if r.subresource != "" {
 		return r.verb + " " + r.resource + "/" + r.subresource
 	}
 	return r.verb + " " + r.resource
 }
 
-func may(ctx context.Context, c *connect.Cluster, r right, namespace string) (bool, error) {
+func isAllowed(ctx context.Context, c *connect.Cluster, r permission, namespace string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

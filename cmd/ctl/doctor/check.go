@@ -52,31 +52,31 @@ func problem(subject, remedy, format string, args ...any) Result {
 	return Result{Problem, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// visit is one run of the checks, with the results that later checks need.
-type visit struct {
+// diagnosis is one run of the checks, with the results that later checks need.
+type diagnosis struct {
 	kit    *kit.Kit
 	flags  *connect.Flags
 	report func(Result)
 	now    func() time.Time
 
-	cluster   *connect.Cluster // nil without a cluster
-	kube      *kube.Cluster
-	moves     source.Source[*v1alpha1.Move]
-	types     []kube.Type
-	account   client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; empty if there is none
-	unheard   bool             // no daemon runs
-	hidden    bool             // the user may not list the daemon's pods
-	outside   bool             // the daemon runs, but not in a pod that gives access to its log
-	all       []*v1alpha1.Move
-	hasMoves  bool // all moves could be listed
-	installed bool // scute's kinds are served
-	workflows []v1alpha1.WorkflowRun
-	pauses    []*v1alpha1.Pause
-	hasPauses bool // Pauses could be listed in all namespaces
+	cluster       *connect.Cluster // nil without a cluster
+	kube          *kube.Cluster
+	moves         source.Source[*v1alpha1.Move]
+	types         []kube.Type
+	account       client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; empty if there is none
+	noDaemon      bool             // no daemon runs
+	podsHidden    bool             // the user may not list the daemon's pods
+	daemonOutside bool             // the daemon runs, but not in a pod that gives access to its log
+	all           []*v1alpha1.Move
+	hasMoves      bool // all moves could be listed
+	installed     bool // scute's kinds are served
+	workflows     []v1alpha1.WorkflowRun
+	pauses        []*v1alpha1.Pause
+	hasPauses     bool // Pauses could be listed in all namespaces
 }
 
 // list reads the objects of all namespaces, or only of the context's namespace if the user may not list all.
-func (v *visit) list(ctx context.Context, list client.ObjectList) error {
+func (v *diagnosis) list(ctx context.Context, list client.ObjectList) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	err := v.cluster.Client.List(ctx, list)
@@ -87,11 +87,11 @@ func (v *visit) list(ctx context.Context, list client.ObjectList) error {
 }
 
 // check runs one check and reports its results. goOn is false if the following checks would be meaningless.
-type check func(ctx context.Context, v *visit) (goOn bool)
+type check func(ctx context.Context, v *diagnosis) (goOn bool)
 
 // run runs all checks, in an order in which each check may rely on the previous ones.
-func (v *visit) run(ctx context.Context) {
-	for _, c := range []check{apiServer, clusterAPI, providers, unrestored, served, daemon, granted, permissions, waitingRuns, waitingPauses, failingSchedules, listed} {
+func (v *diagnosis) run(ctx context.Context) {
+	for _, c := range []check{apiServer, clusterAPI, providers, unfinishedRestores, checkServed, daemon, checkGrants, permissions, waitingRuns, waitingPauses, failingSchedules, listMoves} {
 		if !c(ctx, v) {
 			break
 		}
@@ -102,7 +102,7 @@ func (v *visit) run(ctx context.Context) {
 	}
 	eventLog(ctx, v)
 	if v.hasMoves {
-		standing(v)
-		leftBehind(ctx, v)
+		waitingMoves(v)
+		leftoverPauses(ctx, v)
 	}
 }

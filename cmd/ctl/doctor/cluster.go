@@ -24,7 +24,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-func apiServer(ctx context.Context, v *visit) bool {
+func apiServer(ctx context.Context, v *diagnosis) bool {
 	cluster, err := v.flags.Cluster()
 	if err != nil {
 		v.report(problem("Kubernetes", "set KUBECONFIG, --kubeconfig or --context to the management cluster", "%v", err))
@@ -58,9 +58,9 @@ func serverVersion(ctx context.Context, cluster *connect.Cluster) (info version.
 	return info, json.Unmarshal(body, &info)
 }
 
-func clusterAPI(ctx context.Context, v *visit) bool {
+func clusterAPI(ctx context.Context, v *diagnosis) bool {
 	const subject = "Cluster API"
-	types, _, err := v.kube.Movable(ctx)
+	types, _, err := v.kube.MovableTypes(ctx)
 	if apierrors.IsForbidden(err) {
 		v.report(warning(subject, "ask for permission to list customresourcedefinitions, or let somebody who has it run this", "its kinds cannot be looked at: %v", err))
 		return true
@@ -89,13 +89,13 @@ func clusterAPI(ctx context.Context, v *visit) bool {
 	}
 	if len(old) > 0 {
 		v.report(ok(subject, "%s of contract v1beta1, which Cluster API supports until v1.16: %s. Whether they acknowledge a pause: scutectl doctor provider",
-			plural.Of(len(old), "kind"), few(old)))
+			plural.Of(len(old), "kind"), firstNames(old)))
 	}
 	return true
 }
 
-// served checks that the API server serves scute's kinds.
-func served(ctx context.Context, v *visit) bool {
+// checkServed checks that the API server serves scute's kinds.
+func checkServed(ctx context.Context, v *diagnosis) bool {
 	const subject = "scute's kinds"
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -109,11 +109,11 @@ func served(ctx context.Context, v *visit) bool {
 	return ctx.Err() == nil
 }
 
-func daemon(ctx context.Context, v *visit) bool {
+func daemon(ctx context.Context, v *diagnosis) bool {
 	const subject = "scuted"
 	pods, err := v.flags.Daemons(ctx, v.cluster)
 	if err != nil {
-		v.hidden = true
+		v.podsHidden = true
 		v.report(warning(subject, "see the permissions below", "%v", err))
 		return true
 	}
@@ -144,21 +144,21 @@ func daemon(ctx context.Context, v *visit) bool {
 	}
 	if fresh {
 		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease", holder))
-		v.outside = true
+		v.daemonOutside = true
 		chart := client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: "scute"}
 		if err := v.cluster.Client.Get(ctx, chart, &corev1.ServiceAccount{}); err == nil {
 			v.account = chart
 		}
 		return true
 	}
-	v.unheard = true
+	v.noDaemon = true
 	v.report(problem(subject, "install it (helm install scute charts/scute -n "+v.flags.ScuteNamespace+"), or name its namespace with --scute-namespace",
 		"no ready pod in namespace %s, and nobody holds the lease: nobody takes up moves", v.flags.ScuteNamespace))
 	return true
 }
 
 // leader returns the holder of the daemon's lease, and whether the lease is current. A daemon that stops releases its lease.
-func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
+func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var lease coordinationv1.Lease
@@ -170,8 +170,8 @@ func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
 	return *lease.Spec.HolderIdentity, age < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
 }
 
-// few returns the first names of many.
-func few(names []string) string {
+// firstNames returns the first names of many.
+func firstNames(names []string) string {
 	const named = 4
 	if len(names) <= named {
 		return strings.Join(names, ", ")

@@ -46,7 +46,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	counts := make(map[Level]int)
 	results := []Result{}
-	v := &visit{kit: o.Kit, flags: o.Flags, now: o.Env.Now, report: func(r Result) {
+	v := &diagnosis{kit: o.Kit, flags: o.Flags, now: o.Env.Now, report: func(r Result) {
 		counts[r.Level]++
 		if results = append(results, r); !o.format.Data() {
 			_ = o.Print(o.lines(r))

@@ -21,7 +21,7 @@ import (
 	"scute.dev/internal/trust"
 )
 
-func printed(width int, r Result) string {
+func formatResult(width int, r Result) string {
 	var out bytes.Buffer
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{
 		Out: &out, Color: cli.ColorNever, Size: func(any) (int, int, bool) { return width, 24, width > 0 },
@@ -32,7 +32,7 @@ func printed(width int, r Result) string {
 
 func TestAResultIsOneLineInAPipeAndFitsATerminal(t *testing.T) {
 	r := problem("event log", "raise its limit and, if need be, its volume", "%d of %d MiB", 1000, 1024)
-	if diff := cmp.Diff("problem  event log      1000 of 1024 MiB; remedy: raise its limit and, if need be, its volume\n", printed(0, r)); diff != "" {
+	if diff := cmp.Diff("problem  event log      1000 of 1024 MiB; remedy: raise its limit and, if need be, its volume\n", formatResult(0, r)); diff != "" {
 		t.Error(diff)
 	}
 	want := `problem  event log      1000 of 1024 MiB
@@ -40,7 +40,7 @@ func TestAResultIsOneLineInAPipeAndFitsATerminal(t *testing.T) {
                           if need be, its
                           volume
 `
-	if diff := cmp.Diff(want, printed(46, r)); diff != "" {
+	if diff := cmp.Diff(want, formatResult(46, r)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -76,13 +76,13 @@ func TestADaemonWhosePodIsNotReadyIsNotOutside(t *testing.T) {
 		"none":  {[]client.Object{lease}, true, []string{"it runs outside of this cluster: daemon/1 holds the lease"}},
 	} {
 		var got []string
-		v := &visit{
+		v := &diagnosis{
 			flags: &connect.Flags{ScuteNamespace: "scute-system"}, now: func() time.Time { return now }, report: func(r Result) { got = append(got, r.Message) },
 			cluster: &connect.Cluster{Client: fake.NewClientBuilder().WithObjects(c.objects...).Build()},
 		}
 		daemon(t.Context(), v)
-		if diff := cmp.Diff(c.want, got); diff != "" || v.outside != c.outside || v.unheard {
-			t.Errorf("%s: outside %v, unheard %v: %s", name, v.outside, v.unheard, diff)
+		if diff := cmp.Diff(c.want, got); diff != "" || v.daemonOutside != c.outside || v.noDaemon {
+			t.Errorf("%s: outside %v, unheard %v: %s", name, v.daemonOutside, v.noDaemon, diff)
 		}
 	}
 }

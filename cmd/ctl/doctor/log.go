@@ -18,19 +18,19 @@ const (
 	fullProblem = 0.95
 )
 
-func eventLog(ctx context.Context, v *visit) {
+func eventLog(ctx context.Context, v *diagnosis) {
 	const subject = "event log"
-	if !v.flags.LogAlone() {
+	if !v.flags.LogOnly() {
 		switch {
 		case v.cluster == nil: // the log is found through the cluster
 			return
-		case v.hidden:
+		case v.podsHidden:
 			v.report(warning(subject, "see the permissions above, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
 			return
-		case v.unheard:
+		case v.noDaemon:
 			v.report(warning(subject, "fix the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
 			return
-		case v.outside:
+		case v.daemonOutside:
 			v.report(warning(subject, "name it with --nats, if the daemon listens", "not looked at: the daemon does not run in a pod"))
 			return
 		}
@@ -61,27 +61,27 @@ func eventLog(ctx context.Context, v *visit) {
 		r.Level = Problem
 	}
 	v.report(r)
-	trusted(ctx, v, log)
+	checkTrust(ctx, v, log)
 }
 
-// trusted checks whether the daemon acts on its log. It skips a folder, which may be unrelated to the cluster.
-func trusted(ctx context.Context, v *visit, log *connect.Log) {
+// checkTrust checks whether the daemon acts on its log. It skips a folder, which may be unrelated to the cluster.
+func checkTrust(ctx context.Context, v *diagnosis, log *connect.Log) {
 	const subject = "event log"
 	if v.cluster == nil || v.flags.Dir != "" {
 		return
 	}
-	switch fault, err := logcmd.Judge(ctx, v.cluster, log); {
+	switch fault, err := logcmd.CheckTrust(ctx, v.cluster, log); {
 	case errors.Is(err, eventlog.ErrUnknownType): // the daemon may know the type
 		v.report(warning(subject, "use scutectl of the daemon's version, or a newer one", "whether the daemon acts on it is not known: %v", err))
 	case err != nil:
 		v.report(warning(subject, "ask for permission to read the Lease", "whether the daemon acts on it is not known: %v", err))
 	case fault != nil:
-		v.report(problem(subject, reconcile(v, fault), "%s", fault.Message))
+		v.report(problem(subject, reconcileRemedy(v, fault), "%s", fault.Message))
 	}
 }
 
-// reconcile returns the remedy for a log that may not be acted on.
-func reconcile(v *visit, f *trust.Fault) string {
+// reconcileRemedy returns the remedy for a log that may not be acted on.
+func reconcileRemedy(v *diagnosis, f *trust.Fault) string {
 	if f.Reason == trust.Newer {
 		return "run the version of scute that acted on the log last, or a newer one"
 	}
@@ -97,7 +97,7 @@ func explainLog(subject string, f *connect.Flags, err error) Result {
 	case errors.Is(err, eventlog.ErrConfig):
 		return problem(subject, "correct the stream's configuration where it differs", "%v", err)
 	case errors.Is(err, eventlog.ErrLocked):
-		return warning(subject, f.Elsewhere(), "%v", err)
+		return warning(subject, f.BusyHint(), "%v", err)
 	default:
 		return problem(subject, "see the log lines of the daemon, or name the log with --log or --nats", "%v", err)
 	}

@@ -31,25 +31,25 @@ func TestALogThatIsNotActedOn(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		mark trust.Mark
+		mark trust.Watermark
 		dir  string
 		says string
 	}{
-		"replaced":        {mark: trust.Mark{LogID: "6ec1f57fb01c9032", Sequence: 50}, says: "event log 6ec1f57fb01c9032 acted here last, up to commit 50"},
-		"gone back":       {mark: trust.Mark{LogID: log.ID(), Sequence: 1}, says: "it went back"},
-		"as it was":       {mark: trust.Mark{LogID: log.ID()}},
-		"of a local run":  {mark: trust.Mark{LogID: "6ec1f57fb01c9032", Sequence: 50}, dir: ".scute"},
+		"replaced":        {mark: trust.Watermark{LogID: "6ec1f57fb01c9032", Sequence: 50}, says: "event log 6ec1f57fb01c9032 acted here last, up to commit 50"},
+		"gone back":       {mark: trust.Watermark{LogID: log.ID(), Sequence: 1}, says: "it went back"},
+		"as it was":       {mark: trust.Watermark{LogID: log.ID()}},
+		"of a local run":  {mark: trust.Watermark{LogID: "6ec1f57fb01c9032", Sequence: 50}, dir: ".scute"},
 		"the first there": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName, Annotations: make(map[string]string)}}
-			trust.WriteMark(lease.Annotations, c.mark)
+			trust.SetWatermark(lease.Annotations, c.mark)
 			objects := []client.Object{lease, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "blue"}}}
 			var got []Result
-			v := visitAt(func(r Result) { got = append(got, r) })
+			v := newDiagnosis(func(r Result) { got = append(got, r) })
 			v.flags = &connect.Flags{Dir: c.dir}
 			v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
-			trusted(t.Context(), v, log)
+			checkTrust(t.Context(), v, log)
 			switch {
 			case c.says == "" && len(got) > 0:
 				t.Errorf("got %+v, want no results", got)
@@ -75,10 +75,10 @@ func TestALogThatANewerDaemonActsOn(t *testing.T) {
 		}
 	}
 	var got []Result
-	v := visitAt(func(r Result) { got = append(got, r) })
+	v := newDiagnosis(func(r Result) { got = append(got, r) })
 	v.flags = &connect.Flags{}
 	v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build()}
-	trusted(t.Context(), v, log)
+	checkTrust(t.Context(), v, log)
 	if len(got) != 1 || got[0].Level != Warning || !strings.Contains(got[0].Message, "bound.v9") || !strings.Contains(got[0].Remedy, "a newer one") {
 		t.Errorf("got %+v", got)
 	}
@@ -92,9 +92,9 @@ func TestAMoveThatTheLogStalls(t *testing.T) {
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(reason), Message: "why"}},
 		}}
 		var got []Result
-		v := visitAt(func(r Result) { got = append(got, r) })
+		v := newDiagnosis(func(r Result) { got = append(got, r) })
 		v.all = []*v1alpha1.Move{m}
-		standing(v)
+		waitingMoves(v)
 		if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: why" || !strings.Contains(got[0].Remedy, remedy) {
 			t.Errorf("%s: got %+v", reason, got)
 		}

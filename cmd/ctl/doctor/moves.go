@@ -19,11 +19,11 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// patience is how long a new resource may wait for the daemon.
-const patience = time.Minute
+// startTimeout is how long a new resource may wait for the daemon.
+const startTimeout = time.Minute
 
-// listed reads all Moves, or those of the namespace if the user may not list all.
-func listed(ctx context.Context, v *visit) bool {
+// listMoves reads all Moves, or those of the namespace if the user may not list all.
+func listMoves(ctx context.Context, v *diagnosis) bool {
 	all, err := v.moves.List(ctx, "")
 	if apierrors.IsForbidden(err) {
 		all, err = v.moves.List(ctx, v.cluster.Namespace)
@@ -42,8 +42,8 @@ func listed(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// standing reports moves that wait for an operator.
-func standing(v *visit) {
+// waitingMoves reports moves that wait for an operator.
+func waitingMoves(v *diagnosis) {
 	const subject = "moves"
 	busy, bad := 0, 0
 	for _, m := range v.all {
@@ -53,18 +53,18 @@ func standing(v *visit) {
 		busy++
 		name, look := m.Namespace+"/"+m.Name, v.kit.Hint(m.Namespace, "describe", "move", m.Name)
 		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
-		untrusted := trust.Untrusted(m.Status.Conditions)
+		untrusted := trust.FaultIn(m.Status.Conditions)
 		switch {
 		case untrusted != nil:
 			bad++
-			v.report(problem(subject, reconcile(v, untrusted), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted.Message))
+			v.report(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted.Message))
 		case m.Status.Next != "":
 			bad++
 			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
-		case unheard && v.now().Sub(m.CreationTimestamp.Time) > patience:
+		case unheard && v.now().Sub(m.CreationTimestamp.Time) > startTimeout:
 			bad++
 			v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), m.CreationTimestamp.Time)))
-		case v.unheard:
+		case v.noDaemon:
 			bad++
 			v.report(warning(subject, "see scuted above; "+look, "%s is in %s and nobody drives it", name, m.Status.Phase))
 		}
@@ -74,8 +74,8 @@ func standing(v *visit) {
 	}
 }
 
-// unrestored reports unfinished restores. Their target may be a cluster without scute.
-func unrestored(ctx context.Context, v *visit) bool {
+// unfinishedRestores reports unfinished restores. Their target may be a cluster without scute.
+func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
 	const subject = "restores"
 	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
 	for _, r := range unfinished {
@@ -92,7 +92,7 @@ func unrestored(ctx context.Context, v *visit) bool {
 
 // movedAway returns the Move that moved a Cluster away before a Cluster of this name was created again; nil if there is none. The status of a move of
 // all Clusters names only the first thousand.
-func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
+func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
 	i := slices.IndexFunc(v.all, func(m *v1alpha1.Move) bool {
 		return !byMover && !m.Spec.DryRun && m.Status.Phase == mover.PhaseSucceeded && m.Status.StartedAt != nil && m.Namespace == u.GetNamespace() &&
@@ -104,8 +104,8 @@ func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
 	return v.all[i]
 }
 
-// leftBehind reports clusters that are paused or annotated although no move works on them.
-func leftBehind(ctx context.Context, v *visit) {
+// leftoverPauses reports clusters that are paused or annotated although no move works on them.
+func leftoverPauses(ctx context.Context, v *diagnosis) {
 	const subject = "clusters"
 	i := slices.IndexFunc(v.types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
 	if i < 0 {
@@ -126,7 +126,7 @@ func leftBehind(ctx context.Context, v *visit) {
 		held, orphan := pausedByRun(v, subject, name, u)
 		byPause, lost := pausedByPause(v, name, o)
 		held, clean = held || byPause, clean && !orphan && !lost
-		_, restoring := hold.Restoring(o.Mark)
+		_, restoring := hold.RestoredBackup(o.MoveID)
 		if m := movedAway(v, u); m != nil {
 			clean = false
 			v.report(problem(subject, "look at the target. If the cluster lives there, pause this one at once, stop what makes it (a GitOps tool?), and see docs/stranded.md before it is deleted; "+
@@ -136,12 +136,12 @@ func leftBehind(ctx context.Context, v *visit) {
 		switch {
 		case restoring:
 			clean = false // reported by unrestored
-		case o.Mark != "" && !working[o.Mark]:
+		case o.MoveID != "" && !working[o.MoveID]:
 			clean = false
-			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.Mark)+
+			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.MoveID)+
 				"); if this cluster is the one that lives, remove annotation "+object.MoveAnnotation+" and unpause it",
-				"%s has the mark of move %s, which is not in progress", name, o.Mark))
-		case o.Mark == "" && paused && !held:
+				"%s has the mark of move %s, which is not in progress", name, o.MoveID))
+		case o.MoveID == "" && paused && !held:
 			clean = false
 			v.report(warning(subject, "unpause it if nobody wants it so; a move keeps it paused on the target", "%s is paused, and not by scute", name))
 		}

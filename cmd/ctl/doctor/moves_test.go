@@ -39,7 +39,7 @@ func TestMadeAgainAfterItsMove(t *testing.T) {
 		}
 		m.Status.Phase, m.Status.StartedAt = c.phase, &metav1.Time{Time: at()}
 		m.Spec.DryRun = name == "tried only"
-		v := visitAt(nil)
+		v := newDiagnosis(nil)
 		v.all = []*v1alpha1.Move{m}
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetNamespace("fleet")

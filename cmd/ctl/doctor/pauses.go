@@ -15,7 +15,7 @@ import (
 )
 
 // waitingPauses reports Pauses that no daemon has started, and Pauses that wait.
-func waitingPauses(ctx context.Context, v *visit) bool {
+func waitingPauses(ctx context.Context, v *diagnosis) bool {
 	const subject = "pauses"
 	reader := pause.InCluster(v.cluster, nil)
 	list, err := reader.List(ctx, "")
@@ -33,7 +33,7 @@ func waitingPauses(ctx context.Context, v *visit) bool {
 		if p.Status.FinishedAt == nil {
 			busy++
 		}
-		if r, waits := v.judgePause(subject, p); waits {
+		if r, waits := v.checkPause(subject, p); waits {
 			bad++
 			v.report(r)
 		}
@@ -44,20 +44,20 @@ func waitingPauses(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// judgePause returns the result for a Pause, and whether it waits.
-func (v *visit) judgePause(subject string, p *v1alpha1.Pause) (r Result, waits bool) {
+// checkPause returns the result for a Pause, and whether it waits.
+func (v *diagnosis) checkPause(subject string, p *v1alpha1.Pause) (r Result, waits bool) {
 	name, look := p.Namespace+"/"+p.Name, v.kit.Hint(p.Namespace, "describe", "pause", p.Name)
 	s, since := p.Status, p.CreationTimestamp.Time
 	if s.PhaseSince != nil {
 		since = s.PhaseSince.Time
 	}
-	long := v.now().Sub(since) > patience
+	long := v.now().Sub(since) > startTimeout
 	switch {
 	case s.FinishedAt != nil:
 		return r, false
 	case s.Phase == "" || s.Phase == v1alpha1.PausePending:
 		return problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), p.CreationTimestamp.Time)),
-			v.now().Sub(p.CreationTimestamp.Time) > patience
+			v.now().Sub(p.CreationTimestamp.Time) > startTimeout
 	case s.Next != "":
 		return problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
 	case s.Phase != v1alpha1.PauseAcknowledged && long:
@@ -71,8 +71,8 @@ func (v *visit) judgePause(subject string, p *v1alpha1.Pause) (r Result, waits b
 }
 
 // pausedByPause reports whether a cluster is held by a Pause, and whether that Pause no longer exists.
-func pausedByPause(v *visit, name string, o object.Observed) (held, orphan bool) {
-	for mark, holder := range o.Holds {
+func pausedByPause(v *diagnosis, name string, o object.Observed) (held, orphan bool) {
+	for mark, holder := range o.PauseHolders {
 		uid, is := strings.CutPrefix(mark, object.PausePrefix)
 		if !is {
 			continue
@@ -80,7 +80,7 @@ func pausedByPause(v *visit, name string, o object.Observed) (held, orphan bool)
 		held = true
 		if v.hasPauses && !slices.ContainsFunc(v.pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }) {
 			orphan = true
-			v.report(problem("clusters", "scuted restores it when it runs; if it stays, remove annotations "+mark+" and "+object.BeforeAnnotation+", and unpause the cluster",
+			v.report(problem("clusters", "scuted restores it when it runs; if it stays, remove annotations "+mark+" and "+object.PausedBeforeAnnotation+", and unpause the cluster",
 				"%s has the mark of Pause %s, which does not exist", name, holder))
 		}
 	}

@@ -23,8 +23,8 @@ func pauseOf(name string, phase v1alpha1.PausePhase, since time.Duration, next s
 	return p
 }
 
-func visitAt(report func(Result)) *visit {
-	return &visit{kit: &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}, now: at, report: report}
+func newDiagnosis(report func(Result)) *diagnosis {
+	return &diagnosis{kit: &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}, now: at, report: report}
 }
 
 func TestPausesThatWait(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPausesThatWait(t *testing.T) {
 		pauseOf("slow", v1alpha1.PauseAcknowledging, 2*time.Minute, ""), pauseOf("begun", v1alpha1.PauseAcknowledging, time.Second, ""),
 		pauseOf("well", v1alpha1.PauseAcknowledged, time.Hour, ""), pauseOf("refused", v1alpha1.PauseRestoring, time.Second, "fix the webhook"),
 	} {
-		if r, waits := visitAt(nil).judgePause("pauses", p); waits {
+		if r, waits := newDiagnosis(nil).checkPause("pauses", p); waits {
 			got = append(got, r.Level.String()+" "+r.Message+" -> "+r.Remedy)
 		}
 	}
@@ -53,9 +53,9 @@ func TestPausesThatWait(t *testing.T) {
 }
 
 func TestMarksOfPauses(t *testing.T) {
-	o := object.Observed{Holds: map[string]string{object.PausePrefix + "1a": "fleet/maintenance", object.PauseAnnotation: "fleet/run/1/hold"}}
+	o := object.Observed{PauseHolders: map[string]string{object.PausePrefix + "1a": "fleet/maintenance", object.PauseAnnotation: "fleet/run/1/hold"}}
 	var got []Result
-	v := visitAt(func(r Result) { got = append(got, r) })
+	v := newDiagnosis(func(r Result) { got = append(got, r) })
 	v.hasPauses, v.pauses = true, []*v1alpha1.Pause{pauseOf("maintenance", v1alpha1.PauseAcknowledged, time.Hour, "")}
 	if held, orphan := pausedByPause(v, "fleet/prod", o); !held || orphan || len(got) > 0 {
 		t.Errorf("held = %t, orphan = %t: %+v", held, orphan, got)
@@ -68,7 +68,7 @@ func TestMarksOfPauses(t *testing.T) {
 	if _, orphan := pausedByPause(v, "fleet/prod", o); orphan {
 		t.Error("orphan = true although Pauses cannot be listed")
 	}
-	if held, _ := pausedByPause(v, "fleet/prod", object.Observed{Holds: map[string]string{object.PauseAnnotation: "x"}}); held {
+	if held, _ := pausedByPause(v, "fleet/prod", object.Observed{PauseHolders: map[string]string{object.PauseAnnotation: "x"}}); held {
 		t.Error("held = true for the annotation of a run")
 	}
 }
@@ -80,7 +80,7 @@ func TestPausesOfRuns(t *testing.T) {
 		"fleet/run/1/hold": false, "fleet/run/1.00aa/hold": false, "fleet/run/1.00aa/after@b.c": false, "fleet/run/10/hold": true, "fleet/run/10.00aa/hold": true, "fleet/other/1/hold": true,
 	} {
 		var got []Result
-		v := visitAt(func(r Result) { got = append(got, r) })
+		v := newDiagnosis(func(r Result) { got = append(got, r) })
 		v.workflows = []v1alpha1.WorkflowRun{{Status: v1alpha1.WorkflowRunStatus{}}, {Status: v1alpha1.WorkflowRunStatus{RunID: "fleet/run/1"}}}
 		u := &unstructured.Unstructured{}
 		u.SetAnnotations(map[string]string{object.PauseAnnotation: holder})

@@ -14,7 +14,7 @@ import (
 )
 
 // providers checks the versions of the providers. It reports nothing if the user may not list them, because the daemon may.
-func providers(ctx context.Context, v *visit) bool {
+func providers(ctx context.Context, v *diagnosis) bool {
 	const subject = "providers"
 	list, err := v.kube.Providers(ctx)
 	var names []string
@@ -35,8 +35,8 @@ func providers(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// granted reports the kinds that a move reads but the daemon may not list. It reports nothing if the user may not check this.
-func granted(ctx context.Context, v *visit) bool {
+// checkGrants reports the kinds that a move reads but the daemon may not list. It reports nothing if the user may not check this.
+func checkGrants(ctx context.Context, v *diagnosis) bool {
 	const subject = "kinds"
 	if v.account.Name == "" {
 		return true
@@ -57,7 +57,7 @@ func granted(ctx context.Context, v *visit) bool {
 		return true
 	}
 	level := Problem
-	if v.outside {
+	if v.daemonOutside {
 		level = Warning // the daemon may have another identity
 	}
 	v.report(Result{
@@ -67,7 +67,7 @@ func granted(ctx context.Context, v *visit) bool {
 	return true
 }
 
-func daemonMay(ctx context.Context, v *visit, verb string, t kube.Type) (bool, error) {
+func daemonMay(ctx context.Context, v *diagnosis, verb string, t kube.Type) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

@@ -16,14 +16,14 @@ import (
 	"scute.dev/internal/plural"
 )
 
-// stored is an object of one of scute's kinds.
-type stored interface {
+// readableObject is an object of one of scute's kinds.
+type readableObject interface {
 	client.Object
 	Unread() *v1alpha1.UnreadablePart
 }
 
 // readable reports objects that were stored under another schema and that scute cannot read.
-func readable(ctx context.Context, v *visit) {
+func readable(ctx context.Context, v *diagnosis) {
 	const subject = "resources"
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -49,9 +49,9 @@ func readable(ctx context.Context, v *visit) {
 		}
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
 			all++
-			if o, ok := o.(stored); ok && o.Unread() != nil {
+			if o, ok := o.(readableObject); ok && o.Unread() != nil {
 				bad++
-				v.report(unread(subject, kind, o))
+				v.report(unreadableResult(subject, kind, o))
 			}
 			return nil
 		})
@@ -61,8 +61,8 @@ func readable(ctx context.Context, v *visit) {
 	}
 }
 
-// unread returns the result for an object with an unreadable part.
-func unread(subject, kind string, o stored) Result {
+// unreadableResult returns the result for an object with an unreadable part.
+func unreadableResult(subject, kind string, o readableObject) Result {
 	name, in, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), "-n "+o.GetNamespace()+" ", o.Unread()
 	if o.GetNamespace() == "" {
 		name, in = kind+" "+o.GetName(), ""

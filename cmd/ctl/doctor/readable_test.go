@@ -12,7 +12,7 @@ import (
 func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 	for _, c := range []struct {
 		kind  string
-		into  stored
+		into  readableObject
 		parts string
 		want  Result
 	}{
@@ -36,7 +36,7 @@ func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"metadata":{`+namespace+`"name":"bad"},`+c.parts+`}`), c.into); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, unread("resources", c.kind, c.into)); diff != "" {
+		if diff := cmp.Diff(c.want, unreadableResult("resources", c.kind, c.into)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.kind, diff)
 		}
 	}

@@ -26,8 +26,8 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// looked is the input of the checks of machines.
-type looked struct {
+// inventory is the input of the checks of machines.
+type inventory struct {
 	*machine.Objects
 	checks    []clusterv1.MachineHealthCheck
 	templates []v1alpha1.SurgeRemediationTemplate
@@ -37,27 +37,27 @@ type looked struct {
 }
 
 // checkRemediations checks policies, and leftovers of remediations.
-func checkRemediations(ctx context.Context, v *visit) {
+func checkRemediations(ctx context.Context, v *diagnosis) {
 	const subject = "machines"
 	objects, err := machine.Read(ctx, v.cluster, "")
 	if err != nil {
 		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they cannot be looked at: %v", err))
 		return
 	}
-	l := &looked{Objects: objects, now: v.now(), kit: v.kit}
+	l := &inventory{Objects: objects, now: v.now(), kit: v.kit}
 	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var checks clusterv1.MachineHealthCheckList
 	if err := v.cluster.Client.List(called, &checks); err != nil && !meta.IsNoMatchError(err) {
-		l.Withheld = append(l.Withheld, "machinehealthchecks")
+		l.Forbidden = append(l.Forbidden, "machinehealthchecks")
 	}
 	var templates v1alpha1.SurgeRemediationTemplateList
 	if err := v.cluster.Client.List(called, &templates); err != nil && !meta.IsNoMatchError(err) {
-		l.Withheld, checks.Items = append(l.Withheld, "surgeremediationtemplates"), nil
+		l.Forbidden, checks.Items = append(l.Forbidden, "surgeremediationtemplates"), nil
 	}
 	var limits v1alpha1.RepairLimitsList
 	if err := v.cluster.Client.List(called, &limits); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err) {
-		l.Withheld = append(l.Withheld, "repairlimits")
+		l.Forbidden = append(l.Forbidden, "repairlimits")
 	}
 	l.checks, l.templates, l.limits = checks.Items, templates.Items, limits.Items
 	for _, r := range l.results() {
@@ -66,21 +66,21 @@ func checkRemediations(ctx context.Context, v *visit) {
 }
 
 // results returns all results about machines, policies and remediations.
-func (l *looked) results() []Result {
+func (l *inventory) results() []Result {
 	if !l.Served {
 		return []Result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
 	}
 	var out []Result
-	if len(l.Withheld) > 0 {
-		out = append(out, warning("machines", "ask for permission to list them", "not looked at: %s", strings.Join(l.Withheld, ", ")))
+	if len(l.Forbidden) > 0 {
+		out = append(out, warning("machines", "ask for permission to list them", "not looked at: %s", strings.Join(l.Forbidden, ", ")))
 	}
 	out = append(out, l.policies()...)
 	out = append(out, l.fleetLimits()...)
-	found := slices.Concat(l.orphans(), l.stalled(), l.starving(), l.marks(), l.planes())
+	found := slices.Concat(l.orphans(), l.stalled(), l.unselectedChecks(), l.leftoverAnnotations(), l.controlPlanes())
 	if len(found) == 0 {
 		open := 0
 		for i := range l.Remediations {
-			if remediation.Open(&l.Remediations[i]) {
+			if remediation.IsOpen(&l.Remediations[i]) {
 				open++
 			}
 		}
@@ -90,7 +90,7 @@ func (l *looked) results() []Result {
 }
 
 // policies reports policies without effect.
-func (l *looked) policies() []Result {
+func (l *inventory) policies() []Result {
 	const subject = "policies"
 	if len(l.Policies) == 0 {
 		return []Result{ok(subject, "no RepairPolicy: scute touches no machine")}
@@ -122,7 +122,7 @@ func (l *looked) policies() []Result {
 }
 
 // fleetLimits reports RepairLimits that block remediations.
-func (l *looked) fleetLimits() []Result {
+func (l *inventory) fleetLimits() []Result {
 	const subject, edit = "limits", "kubectl edit repairlimits default"
 	var out []Result
 	for i := range l.limits {
@@ -140,7 +140,7 @@ func (l *looked) fleetLimits() []Result {
 	return out
 }
 
-func (l *looked) machine(namespace, name string) *clusterv1.Machine {
+func (l *inventory) machine(namespace, name string) *clusterv1.Machine {
 	for i := range l.Machines {
 		if m := &l.Machines[i]; m.Namespace == namespace && m.Name == name {
 			return m
@@ -150,11 +150,11 @@ func (l *looked) machine(namespace, name string) *clusterv1.Machine {
 }
 
 // orphans reports remediations of machines that do not exist.
-func (l *looked) orphans() []Result {
+func (l *inventory) orphans() []Result {
 	var out []Result
 	for i := range l.Remediations {
 		r := &l.Remediations[i]
-		if m := l.machine(r.Namespace, r.Name); m != nil || l.now.Sub(r.CreationTimestamp.Time) < patience || recent(l.now, r.DeletionTimestamp) {
+		if m := l.machine(r.Namespace, r.Name); m != nil || l.now.Sub(r.CreationTimestamp.Time) < startTimeout || recent(l.now, r.DeletionTimestamp) {
 			continue
 		}
 		out = append(out, warning("remediations", "see that scuted runs, then delete it: `kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name+"`",
@@ -164,10 +164,10 @@ func (l *looked) orphans() []Result {
 }
 
 // recent reports whether a deletion started less than patience ago.
-func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < patience }
+func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
 // stalled reports remediations that wait for an operator or for a daemon. It skips remediations without a machine, which orphans reports.
-func (l *looked) stalled() []Result {
+func (l *inventory) stalled() []Result {
 	const subject = "remediations"
 	var out []Result
 	for i := range l.Remediations {
@@ -175,7 +175,7 @@ func (l *looked) stalled() []Result {
 		name, s := r.Namespace+"/"+r.Name, r.Status
 		switch {
 		case l.machine(r.Namespace, r.Name) == nil:
-		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > patience:
+		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > startTimeout:
 			out = append(out, problem(subject, "see scuted above, and its log lines", "%s was asked for %s and no daemon has taken it up", name, term.Ago(l.now, r.CreationTimestamp.Time)))
 		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
 			out = append(out, problem(subject, cmp.Or(s.Next, l.kit.Hint(r.Namespace, "describe", "remediation", r.Name)), "%s is %s: %s", name, s.Phase, s.Message))
@@ -186,8 +186,8 @@ func (l *looked) stalled() []Result {
 	return out
 }
 
-// starving reports health checks that request remediations although no policy selects the cluster.
-func (l *looked) starving() []Result {
+// unselectedChecks reports health checks that request remediations although no policy selects the cluster.
+func (l *inventory) unselectedChecks() []Result {
 	var out []Result
 	for i := range l.checks {
 		c := &l.checks[i]
@@ -212,28 +212,28 @@ func (l *looked) starving() []Result {
 }
 
 // selected reports whether a policy selects machines of a cluster.
-func (l *looked) selected(c *clusterv1.Cluster) bool {
+func (l *inventory) selected(c *clusterv1.Cluster) bool {
 	return slices.ContainsFunc(l.Policies, func(p v1alpha1.RepairPolicy) bool {
 		return p.Namespace == c.Namespace && p.DeletionTimestamp == nil &&
 			(observe.Selects(&p, c.Labels, string(remediator.ControlPlane)) != object.False || observe.Selects(&p, c.Labels, string(remediator.Deployment)) != object.False)
 	})
 }
 
-// tended returns the clusters (namespace/name) with open remediations, which may have annotations of scute.
-func (l *looked) tended() map[string]bool {
+// clustersInRemediation returns the clusters (namespace/name) with open remediations, which may have annotations of scute.
+func (l *inventory) clustersInRemediation() map[string]bool {
 	out := make(map[string]bool)
 	for i := range l.Remediations {
 		r := &l.Remediations[i]
-		if m := l.machine(r.Namespace, r.Name); m != nil && remediation.Open(r) {
+		if m := l.machine(r.Namespace, r.Name); m != nil && remediation.IsOpen(r) {
 			out[m.Namespace+"/"+m.Spec.ClusterName] = true
 		}
 	}
 	return out
 }
 
-// marks reports scute's annotations on machines of clusters without open remediations.
-func (l *looked) marks() []Result {
-	tended := l.tended()
+// leftoverAnnotations reports scute's annotations on machines of clusters without open remediations.
+func (l *inventory) leftoverAnnotations() []Result {
+	tended := l.clustersInRemediation()
 	var out []Result
 	for i := range l.Machines {
 		m := &l.Machines[i]
@@ -241,7 +241,7 @@ func (l *looked) marks() []Result {
 			continue
 		}
 		var left []string
-		if value, there := m.Annotations[v1alpha1.UnhealthyAnnotation]; there && l.old(value) {
+		if value, there := m.Annotations[v1alpha1.UnhealthyAnnotation]; there && l.isLeftover(value) {
 			left = append(left, v1alpha1.UnhealthyAnnotation)
 		}
 		if m.Annotations[clusterv1.DeleteMachineAnnotation] == remediator.DeleteValue {
@@ -255,19 +255,19 @@ func (l *looked) marks() []Result {
 	return out
 }
 
-// old reports whether an annotation is a leftover, that is, neither recent nor on a machine whose timeout has not ended.
-func (l *looked) old(value string) bool {
+// isLeftover reports whether an annotation is a leftover, that is, neither recent nor on a machine whose timeout has not ended.
+func (l *inventory) isLeftover(value string) bool {
 	var mark v1alpha1.UnhealthyMark
 	if err := json.Unmarshal([]byte(value), &mark); err != nil {
 		return true
 	}
-	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > patience
+	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > startTimeout
 }
 
-// planes reports control planes with annotations that a remediation needs only temporarily.
-func (l *looked) planes() []Result {
+// controlPlanes reports control planes with annotations that a remediation needs only temporarily.
+func (l *inventory) controlPlanes() []Result {
 	const subject = "machines"
-	tended := l.tended()
+	tended := l.clustersInRemediation()
 	var out []Result
 	for _, o := range l.Owners {
 		namespace, annotations, kind := o.GetNamespace(), o.GetAnnotations(), o.OwnerKind()
@@ -278,7 +278,7 @@ func (l *looked) planes() []Result {
 		without := func(annotation string) string {
 			return "`kubectl -n " + namespace + " annotate " + strings.ToLower(string(kind)) + " " + o.GetName() + " " + annotation + "-`"
 		}
-		if value, there := annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.stale(namespace, value) {
+		if value, there := annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.isStale(namespace, value) {
 			out = append(out, warning(subject, "while it is there, the control plane remediates nothing by itself: "+without(controlplanev1.RemediationInProgressAnnotation),
 				"%s has %s, and nothing is in progress", name, controlplanev1.RemediationInProgressAnnotation))
 		}
@@ -292,8 +292,8 @@ func (l *looked) planes() []Result {
 // staleAfter is how long the annotation of a control plane's own remediation is valid. The control plane removes it when it creates a machine.
 const staleAfter = 10 * time.Minute
 
-// stale reports whether the annotation of a control plane's own remediation is too old, or names a machine that still exists.
-func (l *looked) stale(namespace, value string) bool {
+// isStale reports whether the annotation of a control plane's own remediation is too old, or names a machine that still exists.
+func (l *inventory) isStale(namespace, value string) bool {
 	var mark struct {
 		Machine   string      `json:"machine"`
 		Timestamp metav1.Time `json:"timestamp"`
@@ -302,5 +302,5 @@ func (l *looked) stale(namespace, value string) bool {
 		return true
 	}
 	m := l.machine(namespace, mark.Machine)
-	return l.now.Sub(mark.Timestamp.Time) > staleAfter || l.now.Sub(mark.Timestamp.Time) > patience && m != nil && m.DeletionTimestamp == nil
+	return l.now.Sub(mark.Timestamp.Time) > staleAfter || l.now.Sub(mark.Timestamp.Time) > startTimeout && m != nil && m.DeletionTimestamp == nil
 }

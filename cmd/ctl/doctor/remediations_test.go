@@ -29,7 +29,7 @@ func meta1(name string, annotations map[string]string) metav1.ObjectMeta {
 	}
 }
 
-func of(cluster, name string, annotations map[string]string) clusterv1.Machine {
+func machineOf(cluster, name string, annotations map[string]string) clusterv1.Machine {
 	return clusterv1.Machine{ObjectMeta: meta1(name, annotations), Spec: clusterv1.MachineSpec{ClusterName: cluster}}
 }
 
@@ -41,7 +41,7 @@ func markOf(t *testing.T, state string, since time.Duration) map[string]string {
 	return map[string]string{v1alpha1.UnhealthyAnnotation: string(value)}
 }
 
-func told(l *looked) []string {
+func formatResults(l *inventory) []string {
 	l.now, l.Served = at(), true
 	l.kit = &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}
 	var out []string
@@ -63,15 +63,15 @@ func controlPlane(annotations map[string]string) []ownerkind.Owner {
 func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	check := clusterv1.MachineHealthCheck{ObjectMeta: meta1("mhc", nil)}
 	check.Spec.ClusterName, check.Spec.Remediation.TemplateRef.Kind = "prod", "SurgeRemediationTemplate"
-	l := &looked{checks: []clusterv1.MachineHealthCheck{check}, Objects: &machine.Objects{
+	l := &inventory{checks: []clusterv1.MachineHealthCheck{check}, Objects: &machine.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 		Machines: []clusterv1.Machine{
-			of("prod", "a", markOf(t, "Unhealthy", time.Hour)),
-			of("prod", "b", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"}),
-			of("prod", "c", map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}), // of another client
-			of("prod", "d", markOf(t, "Failing", time.Hour)),                             // its timeout has not expired
-			of("prod", "e", markOf(t, "Unhealthy", time.Second)),                         // just written
-			of("edge", "f", markOf(t, "Unhealthy", time.Hour)),                           // a policy selects its cluster
+			machineOf("prod", "a", markOf(t, "Unhealthy", time.Hour)),
+			machineOf("prod", "b", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"}),
+			machineOf("prod", "c", map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}), // of another client
+			machineOf("prod", "d", markOf(t, "Failing", time.Hour)),                             // its timeout has not expired
+			machineOf("prod", "e", markOf(t, "Unhealthy", time.Second)),                         // just written
+			machineOf("edge", "f", markOf(t, "Unhealthy", time.Hour)),                           // a policy selects its cluster
 		},
 		Owners: controlPlane(map[string]string{
 			controlplanev1.RemediationInProgressAnnotation: `{"machine":"a","timestamp":"2026-07-30T11:30:00Z","retryCount":0}`,
@@ -102,16 +102,16 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 		"warning machines: KubeadmControlPlane fleet/prod-cp has controlplane.cluster.x-k8s.io/remediation-in-progress, and nothing is in progress",
 		"warning machines: KubeadmControlPlane fleet/prod-cp has scute.dev/touched, and no remediation is in progress",
 	}
-	if diff := cmp.Diff(want, told(l)); diff != "" {
+	if diff := cmp.Diff(want, formatResults(l)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // TestMarksOfAnOpenRemediationAreInOrder checks that annotations are not reported while a remediation is in progress.
 func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
-	l := &looked{Objects: &machine.Objects{
+	l := &inventory{Objects: &machine.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
-		Machines: []clusterv1.Machine{of("prod", "a", markOf(t, "Scheduled", time.Hour)), of("prod", "new", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"})},
+		Machines: []clusterv1.Machine{machineOf("prod", "a", markOf(t, "Scheduled", time.Hour)), machineOf("prod", "new", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"})},
 		Owners: controlPlane(map[string]string{
 			controlplanev1.RemediationInProgressAnnotation: `{}`, object.TouchAnnotation: "x",
 		}),
@@ -119,7 +119,7 @@ func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
 		Policies:     []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
 	}}
 	want := []string{"ok policies: 1 RepairPolicy, none paused or a dry run", "ok remediations: 1 open, 1 in all; no mark is left behind"}
-	if diff := cmp.Diff(want, told(l)); diff != "" {
+	if diff := cmp.Diff(want, formatResults(l)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -130,7 +130,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 		c.Spec.ClusterName, c.Spec.Remediation.TemplateRef.Kind, c.Spec.Remediation.TemplateRef.Name = "prod", "SurgeRemediationTemplate", template
 		return c
 	}
-	l := &looked{
+	l := &inventory{
 		checks:    []clusterv1.MachineHealthCheck{check("well", "scute-all"), check("lost", "gone")},
 		templates: []v1alpha1.SurgeRemediationTemplate{{ObjectMeta: meta1("scute-all", nil)}},
 		Objects: &machine.Objects{
@@ -142,13 +142,13 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 		"ok policies: 1 RepairPolicy, none paused or a dry run",
 		"problem health checks: MachineHealthCheck fleet/lost refers to SurgeRemediationTemplate gone, which does not exist: it requests no remediation",
 	}
-	if diff := cmp.Diff(want, told(l)); diff != "" {
+	if diff := cmp.Diff(want, formatResults(l)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestNothingToTellWithoutScutesKinds(t *testing.T) {
-	results := (&looked{Objects: &machine.Objects{}}).results()
+	results := (&inventory{Objects: &machine.Objects{}}).results()
 	if len(results) != 1 || results[0].Level != Warning || !strings.Contains(results[0].Message, "not served here") {
 		t.Errorf("results = %+v", results)
 	}
@@ -170,7 +170,7 @@ func TestLimitsThatKeepSomethingFromBeginning(t *testing.T) {
 		"problem limits: RepairLimits is stalled: spec.window cannot be read",
 		"ok remediations: 0 open, 0 in all; no mark is left behind",
 	}
-	if diff := cmp.Diff(want, told(&looked{Objects: &machine.Objects{}, limits: []v1alpha1.RepairLimits{limits}})); diff != "" {
+	if diff := cmp.Diff(want, formatResults(&inventory{Objects: &machine.Objects{}, limits: []v1alpha1.RepairLimits{limits}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

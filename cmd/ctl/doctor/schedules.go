@@ -12,7 +12,7 @@ import (
 )
 
 // failingSchedules reports BackupSchedules that no daemon has started, or whose last backup failed or was missed.
-func failingSchedules(ctx context.Context, v *visit) bool {
+func failingSchedules(ctx context.Context, v *diagnosis) bool {
 	const subject = "backups"
 	list := &v1alpha1.BackupScheduleList{}
 	err := v.list(ctx, list)
@@ -25,7 +25,7 @@ func failingSchedules(ctx context.Context, v *visit) bool {
 	}
 	bad := 0
 	for i := range list.Items {
-		if r, fails := v.judgeSchedule(subject, &list.Items[i]); fails {
+		if r, fails := v.checkSchedule(subject, &list.Items[i]); fails {
 			bad++
 			v.report(r)
 		}
@@ -36,14 +36,14 @@ func failingSchedules(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// judgeSchedule returns the result for a BackupSchedule, and whether it fails to create backups.
-func (v *visit) judgeSchedule(subject string, b *v1alpha1.BackupSchedule) (r Result, fails bool) {
+// checkSchedule returns the result for a BackupSchedule, and whether it fails to create backups.
+func (v *diagnosis) checkSchedule(subject string, b *v1alpha1.BackupSchedule) (r Result, fails bool) {
 	name, look := b.Namespace+"/"+b.Name, v.kit.Hint(b.Namespace, "describe", "backupschedule", b.Name)
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
 		return problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), b.CreationTimestamp.Time)),
-			v.now().Sub(b.CreationTimestamp.Time) > patience
+			v.now().Sub(b.CreationTimestamp.Time) > startTimeout
 	case ready.Status == metav1.ConditionFalse:
 		last := "there was none before"
 		if t := b.Status.LastSuccessfulTime; t != nil {

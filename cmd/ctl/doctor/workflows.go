@@ -13,7 +13,7 @@ import (
 )
 
 // waitingRuns reports runs that no daemon has started, and runs that wait for an operator.
-func waitingRuns(ctx context.Context, v *visit) bool {
+func waitingRuns(ctx context.Context, v *diagnosis) bool {
 	const subject = "workflows"
 	list := &v1alpha1.WorkflowRunList{}
 	err := v.list(ctx, list)
@@ -30,9 +30,9 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 		}
 		busy++
 		name, look := w.Namespace+"/"+w.Name, v.kit.Hint(w.Namespace, "describe", "run", w.Name)
-		if untrusted := trust.Untrusted(w.Status.Conditions); untrusted != nil {
+		if untrusted := trust.FaultIn(w.Status.Conditions); untrusted != nil {
 			bad++
-			v.report(problem(subject, reconcile(v, untrusted), "%s is stalled in %s: %s", name, w.Status.Phase, untrusted.Message))
+			v.report(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, w.Status.Phase, untrusted.Message))
 			continue
 		}
 		switch w.Status.Phase {
@@ -40,7 +40,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 			bad++
 			v.report(warning(subject, look, "%s is %s: %s", name, w.Status.Phase, w.Status.Message))
 		case "", v1alpha1.RunPending:
-			if v.now().Sub(w.CreationTimestamp.Time) > patience {
+			if v.now().Sub(w.CreationTimestamp.Time) > startTimeout {
 				bad++
 				v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), w.CreationTimestamp.Time)))
 			}
@@ -53,7 +53,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 }
 
 // pausedByRun reports whether a cluster is held by a run, and whether that run is not in progress.
-func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
+func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
 	holder := u.GetAnnotations()[object.PauseAnnotation]
 	if holder == "" {
 		return false, false

@@ -64,12 +64,12 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Words describes events of all domains.
-type Words struct{ of map[eventlog.Kind]Domain }
+// Describer describes events of all domains.
+type Describer struct{ of map[eventlog.Kind]Domain }
 
-// NewWords returns Words for all domains.
-func NewWords() *Words {
-	w := &Words{of: make(map[eventlog.Kind]Domain)}
+// NewDescriber returns Words for all domains.
+func NewDescriber() *Describer {
+	w := &Describer{of: make(map[eventlog.Kind]Domain)}
 	for _, d := range All() {
 		w.of[d.Kind] = d
 	}
@@ -77,7 +77,7 @@ func NewWords() *Words {
 }
 
 // Line describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
-func (w *Words) Line(kind eventlog.Kind, ev eventlog.Event) view.Line {
+func (w *Describer) Line(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
 	d, known := w.of[kind]
 	if !known {

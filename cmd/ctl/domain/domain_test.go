@@ -33,10 +33,10 @@ func TestWords(t *testing.T) {
 		{mover.PauseIntended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
 		{mover.Paused{}, "paused: every root is paused"},
 		{
-			mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyHeld}},
+			mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyPaused}},
 			"pause acknowledged: 3 objects: Machine a, Machine b, …; 1 already held, 1 assumed, 1 by condition",
 		},
-		{mover.Waiting{For: []mover.Wait{{Ref: machine("a"), Why: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
+		{mover.Waiting{For: []mover.ObjectReason{{Ref: machine("a"), Reason: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
 		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 was there before"},
 		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},
 		{mover.TransientFailure{Message: "denied", Until: time.Date(2026, 5, 1, 12, 2, 0, 0, time.UTC)}, "waiting for a permission: denied; until 2026-05-01T12:02:00Z"},
@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.NewWords().Line(eventlog.KindMove, ev)
+		f := domain.NewDescriber().Line(eventlog.KindMove, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -57,7 +57,7 @@ func TestWords(t *testing.T) {
 
 // TestWordsOfAPause checks the texts of the events of a Pause, which equal those of a Move for the same operations.
 func TestWordsOfAPause(t *testing.T) {
-	asleep := []pause.Wait{{Ref: machine("a"), Why: "condition Paused is still True"}}
+	asleep := []pause.PendingObject{{Ref: machine("a"), Reason: "condition Paused is still True"}}
 	for _, c := range []struct {
 		event request.Event
 		want  string
@@ -72,9 +72,9 @@ func TestWordsOfAPause(t *testing.T) {
 			"pause acknowledged: 3 objects: Machine a, Machine b, …; 2 by condition, 1 settled",
 		},
 		{request.Withdrawn{Objects: map[object.Ref]string{machine("b"): "it is gone", machine("a"): "condition Paused is False"}}, "acknowledgement withdrawn: 2 objects: Machine a, Machine b; condition Paused is False; it is gone"},
-		{request.Waiting{Pending: request.Pending{For: asleep, Total: 2}}, "waiting: for Machine a: condition Paused is still True; and 1 more"},
+		{request.Waiting{Pending: request.Pending{Objects: asleep, Total: 2}}, "waiting: for Machine a: condition Paused is still True; and 1 more"},
 		{request.AllAcknowledged{Objects: 3}, "all acknowledged: 3 objects at rest"},
-		{request.TimedOut{For: asleep, Total: 1}, "timed out: for Machine a: condition Paused is still True"},
+		{request.TimedOut{Objects: asleep, Total: 1}, "timed out: for Machine a: condition Paused is still True"},
 		{request.Dropped{Roots: []object.Ref{machine("a")}}, "clusters gone: Machine a"},
 		{request.TransientFailure{Message: "m", Next: "n"}, "setback: m; n"},
 		{request.TransientFailure{}, "setback over: "},
@@ -87,7 +87,7 @@ func TestWordsOfAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.NewWords().Line(eventlog.KindPause, ev)
+		f := domain.NewDescriber().Line(eventlog.KindPause, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -97,7 +97,7 @@ func TestWordsOfAPause(t *testing.T) {
 // TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
 // data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
-	f := domain.NewWords().Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	f := domain.NewDescriber().Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.Name != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
 		t.Errorf("got %s: %s", f.Name, f.Text())
 	}

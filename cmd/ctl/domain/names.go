@@ -8,7 +8,7 @@ import (
 
 // Names returns the names of all lines, which events can be selected by.
 func Names() map[string]bool {
-	names, words := make(map[string]bool), NewWords()
+	names, words := make(map[string]bool), NewDescriber()
 	for _, d := range All() {
 		for eventType := range d.Types {
 			names[words.Line(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true

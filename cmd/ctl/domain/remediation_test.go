@@ -26,10 +26,10 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "u", Cluster: "prod"}},
 		remediator.Claimed{Holder: "daemon/1"},
 		remediator.MachineMarked{Machine: m, State: remediator.Failing, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
-		remediator.MachineMarkCleared{Machine: m, Why: "healthy again"},
+		remediator.MachineMarkCleared{Machine: m, Reason: "healthy again"},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "surge", Reason: "its etcd answers", Next: "nothing"}, Evidence: seen},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
-		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, Voters: 3, Ways: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, Voters: 3, Fallbacks: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "external", Reason: "etcd is external"}, Evidence: remediator.Evidence{Replicas: 1, Machines: 1, Ready: 1, External: true}},
 		remediator.HoldSet{Machine: m, Until: at, Reason: "forensics\x1b[2J"},
 		remediator.HoldSet{Machine: m},
@@ -45,7 +45,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.ReplacementObserved{Replacement: n, Extra: true},
 		remediator.ScaleRestored{},
 		remediator.Continued{Machine: m},
-		remediator.Merged{Machine: m, Why: "somebody else set the replicas"},
+		remediator.Merged{Machine: m, Reason: "somebody else set the replicas"},
 		remediator.ScaleRaised{},
 		remediator.VictimSpared{},
 		remediator.ReplacementReady{Replacement: n},
@@ -54,7 +54,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.DrainSkipped{Since: at, After: "5m0s"},
 		remediator.VolumeDetachSkipped{Since: at, After: "5m0s"},
 		remediator.VictimGone{},
-		remediator.SurgeConsumed{Why: "cp-2 was deleted by hand"},
+		remediator.SurgeConsumed{Reason: "cp-2 was deleted by hand"},
 		remediator.CancelStarted{Cause: remediator.Recovered, Reason: "the machine is healthy again"},
 		remediator.Frozen{Reason: "replicas were changed", Next: "set them back"},
 		remediator.Thawed{},
@@ -82,7 +82,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.NewWords().Line(eventlog.KindRemediation, ev)
+		f := domain.NewDescriber().Line(eventlog.KindRemediation, ev)
 		out.WriteString(strings.TrimRight(f.Name+" | "+f.Text(), " ") + "\n")
 	}
 	for name, event := range remediator.NewCatalog().Types() {

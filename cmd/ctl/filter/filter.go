@@ -73,7 +73,7 @@ func (f *Filter) Check(env *cli.Env) error {
 		}
 	}
 	if f.Aggregate != "" {
-		one, err := f.One()
+		one, err := f.SingleAggregate()
 		if err != nil {
 			return err
 		}
@@ -90,8 +90,8 @@ func (f *Filter) Check(env *cli.Env) error {
 	return nil
 }
 
-// One returns the aggregate of --aggregate, or nil without this option.
-func (f *Filter) One() (*eventlog.Aggregate, error) {
+// SingleAggregate returns the aggregate of --aggregate, or nil without this option.
+func (f *Filter) SingleAggregate() (*eventlog.Aggregate, error) {
 	if f.Aggregate == "" {
 		return nil, nil //nolint:nilnil // --aggregate is optional
 	}

@@ -23,14 +23,14 @@ func checkKind(what, kind string) error {
 func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(domain.Types()))
 	names := names(types)
-	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return earlier(pattern, t) }) {
+	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return matchesEarlier(pattern, t) }) {
 		return nil
 	}
-	if later(pattern, types) {
+	if mayBeNewer(pattern, types) {
 		return nil
 	}
 	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " finds other words"
-	return cli.Usagef("--type is %q, which is no event type and no fact: %s%s", pattern, Meant(pattern, names), remedy)
+	return cli.Usagef("--type is %q, which is no event type and no fact: %s%s", pattern, DidYouMean(pattern, names), remedy)
 }
 
 // names returns the values that --type can match: the types, and the facts of their events.
@@ -38,8 +38,8 @@ func names(types []string) []string {
 	return slices.Concat(types, slices.Sorted(maps.Keys(domain.Names())))
 }
 
-// earlier reports whether a pattern matches an earlier version of a type.
-func earlier(pattern, eventType string) bool {
+// matchesEarlier reports whether a pattern matches an earlier version of a type.
+func matchesEarlier(pattern, eventType string) bool {
 	at := strings.LastIndex(eventType, ".v")
 	for n, _ := strconv.Atoi(eventType[at+len(".v"):]); n > 1; n-- {
 		if matches(pattern, eventType[:at]+".v"+strconv.Itoa(n-1)) {
@@ -49,21 +49,21 @@ func earlier(pattern, eventType string) bool {
 	return false
 }
 
-// later reports whether a later version of scute may have written a type: a later version of a known type, or a type that is similar to no known one.
+// mayBeNewer reports whether a later version of scute may have written a type: a later version of a known type, or a type that is similar to no known one.
 // A log contains such types while its daemon is newer than this program.
-func later(pattern string, types []string) bool {
-	parts := whole.FindStringSubmatch(pattern)
+func mayBeNewer(pattern string, types []string) bool {
+	parts := eventTypePattern.FindStringSubmatch(pattern)
 	if len(parts) == 0 || !slices.Contains(domain.Kinds(), parts[2]) {
 		return false
 	}
 	return cli.Nearest(pattern, types) == "" || slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(t, parts[1]) })
 }
 
-// whole matches an event type. Its groups are the part before the version, and the kind in that part.
-var whole = regexp.MustCompile(`^(dev\.scute\.([a-z]+)\.[a-z0-9-]+\.)v[1-9][0-9]*$`)
+// eventTypePattern matches an event type. Its groups are the part before the version, and the kind in that part.
+var eventTypePattern = regexp.MustCompile(`^(dev\.scute\.([a-z]+)\.[a-z0-9-]+\.)v[1-9][0-9]*$`)
 
-// Meant returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.
-func Meant(typed string, names []string) string {
+// DidYouMean returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.
+func DidYouMean(typed string, names []string) string {
 	var near []string
 	switch name := cli.Nearest(typed, names); {
 	case name != "":

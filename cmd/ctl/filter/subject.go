@@ -27,16 +27,16 @@ type Subjects struct {
 	pauses       *eventlog.Catalog[request.Event]
 	schedules    *eventlog.Catalog[schedule.Event]
 
-	clusters map[eventlog.Aggregate][]string
-	all      map[eventlog.Aggregate]bool              // moves and backups of all clusters of a namespace
-	owners   map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
+	clusters    map[eventlog.Aggregate][]string
+	allClusters map[eventlog.Aggregate]bool              // moves and backups of all clusters of a namespace
+	owners      map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
 }
 
 // NewSubjects returns Subjects that have received no event.
 func NewSubjects() *Subjects {
 	return &Subjects{
 		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), schedules: schedule.NewCatalog(),
-		clusters: make(map[eventlog.Aggregate][]string), all: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
+		clusters: make(map[eventlog.Aggregate][]string), allClusters: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
 
@@ -68,12 +68,12 @@ func (s *Subjects) move(e show.Event) Subject {
 	event, _ := s.moves.Decode(e.Event)
 	switch event := event.(type) {
 	case mover.Requested:
-		s.clusters[e.Aggregate], s.all[e.Aggregate] = event.Spec.Clusters, event.Spec.All
+		s.clusters[e.Aggregate], s.allClusters[e.Aggregate] = event.Spec.Clusters, event.Spec.All
 	case mover.PreflightPassed:
 		s.clusters[e.Aggregate] = event.Clusters
 	}
 	clusters := s.clusters[e.Aggregate]
-	return Subject{Clusters: clusters, AnyCluster: s.all[e.Aggregate] && len(clusters) == 0, Machines: machines(e)}
+	return Subject{Clusters: clusters, AnyCluster: s.allClusters[e.Aggregate] && len(clusters) == 0, Machines: machines(e)}
 }
 
 // pause returns the Clusters that are named, and the Clusters that labels have selected so far.
@@ -98,14 +98,14 @@ func (s *Subjects) schedule(e show.Event) Subject {
 	event, _ := s.schedules.Decode(e.Event)
 	switch event := event.(type) {
 	case schedule.Configured:
-		s.clusters[e.Aggregate], s.all[e.Aggregate] = event.Spec.Clusters, event.Spec.All
+		s.clusters[e.Aggregate], s.allClusters[e.Aggregate] = event.Spec.Clusters, event.Spec.All
 	case schedule.Completed:
 		if len(event.Clusters) > 0 {
 			s.clusters[e.Aggregate] = event.Clusters
 		}
 	}
 	clusters := s.clusters[e.Aggregate]
-	return Subject{Clusters: clusters, AnyCluster: s.all[e.Aggregate] && len(clusters) == 0}
+	return Subject{Clusters: clusters, AnyCluster: s.allClusters[e.Aggregate] && len(clusters) == 0}
 }
 
 func machines(e show.Event) (names []string) {
@@ -129,7 +129,7 @@ func (s *Subjects) remediation(e show.Event) Subject {
 	}
 	about := Subject{}
 	if err == nil {
-		if machine := remediator.About(state, event).Name; machine != "" {
+		if machine := remediator.SubjectOf(state, event).Name; machine != "" {
 			about.Machines = []string{machine}
 		}
 		state.Apply(event, e.Time)

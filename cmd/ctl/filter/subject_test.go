@@ -62,7 +62,7 @@ func TestFactsNameTheirMachine(t *testing.T) {
 		remediator.Succeeded{},
 		remediator.EtcdReported{},
 	}
-	catalog, words := remediator.NewCatalog(), domain.NewWords()
+	catalog, words := remediator.NewCatalog(), domain.NewDescriber()
 	for first, want := range map[int][]string{
 		0: {"", "m1", "m2", "m1", "m1", "m2", "m2", "m1", "m3", "m1", ""},
 		4: {"", "m2", "", "m1", "m3", "", ""},

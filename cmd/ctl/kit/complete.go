@@ -17,7 +17,7 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 		if limit >= 0 && len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) (names []string) {
+		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Session[T]) (names []string) {
 			list, err := p.List(ctx, p.Key("").Namespace)
 			if err != nil {
 				return nil
@@ -33,7 +33,7 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 }
 
 // completeFrom returns the completions that read returns. It returns none if the cluster or the log cannot be read.
-func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Place[T]) []string) ([]string, cobra.ShellCompDirective) {
+func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Session[T]) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, CompleteTimeout)
 	defer cancel()
 	p, err := Open(ctx, k, n)
@@ -51,7 +51,7 @@ func TaskVar[T any](cmd *cobra.Command, k *Kit, n *Noun[T], task *string, usage 
 		if len(args) == 0 || n.Tasks == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) []string {
+		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Session[T]) []string {
 			t, err := p.Get(ctx, p.Key(args[len(args)-1]))
 			if err != nil {
 				return nil

@@ -23,8 +23,8 @@ type describeOptions[T any] struct {
 func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &describeOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Short: "Show the state of " + n.A + ", what it waits for, and what happened",
-		Long: strings.TrimSpace("Show the state of " + n.A + ", what it waits for, and what a human can do. If the log can be reached, its events follow.\n\n" +
+		Short: "Show the state of " + n.WithArticle + ", what it waits for, and what happened",
+		Long: strings.TrimSpace("Show the state of " + n.WithArticle + ", what it waits for, and what a human can do. If the log can be reached, its events follow.\n\n" +
 			n.DescribeLong),
 		Example: Examples(env, "$ describe "+n.Name+" prod -n fleet", "$ describe "+n.Name+" prod --log /var/lib/scute"),
 	}
@@ -47,10 +47,10 @@ func (o *describeOptions[T]) run(ctx context.Context, name string) error {
 	a, inLog := o.noun.Log(t)
 	var unreached error
 	if o.Timeline && inLog {
-		unreached = p.ReachLog(ctx)
+		unreached = p.ConnectLog(ctx)
 	}
-	if o.noun.Whole != nil && p.Log != nil {
-		t = o.noun.Whole(ctx, p, t)
+	if o.noun.AddLogDetails != nil && p.Log != nil {
+		t = o.noun.AddLogDetails(ctx, p, t)
 	}
 	shown := *p
 	if !o.Timeline {
@@ -70,7 +70,7 @@ func (o *describeOptions[T]) run(ctx context.Context, name string) error {
 	return o.timeline(ctx, p, t, a)
 }
 
-func (o *describeOptions[T]) timeline(ctx context.Context, p *Place[T], t T, a eventlog.Aggregate) error {
+func (o *describeOptions[T]) timeline(ctx context.Context, p *Session[T], t T, a eventlog.Aggregate) error {
 	events, _, err := p.events(ctx, a, p.reader(t))
 	if err != nil || len(events) == 0 {
 		return err
@@ -86,7 +86,7 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Place[T], t T, a e
 }
 
 // events returns the events of an aggregate, the oldest first, and the sequence of its last commit. The log must be connected.
-func (p *Place[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []show.Event, last uint64, err error) {
+func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []show.Event, last uint64, err error) {
 	records, err := p.Log.Read(ctx, a, 0)
 	for _, r := range records {
 		var more []show.Event
@@ -105,10 +105,10 @@ func (p *Place[T]) events(ctx context.Context, a eventlog.Aggregate, read reader
 type reader func(eventlog.Record) ([]show.Event, error)
 
 // reader returns a reader for the events of an object.
-func (p *Place[T]) reader(t T) reader {
+func (p *Session[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)
 	}
-	words := domain.NewWords()
+	words := domain.NewDescriber()
 	return func(r eventlog.Record) ([]show.Event, error) { return show.Events(words, r), nil }
 }

@@ -21,20 +21,20 @@ func (k *Kit) Stream(format *output.Format) io.Writer {
 	return k.Env.Out
 }
 
-func (p *Place[T]) drawer(format *output.Format, single, namespaces bool) drawer[[]T] {
-	if out := p.Stream(format); p.Env.Redrawn(out) {
-		return &display[T]{Place: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}
+func (p *Session[T]) drawer(format *output.Format, single, namespaces bool) drawer[[]T] {
+	if out := p.Stream(format); p.Env.CanRedraw(out) {
+		return &display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}
 	}
 	return p.lines(format)
 }
 
-func (p *Place[T]) lines(format *output.Format) *lines[T] {
-	return &lines[T]{Place: p, out: p.Stream(format), told: make(map[types.NamespacedName]map[string]told)}
+func (p *Session[T]) lines(format *output.Format) *lines[T] {
+	return &lines[T]{Session: p, out: p.Stream(format), printed: make(map[types.NamespacedName]map[string]printedUpdate)}
 }
 
 // display redraws a block of a terminal in place.
 type display[T any] struct {
-	*Place[T]
+	*Session[T]
 	out                io.Writer
 	screen             *term.Screen
 	single, namespaces bool
@@ -48,12 +48,12 @@ func (d *display[T]) Draw(list []T) error {
 	if !d.single {
 		return d.screen.Draw(append(d.stalled(v, list), d.Noun.Table(v, list, d.namespaces, false)...))
 	}
-	return d.screen.Draw(d.Noun.Drawn(v, list[0]))
+	return d.screen.Draw(d.Noun.Render(v, list[0]))
 }
 
-// Drawn returns the lines that a terminal shows for an object that is followed.
-func (n *Noun[T]) Drawn(v show.View, t T) []string {
-	return append([]string{v.Paint.Text(term.Bold, n.Key(t).String())}, n.Standing(v, t)...)
+// Render returns the lines that a terminal shows for an object that is followed.
+func (n *Noun[T]) Render(v show.View, t T) []string {
+	return append([]string{v.Paint.Text(term.Bold, n.Key(t).String())}, n.StatusLines(v, t)...)
 }
 
 // stalled returns the reason why the daemon processes nothing, only once for all objects.
@@ -71,13 +71,13 @@ func (d *display[T]) Tick(list []T) { _ = d.Draw(list) }
 
 // lines writes a line for each change.
 type lines[T any] struct {
-	*Place[T]
-	out  io.Writer
-	told map[types.NamespacedName]map[string]told
+	*Session[T]
+	out     io.Writer
+	printed map[types.NamespacedName]map[string]printedUpdate
 }
 
-type told struct {
-	News
+type printedUpdate struct {
+	Update
 	at time.Time
 }
 
@@ -87,20 +87,20 @@ func (l *lines[T]) Draw(list []T) error {
 	for _, t := range list {
 		key := l.Noun.Key(t)
 		keys = append(keys, key)
-		if l.told[key] == nil {
-			l.told[key] = make(map[string]told)
+		if l.printed[key] == nil {
+			l.printed[key] = make(map[string]printedUpdate)
 		}
-		stalled := News{About: "#stalled"}
+		stalled := Update{Part: "#stalled"}
 		if why := l.Noun.stalled(t); why != "" {
 			stalled.Text = "Stalled: " + why
 		}
-		for _, news := range append(l.Noun.News(t), stalled) {
-			before, now := l.told[key][news.About], l.Env.Now()
-			counts := news.Counting != "" && news.Counting == before.Counting && now.Sub(before.at) < time.Second && !l.Noun.Over(t)
-			if news == before.News || counts {
+		for _, news := range append(l.Noun.Updates(t), stalled) {
+			before, now := l.printed[key][news.Part], l.Env.Now()
+			counts := news.ThrottleKey != "" && news.ThrottleKey == before.ThrottleKey && now.Sub(before.at) < time.Second && !l.Noun.IsFinished(t)
+			if news == before.Update || counts {
 				continue
 			}
-			l.told[key][news.About] = told{news, now}
+			l.printed[key][news.Part] = printedUpdate{news, now}
 			if news.Text == "" {
 				continue
 			}
@@ -109,22 +109,22 @@ func (l *lines[T]) Draw(list []T) error {
 			}
 		}
 	}
-	for key := range l.told {
+	for key := range l.printed {
 		if slices.Contains(keys, key) {
 			continue
 		}
-		delete(l.told, key)
-		if err := l.write(key, News{Text: "gone: describe says what became of it"}); err != nil {
+		delete(l.printed, key)
+		if err := l.write(key, Update{Text: "gone: describe says what became of it"}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *lines[T]) write(key types.NamespacedName, news News) error {
+func (l *lines[T]) write(key types.NamespacedName, news Update) error {
 	about := ""
-	if news.About != "" && news.About[0] != '#' {
-		about = " " + news.About + ":"
+	if news.Part != "" && news.Part[0] != '#' {
+		about = " " + news.Part + ":"
 	}
 	_, err := fmt.Fprintln(l.out, term.Clean(fmt.Sprintf("%s %s%s %s", term.Exact(l.Env.Now()), key, about, news.Text)))
 	return err

@@ -14,8 +14,8 @@ import (
 
 func TestNewsAndPrintedLinesAreClean(t *testing.T) {
 	var out strings.Builder
-	p := &Place[int]{Kit: &Kit{Env: &cli.Env{Out: &out, Now: time.Now}}}
-	if err := p.lines(&output.Format{}).write(Key("fleet", "prod"), News{About: "task\x1b[2J", Text: "failed:\x1b[31m\nprod is gone"}); err != nil {
+	p := &Session[int]{Kit: &Kit{Env: &cli.Env{Out: &out, Now: time.Now}}}
+	if err := p.lines(&output.Format{}).write(Key("fleet", "prod"), Update{Part: "task\x1b[2J", Text: "failed:\x1b[31m\nprod is gone"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Print([]string{"one\x1b[2J\ntwo"}); err != nil {
@@ -33,11 +33,11 @@ func TestABrokenConnectionIsToldOnce(t *testing.T) {
 	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	k := &Kit{Env: &cli.Env{Err: &out, Name: "scutectl", Now: func() time.Time { return now }, Size: func(any) (int, int, bool) { return 0, 0, false }}}
 	for range 140 { // 70 seconds
-		k.Broken(errors.New("connection refused"))
+		k.ReportBroken(errors.New("connection refused"))
 		now = now.Add(500 * time.Millisecond)
 	}
 	now = now.Add(time.Hour)
-	k.Broken(errors.New("connection refused"))
+	k.ReportBroken(errors.New("connection refused"))
 	want := `scutectl: 2026-07-30T12:00:00.000Z the connection broke, trying again: connection refused
 scutectl: 2026-07-30T12:01:00.000Z no connection since 2026-07-30T12:00:00.000Z, trying again: connection refused
 scutectl: 2026-07-30T13:01:10.000Z the connection broke, trying again: connection refused

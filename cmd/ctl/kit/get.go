@@ -81,7 +81,7 @@ func (o *getOptions[T]) follow(ctx context.Context) error {
 	return w.run(ctx)
 }
 
-func (o *getOptions[T]) list(ctx context.Context, p *Place[T], namespace string) (list []T, err error) {
+func (o *getOptions[T]) list(ctx context.Context, p *Session[T], namespace string) (list []T, err error) {
 	if len(o.Names) == 0 {
 		list, err = p.List(ctx, namespace)
 		if err != nil {
@@ -95,7 +95,7 @@ func (o *getOptions[T]) list(ctx context.Context, p *Place[T], namespace string)
 		}
 		list = append(list, t)
 	}
-	return p.whole(ctx, list, &o.Format), nil
+	return p.withLogDetails(ctx, list, &o.Format), nil
 }
 
 func (o *getOptions[T]) show(list []T, namespace string) error {
@@ -111,7 +111,7 @@ func (o *getOptions[T]) show(list []T, namespace string) error {
 		}
 		return nil
 	case len(list) == 0:
-		o.Env.Notef("There are %s.", o.noun.none(namespace))
+		o.Env.Notef("There are %s.", o.noun.emptyMessage(namespace))
 		return nil
 	}
 	return o.Print(o.noun.Table(o.View(), list, namespace == "", wide))

@@ -63,19 +63,19 @@ func (k *Kit) Print(lines []string) error {
 	return nil
 }
 
-// tellEvery is the interval of messages about a broken connection. An outage is over if there was no error for outageOver.
+// reportInterval is the interval of messages about a broken connection. An outage is over if there was no error for outageEnd.
 const (
-	tellEvery  = time.Minute
-	outageOver = 30 * time.Second
+	reportInterval = time.Minute
+	outageEnd      = 30 * time.Second
 )
 
-// Broken reports that a watch broke and is restarted.
-func (k *Kit) Broken(err error) {
+// ReportBroken reports that a watch broke and is restarted.
+func (k *Kit) ReportBroken(err error) {
 	now, b := k.Env.Now(), &k.broken
-	if now.Sub(b.last) > outageOver {
+	if now.Sub(b.last) > outageEnd {
 		b.since, b.told = now, time.Time{}
 	}
-	if b.last = now; now.Sub(b.told) < tellEvery {
+	if b.last = now; now.Sub(b.told) < reportInterval {
 		return
 	}
 	b.told = now
@@ -97,8 +97,8 @@ func (k *Kit) Screen(stream io.Writer) *term.Screen {
 // Hint returns a command line that can be pasted: words, and the options that select the same cluster or log. It omits -n default for a log alone,
 // where a name is found in any namespace.
 func (k *Kit) Hint(namespace string, words ...string) string {
-	words = append(words, k.Flags.Again()...)
-	if namespace != "" && (namespace != "default" || !k.Flags.LogAlone() || k.Flags.Namespace != "") {
+	words = append(words, k.Flags.ConnectArgs()...)
+	if namespace != "" && (namespace != "default" || !k.Flags.LogOnly() || k.Flags.Namespace != "") {
 		words = append(words, "-n", namespace)
 	}
 	return k.Env.Hint(words...)

@@ -31,8 +31,8 @@ type logsOptions[T any] struct {
 func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &logsOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Short:   "Show the events of " + n.A + ", one a line",
-		Long:    "Show the events of " + n.A + " in the log, one a line. With -o json each line is an event with its data.",
+		Short:   "Show the events of " + n.WithArticle + ", one a line",
+		Long:    "Show the events of " + n.WithArticle + " in the log, one a line. With -o json each line is an event with its data.",
 		Example: Examples(env, "$ logs "+n.Name+" prod -n fleet", "$ logs "+n.Name+" prod -f --lines 10"),
 	}
 	o.Kit = Command(env, n, cmd, o.run)
@@ -40,7 +40,7 @@ func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	cmd.Flags().IntVar(&o.Lines, "lines", -1, "How many of the last events; -1 for all")
 	cmd.Flags().Var(&o.Since, "since", filter.SinceUsage)
 	o.Format.AddFlag(cmd, "json")
-	if n.Printed != nil {
+	if n.PrintOutput != nil {
 		TaskVar(cmd, o.Kit, n, &o.Task, "Show what the commands and Jobs of this task printed, instead of events. Local runs")
 		cmd.Example += "\n" + Examples(env, "$ logs "+n.Name+" prod --local --task install")
 	}
@@ -64,19 +64,19 @@ func (o *logsOptions[T]) run(ctx context.Context, name string) error {
 		return err
 	}
 	if o.Task != "" {
-		return o.noun.Printed(ctx, p, t, o.Task)
+		return o.noun.PrintOutput(ctx, p, t, o.Task)
 	}
 	a, inLog := o.noun.Log(t)
 	if !inLog {
 		return fmt.Errorf("%s %s is not in a log yet: %s says whether a daemon runs", o.noun.Name, o.noun.Key(t), p.Kit.Hint("", "doctor"))
 	}
-	if err := p.ReachLog(ctx); err != nil {
+	if err := p.ConnectLog(ctx); err != nil {
 		return err
 	}
 	return o.write(ctx, p, t, a)
 }
 
-func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog.Aggregate) error {
+func (o *logsOptions[T]) write(ctx context.Context, p *Session[T], t T, a eventlog.Aggregate) error {
 	read := p.reader(t)
 	events, last, err := p.events(ctx, a, read)
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog
 		return o.WriteEvents(more, &o.Format)
 	})
 	if ctx.Err() != nil {
-		return cli.Silently(cli.ExitInterrupted)
+		return cli.SilentExit(cli.ExitInterrupted)
 	}
 	return err
 }

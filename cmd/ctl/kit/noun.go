@@ -19,18 +19,18 @@ type Noun[T any] struct {
 	// Name is the singular, Plural the plural. Short contains further accepted names.
 	Name, Plural string
 	Short        []string
-	// A is the singular with its article: "a move".
-	A string
+	// WithArticle is the singular with its article: "a move".
+	WithArticle string
 	// Resource is the type as -o name prints it: "move.scute.dev".
 	Resource string
 
 	// InCluster reads from the API server, and InLog from an event log.
 	InCluster func(c *connect.Cluster, notice func(error)) source.Source[T]
-	InLog     func(*connect.Log) *source.Logged[T]
-	// Ended reads an object that no longer exists in the cluster; nil if this is not possible.
-	Ended func(ctx context.Context, p *Place[T], key types.NamespacedName, notFound error) (T, error)
-	// Whole adds details that only the log contains, if it can be reached; nil if there are none.
-	Whole func(ctx context.Context, p *Place[T], t T) T
+	InLog     func(*connect.Log) *source.Log[T]
+	// GetEnded reads an object that no longer exists in the cluster; nil if this is not possible.
+	GetEnded func(ctx context.Context, p *Session[T], key types.NamespacedName, notFound error) (T, error)
+	// AddLogDetails adds details that only the log contains, if it can be reached; nil if there are none.
+	AddLogDetails func(ctx context.Context, p *Session[T], t T) T
 
 	Key   func(T) types.NamespacedName
 	Phase func(T) string
@@ -41,43 +41,43 @@ type Noun[T any] struct {
 	// Events returns a reader for the events about an object; nil if all events of its aggregate are about it.
 	Events func(T) func(eventlog.Record) ([]show.Event, error)
 
-	// Printed writes the output of a task; nil if the noun has no tasks.
-	Printed func(ctx context.Context, p *Place[T], t T, task string) error
+	// PrintOutput writes the output of a task; nil if the noun has no tasks.
+	PrintOutput func(ctx context.Context, p *Session[T], t T, task string) error
 
 	// Header and Row are those of the table. Data returns one object or a list for JSON and YAML.
 	Header show.Row
 	Row    func(v show.View, t T) show.Row
 	Data   func(list []T, one bool) any
 	// Describe returns the description of an object without its timeline. p.Log is nil if the log could not be reached.
-	Describe func(ctx context.Context, p *Place[T], t T) ([]string, error)
+	Describe func(ctx context.Context, p *Session[T], t T) ([]string, error)
 	// GetLong, DescribeLong and WatchLong are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
-	// Standing returns what a terminal shows for a followed object. News returns the texts for a pipe.
-	Standing func(v show.View, t T) []string
-	News     func(T) []News
+	// StatusLines returns what a terminal shows for a followed object. News returns the texts for a pipe.
+	StatusLines func(v show.View, t T) []string
+	Updates     func(T) []Update
 	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
 	Conditions func(T) []metav1.Condition
 	// Copy returns a copy for objects that change later; nil if objects never change.
 	Copy func(T) T
-	// Over reports whether an object is finished, so that nothing more happens without a user.
-	Over func(T) bool
-	// Bad reports whether a finished object failed: exit status 1.
-	Bad func(T) bool
+	// IsFinished reports whether an object is finished, so that nothing more happens without a user.
+	IsFinished func(T) bool
+	// HasFailed reports whether a finished object failed: exit status 1.
+	HasFailed func(T) bool
 	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, Bad decides.
-	Finish func(ctx context.Context, p *Place[T], t T, format *output.Format) error
-	// Goes describes what happens after the user stops watching: "the move continues without being watched".
-	Goes string
-	// Still returns how to continue an object that no process works on; nil if there is no hint.
-	Still func(p *Place[T], key types.NamespacedName) string
+	Finish func(ctx context.Context, p *Session[T], t T, format *output.Format) error
+	// AfterWatch describes what happens after the user stops watching: "the move continues without being watched".
+	AfterWatch string
+	// ContinueHint returns how to continue an object that no process works on; nil if there is no hint.
+	ContinueHint func(p *Session[T], key types.NamespacedName) string
 }
 
-// News is a text about an object. A pipe receives a line each time the text changes.
-type News struct {
-	// About is a part of the object, "" for all of it. It is not printed if it begins with #.
-	About, Text string
-	// Counting is set for a text that changes all the time: at most one line a second is written while its value is the same.
-	Counting string
+// Update is a text about an object. A pipe receives a line each time the text changes.
+type Update struct {
+	// Part is a part of the object, "" for all of it. It is not printed if it begins with #.
+	Part, Text string
+	// ThrottleKey is set for a text that changes all the time: at most one line a second is written while its value is the same.
+	ThrottleKey string
 }
 
 // stalled returns why the daemon does not trust its event log, and so processes nothing; "" if it trusts the log.
@@ -85,14 +85,14 @@ func (n *Noun[T]) stalled(t T) string {
 	if n.Conditions == nil {
 		return ""
 	}
-	if fault := trust.Untrusted(n.Conditions(t)); fault != nil {
+	if fault := trust.FaultIn(n.Conditions(t)); fault != nil {
 		return fault.Message
 	}
 	return ""
 }
 
-// none returns the words for an empty list of a namespace, "" for all: "no moves in namespace fleet".
-func (n *Noun[T]) none(namespace string) string {
+// emptyMessage returns the words for an empty list of a namespace, "" for all: "no moves in namespace fleet".
+func (n *Noun[T]) emptyMessage(namespace string) string {
 	if namespace == "" {
 		return "no " + n.Plural
 	}

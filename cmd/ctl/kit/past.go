@@ -25,8 +25,8 @@ func (k *Kit) moment() time.Time {
 	return k.now
 }
 
-// past ends the log at the point --at, and prints which commit it is.
-func (k *Kit) past(ctx context.Context, log *connect.Log) error {
+// endAtPoint ends the log at the point --at, and prints which commit it is.
+func (k *Kit) endAtPoint(ctx context.Context, log *connect.Log) error {
 	if !k.At.IsSet() {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (k *Kit) past(ctx context.Context, log *connect.Log) error {
 	if err != nil {
 		return err
 	}
-	log.End(r.Seq)
+	log.SetEnd(r.Seq)
 	k.now = r.Stored
 	if k.At.Seq == 0 {
 		k.now = k.At.Time

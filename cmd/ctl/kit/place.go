@@ -15,8 +15,8 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Place is where the objects of a noun are read, with the connection to the log once it is needed.
-type Place[T any] struct {
+// Session is where the objects of a noun are read, with the connection to the log once it is needed.
+type Session[T any] struct {
 	*Kit
 	source.Source[T]
 	Noun    *Noun[T]
@@ -25,32 +25,32 @@ type Place[T any] struct {
 }
 
 // Open returns the log that the user named, by default the cluster.
-func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
+func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
 	}
-	if !k.Flags.LogAlone() && !k.At.IsSet() {
+	if !k.Flags.LogOnly() && !k.At.IsSet() {
 		cluster, err := k.Flags.ClusterOrLog()
 		if err != nil {
 			return nil, err
 		}
-		return at(k, n, cluster), nil
+		return clusterSession(k, n, cluster), nil
 	}
 	log, err := k.Flags.Log(ctx, k.Env.Err)
 	if err != nil {
 		return nil, err
 	}
-	p := &Place[T]{Kit: k, Noun: n, Log: log}
-	if err := k.past(ctx, log); err != nil {
+	p := &Session[T]{Kit: k, Noun: n, Log: log}
+	if err := k.endAtPoint(ctx, log); err != nil {
 		p.Close()
 		return nil, err
 	}
-	p.Source = p.Logged()
+	p.Source = p.LogSource()
 	return p, nil
 }
 
 // InCluster returns the management cluster, for commands that write to it. A log that the user names is the log of the cluster.
-func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
+func InCluster[T any](k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
 	}
@@ -58,38 +58,38 @@ func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return at(k, n, cluster), nil
+	return clusterSession(k, n, cluster), nil
 }
 
-// at returns the place of a cluster.
-func at[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Place[T] {
-	return &Place[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.Broken)}
+// clusterSession returns the place of a cluster.
+func clusterSession[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Session[T] {
+	return &Session[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.ReportBroken)}
 }
 
 // Close closes the connection to the log.
-func (p *Place[T]) Close() {
+func (p *Session[T]) Close() {
 	if p.Log != nil {
 		_ = p.Log.Close()
 	}
 }
 
 // Key returns the key of an object. For a log alone the namespace is --namespace, because there is no context.
-func (p *Place[T]) Key(name string) types.NamespacedName {
+func (p *Session[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)
 	}
 	return Key(p.Cluster.Namespace, name)
 }
 
-// ReachLog connects to the log for reading, unless it is connected.
-func (p *Place[T]) ReachLog(ctx context.Context) error { return p.reach(ctx, p.Flags.Log) }
+// ConnectLog connects to the log for reading, unless it is connected.
+func (p *Session[T]) ConnectLog(ctx context.Context) error { return p.connectLog(ctx, p.Flags.Log) }
 
-// ReachLogToAppend works like ReachLog, for a command that appends.
-func (p *Place[T]) ReachLogToAppend(ctx context.Context) error {
-	return p.reach(ctx, p.Flags.LogToAppend)
+// ConnectLogToAppend works like ConnectLog, for a command that appends.
+func (p *Session[T]) ConnectLogToAppend(ctx context.Context) error {
+	return p.connectLog(ctx, p.Flags.LogToAppend)
 }
 
-func (p *Place[T]) reach(ctx context.Context, open func(context.Context, io.Writer) (*connect.Log, error)) error {
+func (p *Session[T]) connectLog(ctx context.Context, open func(context.Context, io.Writer) (*connect.Log, error)) error {
 	if p.Log != nil {
 		return nil
 	}
@@ -98,32 +98,34 @@ func (p *Place[T]) reach(ctx context.Context, open func(context.Context, io.Writ
 	return err
 }
 
-// Logged returns a source that reads the log, which must be connected.
-func (p *Place[T]) Logged() *source.Logged[T] {
+// LogSource returns a source that reads the log, which must be connected.
+func (p *Session[T]) LogSource() *source.Log[T] {
 	progress := p.Env.Progress()
 	l := p.Noun.InLog(p.Log)
-	l.Replaying, l.Replayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
+	l.OnReplay, l.OnReplayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
 	return l
 }
 
-// Existing reads an object. Missing adds hints to its error if there is none.
-func (p *Place[T]) Existing(ctx context.Context, key types.NamespacedName) (T, error) {
+// GetWithHint reads an object. Missing adds hints to its error if there is none.
+func (p *Session[T]) GetWithHint(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
-	return t, p.Missing(ctx, key, err)
+	return t, p.AddHints(ctx, key, err)
 }
 
 // Hints that Missing adds to ErrNotFound. Such an error needs no further hint.
 var (
-	errMeant     = errors.New("did you mean")
-	errElsewhere = errors.New("one in namespace")
+	errDidYouMean     = errors.New("did you mean")
+	errOtherNamespace = errors.New("one in namespace")
 )
 
-// Hinted reports whether an ErrNotFound contains a hint.
-func Hinted(err error) bool { return errors.Is(err, errMeant) || errors.Is(err, errElsewhere) }
+// HasHint reports whether an ErrNotFound contains a hint.
+func HasHint(err error) bool {
+	return errors.Is(err, errDidYouMean) || errors.Is(err, errOtherNamespace)
+}
 
-// Missing adds to an ErrNotFound the namespaces that contain the name, or the most similar name.
-func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err error) error {
-	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) || Hinted(err) {
+// AddHints adds to an ErrNotFound the namespaces that contain the name, or the most similar name.
+func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err error) error {
+	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) || HasHint(err) {
 		return err
 	}
 	all, unread := p.List(ctx, "")
@@ -141,7 +143,7 @@ func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err er
 	}
 	if len(in) == 0 {
 		if meant := cli.Nearest(key.Name, names); meant != "" {
-			return fmt.Errorf("%w, %w %q?", err, errMeant, meant)
+			return fmt.Errorf("%w, %w %q?", err, errDidYouMean, meant)
 		}
 		return err
 	}
@@ -149,40 +151,40 @@ func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err er
 	if len(in) > 1 {
 		others = fmt.Sprintf(" (and in %d more namespaces)", len(in)-1)
 	}
-	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errElsewhere, first, others, first)
+	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errOtherNamespace, first, others, first)
 }
 
 // find reads an object by name, even if it has ended.
-func (p *Place[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
-	t, err := p.Existing(ctx, key)
-	if p.Noun.Ended != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
-		return p.Noun.Ended(ctx, p, key, err)
+func (p *Session[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
+	t, err := p.GetWithHint(ctx, key)
+	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
+		return p.Noun.GetEnded(ctx, p, key, err)
 	}
 	return t, err
 }
 
 // Hint returns a command about an object that can be pasted.
-func (p *Place[T]) Hint(verb string, key types.NamespacedName, more ...string) string {
+func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string) string {
 	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
 }
 
-// Answer describes what a command waits for after it has written a request.
-type Answer struct {
+// AwaitOptions describes what a command waits for after it has written a request.
+type AwaitOptions struct {
 	Timeout time.Duration
-	// Standing describes what is written, for an error if the answer does not arrive: "the abort is recorded".
-	Standing string
+	// Recorded describes what is written, for an error if the answer does not arrive: "the abort is recorded".
+	Recorded string
 }
 
 // Await watches an object until fn returns enough.
-func (p *Place[T]) Await(ctx context.Context, key types.NamespacedName, a Answer, fn func(T) (enough bool)) error {
+func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, a AwaitOptions, fn func(T) (enough bool)) error {
 	waiting, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	err := p.Watch(waiting, key, fn)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(errors.New("interrupted: " + a.Standing))
+		return cli.Interrupted(errors.New("interrupted: " + a.Recorded))
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has answered within %s; %s: %s says whether one runs", timespan.Text(a.Timeout), a.Standing, p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has answered within %s; %s: %s says whether one runs", timespan.Text(a.Timeout), a.Recorded, p.Kit.Hint("", "doctor"))
 	default:
 		return err
 	}

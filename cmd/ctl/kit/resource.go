@@ -22,9 +22,9 @@ type Resource[T client.Object] struct {
 	Kind    string
 	New     func() T
 	NewList func() client.ObjectList
-	// In is the kind of the aggregates with the events. Begin starts the fold of one aggregate.
-	In    eventlog.Kind
-	Begin func(id string) source.Fold[T]
+	// AggregateKind is the kind of the aggregates with the events. Begin starts the fold of one aggregate.
+	AggregateKind eventlog.Kind
+	NewFold       func(id string) source.Fold[T]
 	// Status returns the phase, the ID in the log, and the conditions of an object.
 	Status func(T) (phase, id string, conditions []metav1.Condition)
 }
@@ -45,14 +45,14 @@ func (r Resource[T]) Fill(n *Noun[T]) *Noun[T] {
 	if n.Log == nil {
 		n.Log = func(t T) (eventlog.Aggregate, bool) {
 			_, id, _ := r.Status(t)
-			return eventlog.Aggregate{Kind: r.In, ID: id}, id != ""
+			return eventlog.Aggregate{Kind: r.AggregateKind, ID: id}, id != ""
 		}
 	}
 	n.InCluster = func(c *connect.Cluster, notice func(error)) source.Source[T] {
-		return &source.Cluster[T, T]{Cluster: c, Noun: n.Name, Notice: notice, New: r.New, NewList: r.NewList, Of: func(t T) T { return t }}
+		return &source.Cluster[T, T]{Cluster: c, Noun: n.Name, Notice: notice, New: r.New, NewList: r.NewList, Convert: func(t T) T { return t }}
 	}
-	n.InLog = func(log *connect.Log) *source.Logged[T] {
-		return &source.Logged[T]{Log: log, Kind: r.In, Noun: n.Name, Key: n.Key, Begin: r.Begin}
+	n.InLog = func(log *connect.Log) *source.Log[T] {
+		return &source.Log[T]{Log: log, Kind: r.AggregateKind, Noun: n.Name, Key: n.Key, NewFold: r.NewFold}
 	}
 	return n
 }

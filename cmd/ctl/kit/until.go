@@ -12,9 +12,9 @@ type drawer[T any] interface {
 	Tick(T)
 }
 
-// until follows a value until it is over, and draws each state. It returns the last state; ok is false if there was none. Only this goroutine draws,
+// followUntil follows a value until it is over, and draws each state. It returns the last state; ok is false if there was none. Only this goroutine draws,
 // and follow waits while a state is drawn.
-func until[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw drawer[T]) (last T, ok bool, err error) {
+func followUntil[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw drawer[T]) (last T, ok bool, err error) {
 	states := make(chan T)
 	drawn := make(chan struct{})
 	ended := make(chan error, 1)

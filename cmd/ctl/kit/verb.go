@@ -68,7 +68,7 @@ func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Com
 
 // Command adds to a command what all commands about one object of a noun share. It calls run with the name.
 func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx context.Context, name string) error) *Kit {
-	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.A)
+	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.WithArticle)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
 	k := New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(k, n, 1)

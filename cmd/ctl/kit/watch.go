@@ -26,8 +26,8 @@ type watchOptions[T any] struct {
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &watchOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.A + " to its end, or all of a namespace",
-		Long: strings.TrimSpace("Follow " + n.A + " to its end; without a name all " + n.Plural + " of the namespace, until none is left that is not over. " +
+		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.WithArticle + " to its end, or all of a namespace",
+		Long: strings.TrimSpace("Follow " + n.WithArticle + " to its end; without a name all " + n.Plural + " of the namespace, until none is left that is not over. " +
 			"On a\nterminal it is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
 		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),
 		Args:    Names(1),
@@ -66,29 +66,29 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 
 // Follow shows an object until it is over, and returns an error with the exit status of its outcome. With a data format it prints the last state to
 // the standard output, and everything else to the standard error.
-func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
+func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
-	last, seen, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
-		each := func(t T) bool { return fn([]T{p.copied(t)}) }
+	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
+		each := func(t T) bool { return fn([]T{p.copyOf(t)}) }
 		err := p.Watch(ctx, key, each)
-		if n.Ended == nil || !errors.Is(err, source.ErrNotFound) || ctx.Err() != nil {
+		if n.GetEnded == nil || !errors.Is(err, source.ErrNotFound) || ctx.Err() != nil {
 			return err
 		}
-		return p.followLog(ctx, key, p.Missing(ctx, key, err), each)
-	}, func(list []T) bool { return n.Over(list[0]) }, draw)
+		return p.followLog(ctx, key, p.AddHints(ctx, key, err), each)
+	}, func(list []T) bool { return n.IsFinished(list[0]) }, draw)
 	if seen && key.Namespace == "" {
 		key = n.Key(last[0])
 	}
-	err = p.Missing(ctx, key, err)
+	err = p.AddHints(ctx, key, err)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.Goes, p.Hint("watch", key)))
-	case errors.Is(err, source.ErrStill) && n.Still != nil:
-		return fmt.Errorf("%w; %s", err, n.Still(p, key))
+		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.AfterWatch, p.Hint("watch", key)))
+	case errors.Is(err, source.ErrNotDriven) && n.ContinueHint != nil:
+		return fmt.Errorf("%w; %s", err, n.ContinueHint(p, key))
 	case err != nil || !seen:
 		return err
 	}
-	t := p.whole(ctx, last, format)[0]
+	t := p.withLogDetails(ctx, last, format)[0]
 	if n.Finish != nil {
 		return n.Finish(ctx, p, t, format)
 	}
@@ -97,30 +97,30 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 			return err
 		}
 	}
-	if n.Bad(t) {
+	if n.HasFailed(t) {
 		return cli.Failed() // the outcome is already printed
 	}
 	return nil
 }
 
 // followLog follows in the log an object that is not, or no longer, in the cluster.
-func (p *Place[T]) followLog(ctx context.Context, key types.NamespacedName, notFound error, fn func(T) (enough bool)) error {
-	t, err := p.Noun.Ended(ctx, p, key, notFound)
+func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, notFound error, fn func(T) (enough bool)) error {
+	t, err := p.Noun.GetEnded(ctx, p, key, notFound)
 	if err != nil || fn(t) {
 		return err
 	}
-	return p.Logged().Watch(ctx, key, fn)
+	return p.LogSource().Watch(ctx, key, fn)
 }
 
 // FollowAll shows the objects of a namespace, "" for all, until all are over. It waits for the first one. It returns an error if an object failed.
-func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
+func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
-	last, _, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+	last, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		return p.WatchAll(ctx, namespace, func(list []T) bool {
 			copies := make([]T, len(list))
 			for i, t := range list {
-				copies[i] = p.copied(t)
+				copies[i] = p.copyOf(t)
 			}
 			return fn(copies)
 		})
@@ -128,30 +128,30 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 		over := true
 		for _, t := range list {
 			open[n.Key(t)] = true
-			over = over && n.Over(t)
+			over = over && n.IsFinished(t)
 		}
-		if len(open) == 0 && !told && !p.still() {
+		if len(open) == 0 && !told && !p.isStatic() {
 			told = true
-			p.Env.Notef("There are %s yet: waiting for the first one.", n.none(namespace))
+			p.Env.Notef("There are %s yet: waiting for the first one.", n.emptyMessage(namespace))
 		}
 		return over && len(open) > 0
 	}, draw)
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: what has begun continues without being watched"))
-	case errors.Is(err, source.ErrStill) && len(open) == 0:
-		return fmt.Errorf("there are %s, and none can come: nobody writes to the log in %s now", n.none(namespace), p.Log.Where)
+	case errors.Is(err, source.ErrNotDriven) && len(open) == 0:
+		return fmt.Errorf("there are %s, and none can come: nobody writes to the log in %s now", n.emptyMessage(namespace), p.Log.Where)
 	case err != nil:
 		return err
 	}
 	for _, t := range last {
 		delete(open, n.Key(t))
 	}
-	if n.Ended != nil {
+	if n.GetEnded != nil {
 		for key := range open {
-			ended, _, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
-				return p.followLog(ctx, key, source.ErrGone, func(t T) bool { return fn([]T{p.copied(t)}) })
-			}, func(list []T) bool { return n.Over(list[0]) }, p.lines(format))
+			ended, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
+				return p.followLog(ctx, key, source.ErrGone, func(t T) bool { return fn([]T{p.copyOf(t)}) })
+			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format))
 			if err != nil {
 				return err
 			}
@@ -159,33 +159,33 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 		}
 	}
 	if format.Data() {
-		if err := format.Print(p.Env.Out, n.Data(p.whole(ctx, last, format), false)); err != nil {
+		if err := format.Print(p.Env.Out, n.Data(p.withLogDetails(ctx, last, format), false)); err != nil {
 			return err
 		}
 	}
 	for _, t := range last {
-		if n.Bad(t) {
+		if n.HasFailed(t) {
 			return cli.Failed() // the outcome is already printed
 		}
 	}
 	return nil
 }
 
-// still reports whether nothing can change because the log is in a folder without a running process.
-func (p *Place[T]) still() bool { return p.Cluster == nil && p.Log.Static }
+// isStatic reports whether nothing can change because the log is in a folder without a running process.
+func (p *Session[T]) isStatic() bool { return p.Cluster == nil && p.Log.Static }
 
-func (p *Place[T]) copied(t T) T {
+func (p *Session[T]) copyOf(t T) T {
 	if p.Noun.Copy == nil {
 		return t
 	}
 	return p.Noun.Copy(t)
 }
 
-// whole adds details of the log to the list if data is printed.
-func (p *Place[T]) whole(ctx context.Context, list []T, format *output.Format) []T {
-	if format.Data() && p.Noun.Whole != nil {
+// withLogDetails adds details of the log to the list if data is printed.
+func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *output.Format) []T {
+	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {
-			list[i] = p.Noun.Whole(ctx, p, list[i])
+			list[i] = p.Noun.AddLogDetails(ctx, p, list[i])
 		}
 	}
 	return list

@@ -76,7 +76,7 @@ func newCensus() *census {
 	}
 }
 
-func (c *census) take(r eventlog.Record) {
+func (c *census) add(r eventlog.Record) {
 	c.Commits++
 	for _, t := range r.Types() {
 		c.Types[t]++
@@ -88,13 +88,13 @@ func (c *census) take(r eventlog.Record) {
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
-	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.pauses.Apply(r), c.schedules.Apply(r), c.ofOwner(r)); err != nil {
+	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.pauses.Apply(r), c.schedules.Apply(r), c.applyOwner(r)); err != nil {
 		c.Unreadable[err.Error()]++
 	}
 }
 
-// ofOwner applies a commit of an owner of machines.
-func (c *census) ofOwner(r eventlog.Record) error {
+// applyOwner applies a commit of an owner of machines.
+func (c *census) applyOwner(r eventlog.Record) error {
 	if r.Aggregate.Kind != eventlog.KindRemediation {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	}
 	count, progress, start := newCensus(), o.Env.Progress(), o.Env.Now()
 	head, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
-		count.take(r)
+		count.add(r)
 		progress.Showf("replaying: %s %d of %d commits", term.Bar(term.Paint{}, term.Plain, int(r.Seq), int(head), 24), r.Seq, head) //nolint:gosec // sequences are small
 		return nil
 	})
@@ -210,8 +210,8 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	return nil, nil
 }
 
-// listed is how many aggregates are shown, the last ones.
-const listed = 50
+// maxListed is how many aggregates are shown, the last ones.
+const maxListed = 50
 
 func (o *replayOptions) census(c *census, log *connect.Log) error {
 	v := o.View()
@@ -235,14 +235,14 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 		types.Add(t, fmt.Sprint(c.Types[t]))
 	}
 	table := term.Table{Header: []string{"AGGREGATE", "COMMITS", "FIRST", "LAST", "LAST EVENT", "PHASE"}, Indent: "  "}
-	for _, a := range c.Aggregates[max(0, len(c.Aggregates)-listed):] {
+	for _, a := range c.Aggregates[max(0, len(c.Aggregates)-maxListed):] {
 		table.Add(a.Aggregate, fmt.Sprint(a.Commits), fmt.Sprint(a.First), fmt.Sprint(a.Last), term.Second(a.Until)+" ("+term.Ago(v.Now, a.Until)+")", a.Phase)
 	}
 	if len(types.Rows) > 0 {
 		out = append(append(out, ""), types.Lines(v.Paint, v.Width)...)
 		out = append(append(out, ""), table.Lines(v.Paint, v.Width)...)
 	}
-	if more := len(c.Aggregates) - listed; more > 0 {
+	if more := len(c.Aggregates) - maxListed; more > 0 {
 		out = append(out, fmt.Sprintf("  and %s: -o json lists all", plural.Of(more, "earlier one")))
 	}
 	return o.Print(out)

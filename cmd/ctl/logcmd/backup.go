@@ -98,7 +98,7 @@ func (o outcome) content() string {
 
 func (o *backupOptions) run(ctx context.Context) error {
 	if o.Verify {
-		m, err := o.verified(ctx, o.Dir)
+		m, err := o.verifyBackup(ctx, o.Dir)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 		return err
 	}
 	had, err := backup.Read(o.Dir)
-	if err != nil && !errors.Is(err, backup.ErrNone) {
+	if err != nil && !errors.Is(err, backup.ErrNotFound) {
 		return err
 	}
 	progress := o.Env.Progress()
@@ -144,8 +144,8 @@ func (d *deps) print(format *output.Format, out outcome, words string) error {
 	return d.Env.Linef("%s", words)
 }
 
-// verified reads and verifies a whole backup.
-func (d *deps) verified(ctx context.Context, dir string) (backup.Manifest, error) {
+// verifyBackup reads and verifies a whole backup.
+func (d *deps) verifyBackup(ctx context.Context, dir string) (backup.Manifest, error) {
 	progress := d.Env.Progress()
 	defer progress.Done()
 	return backup.Verify(ctx, dir, func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
@@ -157,7 +157,7 @@ func (o *backupOptions) checkpoint(ctx context.Context) ([]byte, error) {
 	switch {
 	case path != "":
 	case o.Flags.Dir != "":
-		path = seal.CheckpointIn(o.Flags.Dir)
+		path = seal.CheckpointPath(o.Flags.Dir)
 		if _, err := os.Stat(path); err != nil {
 			return nil, nil //nolint:nilerr // the log was never sealed
 		}

@@ -46,16 +46,16 @@ func (o *chainOptions) run(ctx context.Context, log *connect.Log, commit eventlo
 	if err != nil {
 		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	c, every, words, subjects := newChain(), &filter.Filter{}, domain.NewWords(), filter.NewSubjects()
+	c, every, words, subjects := newChain(), &filter.Filter{}, domain.NewDescriber(), filter.NewSubjects()
 	for _, r := range records {
 		c.add(every.Select(show.Events(words, r), subjects))
 	}
 	if !c.choose(commit.Seq, index) {
 		return noSuchEvent(commit.Seq, index, c.length(commit.Seq))
 	}
-	c.back()
+	c.showCauses()
 	if o.Forward {
-		c.forward()
+		c.showEffects()
 	}
 	return o.write(c, commit.Aggregate)
 }
@@ -68,8 +68,8 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	if err := o.Print(append([]string{"Aggregate     " + a.String(), ""}, c.lines(v)...)); err != nil {
 		return err
 	}
-	lost := c.lost()
-	for _, l := range lost[:min(len(lost), mostLost)] {
+	lost := c.missingCauses()
+	for _, l := range lost[:min(len(lost), maxMissing)] {
 		o.Env.Notef("Event %d/%d follows from event %q, which is missing in the log, or cannot be read: %s shows what is wrong with it.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
 	}
 	if len(c.events()) == 1 && len(lost) == 0 {
@@ -78,5 +78,5 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	return nil
 }
 
-// mostLost is how many missing causes are listed.
-const mostLost = 10
+// maxMissing is how many missing causes are listed.
+const maxMissing = 10

@@ -19,10 +19,10 @@ type chain struct {
 // link is one event. Its cause precedes it.
 type link struct {
 	show.Event
-	index  int // within its commit
-	cause  int // -1 for none
-	chosen bool
-	shown  bool
+	index    int // within its commit
+	cause    int // -1 for none
+	selected bool
+	shown    bool
 }
 
 func newChain() *chain { return &chain{byID: make(map[string]int)} }
@@ -43,7 +43,7 @@ func (c *chain) add(events []show.Event) {
 func (c *chain) choose(seq uint64, index int) (ok bool) {
 	for i := range c.links {
 		if l := &c.links[i]; l.Seq == seq && (index == all || l.index == index) {
-			l.chosen, l.shown, ok = true, true, true
+			l.selected, l.shown, ok = true, true, true
 		}
 	}
 	return ok
@@ -59,8 +59,8 @@ func (c *chain) length(seq uint64) (n int) {
 	return n
 }
 
-// back shows the causes of the chosen events.
-func (c *chain) back() {
+// showCauses shows the causes of the chosen events.
+func (c *chain) showCauses() {
 	for i := len(c.links) - 1; i >= 0; i-- {
 		if l := &c.links[i]; l.shown && l.cause >= 0 {
 			c.links[l.cause].shown = true
@@ -68,12 +68,12 @@ func (c *chain) back() {
 	}
 }
 
-// forward shows the consequences of the chosen events.
-func (c *chain) forward() {
+// showEffects shows the consequences of the chosen events.
+func (c *chain) showEffects() {
 	after := make([]bool, len(c.links))
 	for i := range c.links {
 		l := &c.links[i]
-		after[i] = l.chosen || l.cause >= 0 && after[l.cause]
+		after[i] = l.selected || l.cause >= 0 && after[l.cause]
 		l.shown = l.shown || after[i]
 	}
 }
@@ -89,8 +89,8 @@ func (c *chain) events() []show.Event {
 	return events
 }
 
-// lost returns the shown events whose cause is not among the aggregate's events.
-func (c *chain) lost() (list []link) {
+// missingCauses returns the shown events whose cause is not among the aggregate's events.
+func (c *chain) missingCauses() (list []link) {
 	for _, l := range c.links {
 		if l.shown && l.cause < 0 && l.Causation != "" {
 			list = append(list, l)
@@ -99,9 +99,9 @@ func (c *chain) lost() (list []link) {
 	return list
 }
 
-// widest is the maximum width of the branches. Deeper events are at the same depth; otherwise thousands of attempts, each with a branch, would need
+// maxBranchWidth is the maximum width of the branches. Deeper events are at the same depth; otherwise thousands of attempts, each with a branch, would need
 // lines of thousands of columns.
-const widest = 30
+const maxBranchWidth = 30
 
 // lines draws the events as a tree, one per line. An event with a single consequence is continued below at the same depth.
 func (c *chain) lines(v show.View) []string {
@@ -128,7 +128,7 @@ func (c *chain) lines(v show.View) []string {
 				head, below = before+"├─ ", before+"│  "
 			}
 			c.draw(t, v, i, head)
-			if utf8.RuneCountInString(below) > widest {
+			if utf8.RuneCountInString(below) > maxBranchWidth {
 				below = before
 			}
 			draw(followers[i], below)
@@ -141,7 +141,7 @@ func (c *chain) lines(v show.View) []string {
 func (c *chain) draw(t *term.Table, v show.View, i int, head string) {
 	l := &c.links[i]
 	what := l.Line.Name
-	if l.chosen {
+	if l.selected {
 		what = v.Paint.Text(term.Bold, what+" *")
 	}
 	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Text(), domain.Actor(strings.TrimSpace(l.Actor)))

@@ -23,7 +23,7 @@ func TestChainOfManyBranches(t *testing.T) {
 		cause = failed
 	}
 	c.choose(1, 0)
-	c.forward()
+	c.showEffects()
 	lines := c.lines(show.View{})
 	if want := 1 + 3*attempts; len(lines) != want {
 		t.Errorf("got %d lines, want %d", len(lines), want)
@@ -39,8 +39,8 @@ func TestChainWithoutACause(t *testing.T) {
 	c.add([]show.Event{{Seq: 1}}) // cannot be read
 	c.add([]show.Event{{Seq: 2, Event: eventlog.Event{ID: "b/0", Causation: "a/0"}}, {Seq: 2, Event: eventlog.Event{ID: "b/1", Causation: "b/0"}}})
 	c.choose(2, 1)
-	c.back()
-	if got := c.lost(); len(got) != 1 || got[0].ID != "b/0" {
+	c.showCauses()
+	if got := c.missingCauses(); len(got) != 1 || got[0].ID != "b/0" {
 		t.Errorf("lost = %+v, want b/0", got)
 	}
 }

@@ -16,17 +16,19 @@ import (
 	"scute.dev/eventlog"
 )
 
-// chosen selects events by a filter. It needs all commits in their order.
-type chosen struct {
+// eventSelector selects events by a filter. It needs all commits in their order.
+type eventSelector struct {
 	filter   *filter.Filter
-	words    *domain.Words
+	words    *domain.Describer
 	subjects *filter.Subjects
 }
 
-func newChosen(f *filter.Filter) chosen { return chosen{f, domain.NewWords(), filter.NewSubjects()} }
+func newEventSelector(f *filter.Filter) eventSelector {
+	return eventSelector{f, domain.NewDescriber(), filter.NewSubjects()}
+}
 
 // each calls fn with the selected events of a commit and their index in it.
-func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
+func (c eventSelector) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
 	for i, e := range show.Events(c.words, r) {
 		about := c.subjects.Of(e)
 		e = about.Name(e)
@@ -42,13 +44,13 @@ func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Su
 
 // cloudEventWriter writes each event as a CloudEvent, one per line. It skips commits that scute did not write.
 type cloudEventWriter struct {
-	chosen
+	eventSelector
 	out   *bufio.Writer
 	logID string
 }
 
 func newCloudEventWriter(w io.Writer, f *filter.Filter, logID string) *cloudEventWriter {
-	return &cloudEventWriter{newChosen(f), bufio.NewWriterSize(w, 256<<10), logID}
+	return &cloudEventWriter{newEventSelector(f), bufio.NewWriterSize(w, 256<<10), logID}
 }
 
 func (w *cloudEventWriter) Write(r eventlog.Record) error {
@@ -69,12 +71,12 @@ var csvHeader = []string{
 }
 
 type csvWriter struct {
-	chosen
+	eventSelector
 	out *csv.Writer
 }
 
 func newCSVWriter(w io.Writer, f *filter.Filter) (*csvWriter, error) {
-	c := &csvWriter{newChosen(f), csv.NewWriter(w)}
+	c := &csvWriter{newEventSelector(f), csv.NewWriter(w)}
 	return c, c.out.Write(csvHeader)
 }
 

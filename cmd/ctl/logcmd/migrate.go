@@ -47,8 +47,8 @@ With the kubeconfig of the management cluster (--kubeconfig or --context), a fol
 	return cmd
 }
 
-// migrated is the command's output as data.
-type migrated struct {
+// migrateReport is the command's output as data.
+type migrateReport struct {
 	LogID string `json:"logID"`
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -71,14 +71,14 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := from.There(); err != nil {
+	if err := from.CheckExists(); err != nil {
 		return err
 	}
-	before, moved, err := embedded.MovedFrom(from.Dir)
+	before, moved, err := embedded.ReadMove(from.Dir)
 	if err != nil {
 		return err
 	}
-	if moved && (before.To != eventlog.Shown(to.URL) || before.Stream != to.Stream) {
+	if moved && (before.To != eventlog.RedactURL(to.URL) || before.Stream != to.Stream) {
 		remedy := "back the log up there and restore it at another place"
 		if !before.Arrived {
 			remedy = "remove the file scute.moved in the folder if it never arrived there and that server is lost"
@@ -86,12 +86,12 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		return fmt.Errorf("%w: log %s, to %s before: give that address, or %s", eventlog.ErrMoved, before.LogID, before.To, remedy)
 	}
 	if moved {
-		arrived, err := o.arrived(ctx, to, before)
+		arrived, err := o.alreadyMoved(ctx, to, before)
 		if err != nil {
 			return err
 		}
 		if arrived {
-			return o.report(migrated{LogID: before.LogID, From: from.Dir, To: before.To, Last: before.Last, Before: true}, "moved before")
+			return o.report(migrateReport{LogID: before.LogID, From: from.Dir, To: before.To, Last: before.Last, Before: true}, "moved before")
 		}
 	}
 	out, err := o.move(ctx, from, to, moved)
@@ -101,9 +101,9 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return o.report(out, "moved")
 }
 
-// arrived reports whether a moved log exists at its new place. A killed command may have left an incomplete stream there, which is not a log. A log
+// alreadyMoved reports whether a moved log exists at its new place. A killed command may have left an incomplete stream there, which is not a log. A log
 // that arrived before is not moved again, because it may have more commits than the folder.
-func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
+func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
 	log, err := to.Log(ctx, o.Env.Err)
 	switch {
 	case (errors.Is(err, eventlog.ErrMissing) || errors.Is(err, eventlog.ErrConfig)) && !m.Arrived:
@@ -123,9 +123,9 @@ func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedd
 }
 
 // move copies the log, compares the copy, and records in the folder that the log was moved. again is set if this is already recorded.
-func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrated, err error) {
+func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrateReport, err error) {
 	logger := connect.Logger(o.Env.Err)
-	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Stream: from.Stream, Moved: again, Logger: logger})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Stream: from.Stream, AllowMoved: again, Logger: logger})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return out, fmt.Errorf("%w: stop the daemon first, and keep it stopped", err)
 	}
@@ -137,8 +137,8 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	if err != nil {
 		return out, err
 	}
-	out = migrated{LogID: log.ID(), From: from.Dir, To: eventlog.Shown(to.URL), Last: stats.Commits}
-	if err := o.newest(ctx, "the folder", out.LogID, out.Last, "give the folder that the daemon had last"); err != nil {
+	out = migrateReport{LogID: log.ID(), From: from.Dir, To: eventlog.RedactURL(to.URL), Last: stats.Commits}
+	if err := o.checkNewest(ctx, "the folder", out.LogID, out.Last, "give the folder that the daemon had last"); err != nil {
 		return out, err
 	}
 	limit := o.MaxBytes
@@ -148,24 +148,24 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	progress := o.Env.Progress()
 	defer progress.Done()
 	note := embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Stream: to.Stream, Time: o.Env.Now().UTC()}
-	r, err := backup.Between(ctx, log,
+	r, err := backup.LogSource(ctx, log,
 		func(doing string, seq, head uint64) { progress.Showf("%s: %d of %d commits", doing, seq, head) },
-		func() error { return embedded.SetMoved(from.Dir, note) })
+		func() error { return embedded.RecordMove(from.Dir, note) })
 	if err != nil {
 		return out, err
 	}
-	r.Waiting = func(what string) { progress.Showf("waiting %s", what) }
+	r.OnWait = func(what string) { progress.Showf("waiting %s", what) }
 	place := to.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit
-	if err := to.Unreached(eventlog.RestoreExternal(ctx, place, r)); err != nil {
+	if err := to.ExplainConnect(eventlog.RestoreExternal(ctx, place, r)); err != nil {
 		return out, err
 	}
 	note.Arrived = true
-	return out, embedded.SetMoved(from.Dir, note)
+	return out, embedded.RecordMove(from.Dir, note)
 }
 
 // report prints the result and the next step.
-func (o *migrateOptions) report(out migrated, done string) error {
+func (o *migrateOptions) report(out migrateReport, done string) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, out)
 	}

@@ -20,8 +20,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// appended appends a commit to the log and closes it.
-func appended(t *testing.T, log *eventlog.Log, err error, expected uint64, id string) {
+// appendCommit appends a commit to the log and closes it.
+func appendCommit(t *testing.T, log *eventlog.Log, err error, expected uint64, id string) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -49,12 +49,12 @@ func migrate(ctx context.Context, dir, url string) error {
 func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	dir, url := t.TempDir(), logtest.Serve(t, &server.Options{}).ClientURL()
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
-	appended(t, log, err, 0, "1")
+	appendCommit(t, log, err, 0, "1")
 	if err := migrate(t.Context(), dir, url); err != nil {
 		t.Fatal(err)
 	}
 	log, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url})
-	appended(t, log, err, 1, "2")
+	appendCommit(t, log, err, 1, "2")
 	if err := migrate(t.Context(), dir, url); err != nil {
 		t.Errorf("migrate of a moved log: %v", err)
 	}
@@ -94,8 +94,8 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 func TestMigrateTwiceAtOnce(t *testing.T) {
 	dir, url := t.TempDir(), logtest.Serve(t, &server.Options{}).ClientURL()
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
-	appended(t, log, err, 0, "1")
-	if err := embedded.SetMoved(dir, embedded.Moved{LogID: log.ID(), Last: 1, To: "nats://elsewhere:4222"}); err != nil {
+	appendCommit(t, log, err, 0, "1")
+	if err := embedded.RecordMove(dir, embedded.Moved{LogID: log.ID(), Last: 1, To: "nats://elsewhere:4222"}); err != nil {
 		t.Fatal(err)
 	}
 	// If a command was killed before the log arrived and its server is lost, the error explains how to continue.

@@ -57,7 +57,7 @@ const all = -1
 
 // find reads the commit of an event, and returns the event's index in it.
 func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit eventlog.Record, index int, err error) {
-	seq, index, placed := place(event)
+	seq, index, placed := parsePosition(event)
 	if placed {
 		commit, err = d.commit(ctx, log, seq)
 		return commit, index, err
@@ -82,8 +82,8 @@ func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit
 	return eventlog.Record{}, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 }
 
-// place parses SEQUENCE or SEQUENCE/INDEX. Any other argument is the ID of an event.
-func place(event string) (seq uint64, index int, ok bool) {
+// parsePosition parses SEQUENCE or SEQUENCE/INDEX. Any other argument is the ID of an event.
+func parsePosition(event string) (seq uint64, index int, ok bool) {
 	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
 	seq, err := strconv.ParseUint(sequence, 10, 63)
 	if err != nil || !indexed {

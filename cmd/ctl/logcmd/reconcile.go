@@ -82,12 +82,12 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	openings := newOpenings()
+	openings := newUnfinishedWork()
 	if own.Head, err = log.Replay(ctx, 0, openings.apply); err != nil {
 		return err
 	}
 	state, seq := openings.trust.State()
-	fault := trust.Judge(&state, own, marks)
+	fault := trust.Check(&state, own, marks)
 	if fault == nil {
 		if o.Format.Data() {
 			return o.Format.Print(o.Env.Out, reconciliation{LogID: own.LogID, Open: []trust.Outcome{}})
@@ -104,7 +104,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		}
 	}
 	if o.Yes {
-		if err := o.record(ctx, cluster, log, openings, trust.Reconciled{Cluster: own.Cluster, Mark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, seq); err != nil {
+		if err := o.record(ctx, cluster, log, openings, trust.Reconciled{Cluster: own.Cluster, Watermark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, seq); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 }
 
 // record appends the outcome of all unfinished work, and the permission to act on the log.
-func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster, log *connect.Log, openings *openings, decision trust.Reconciled, seq uint64) error {
+func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster, log *connect.Log, openings *unfinishedWork, decision trust.Reconciled, seq uint64) error {
 	actor := connect.Actor(ctx, cluster)
 	err := openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, &runs.Runner{Log: log.Log, Now: o.Env.Now}, actor)
 	if err != nil {
@@ -133,8 +133,8 @@ func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster,
 	return err
 }
 
-// Judge returns why the daemon may not act on its log, nil if it may.
-func Judge(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*trust.Fault, error) {
+// CheckTrust returns why the daemon may not act on its log, nil if it may.
+func CheckTrust(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*trust.Fault, error) {
 	own, marks, err := identify(ctx, cluster, log)
 	if err != nil {
 		return nil, err
@@ -153,11 +153,11 @@ func Judge(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*tr
 		return nil, err
 	}
 	state, _ := view.State()
-	return trust.Judge(&state, own, marks), nil
+	return trust.Check(&state, own, marks), nil
 }
 
 // identify returns the identity of the log, and the marks that it is compared with.
-func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Marks, err error) {
+func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Watermarks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var ns corev1.Namespace
@@ -169,7 +169,7 @@ func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (
 }
 
 // marksOf reads the high-water marks of a log from the cluster.
-func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks trust.Marks, err error) {
+func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks trust.Watermarks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var lease coordinationv1.Lease
@@ -177,7 +177,7 @@ func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks
 	if err != nil {
 		return marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
-	marks.Lease, marks.Reconciled = trust.MarkOf(lease.Annotations), lease.Annotations[trust.ReconciledAnnotation]
+	marks.Lease, marks.Reconciled = trust.WatermarkOf(lease.Annotations), lease.Annotations[trust.ReconciledAnnotation]
 	marks.Statuses, err = trust.HighestMark(ctx, cluster.Client, logID, trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Remediations, trust.Schedules)
 	if err != nil {
 		return marks, cluster.Explain(err)
@@ -193,7 +193,7 @@ func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error 
 	} else {
 		table := term.Table{Header: []string{"OPEN", "IN THE LOG", "IN THE CLUSTER", "THEN"}}
 		for _, out := range outcomes {
-			table.Add(out.Name, orNone(out.Log), orNone(out.World), out.Then)
+			table.Add(out.Name, orNone(out.Log), orNone(out.Resource), out.Next)
 		}
 		lines = append(lines, table.Lines(v.Paint, v.Width)...)
 	}
@@ -207,30 +207,30 @@ func orNone(s string) string {
 	return s
 }
 
-// openings is the unfinished work.
-type openings struct {
+// unfinishedWork is the unfinished work.
+type unfinishedWork struct {
 	trust        *trust.View
 	moves        *runner.Moves
 	runs         *runs.Runs
 	remediations *remediations.Remediations
-	// told is the state of each move according to its resource.
-	told map[string]runner.Told
-	// asked are the runs created from a WorkflowRun. turned reports whether that WorkflowRun has ended or is rolling back.
-	asked, turned map[string]bool
+	// moveStates is the state of each move according to its resource.
+	moveStates map[string]runner.ResourceState
+	// requestedRuns are the runs created from a WorkflowRun. turned reports whether that WorkflowRun has ended or is rolling back.
+	requestedRuns, endedRuns map[string]bool
 }
 
-func newOpenings() *openings {
-	return &openings{
+func newUnfinishedWork() *unfinishedWork {
+	return &unfinishedWork{
 		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil),
-		told: make(map[string]runner.Told), asked: make(map[string]bool), turned: make(map[string]bool),
+		moveStates: make(map[string]runner.ResourceState), requestedRuns: make(map[string]bool), endedRuns: make(map[string]bool),
 	}
 }
 
 // apply applies a commit. The views report commits that cannot be read.
-func (s *openings) apply(r eventlog.Record) error {
-	if _, known := s.asked[r.Aggregate.ID]; r.Aggregate.Kind == eventlog.KindRun && !known {
+func (s *unfinishedWork) apply(r eventlog.Record) error {
+	if _, known := s.requestedRuns[r.Aggregate.ID]; r.Aggregate.Kind == eventlog.KindRun && !known {
 		first, err := r.Events()
-		s.asked[r.Aggregate.ID] = err == nil && len(first) > 0 && strings.HasPrefix(first[0].Actor, "resource/")
+		s.requestedRuns[r.Aggregate.ID] = err == nil && len(first) > 0 && strings.HasPrefix(first[0].Actor, "resource/")
 	}
 	_ = errors.Join(s.moves.Apply(r), s.runs.Apply(r), s.remediations.Apply(r))
 	return s.trust.Apply(r)
@@ -248,7 +248,7 @@ const (
 )
 
 // outcomes lists the unfinished work of the log, then the work that is unfinished in the cluster only.
-func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
+func (s *unfinishedWork) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var moves v1alpha1.MoveList
@@ -261,32 +261,32 @@ func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]tr
 	note := func(name string, known, over bool, phase, then string) {
 		world[name] = phase
 		if !known && !over && phase != "" {
-			alone = append(alone, trust.Outcome{Name: name, World: phase, Then: then})
+			alone = append(alone, trust.Outcome{Name: name, Resource: phase, Next: then})
 		}
 	}
 	for i := range moves.Items {
 		m := &moves.Items[i].Status
 		_, known := s.moves.Status(m.MoveID)
 		note("move/"+m.MoveID, known, m.FinishedAt != nil, string(m.Phase), thenLost)
-		s.told[v1alpha1.LogID(&moves.Items[i])] = runner.Told{Phase: m.Phase, Over: m.FinishedAt != nil}
+		s.moveStates[v1alpha1.LogID(&moves.Items[i])] = runner.ResourceState{Phase: m.Phase, Ended: m.FinishedAt != nil}
 	}
 	for i := range workflows.Items {
 		w := &workflows.Items[i].Status
 		_, known := s.runs.Summary(w.RunID)
 		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase), thenUnknown)
 		id, _, _ := workflows.Items[i].LogID()
-		s.turned[id] = w.FinishedAt != nil || slices.Contains([]v1alpha1.RunPhase{v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRollbackFailed}, w.Phase)
+		s.endedRuns[id] = w.FinishedAt != nil || slices.Contains([]v1alpha1.RunPhase{v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRollbackFailed}, w.Phase)
 	}
 	for _, id := range s.openMoves() {
-		if _, there := s.told[id]; !there {
-			s.told[id] = runner.Told{Over: true}
+		if _, there := s.moveStates[id]; !there {
+			s.moveStates[id] = runner.ResourceState{Ended: true}
 		}
 	}
 	return append(s.inLog(world), alone...), nil
 }
 
 // openMoves returns the unfinished moves of the log.
-func (s *openings) openMoves() []string {
+func (s *unfinishedWork) openMoves() []string {
 	return slices.DeleteFunc(s.moves.IDs(), func(id string) bool {
 		status, ok := s.moves.Status(id)
 		return !ok || status.FinishedAt != nil
@@ -294,26 +294,26 @@ func (s *openings) openMoves() []string {
 }
 
 // openRuns returns the unfinished runs of the log.
-func (s *openings) openRuns() []string {
+func (s *unfinishedWork) openRuns() []string {
 	return slices.DeleteFunc(s.runs.IDs(), func(id string) bool {
 		g, ok := s.runs.Summary(id)
 		return !ok || g.Settled
 	})
 }
 
-// stops reports whether an open run must not continue, because it may have ended or been rolled back by a decision that the log has lost.
-func (s *openings) stops(id string) bool {
+// mustStop reports whether an open run must not continue, because it may have ended or been rolled back by a decision that the log has lost.
+func (s *unfinishedWork) mustStop(id string) bool {
 	if g, _ := s.runs.Summary(id); g.Stopping {
 		return false
 	}
-	turned, there := s.turned[id]
-	return turned || !there && s.asked[id]
+	turned, there := s.endedRuns[id]
+	return turned || !there && s.requestedRuns[id]
 }
 
 // reconcile records the outcome of open moves and runs before a daemon acts on the log. It skips outcomes that are already recorded.
-func (s *openings) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
+func (s *unfinishedWork) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
 	for _, id := range s.openRuns() {
-		if !s.stops(id) {
+		if !s.mustStop(id) {
 			continue
 		}
 		err := ofRuns.Command(ctx, id, actor, wf.AbortRun{Reason: "the log was reconciled, and the resource of the run says that it is over or was turned back, or is gone"})
@@ -322,35 +322,35 @@ func (s *openings) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs
 		}
 	}
 	for _, id := range s.openMoves() {
-		if s.moves.Becomes(id, s.told[id]) == runner.GoesOn {
+		if s.moves.Continuation(id, s.moveStates[id]) == runner.Continues {
 			continue
 		}
-		if err := r.Reconcile(ctx, id, actor, s.told[id]); err != nil {
+		if err := r.Reconcile(ctx, id, actor, s.moveStates[id]); err != nil {
 			return fmt.Errorf("recording what becomes of move %s: %w", id, err)
 		}
 	}
 	return nil
 }
 
-func (s *openings) inLog(world map[string]string) []trust.Outcome {
+func (s *unfinishedWork) inLog(world map[string]string) []trust.Outcome {
 	var out []trust.Outcome
-	then := map[runner.Becomes]string{runner.GoesOn: thenMove, runner.IsLost: thenLost, runner.Ends: thenEnds}
+	then := map[runner.Continuation]string{runner.Continues: thenMove, runner.BecomesLost: thenLost, runner.Ends: thenEnds}
 	for _, id := range s.openMoves() {
 		status, _ := s.moves.Status(id)
 		out = append(out, trust.Outcome{
-			Name: "move/" + id, Log: string(status.Phase), World: world["move/"+id], Then: then[s.moves.Becomes(id, s.told[id])],
+			Name: "move/" + id, Log: string(status.Phase), Resource: world["move/"+id], Next: then[s.moves.Continuation(id, s.moveStates[id])],
 		})
 	}
 	for _, id := range s.openRuns() {
 		g, _ := s.runs.Summary(id)
 		next := thenRun
-		if s.stops(id) {
+		if s.mustStop(id) {
 			next = thenStops
 		}
-		out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), World: world["run/"+id], Then: next})
+		out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), Resource: world["run/"+id], Next: next})
 	}
-	for _, owner := range s.remediations.Due() {
-		out = append(out, trust.Outcome{Name: string(eventlog.KindRemediation) + "/" + owner.ID(), Log: "at work", Then: thenOwner})
+	for _, owner := range s.remediations.Pending() {
+		out = append(out, trust.Outcome{Name: string(eventlog.KindRemediation) + "/" + owner.ID(), Log: "at work", Next: thenOwner})
 	}
 	return out
 }

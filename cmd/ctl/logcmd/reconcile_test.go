@@ -34,10 +34,10 @@ func resources(t *testing.T) *fake.ClientBuilder {
 	return fake.NewClientBuilder().WithScheme(scheme)
 }
 
-// opened returns the open moves and runs of a log, and how each will be reconciled.
-func opened(t *testing.T, l *eventlog.Log, cluster *connect.Cluster) (*openings, []trust.Outcome) {
+// openOutcomes returns the open moves and runs of a log, and how each will be reconciled.
+func openOutcomes(t *testing.T, l *eventlog.Log, cluster *connect.Cluster) (*unfinishedWork, []trust.Outcome) {
 	t.Helper()
-	open := newOpenings()
+	open := newUnfinishedWork()
 	if _, err := l.Replay(t.Context(), 0, open.apply); err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +84,12 @@ func TestReconcileOpenMoves(t *testing.T) {
 		want["move/"+id] = c.then
 	}
 	cluster := &connect.Cluster{Client: client.Build()}
-	look := func() (*openings, int) {
+	look := func() (*unfinishedWork, int) {
 		t.Helper()
-		open, outcomes := opened(t, l, cluster)
+		open, outcomes := openOutcomes(t, l, cluster)
 		for _, o := range outcomes {
-			if o.Then != want[o.Name] {
-				t.Errorf("%s: got %s, want %s", o.Name, o.Then, want[o.Name])
+			if o.Next != want[o.Name] {
+				t.Errorf("%s: got %s, want %s", o.Name, o.Next, want[o.Name])
 			}
 		}
 		return open, len(outcomes)
@@ -150,12 +150,12 @@ func TestReconcileOpenRuns(t *testing.T) {
 		want["run/"+id] = c.then
 	}
 	cluster := &connect.Cluster{Client: client.Build()}
-	look := func(stopped bool) *openings {
+	look := func(stopped bool) *unfinishedWork {
 		t.Helper()
-		open, outcomes := opened(t, l, cluster)
+		open, outcomes := openOutcomes(t, l, cluster)
 		for _, o := range outcomes {
-			if then := want[o.Name]; o.Then != then && !(stopped && o.Then == thenRun) {
-				t.Errorf("%s: got %s, want %s", o.Name, o.Then, then)
+			if then := want[o.Name]; o.Next != then && !(stopped && o.Next == thenRun) {
+				t.Errorf("%s: got %s, want %s", o.Name, o.Next, then)
 			}
 		}
 		return open

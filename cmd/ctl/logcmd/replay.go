@@ -102,8 +102,8 @@ func foldable() []eventlog.Kind {
 	return []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause}
 }
 
-// folded is the state of an aggregate, computed from its events.
-type folded struct {
+// foldResult is the state of an aggregate, computed from its events.
+type foldResult struct {
 	Aggregate string `json:"aggregate"`
 	// Sequence is the last applied commit, and Head the aggregate's last commit.
 	Sequence uint64 `json:"sequence"`
@@ -122,7 +122,7 @@ type folded struct {
 	owner *remediator.Owner
 }
 
-func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate) (*folded, error) {
+func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate) (*foldResult, error) {
 	records, err := log.Read(ctx, aggregate, 0)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	if len(records) == 0 {
 		return nil, fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, aggregate, o.Hint("", "log", "replay"))
 	}
-	f := &folded{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
+	f := &foldResult{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
 	if o.At > 0 && records[0].Seq > o.At {
 		return nil, fmt.Errorf("--at %d: the first commit on %s is %d", o.At, aggregate, records[0].Seq)
 	}
@@ -174,14 +174,14 @@ func each(records []eventlog.Record, apply func(eventlog.Record) error) error {
 	return nil
 }
 
-func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+func (f *foldResult) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	fold := move.NewFold(aggregate.ID, mover.NewCatalog())
 	err := each(records, fold.Apply)
 	f.Move = fold.Resource()
 	return &fold.State, err
 }
 
-func (f *folded) foldPause(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+func (f *foldResult) foldPause(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	var state request.State
 	catalog := request.NewCatalog()
 	err := each(records, func(r eventlog.Record) error { return catalog.Fold(r, state.Apply) })
@@ -192,10 +192,10 @@ func (f *folded) foldPause(aggregate eventlog.Aggregate, records []eventlog.Reco
 }
 
 // foldRun returns the visible state of a run: its definition, and the status of the run and of each task.
-func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+func (f *foldResult) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	fold := run.NewFold(aggregate.ID)
 	err := each(records, fold.Apply)
-	f.run = fold.Look()
+	f.run = fold.Refresh()
 	report := f.run.Report()
 	f.Run = &report
 	return struct {
@@ -206,14 +206,14 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 }
 
 // foldOwner returns the complete state of an owner of machines.
-func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
+func (f *foldResult) foldOwner(records []eventlog.Record) (any, error) {
 	fold := remediation.NewFold()
 	err := each(records, fold.Apply)
 	f.Remediations, f.owner = fold.Items(), &fold.State.Owner
 	return &fold.State, err
 }
 
-func (o *replayOptions) show(f *folded) error {
+func (o *replayOptions) show(f *foldResult) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, f)
 	}

@@ -59,7 +59,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case !o.Flags.LogAlone():
+	case !o.Flags.LogOnly():
 		return cli.Usagef("say where to: --log FOLDER for an embedded log, or --nats URL; a log is not restored into a running daemon")
 	case o.Flags.URL != "" && o.SetAside:
 		return cli.Usagef("--set-aside needs --log: delete the stream on the NATS server yourself if nobody needs it")
@@ -68,7 +68,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	case o.Replicas < 1:
 		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
 	}
-	m, err := o.verified(ctx, o.Dir)
+	m, err := o.verifyBackup(ctx, o.Dir)
 	if damage := (*backup.DamageError)(nil); errors.As(err, &damage) && damage.HashesOnly {
 		o.Env.Notef("%s: %v They are restored.", o.Env.Name, err)
 	} else if err != nil {
@@ -76,15 +76,15 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	if !o.Older {
 		const remedy = "look for a newer backup of the log that acted last; if there is none, add --older, and reconcile the log when the daemon has started"
-		if err := o.newest(ctx, "the backup", m.LogID, m.Last, remedy); err != nil {
+		if err := o.checkNewest(ctx, "the backup", m.LogID, m.Last, remedy); err != nil {
 			return err
 		}
 	}
 	progress := o.Env.Progress()
-	r := backup.Restored(o.Dir, m,
+	r := backup.Source(o.Dir, m,
 		func(seq, last uint64) { progress.Showf("restoring: %d of %d commits", seq, last) },
 		func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
-	r.Waiting = func(what string) { progress.Showf("waiting %s", what) }
+	r.OnWait = func(what string) { progress.Showf("waiting %s", what) }
 	where, err := o.restore(ctx, m, r)
 	progress.Done()
 	if err != nil {
@@ -94,11 +94,11 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	if err := o.print(&o.Format, out, fmt.Sprintf("restored: log %s at %s, %s; verified", out.LogID, out.Where, out.content())); err != nil {
 		return err
 	}
-	o.next(m)
+	o.printNext(m)
 	return nil
 }
 
-func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r eventlog.Restored) (where string, err error) {
+func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r eventlog.RestoreSource) (where string, err error) {
 	limit := m.MaxBytes
 	if o.MaxBytes > 0 {
 		limit = o.MaxBytes
@@ -106,15 +106,15 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 	logger := connect.Logger(o.Env.Err)
 	f := o.Flags
 	if f.URL == "" {
-		allow := embedded.RestoreOptions{Older: o.Older}
+		allow := embedded.RestoreOptions{AllowOlder: o.Older}
 		if o.SetAside {
-			allow.SetAside = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
+			allow.RenameExistingTo = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
 		}
 		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
 	}
 	place := f.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit
-	return eventlog.Shown(f.URL), f.Unreached(eventlog.RestoreExternal(ctx, place, r))
+	return eventlog.RedactURL(f.URL), f.ExplainConnect(eventlog.RestoreExternal(ctx, place, r))
 }
 
 // explain adds the remedies that only this command offers.
@@ -128,9 +128,9 @@ func (o *restoreOptions) explain(err error) error {
 	return err
 }
 
-// newest returns an error if a copy of a log ends before a high-water mark of the management cluster. It skips the check if the user named no
+// checkNewest returns an error if a copy of a log ends before a high-water mark of the management cluster. It skips the check if the user named no
 // cluster.
-func (d *deps) newest(ctx context.Context, what, logID string, last uint64, remedy string) error {
+func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64, remedy string) error {
 	if d.Flags.Kubeconfig == "" && d.Flags.Context == "" {
 		return nil
 	}
@@ -152,15 +152,15 @@ func (d *deps) newest(ctx context.Context, what, logID string, last uint64, reme
 	return nil
 }
 
-// next prints the next step after a restore.
-func (o *restoreOptions) next(m backup.Manifest) {
+// printNext prints the next step after a restore.
+func (o *restoreOptions) printNext(m backup.Manifest) {
 	if o.Flags.Local {
 		o.Env.Notef("Next: continue the runs with the commands that began them; %s lists them.", o.Hint("", "get", "runs"))
 		return
 	}
 	start := "Start the daemon with --log-dir " + o.Flags.Dir + " (in the pod of the chart: on the volume that has this folder)."
 	if o.Flags.URL != "" {
-		start = "Start the daemon with --nats-url " + eventlog.Shown(o.Flags.URL) + " (nats.url of the chart)."
+		start = "Start the daemon with --nats-url " + eventlog.RedactURL(o.Flags.URL) + " (nats.url of the chart)."
 	}
 	o.Env.Notef("Next:\n1. %s\n2. If the management cluster knows of no commit after %d, the daemon continues by itself.\n"+
 		"3. If it does, the daemon drives nothing and says LogWentBack: %s shows what is open and what becomes of it, and records your decision with --yes.",

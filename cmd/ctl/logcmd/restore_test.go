@@ -18,14 +18,14 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// until is a buffer that closes a channel when a word is written.
-type until struct {
+// wordWaiter is a buffer that closes a channel when a word is written.
+type wordWaiter struct {
 	bytes.Buffer
 	word string
 	seen chan struct{}
 }
 
-func (u *until) Write(p []byte) (int, error) {
+func (u *wordWaiter) Write(p []byte) (int, error) {
 	before := strings.Contains(u.String(), u.word)
 	n, err := u.Buffer.Write(p)
 	if !before && strings.Contains(u.String(), u.word) {
@@ -68,7 +68,7 @@ func TestRestoreSaysWhatHappensOnTheWay(t *testing.T) {
 		{Username: "reader", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>"}}}},
 	}})
 	as := func(user string) string { return strings.Replace(srv.ClientURL(), "//", "//"+user+":x@", 1) }
-	told := &until{word: "permissions violation", seen: make(chan struct{})}
+	told := &wordWaiter{word: "permissions violation", seen: make(chan struct{})}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	ended := make(chan error, 1)

@@ -68,7 +68,7 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 func (o *schemaOptions) print(eventType string) error {
 	data, known := domain.Types()[eventType]
 	if !known {
-		meant := filter.Meant(eventType, slices.Sorted(maps.Keys(domain.Types())))
+		meant := filter.DidYouMean(eventType, slices.Sorted(maps.Keys(domain.Types())))
 		return cli.Usagef("%s is not a type that this scutectl writes: %s%s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
 	s, err := schema.Of(eventType, data)

@@ -26,7 +26,7 @@ type tailOptions struct {
 	Format output.Format
 
 	filter.Filter
-	words    *domain.Words
+	words    *domain.Describer
 	subjects *filter.Subjects
 	shown    int
 }
@@ -75,14 +75,14 @@ Exit status: 0 if an event was shown, 1 if none was.`
 			return err
 		}
 		o.Env.Notef("No event matches.")
-		return cli.Silently(cli.ExitFailed)
+		return cli.SilentExit(cli.ExitFailed)
 	}
 	return cmd
 }
 
 // newTail returns the common part of tail and grep.
 func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
-	o, cmd := &tailOptions{words: domain.NewWords(), subjects: filter.NewSubjects()}, &cobra.Command{}
+	o, cmd := &tailOptions{words: domain.NewDescriber(), subjects: filter.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
@@ -113,7 +113,7 @@ func (o *tailOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.past(ctx, log, head); err != nil || !o.Follow {
+	if err := o.showPast(ctx, log, head); err != nil || !o.Follow {
 		return interrupted(ctx, err)
 	}
 	if log.Static {
@@ -136,15 +136,15 @@ func (o *tailOptions) selected(r eventlog.Record) []show.Event {
 	return o.Select(show.Events(o.words, r), o.subjects)
 }
 
-// past shows the events of the log up to head.
-func (o *tailOptions) past(ctx context.Context, log *connect.Log, head uint64) error {
+// showPast shows the events of the log up to head.
+func (o *tailOptions) showPast(ctx context.Context, log *connect.Log, head uint64) error {
 	last := tail{limit: o.Lines, write: o.write}
-	one, err := o.One()
+	one, err := o.SingleAggregate()
 	if err != nil {
 		return err
 	}
 	if one != nil {
-		return o.pastOf(ctx, log, *one, &last)
+		return o.showPastOf(ctx, log, *one, &last)
 	}
 	after, err := o.start(ctx, log, head)
 	if err != nil {
@@ -175,8 +175,8 @@ func (o *tailOptions) start(ctx context.Context, log *connect.Log, head uint64) 
 // clockSkew is how much later than its decision an event may appear to be stored, because the clocks of two machines differ.
 const clockSkew = 5 * time.Minute
 
-// pastOf reads the commits of one aggregate only.
-func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog.Aggregate, last *tail) error {
+// showPastOf reads the commits of one aggregate only.
+func (o *tailOptions) showPastOf(ctx context.Context, log *connect.Log, one eventlog.Aggregate, last *tail) error {
 	records, err := log.Read(ctx, one, 0)
 	if err != nil {
 		return err
@@ -194,24 +194,24 @@ func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog
 
 // tail keeps the last events of many, and writes them in the end; without a limit it writes at once.
 type tail struct {
-	limit int
-	write func([]show.Event) error
-	kept  []show.Event
+	limit  int
+	write  func([]show.Event) error
+	buffer []show.Event
 }
 
 func (t *tail) add(events []show.Event) error {
 	if t.limit < 0 {
 		return t.write(events)
 	}
-	t.kept = append(t.kept, events...)
-	if len(t.kept) > 2*t.limit+64 {
-		t.kept = append([]show.Event(nil), t.kept[len(t.kept)-t.limit:]...)
+	t.buffer = append(t.buffer, events...)
+	if len(t.buffer) > 2*t.limit+64 {
+		t.buffer = append([]show.Event(nil), t.buffer[len(t.buffer)-t.limit:]...)
 	}
 	return nil
 }
 
 func (t *tail) flush() error {
-	return t.write(t.kept[max(0, len(t.kept)-max(t.limit, 0)):])
+	return t.write(t.buffer[max(0, len(t.buffer)-max(t.limit, 0)):])
 }
 
 func (o *tailOptions) write(events []show.Event) error {

@@ -14,9 +14,9 @@ import (
 // TestVerifyALogThatGrows checks that commits that are appended during the verification make no difference.
 func TestVerifyALogThatGrows(t *testing.T) {
 	log, of := logtest.Open(t), eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/a/0"}
-	head := paused(t, log, of, paused(t, log, of, 0, "requested"), "claimed")
+	head := appendPause(t, log, of, appendPause(t, log, of, 0, "requested"), "claimed")
 	count := newCensus()
-	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { count.take(r); return nil }); err != nil {
+	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { count.add(r); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	count.close(head)
@@ -29,13 +29,13 @@ func TestVerifyALogThatGrows(t *testing.T) {
 		return count.States
 	}
 	before := verify()
-	paused(t, log, of, head, "released")
+	appendPause(t, log, of, head, "released")
 	if after := verify(); after != before {
 		t.Errorf("hash of the states up to commit %d = %s, and %s after another commit", head, before, after)
 	}
 }
 
-func paused(t *testing.T, log *eventlog.Log, of eventlog.Aggregate, after uint64, fact string) uint64 {
+func appendPause(t *testing.T, log *eventlog.Log, of eventlog.Aggregate, after uint64, fact string) uint64 {
 	t.Helper()
 	receipt, err := log.Append(t.Context(), eventlog.Commit{
 		Aggregate: of, ID: fmt.Sprint(after), Expected: after,

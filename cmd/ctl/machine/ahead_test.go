@@ -15,7 +15,7 @@ import (
 // objects show.
 func TestAheadInARollout(t *testing.T) {
 	for version, rollout := range map[string]bool{"v1.36.3": false, "v1.35.0": true} {
-		o := known(unhealthyFleet())
+		o := withLog(unhealthyFleet())
 		o.Machines[0].Spec.Version = version
 		timeouts := observe.Policy(&o.Policies[0]).Timeouts
 		want := now().Add(-40 * time.Second).Add(timeouts.Ready)
@@ -23,8 +23,8 @@ func TestAheadInARollout(t *testing.T) {
 			want = want.Add(timeouts.ScaleUp)
 		}
 		for _, m := range o.Join("prod")[0].Owners[0].Machines {
-			if m.Name == "prod-control-plane-h2ttv" && !m.Remediation.Ahead.Until.Equal(want) {
-				t.Errorf("rollout %t: Until = %s, want %s", rollout, m.Remediation.Ahead.Until, want)
+			if m.Name == "prod-control-plane-h2ttv" && !m.Remediation.Outlook.Until.Equal(want) {
+				t.Errorf("rollout %t: Until = %s, want %s", rollout, m.Remediation.Outlook.Until, want)
 			}
 		}
 	}
@@ -32,18 +32,18 @@ func TestAheadInARollout(t *testing.T) {
 
 // TestAheadOfTheWindowOfAFleet checks that the outlook counts remediations of other owners in the log.
 func TestAheadOfTheWindowOfAFleet(t *testing.T) {
-	o := known(unhealthyFleet())
+	o := withLog(unhealthyFleet())
 	victim, elsewhere := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}, remediator.Subject{Name: "x", UID: "x"}
 	waits, other := &remediator.State{}, &remediator.State{}
 	waits.Apply(remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy}, now())
 	waits.Apply(remediator.Decided{Machine: victim, Decision: remediator.Decision{Verdict: remediator.Wait, Rule: "fleet-window"}}, now())
 	other.Apply(remediator.HandedOver{Machine: elsewhere, Attempt: 1}, now().Add(-10*time.Minute))
-	o.Logged = map[types.UID]*remediator.State{victim.UID: waits, "other": other}
+	o.States = map[types.UID]*remediator.State{victim.UID: waits, "other": other}
 	until := func(limits *v1alpha1.RepairLimits) time.Time {
 		o.Limits = limits
 		for _, m := range o.Join("prod")[0].Owners[0].Machines {
 			if m.Name == victim.Name {
-				return m.Remediation.Ahead.Until
+				return m.Remediation.Outlook.Until
 			}
 		}
 		return time.Time{}

@@ -72,9 +72,9 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 	for _, owner := range out.Owners {
 		for i, m := range owner.objects {
 			o.add(owner, m)
-			o.ahead(c, owner, owner.Machines[i], m)
+			o.addOutlook(c, owner, owner.Machines[i], m)
 		}
-		o.gone(c, owner)
+		o.addGone(c, owner)
 	}
 	slices.SortFunc(out.Owners, func(a, b *Owner) int {
 		if a.ControlPlane != b.ControlPlane {
@@ -85,7 +85,7 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 	for _, owner := range out.Owners {
 		slices.SortFunc(owner.Machines, func(a, b *Machine) int { return cmp.Compare(a.Name, b.Name) })
 		owner.count()
-		owner.Running = owner.running()
+		owner.Running = owner.otherVersions()
 	}
 	return out
 }
@@ -107,17 +107,17 @@ func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
 // owner returns an owner by kind and name, filled in as far as it was read.
 func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Owner {
 	out := &Owner{Kind: kind, Name: name, ControlPlane: plane}
-	from := o.named(c.Namespace, kind, name)
+	from := o.findOwner(c.Namespace, kind, name)
 	if from != nil {
 		var facts remediator.OwnerFacts
-		from.Fill(&facts, ownerkind.Below{})
+		from.Fill(&facts, ownerkind.Children{})
 		out.Replicas, out.Version, out.External = from.Replicas(), facts.Version, facts.ExternalEtcd
 	}
 	p := o.policy(c, kind)
 	if from != nil {
 		_, out.Paused = from.GetAnnotations()[clusterv1.PausedAnnotation]
 		if plane && !out.External {
-			out.etcd(o.Logged[from.GetUID()], p)
+			out.addEtcd(o.States[from.GetUID()], p)
 		}
 	}
 	if p != nil {
@@ -127,8 +127,8 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	return out
 }
 
-// named returns an owner that was read, or nil.
-func (o *Objects) named(namespace, kind, name string) ownerkind.Owner {
+// findOwner returns an owner that was read, or nil.
+func (o *Objects) findOwner(namespace, kind, name string) ownerkind.Owner {
 	i := slices.IndexFunc(o.Owners, func(x ownerkind.Owner) bool {
 		return string(x.OwnerKind()) == kind && x.GetNamespace() == namespace && x.GetName() == name
 	})
@@ -153,15 +153,15 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 	out := &Machine{
 		Name: m.Name, Node: m.Status.NodeRef.Name, CreatedAt: m.CreationTimestamp.Time, Phase: m.Status.Phase,
 		Zone: cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain), Version: m.Spec.Version,
-		Deleting: m.DeletionTimestamp != nil, Mark: mark(m.Annotations[v1alpha1.UnhealthyAnnotation]),
+		Deleting: m.DeletionTimestamp != nil, Mark: decodeMark(m.Annotations[v1alpha1.UnhealthyAnnotation]),
 	}
 	out.NodeReady, _ = truth(m.Status.Conditions, clusterv1.MachineNodeReadyCondition)
 	if c := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineNodeReadyCondition); c != nil && c.Status != metav1.ConditionTrue {
 		out.NotReadySince = c.LastTransitionTime.Time
 	}
-	out.HealthCheck, out.HealthCheckWhy = truth(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+	out.HealthCheck, out.HealthCheckMessage = truth(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
 	if owner.ControlPlane {
-		out.Etcd, out.EtcdWhy = truth(m.Status.Conditions, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
+		out.Etcd, out.EtcdMessage = truth(m.Status.Conditions, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
 		for _, component := range components() {
 			pod, _ := truth(m.Status.Conditions, component)
 			out.Pods = append(out.Pods, pod)
@@ -174,18 +174,18 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 			out.Annotations = append(out.Annotations, a)
 		}
 	}
-	o.remediation(owner, out, m)
+	o.addRemediation(owner, out, m)
 	owner.Machines = append(owner.Machines, out)
 }
 
-// remediation fills in the remediation of a machine from the log if the log was read, and otherwise from its SurgeRemediation.
-func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) {
+// addRemediation fills in the remediation of a machine from the log if the log was read, and otherwise from its SurgeRemediation.
+func (o *Objects) addRemediation(owner *Owner, out *Machine, m *clusterv1.Machine) {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false
 	if i := slices.IndexFunc(o.Remediations, func(r v1alpha1.SurgeRemediation) bool { return r.Namespace == m.Namespace && r.Name == m.Name }); i >= 0 {
 		s, known = o.Remediations[i].Status, true
 	}
-	state := o.Logged[m.UID]
+	state := o.States[m.UID]
 	if state != nil {
 		if logged, ok := remediator.Status(state, m.UID); ok && logged.FinishedAt == nil {
 			s, known = logged, true
@@ -207,17 +207,17 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 	if state == nil {
 		return
 	}
-	if u := state.Unhealthy[m.UID]; u != nil && u.DecidedAt.After(owner.AskedAt) && u.Evidence.Voters > 0 {
-		owner.Silent, owner.AskedAt = u.Evidence.Silent, u.DecidedAt
+	if u := state.Unhealthy[m.UID]; u != nil && u.DecidedAt.After(owner.ProbedAt) && u.Evidence.Voters > 0 {
+		owner.Silent, owner.ProbedAt = u.Evidence.Silent, u.DecidedAt
 		if u.DecidedAt.After(owner.reportedAt) {
 			owner.Leader, owner.Learners = u.Evidence.Leader, u.Evidence.Joining
 		}
 	}
 }
 
-// ahead fills in what happens next to a machine, as far as the log and the objects show.
-func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clusterv1.Machine) {
-	state := o.Logged[m.UID]
+// addOutlook fills in what happens next to a machine, as far as the log and the objects show.
+func (o *Objects) addOutlook(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clusterv1.Machine) {
+	state := o.States[m.UID]
 	if state == nil || out.Remediation == nil {
 		return
 	}
@@ -225,33 +225,33 @@ func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clu
 	if u := state.Unhealthy[m.UID]; u != nil && len(learners) == 0 {
 		learners = u.Evidence.Joining
 	}
-	f := observe.Known(c, o.named(c.Namespace, owner.Kind, owner.Name), owner.objects, o.sets(c, owner), owner.times, learners)
+	f := observe.FromObjects(c, o.findOwner(c.Namespace, owner.Kind, owner.Name), owner.objects, o.sets(c, owner), owner.times, learners)
 	if f.Owner.Name == "" { // the owner was not read
 		f.Owner.Owner, f.Owner.Found = state.Owner, true
 	}
 	if o.Limits != nil {
 		f.Fleet.Limits = observe.Limits(o.Limits)
 	}
-	f.CountBegun(state, o.states(), o.Now)
-	if ahead, ok := remediator.Ahead(state, m.UID, f, o.Now); ok {
-		out.Remediation.Ahead = &ahead
+	f.CountStarted(state, o.states(), o.Now)
+	if ahead, ok := remediator.OutlookOf(state, m.UID, f, o.Now); ok {
+		out.Remediation.Outlook = &ahead
 	}
 }
 
-// gone adds machines that no longer exist and whose remediation waits for the replacement.
-func (o *Objects) gone(c *clusterv1.Cluster, owner *Owner) {
-	from := o.named(c.Namespace, owner.Kind, owner.Name)
-	if from == nil || o.Logged[from.GetUID()] == nil {
+// addGone adds machines that no longer exist and whose remediation waits for the replacement.
+func (o *Objects) addGone(c *clusterv1.Cluster, owner *Owner) {
+	from := o.findOwner(c.Namespace, owner.Kind, owner.Name)
+	if from == nil || o.States[from.GetUID()] == nil {
 		return
 	}
-	for _, a := range o.Logged[from.GetUID()].InProgress() {
+	for _, a := range o.States[from.GetUID()].InProgress() {
 		if slices.ContainsFunc(owner.objects, func(m *clusterv1.Machine) bool { return m.UID == a.Victim.UID }) {
 			continue
 		}
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: a.Victim.Name, UID: a.Victim.UID}}
 		out := &Machine{Name: m.Name, Deleting: true}
-		o.remediation(owner, out, m)
-		o.ahead(c, owner, out, m)
+		o.addRemediation(owner, out, m)
+		o.addOutlook(c, owner, out, m)
 		owner.Gone = append(owner.Gone, out)
 	}
 }
@@ -259,7 +259,7 @@ func (o *Objects) gone(c *clusterv1.Cluster, owner *Owner) {
 // states returns each state in the log once.
 func (o *Objects) states() []*remediator.State {
 	seen := make(map[*remediator.State]bool)
-	for _, state := range o.Logged {
+	for _, state := range o.States {
 		seen[state] = true
 	}
 	return slices.Collect(maps.Keys(seen))
@@ -276,8 +276,8 @@ func (o *Objects) sets(c *clusterv1.Cluster, owner *Owner) []clusterv1.MachineSe
 	return sets
 }
 
-// etcd fills in what the members reported, as recorded in the log. If the log has no report, it fills in the problems in the status of the policy.
-func (o *Owner) etcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
+// addEtcd fills in what the members reported, as recorded in the log. If the log has no report, it fills in the problems in the status of the policy.
+func (o *Owner) addEtcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
 	if state != nil && state.Etcd != nil {
 		o.Leader, o.Learners, o.reportedAt = state.Etcd.Leader, state.Etcd.Learners, state.Etcd.At
 		o.Databases, o.Problems = state.Etcd.Databases, remediator.EtcdStatus(state)
@@ -292,8 +292,8 @@ func (o *Owner) etcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
 	}
 }
 
-// mark decodes the annotation of an unhealthy machine. If the annotation is invalid, it returns a mark with this reason.
-func mark(value string) *v1alpha1.UnhealthyMark {
+// decodeMark decodes the annotation of an unhealthy machine. If the annotation is invalid, it returns a mark with this reason.
+func decodeMark(value string) *v1alpha1.UnhealthyMark {
 	if value == "" {
 		return nil
 	}
@@ -304,17 +304,17 @@ func mark(value string) *v1alpha1.UnhealthyMark {
 	return &out
 }
 
-func truth(list []metav1.Condition, name string) (is object.Truth, message string) {
+func truth(list []metav1.Condition, name string) (is object.ConditionStatus, message string) {
 	for i := range list {
 		if list[i].Type == name {
-			return object.Truth(list[i].Status), list[i].Message
+			return object.ConditionStatus(list[i].Status), list[i].Message
 		}
 	}
 	return object.Absent, ""
 }
 
-// running returns the versions of machines that differ from the owner's version, sorted, or "" if there are none.
-func (o *Owner) running() string {
+// otherVersions returns the versions of machines that differ from the owner's version, sorted, or "" if there are none.
+func (o *Owner) otherVersions() string {
 	var others []string
 	for _, m := range o.Machines {
 		if m.Version != "" && m.Version != o.Version && !slices.Contains(others, m.Version) {
@@ -337,7 +337,7 @@ func (o *Owner) count() {
 	}
 	for _, m := range o.Machines {
 		m.Silent = m.Node != "" && slices.Contains(o.Silent, m.Node)
-		m.Leads, m.Learns = m.Node != "" && m.Node == o.Leader, m.Node != "" && slices.Contains(o.Learners, m.Node)
+		m.IsLeader, m.IsLearner = m.Node != "" && m.Node == o.Leader, m.Node != "" && slices.Contains(o.Learners, m.Node)
 		if m.Etcd == object.Absent {
 			continue
 		}

@@ -127,7 +127,7 @@ func (o *options) validate() error {
 	if o.Flags.Local {
 		return cli.Usagef("machines are in a management cluster, and no local run has one in its log: leave --local out; --log and --nats name the log of a daemon")
 	}
-	if o.live && o.Flags.LogAlone() {
+	if o.live && o.Flags.LogOnly() {
 		return cli.Usagef("--live reads no log: leave --log and --nats out")
 	}
 	return o.Flags.Check()
@@ -156,7 +156,7 @@ func (o *options) run(ctx context.Context) error {
 	return o.show(p)
 }
 
-func (o *options) show(p *picture) error {
+func (o *options) show(p *snapshot) error {
 	if text, _ := o.format.Text(); !text {
 		value := map[string]any{"clusters": append([]*Cluster{}, p.clusters...), "log": p.log}
 		if err := o.format.Print(o.Env.Out, value); err != nil {
@@ -170,16 +170,16 @@ func (o *options) show(p *picture) error {
 }
 
 // notes prints which data are missing in the picture.
-func (o *options) notes(p *picture) {
-	if len(p.objects.Withheld) > 0 {
-		o.Env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Withheld, ", "))
+func (o *options) notes(p *snapshot) {
+	if len(p.objects.Forbidden) > 0 {
+		o.Env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Forbidden, ", "))
 	}
 	if p.log.Error != "" {
 		o.Env.Notef("The log could not be read, so this is what the objects say; rules and times are missing: %s", p.log.Error)
 	}
 }
 
-func (o *options) table(p *picture) error {
+func (o *options) table(p *snapshot) error {
 	if len(p.clusters) == 0 {
 		o.Env.Notef("%s", p.none())
 		return nil

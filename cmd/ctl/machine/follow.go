@@ -14,10 +14,10 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// again is the interval at which a watch reads the machines.
-const again = 2 * time.Second
+// pollInterval is the interval at which a watch reads the machines.
+const pollInterval = 2 * time.Second
 
-func (o *options) draw(p *picture) []string {
+func (o *options) draw(p *snapshot) []string {
 	_, wide := o.format.Text()
 	return view{o.View()}.clusters(p.clusters, tableOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
 }
@@ -35,40 +35,40 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 		case err != nil && first:
 			return err
 		case err != nil:
-			o.Broken(err)
+			o.ReportBroken(err)
 		default:
 			if first {
 				o.notes(p)
 			}
-			if err := o.again(screen, p, told); err != nil {
+			if err := o.refresh(screen, p, told); err != nil {
 				return err
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return interrupted
-		case <-time.After(again):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// again shows the next picture: on a terminal in place of the previous one, otherwise only the changes.
-func (o *options) again(screen *term.Screen, p *picture, told map[string]string) error {
-	if o.Env.Redrawn(o.Env.Out) {
+// refresh shows the next picture: on a terminal in place of the previous one, otherwise only the changes.
+func (o *options) refresh(screen *term.Screen, p *snapshot, told map[string]string) error {
+	if o.Env.CanRedraw(o.Env.Out) {
 		lines := o.draw(p)
 		if len(p.clusters) == 0 {
 			lines = []string{p.none()}
 		}
 		return screen.Draw(lines)
 	}
-	return o.Print(o.fresh(p, told))
+	return o.Print(o.changedLines(p, told))
 }
 
-// ofEtcd is the prefix of facts about an owner.
-const ofEtcd = "etcd: "
+// etcdPrefix is the prefix of facts about an owner.
+const etcdPrefix = "etcd: "
 
-// fresh returns the lines that have changed since the previous pictures, and records them in told.
-func (o *options) fresh(p *picture, told map[string]string) []string {
+// changedLines returns the lines that have changed since the previous pictures, and records them in told.
+func (o *options) changedLines(p *snapshot, told map[string]string) []string {
 	now := o.Env.Now()
 	v := view{show.View{Now: now}}
 	facts := make(map[string]string)
@@ -77,9 +77,9 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 			name := c.Namespace + "/" + owner.Name
 			switch q := owner.Quorum; {
 			case q != nil:
-				facts[name] = ofEtcd + v.Quorum(q)
+				facts[name] = etcdPrefix + v.Quorum(q)
 			case told[name] != "": // the problem no longer exists
-				facts[name] = ofEtcd + v.etcd(owner)
+				facts[name] = etcdPrefix + v.etcd(owner)
 			}
 			for _, m := range owner.Gone {
 				facts[c.Namespace+"/"+m.Name] = v.fact("gone", m)
@@ -93,7 +93,7 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 		_, there := facts[name]
 		switch {
 		case there:
-		case strings.HasPrefix(last, ofEtcd): // its owner is no longer shown, because none of its machines is
+		case strings.HasPrefix(last, etcdPrefix): // its owner is no longer shown, because none of its machines is
 			delete(told, name)
 		default:
 			facts[name] = "gone"

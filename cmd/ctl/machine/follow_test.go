@@ -22,11 +22,11 @@ func TestFreshTellsWhatIsNew(t *testing.T) {
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}}
 	machine := &Machine{Name: "cp-1", Node: "cp-1", Phase: "Running", NodeReady: object.True, Etcd: object.True}
 	owner := &Owner{Name: "cp", ControlPlane: true, Machines: []*Machine{machine}}
-	p := &picture{clusters: []*Cluster{{Namespace: "fleet", Name: "prod", Owners: []*Owner{owner}}}}
+	p := &snapshot{clusters: []*Cluster{{Namespace: "fleet", Name: "prod", Owners: []*Owner{owner}}}}
 	told := map[string]string{}
 	expect := func(want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, o.fresh(p, told)); diff != "" {
+		if diff := cmp.Diff(want, o.changedLines(p, told)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -37,7 +37,7 @@ func TestFreshTellsWhatIsNew(t *testing.T) {
 	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●○ 2 of 3 voters answer; none of them may fail",
 		"2026-07-30T12:00:00.000Z fleet/cp-1 Unhealthy (NodeReady is Unknown)")
 	owner.Machines, owner.Quorum, owner.Listed = nil, nil, &Members{Members: 3, Healthy: 3}
-	machine.Mark, machine.Remediation = nil, &Remediation{Phase: "Replacing", Decision: "OwnerRemediation", Ahead: &remediator.Outlook{Rule: "c", Next: "cp-4 becomes ready"}}
+	machine.Mark, machine.Remediation = nil, &Remediation{Phase: "Replacing", Decision: "OwnerRemediation", Outlook: &remediator.Outlook{Rule: "c", Next: "cp-4 becomes ready"}}
 	owner.Gone = []*Machine{machine}
 	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●● 3 of 3 members healthy, by Cluster API's conditions; 1 may still fail",
 		"2026-07-30T12:00:00.000Z fleet/cp-1 gone; Replacing by OwnerRemediation, rule c; next: cp-4 becomes ready")
@@ -52,17 +52,17 @@ func TestAnOwnerIsNotGone(t *testing.T) {
 	o := &options{names: []string{"cp-1"}, watch: true}
 	o.Kit = &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}
 	owner := &Owner{Name: "cp", Quorum: &v1alpha1.QuorumStatus{Voters: 3, Answering: 2}, Machines: []*Machine{{Name: "cp-1"}, {Name: "cp-2"}}}
-	p := &picture{clusters: []*Cluster{{Namespace: "fleet", Name: "prod", Owners: []*Owner{owner}}}}
+	p := &snapshot{clusters: []*Cluster{{Namespace: "fleet", Name: "prod", Owners: []*Owner{owner}}}}
 	told, r := make(map[string]string), &reader{options: o}
-	if err := r.choose(p); err != nil {
+	if err := r.selectNamed(p); err != nil {
 		t.Fatal(err)
 	}
-	o.fresh(p, told)
+	o.changedLines(p, told)
 	owner.Machines = []*Machine{{Name: "cp-2"}}
-	if err := r.choose(p); err != nil {
+	if err := r.selectNamed(p); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2026-07-30T12:00:00.000Z fleet/cp-1 gone"}, o.fresh(p, told)); diff != "" {
+	if diff := cmp.Diff([]string{"2026-07-30T12:00:00.000Z fleet/cp-1 gone"}, o.changedLines(p, told)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -71,8 +71,8 @@ func TestAnOwnerIsNotGone(t *testing.T) {
 func TestWatchRefusesANameThatIsNotThere(t *testing.T) {
 	r := &reader{options: &options{names: []string{"cp-l"}, watch: true}, namespace: "fleet", cluster: &connect.Cluster{Config: &rest.Config{Host: "here"}}}
 	objects := &Objects{Machines: []clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}}}}
-	p := &picture{objects: objects, clusters: []*Cluster{{Owners: []*Owner{{Machines: []*Machine{{Name: "cp-1"}}}}}}}
-	err := r.choose(p)
+	p := &snapshot{objects: objects, clusters: []*Cluster{{Owners: []*Owner{{Machines: []*Machine{{Name: "cp-1"}}}}}}}
+	err := r.selectNamed(p)
 	if want := `machine cp-l: there is no such machine in namespace fleet on here, did you mean "cp-1"?`; err == nil || err.Error() != want {
 		t.Errorf("choose = %v, want %s", err, want)
 	}

@@ -35,9 +35,9 @@ type Owner struct {
 	Policy *Policy `json:"policy"`
 	// Quorum is the last result of asking etcd's members; nil if scute has not asked them.
 	Quorum *v1alpha1.QuorumStatus `json:"quorum"`
-	// Silent lists the nodes of the voters that did not respond at AskedAt. Both are known from the log only.
-	Silent  []string  `json:"silent,omitempty"`
-	AskedAt time.Time `json:"askedAt,omitzero"`
+	// Silent lists the nodes of the voters that did not respond at ProbedAt. Both are known from the log only.
+	Silent   []string  `json:"silent,omitempty"`
+	ProbedAt time.Time `json:"askedAt,omitzero"`
 	// Leader and Learners are the nodes of etcd's members in these roles, when etcd was last asked.
 	Leader   string   `json:"leader,omitempty"`
 	Learners []string `json:"learners,omitempty"`
@@ -83,24 +83,24 @@ type Machine struct {
 	Version   string    `json:"version,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	// NotReadySince is when the Node became not ready; zero while it is ready.
-	NotReadySince time.Time    `json:"notReadySince,omitzero"`
-	Phase         string       `json:"phase"` // of Cluster API
-	Deleting      bool         `json:"deleting,omitempty"`
-	NodeReady     object.Truth `json:"nodeReady"`
+	NotReadySince time.Time              `json:"notReadySince,omitzero"`
+	Phase         string                 `json:"phase"` // of Cluster API
+	Deleting      bool                   `json:"deleting,omitempty"`
+	NodeReady     object.ConditionStatus `json:"nodeReady"`
 	// Etcd is the condition EtcdMemberHealthy.
-	Etcd object.Truth `json:"etcd"`
+	Etcd object.ConditionStatus `json:"etcd"`
 	// Pods contains the conditions of the pods, in the order of components().
-	Pods []object.Truth `json:"pods,omitempty"`
+	Pods []object.ConditionStatus `json:"pods,omitempty"`
 	// Silent means that its voter did not respond when scute last asked it.
 	Silent bool `json:"silent,omitempty"`
-	// Leads and Learns mean that its member was the leader or a learner when etcd was last asked.
-	Leads  bool `json:"leads,omitempty"`
-	Learns bool `json:"learns,omitempty"`
-	// EtcdWhy is the message of the condition EtcdMemberHealthy.
-	EtcdWhy string `json:"etcdWhy,omitempty"`
-	// HealthCheck is the condition HealthCheckSucceeded, and HealthCheckWhy its message.
-	HealthCheck    object.Truth `json:"healthCheck"`
-	HealthCheckWhy string       `json:"healthCheckWhy,omitempty"`
+	// IsLeader and Learns mean that its member was the leader or a learner when etcd was last asked.
+	IsLeader  bool `json:"leads,omitempty"`
+	IsLearner bool `json:"learns,omitempty"`
+	// EtcdMessage is the message of the condition EtcdMemberHealthy.
+	EtcdMessage string `json:"etcdWhy,omitempty"`
+	// HealthCheck is the condition HealthCheckSucceeded, and HealthCheckMessage its message.
+	HealthCheck        object.ConditionStatus `json:"healthCheck"`
+	HealthCheckMessage string                 `json:"healthCheckWhy,omitempty"`
 	// Mark is scute's mark, on the Machine or in the log; nil without a mark.
 	Mark *v1alpha1.UnhealthyMark `json:"mark"`
 	// Annotations lists the annotations that pause the machine, or that request or prevent its remediation or deletion.
@@ -117,8 +117,8 @@ type Remediation struct {
 	Next        string                    `json:"next,omitempty"`
 	Replacement string                    `json:"replacement,omitempty"`
 	Attempts    int                       `json:"attempts,omitempty"`
-	// Ahead describes what happens next; nil without the log.
-	Ahead *remediator.Outlook `json:"ahead,omitempty"`
+	// Outlook describes what happens next; nil without the log.
+	Outlook *remediator.Outlook `json:"ahead,omitempty"`
 }
 
 // Health is the health of a machine in a word.
@@ -128,9 +128,9 @@ type Health string
 const (
 	Healthy   Health = "healthy"
 	Unhealthy Health = "unhealthy" // according to a health check or scute
-	Ailing    Health = "ailing"    // something is wrong, but neither a health check nor scute has marked it unhealthy
+	Degraded  Health = "ailing"    // something is wrong, but neither a health check nor scute has marked it unhealthy
 	Starting  Health = "starting"
-	Leaving   Health = "leaving"
+	Deleting  Health = "leaving"
 )
 
 // markFailing is the state of an UnhealthyMark before the machine counts as unhealthy.
@@ -142,19 +142,19 @@ const (
 func (m *Machine) Health() Health {
 	switch {
 	case m.Deleting:
-		return Leaving
+		return Deleting
 	case m.Mark != nil && m.Mark.State != markFailing, m.HealthCheck == object.False:
 		return Unhealthy
 	case m.Mark != nil:
-		return Ailing
+		return Degraded
 	case m.Node == "":
 		return Starting
 	case m.NodeReady == object.False || m.NodeReady == object.Unknown, m.Etcd == object.False || m.Etcd == object.Unknown:
-		return Ailing
+		return Degraded
 	}
 	for _, pod := range m.Pods {
 		if pod == object.False || pod == object.Unknown {
-			return Ailing
+			return Degraded
 		}
 	}
 	return Healthy
@@ -171,18 +171,18 @@ func (m *Machine) since() time.Time {
 	return m.NotReadySince
 }
 
-// marks returns the machine's annotations, and what stops its remediation, in the words of the documentation.
-func (m *Machine) marks() []string {
+// stateNotes returns the machine's annotations, and what stops its remediation, in the words of the documentation.
+func (m *Machine) stateNotes() []string {
 	var out []string
 	for _, a := range m.Annotations {
 		name := strings.TrimSuffix(strings.TrimPrefix(a, "cluster.x-k8s.io/"), "-machine")
 		out = append(out, strings.TrimSuffix(name, "-remediation"))
 	}
-	if r := m.Remediation; r != nil && r.Ahead != nil {
+	if r := m.Remediation; r != nil && r.Outlook != nil {
 		for _, mark := range []struct {
 			is   bool
 			name string
-		}{{r.Ahead.Held, "held"}, {r.Ahead.Aborted, "aborted"}, {r.Ahead.Frozen, "frozen"}} {
+		}{{r.Outlook.Held, "held"}, {r.Outlook.Aborted, "aborted"}, {r.Outlook.Frozen, "frozen"}} {
 			if mark.is {
 				out = append(out, mark.name)
 			}
@@ -193,5 +193,5 @@ func (m *Machine) marks() []string {
 
 // needsAttention reports whether the machine is marked, remediated or not healthy.
 func (m *Machine) needsAttention() bool {
-	return m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
+	return m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Degraded
 }

@@ -28,12 +28,12 @@ type Objects struct {
 	Limits *v1alpha1.RepairLimits
 	// Served means that the cluster serves scute's kinds, and that they may be read.
 	Served bool
-	// Logged maps the UIDs of machines and owners to their state in the log; nil if the log was not read.
-	Logged map[types.UID]*remediator.State
+	// States maps the UIDs of machines and owners to their state in the log; nil if the log was not read.
+	States map[types.UID]*remediator.State
 	// Now is the time of reading.
 	Now time.Time
-	// Withheld lists the kinds that may not be read.
-	Withheld []string
+	// Forbidden lists the kinds that may not be read.
+	Forbidden []string
 }
 
 // Read lists the objects in a namespace, "" for all namespaces. It omits kinds of scute and of owners that are not served or may not be read.
@@ -91,7 +91,7 @@ func (r *lister) list(what string, list client.ObjectList) bool {
 	case meta.IsNoMatchError(err):
 		return false
 	case apierrors.IsForbidden(err):
-		r.objects.Withheld = append(r.objects.Withheld, what)
+		r.objects.Forbidden = append(r.objects.Forbidden, what)
 		return false
 	default:
 		r.err = fmt.Errorf("listing %s: %w", what, r.cluster.Explain(err))

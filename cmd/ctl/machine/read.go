@@ -10,21 +10,21 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// picture is the state of the machines at one time.
-type picture struct {
+// snapshot is the state of the machines at one time.
+type snapshot struct {
 	clusters  []*Cluster
 	objects   *Objects
-	log       logged
+	log       logStatus
 	namespace string
 }
 
-// logged is the result of reading the log.
-type logged struct {
+// logStatus is the result of reading the log.
+type logStatus struct {
 	Read  bool   `json:"read"`
 	Error string `json:"error,omitempty"`
 }
 
-func (p *picture) none() string {
+func (p *snapshot) none() string {
 	if p.namespace == "" {
 		return "There are no clusters."
 	}
@@ -37,9 +37,9 @@ type reader struct {
 	cluster   *connect.Cluster
 	namespace string
 
-	log    *Logged
+	log    *LogReader
 	failed error // the error of opening the log
-	chosen bool  // the named machines were found once
+	found  bool  // the named machines were found once
 }
 
 func (r *reader) close() {
@@ -49,18 +49,18 @@ func (r *reader) close() {
 }
 
 // read reads the machines once. If the log cannot be read, it records the error in the picture.
-func (r *reader) read(ctx context.Context) (*picture, error) {
+func (r *reader) read(ctx context.Context) (*snapshot, error) {
 	objects, err := Read(ctx, r.cluster, r.namespace)
 	if err != nil {
 		return nil, err
 	}
-	p := &picture{objects: objects, namespace: r.namespace}
+	p := &snapshot{objects: objects, namespace: r.namespace}
 	if !r.live && objects.Served { // without scute's kinds there is no daemon
 		err := r.readLog(ctx, objects)
 		if ctx.Err() != nil {
 			return nil, cli.Interrupted(errors.New("interrupted"))
 		}
-		p.log.Read = objects.Logged != nil
+		p.log.Read = objects.States != nil
 		if err != nil {
 			p.log.Error = err.Error()
 		}
@@ -68,9 +68,9 @@ func (r *reader) read(ctx context.Context) (*picture, error) {
 	p.clusters = objects.Join(r.options.cluster)
 	if r.options.cluster != "" && len(p.clusters) == 0 {
 		return nil, fmt.Errorf("cluster %s: there is no such cluster in namespace %s on %s%s",
-			r.options.cluster, r.namespace, r.cluster.Config.Host, meant(r.options.cluster, names(objects.Clusters)))
+			r.options.cluster, r.namespace, r.cluster.Config.Host, didYouMean(r.options.cluster, names(objects.Clusters)))
 	}
-	return p, r.choose(p)
+	return p, r.selectNamed(p)
 }
 
 func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
@@ -83,16 +83,16 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
 			r.failed = err
 			return err
 		}
-		r.log = &Logged{Log: log}
+		r.log = &LogReader{Log: log}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Flags.LogTimeout)
 	defer cancel()
-	objects.Logged, err = r.log.Read(ctx)
+	objects.States, err = r.log.Read(ctx)
 	return err
 }
 
-// choose keeps only the machines that the user named.
-func (r *reader) choose(p *picture) error {
+// selectNamed keeps only the machines that the user named.
+func (r *reader) selectNamed(p *snapshot) error {
 	if len(r.names) == 0 {
 		return nil
 	}
@@ -109,17 +109,17 @@ func (r *reader) choose(p *picture) error {
 	}
 	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {
-		if !found[name] && !r.chosen { // a watched machine may be deleted
+		if !found[name] && !r.found { // a watched machine may be deleted
 			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s%s",
-				name, r.namespace, r.cluster.Config.Host, meant(name, names(p.objects.Machines)))
+				name, r.namespace, r.cluster.Config.Host, didYouMean(name, names(p.objects.Machines)))
 		}
 	}
-	r.chosen = true
+	r.found = true
 	return nil
 }
 
-// meant returns a question with the name that is nearest to the typed one; "" if no name is near.
-func meant(typed string, names []string) string {
+// didYouMean returns a question with the name that is nearest to the typed one; "" if no name is near.
+func didYouMean(typed string, names []string) string {
 	if near := cli.Nearest(typed, names); near != "" {
 		return fmt.Sprintf(", did you mean %q?", near)
 	}

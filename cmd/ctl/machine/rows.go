@@ -17,8 +17,8 @@ type column struct {
 	name string
 	// wide columns need -o wide. plane columns are for control planes only.
 	wide, plane bool
-	// leaves is the order in which columns are omitted on a terminal that is too narrow: 1 is omitted first, 0 never.
-	leaves int
+	// dropOrder is the order in which columns are omitted on a terminal that is too narrow: 1 is omitted first, 0 never.
+	dropOrder int
 	// below is the name of the line that shows an omitted column below the machine; "" for none.
 	below string
 	cell  func(v view, m *Machine, o tableOptions) string
@@ -39,8 +39,8 @@ var columns = []column{
 	}},
 	{name: "NODE", wide: true, cell: func(_ view, m *Machine, _ tableOptions) string { return nodeOf(m) }},
 	{name: "VERSION", wide: true, cell: func(_ view, m *Machine, _ tableOptions) string { return cmp.Or(m.Version, "-") }},
-	{name: "ZONE", leaves: 2, cell: func(_ view, m *Machine, _ tableOptions) string { return m.Zone }},
-	{name: "AGE", leaves: 4, cell: func(v view, m *Machine, _ tableOptions) string { return term.Span(v.Now.Sub(m.CreatedAt)) }},
+	{name: "ZONE", dropOrder: 2, cell: func(_ view, m *Machine, _ tableOptions) string { return m.Zone }},
+	{name: "AGE", dropOrder: 4, cell: func(v view, m *Machine, _ tableOptions) string { return term.Span(v.Now.Sub(m.CreatedAt)) }},
 	{name: "HEALTH", cell: func(v view, m *Machine, o tableOptions) string { return v.healthOf(m, o) }},
 	{name: "ETCD", plane: true, cell: func(v view, m *Machine, _ tableOptions) string { return v.memberOf(m) }},
 	{name: "PODS", plane: true, wide: true, cell: func(v view, m *Machine, _ tableOptions) string {
@@ -50,9 +50,9 @@ var columns = []column{
 		}
 		return pods
 	}},
-	{name: "MARKS", leaves: 5, below: "marks", cell: func(_ view, m *Machine, _ tableOptions) string { return strings.Join(m.marks(), ",") }},
-	{name: columnDecision, leaves: 3, below: "decided", cell: func(v view, m *Machine, _ tableOptions) string { return v.decisionOf(m) }},
-	{name: columnNext, leaves: 1, below: "next", cell: func(v view, m *Machine, o tableOptions) string { return v.nextOf(m, o) }},
+	{name: "MARKS", dropOrder: 5, below: "marks", cell: func(_ view, m *Machine, _ tableOptions) string { return strings.Join(m.stateNotes(), ",") }},
+	{name: columnDecision, dropOrder: 3, below: "decided", cell: func(v view, m *Machine, _ tableOptions) string { return v.decisionOf(m) }},
+	{name: columnNext, dropOrder: 1, below: "next", cell: func(v view, m *Machine, o tableOptions) string { return v.nextOf(m, o) }},
 }
 
 // machines renders a row for each machine. Below the row it renders why the machine is not healthy, and the columns that did not fit.
@@ -61,11 +61,11 @@ func (v view) machines(o *Owner, list []*Machine, indent string, options tableOp
 		return []string{indent + "no machine yet"}
 	}
 	shown := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
-		return c.wide && !options.Wide || c.plane && !o.ControlPlane || !c.said(v, list, options)
+		return c.wide && !options.Wide || c.plane && !o.ControlPlane || !c.hasText(v, list, options)
 	})
 	var below []column
 	for v.tooWide(shown, list, indent, options) {
-		i := v.leaving(shown)
+		i := v.nextDropped(shown)
 		if i < 0 {
 			break
 		}
@@ -74,25 +74,25 @@ func (v view) machines(o *Owner, list []*Machine, indent string, options tableOp
 		}
 		shown = slices.Delete(shown, i, i+1)
 	}
-	slices.SortStableFunc(below, func(a, b column) int { return cmp.Compare(b.leaves, a.leaves) })
+	slices.SortStableFunc(below, func(a, b column) int { return cmp.Compare(b.dropOrder, a.dropOrder) })
 	lines := v.table(shown, list, indent, options).Lines(v.Paint, 0)
 	out := []string{v.fit(lines[0])}
 	for i, m := range list {
 		out = append(out, v.fit(lines[i+1]))
-		out = append(out, v.why(m, indent+"    ")...)
+		out = append(out, v.reasonLines(m, indent+"    ")...)
 		for _, c := range below {
 			if text := c.cell(v, m, options); text != "" {
-				out = append(out, v.under(indent+"    ", c.below, text, term.Plain)...)
+				out = append(out, v.renderBelow(indent+"    ", c.below, text, term.Plain)...)
 			}
 		}
-		out = append(out, v.human(m, indent+"    ")...)
+		out = append(out, v.remedyLines(m, indent+"    ")...)
 	}
 	return out
 }
 
-// said reports whether a column has text for any machine, or is never omitted.
-func (c column) said(v view, list []*Machine, o tableOptions) bool {
-	if c.leaves == 0 {
+// hasText reports whether a column has text for any machine, or is never omitted.
+func (c column) hasText(v view, list []*Machine, o tableOptions) bool {
+	if c.dropOrder == 0 {
 		return true
 	}
 	return slices.ContainsFunc(list, func(m *Machine) bool { return c.cell(v, m, o) != "" })
@@ -119,11 +119,11 @@ func (v view) tooWide(shown []column, list []*Machine, indent string, o tableOpt
 	})
 }
 
-// leaving returns the column to omit next, -1 for none.
-func (view) leaving(shown []column) int {
+// nextDropped returns the column to omit next, -1 for none.
+func (view) nextDropped(shown []column) int {
 	next := -1
 	for i, c := range shown {
-		if c.leaves > 0 && (next < 0 || c.leaves < shown[next].leaves) {
+		if c.dropOrder > 0 && (next < 0 || c.dropOrder < shown[next].dropOrder) {
 			next = i
 		}
 	}
@@ -156,15 +156,15 @@ func nodeOf(m *Machine) string {
 // stateOf returns the state of a machine according to scute or a health check, and otherwise its phase in Cluster API.
 func stateOf(m *Machine) string {
 	switch h := m.Health(); {
-	case h == Leaving:
+	case h == Deleting:
 		return "Deleting"
 	case m.Mark != nil && m.Mark.State == "Failing":
 		return "Failing"
 	case h == Unhealthy:
 		return "Unhealthy"
-	case h == Ailing && m.NodeReady != object.True:
+	case h == Degraded && m.NodeReady != object.True:
 		return "NotReady"
-	case h == Ailing:
+	case h == Degraded:
 		return "Degraded"
 	case h == Healthy:
 		return "Healthy"
@@ -180,9 +180,9 @@ func (v view) memberOf(m *Machine) string {
 	}
 	role := ""
 	switch {
-	case m.Leads:
+	case m.IsLeader:
 		role = " leader"
-	case m.Learns:
+	case m.IsLearner:
 		role = " learner"
 	}
 	switch m.Etcd {
@@ -203,8 +203,8 @@ func (v view) decisionOf(m *Machine) string {
 		return ""
 	}
 	out := cmp.Or(r.Decision, string(r.Phase))
-	if r.Ahead != nil && r.Ahead.Rule != "" {
-		out += ", rule " + r.Ahead.Rule
+	if r.Outlook != nil && r.Outlook.Rule != "" {
+		out += ", rule " + r.Outlook.Rule
 	}
 	if r.Attempts > 1 {
 		out += fmt.Sprintf(", attempt %d", r.Attempts)
@@ -218,21 +218,21 @@ func (v view) nextOf(m *Machine, o tableOptions) string {
 	switch {
 	case r == nil:
 		return ""
-	case r.Ahead == nil:
+	case r.Outlook == nil:
 		return term.Clean(r.Message)
 	}
-	out := term.Clean(r.Ahead.Next)
-	if until := r.Ahead.Until; !until.IsZero() {
-		out += "; until " + v.clock(until, o.Wide)
-		if r.Ahead.Then != "" {
-			out += ", then " + r.Ahead.Then
+	out := term.Clean(r.Outlook.Next)
+	if until := r.Outlook.Until; !until.IsZero() {
+		out += "; until " + v.formatTime(until, o.Wide)
+		if r.Outlook.Then != "" {
+			out += ", then " + r.Outlook.Then
 		}
 	}
 	return out
 }
 
-// clock formats a future time: "14:31:00Z, in 4m".
-func (v view) clock(t time.Time, exact bool) string {
+// formatTime formats a future time: "14:31:00Z, in 4m".
+func (v view) formatTime(t time.Time, exact bool) string {
 	left := t.Sub(v.Now)
 	switch {
 	case exact:
@@ -244,8 +244,8 @@ func (v view) clock(t time.Time, exact bool) string {
 	}
 }
 
-// why returns the lines that explain why a machine is not healthy.
-func (v view) why(m *Machine, indent string) []string {
+// reasonLines returns the lines that explain why a machine is not healthy.
+func (v view) reasonLines(m *Machine, indent string) []string {
 	text := ""
 	switch {
 	case m.Mark != nil:
@@ -254,16 +254,16 @@ func (v view) why(m *Machine, indent string) []string {
 			text += ", says " + m.Mark.Source
 		}
 	case m.HealthCheck == object.False:
-		text = cmp.Or(m.HealthCheckWhy, "a MachineHealthCheck calls it unhealthy")
-	case (m.Etcd == object.False || m.Etcd == object.Unknown) && m.EtcdWhy != "" && !m.Deleting:
-		text = m.EtcdWhy
-	case m.Health() == Ailing && m.NodeReady == object.True:
+		text = cmp.Or(m.HealthCheckMessage, "a MachineHealthCheck calls it unhealthy")
+	case (m.Etcd == object.False || m.Etcd == object.Unknown) && m.EtcdMessage != "" && !m.Deleting:
+		text = m.EtcdMessage
+	case m.Health() == Degraded && m.NodeReady == object.True:
 		text = brokenPods(m)
 	}
 	if text == "" {
 		return nil
 	}
-	return v.under(indent, "why", term.Clean(text), term.Plain)
+	return v.renderBelow(indent, "why", term.Clean(text), term.Plain)
 }
 
 func brokenPods(m *Machine) string {
@@ -280,12 +280,12 @@ func brokenPods(m *Machine) string {
 	return "not healthy: " + strings.Join(out, ", ")
 }
 
-// human returns the lines about what a user can do about a machine.
-func (v view) human(m *Machine, indent string) []string {
+// remedyLines returns the lines about what a user can do about a machine.
+func (v view) remedyLines(m *Machine, indent string) []string {
 	if m.Remediation == nil || m.Remediation.Next == "" {
 		return nil
 	}
-	return v.under(indent, "do", term.Clean(m.Remediation.Next), term.Yellow)
+	return v.renderBelow(indent, "do", term.Clean(m.Remediation.Next), term.Yellow)
 }
 
 // factOf returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has changed.
@@ -297,12 +297,12 @@ func (v view) fact(state string, m *Machine) string {
 	if m.Mark != nil && m.Mark.Reason != "" {
 		parts[0] += " (" + m.Mark.Reason + ")"
 	}
-	if marks := m.marks(); len(marks) > 0 {
+	if marks := m.stateNotes(); len(marks) > 0 {
 		parts = append(parts, "marks "+strings.Join(marks, ","))
 	}
 	if r := m.Remediation; r != nil {
 		decision := plain.decisionOf(m)
-		if remediation.UnderWay(r.Phase) {
+		if remediation.InProgress(r.Phase) {
 			decision = string(r.Phase) + " by " + decision
 		}
 		for _, part := range []string{decision, "next: " + plain.nextOf(m, tableOptions{Wide: true})} {

@@ -18,11 +18,11 @@ func health(h Health) (string, term.Style) {
 	switch h {
 	case Unhealthy:
 		return "✗", term.Red
-	case Ailing:
+	case Degraded:
 		return "!", term.Yellow
 	case Starting:
 		return "▶", term.Cyan
-	case Leaving:
+	case Deleting:
 		return "◀", term.Yellow
 	default:
 		return "✓", term.Green
@@ -30,7 +30,7 @@ func health(h Health) (string, term.Style) {
 }
 
 // truth returns the glyph of a condition's status.
-func (v view) truth(t object.Truth) string {
+func (v view) truth(t object.ConditionStatus) string {
 	switch t {
 	case object.True:
 		return v.Paint.Text(term.Green, "✓")
@@ -114,14 +114,14 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 	if len(shown) == 0 && healthy > 0 && len(o.Gone) == 0 {
 		return out
 	}
-	out = append(out, v.under(below+"  ", "policy", v.policy(o.Policy, options.Served), term.Plain)...)
+	out = append(out, v.renderBelow(below+"  ", "policy", v.policy(o.Policy, options.Served), term.Plain)...)
 	if o.ControlPlane {
-		out = append(out, v.under(below+"  ", "etcd", v.etcd(o), term.Plain)...)
+		out = append(out, v.renderBelow(below+"  ", "etcd", v.etcd(o), term.Plain)...)
 		out = append(out, v.databases(o, below+"  ")...)
 	}
 	for _, m := range o.Gone {
-		out = append(out, v.under(below+"  ", "gone", m.Name+", "+v.decisionOf(m)+": "+v.nextOf(m, options), term.Plain)...)
-		out = append(out, v.human(m, below+"  ")...)
+		out = append(out, v.renderBelow(below+"  ", "gone", m.Name+", "+v.decisionOf(m)+": "+v.nextOf(m, options), term.Plain)...)
+		out = append(out, v.remedyLines(m, below+"  ")...)
 	}
 	if len(shown) > 0 || len(o.Machines)+len(o.Gone) == 0 {
 		out = append(out, v.machines(o, shown, below+"  ", options)...)
@@ -132,8 +132,8 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 	return out
 }
 
-// under renders text below another line, with a name before it. A text that is too long is wrapped.
-func (v view) under(indent, name, text string, as term.Style) []string {
+// renderBelow renders text below another line, with a name before it. A text that is too long is wrapped.
+func (v view) renderBelow(indent, name, text string, as term.Style) []string {
 	const column = 8
 	width := 0
 	if v.Width > 0 {
@@ -180,11 +180,11 @@ func (v view) databases(o *Owner, indent string) []string {
 	}
 	var out []string
 	if len(sizes) > 0 {
-		out = v.under(indent, "size", term.Clean(strings.Join(sizes, "; ")), term.Plain)
+		out = v.renderBelow(indent, "size", term.Clean(strings.Join(sizes, "; ")), term.Plain)
 	}
 	for _, p := range o.Problems {
-		out = append(out, v.under(indent, "!", v.EachWord(term.Red, term.Clean(p.Message)), term.Plain)...)
-		out = append(out, v.under(indent, "do", term.Clean(p.Next), term.Yellow)...)
+		out = append(out, v.renderBelow(indent, "!", v.EachWord(term.Red, term.Clean(p.Message)), term.Plain)...)
+		out = append(out, v.renderBelow(indent, "do", term.Clean(p.Next), term.Yellow)...)
 	}
 	return out
 }
@@ -199,10 +199,10 @@ func (v view) etcd(o *Owner) string {
 		if len(o.Silent) > 0 {
 			out += "; silent: " + strings.Join(o.Silent, ", ")
 		}
-		if o.AskedAt.IsZero() {
+		if o.ProbedAt.IsZero() {
 			return out + "; as scute saw it last"
 		}
-		return out + "; asked " + term.Ago(v.Now, o.AskedAt)
+		return out + "; asked " + term.Ago(v.Now, o.ProbedAt)
 	case o.Listed != nil:
 		l := o.Listed
 		dots := v.Paint.Text(term.Green, strings.Repeat("●", l.Healthy)) + v.Paint.Text(term.Red, strings.Repeat("○", l.Members-l.Healthy))
@@ -210,7 +210,7 @@ func (v view) etcd(o *Owner) string {
 		if slices.ContainsFunc(o.Problems, func(p v1alpha1.EtcdProblem) bool { return p.Problem.Alarm() }) { // because an alarm makes all members unhealthy
 			return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions: etcd has an alarm", dots, l.Healthy, l.Members)
 		}
-		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.MayFail(left)))
+		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.ToleranceText(left)))
 	default:
 		return v.EachWord(term.Dim, "no member is known yet")
 	}

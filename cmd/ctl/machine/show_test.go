@@ -35,7 +35,7 @@ func clusterOf(name string) clusterv1.Cluster {
 	return c
 }
 
-func owned(o client.Object) ownerkind.Owner {
+func asOwner(o client.Object) ownerkind.Owner {
 	owner, _ := ownerkind.As(o)
 	return owner
 }
@@ -75,7 +75,7 @@ func workerOf(cluster, name string) clusterv1.Machine {
 	return m
 }
 
-func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine {
+func withMark(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine {
 	value, err := json.Marshal(mark)
 	if err != nil {
 		panic(err)
@@ -86,7 +86,7 @@ func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine 
 
 // unhealthyFleet returns a fleet with a surge in progress, a cluster without a policy, and one with external etcd.
 func unhealthyFleet() *Objects {
-	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
+	victim := withMark(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
 	})
 	replacement := machineOf("prod", "prod-control-plane-p4x9d", "")
@@ -110,7 +110,7 @@ func unhealthyFleet() *Objects {
 		Now:      now(),
 		Served:   true,
 		Clusters: []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
-		Owners:   []ownerkind.Owner{owned(planeOf("prod", 3)), owned(planeOf("bare", 1)), owned(external), owned(workers)},
+		Owners:   []ownerkind.Owner{asOwner(planeOf("prod", 3)), asOwner(planeOf("bare", 1)), asOwner(external), asOwner(workers)},
 		Machines: []clusterv1.Machine{
 			machineOf("prod", "prod-control-plane-9qwlm", "TTTTTT"), victim, replacement, machineOf("prod", "prod-control-plane-4x7zk", "TTTFTT"),
 			leaving, broken, workerOf("prod", "prod-md-0-abc-aaaaa"),
@@ -133,9 +133,9 @@ func unhealthyFleet() *Objects {
 	}
 }
 
-// known adds a log to the unhealthy fleet: a surge that waits for its new machine, and whose policy allows no other
+// withLog adds a log to the unhealthy fleet: a surge that waits for its new machine, and whose policy allows no other
 // step now.
-func known(o *Objects) *Objects {
+func withLog(o *Objects) *Objects {
 	victim := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}
 	s := &remediator.State{}
 	for _, e := range []remediator.Event{
@@ -157,7 +157,7 @@ func known(o *Objects) *Objects {
 		Databases: []remediator.Database{{Node: "prod-control-plane-9qwlm", Size: 1700 << 20, InUse: 600 << 20, Quota: 2 << 30}},
 	}, now().Add(-30*time.Second))
 	o.Policies[0].Spec.DryRun, o.Policies[0].Spec.PauseRequests = false, nil
-	o.Logged = map[types.UID]*remediator.State{victim.UID: s, "k": s}
+	o.States = map[types.UID]*remediator.State{victim.UID: s, "k": s}
 	o.Owners[0].SetUID("k")
 	return o
 }
@@ -175,18 +175,18 @@ func TestClustersFitATerminal(t *testing.T) {
 func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(known(unhealthyFleet()).Join("prod"), tableOptions{Served: true}))
+			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true}))
 		})
 	}
-	wide := view{show.View{Now: now()}}.clusters(known(unhealthyFleet()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
+	wide := view{show.View{Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
 	golden.Lines(t, "logged-wide", 0, wide)
 }
 
 // TestAMachineThatIsGone checks that the log explains what is waited for after the owner deleted the machine and before
 // its replacement is ready.
 func TestAMachineThatIsGone(t *testing.T) {
-	o := known(unhealthyFleet())
-	s := o.Logged["k"]
+	o := withLog(unhealthyFleet())
+	s := o.States["k"]
 	s.Apply(remediator.VictimDeleting{}, now().Add(-20*time.Second))
 	s.Apply(remediator.VictimGone{}, now().Add(-10*time.Second))
 	o.Machines = slices.DeleteFunc(o.Machines, func(m clusterv1.Machine) bool { return m.Name == "prod-control-plane-h2ttv" })
@@ -201,7 +201,7 @@ func TestClustersWithoutScute(t *testing.T) {
 }
 
 func TestMachineFact(t *testing.T) {
-	for _, m := range known(unhealthyFleet()).Join("prod")[0].Owners[0].Machines {
+	for _, m := range withLog(unhealthyFleet()).Join("prod")[0].Owners[0].Machines {
 		if m.Remediation == nil {
 			continue
 		}
@@ -244,10 +244,10 @@ func TestAlarmIsNoLostQuorum(t *testing.T) {
 // TestChosenMachinesAreNotAllMachines checks that the number of ready machines does not depend on the selected names.
 func TestChosenMachinesAreNotAllMachines(t *testing.T) {
 	o := unhealthyFleet()
-	p := &picture{objects: o, clusters: o.Join("prod")}
+	p := &snapshot{objects: o, clusters: o.Join("prod")}
 	want := p.clusters[0].Owners[0].ready
 	r := &reader{options: &options{names: []string{"prod-control-plane-h2ttv"}}}
-	if err := r.choose(p); err != nil {
+	if err := r.selectNamed(p); err != nil {
 		t.Fatal(err)
 	}
 	if owners := p.clusters[0].Owners; len(owners) != 1 || len(owners[0].Machines) != 1 || owners[0].ready != want {
@@ -258,7 +258,7 @@ func TestChosenMachinesAreNotAllMachines(t *testing.T) {
 // TestAMachineThatADryRunFoundUnhealthy checks that a machine without an annotation is shown as unhealthy if the log
 // says so.
 func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
-	o := known(unhealthyFleet())
+	o := withLog(unhealthyFleet())
 	for i := range o.Machines {
 		o.Machines[i].Annotations = nil
 	}
@@ -276,7 +276,7 @@ func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
 func TestAMisspelledMachine(t *testing.T) {
 	o := unhealthyFleet()
 	r := &reader{options: &options{names: []string{"prod-control-plane-h2tv"}}, cluster: &connect.Cluster{Config: &rest.Config{}}, namespace: "fleet"}
-	err := r.choose(&picture{objects: o, clusters: o.Join("prod")})
+	err := r.selectNamed(&snapshot{objects: o, clusters: o.Join("prod")})
 	if err == nil || !strings.Contains(err.Error(), `did you mean "prod-control-plane-h2ttv"?`) {
 		t.Error(err)
 	}

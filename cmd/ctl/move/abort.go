@@ -52,7 +52,7 @@ func (o *abortOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	return o.in(ctx, p)
+	return o.abortIn(ctx, p)
 }
 
 // Abort runs `abort move` for the seen Move if the user may change it. It does not wait for the daemon's answer.
@@ -68,21 +68,21 @@ func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 	if err := seen.Permit(ctx, p.Cluster, p.Key(name), m, id, func() { m.Spec.Abort = !m.Spec.Abort }); err != nil {
 		return err
 	}
-	return o.in(ctx, p)
+	return o.abortIn(ctx, p)
 }
 
-func (o *abortOptions) in(ctx context.Context, p *place) error {
-	m, err := p.Existing(ctx, p.Key(o.Name))
+func (o *abortOptions) abortIn(ctx context.Context, p *session) error {
+	m, err := p.GetWithHint(ctx, p.Key(o.Name))
 	if err != nil {
 		return err
 	}
 	if err := o.seen.Check(m, m.Status.MoveID); err != nil {
 		return err
 	}
-	if settled, err := o.tooLate(m); settled {
+	if settled, err := o.checkPhase(m); settled {
 		return err
 	}
-	if err := o.ask(ctx, p, m); err != nil {
+	if err := o.request(ctx, p, m); err != nil {
 		return err
 	}
 	if p.Log != nil && p.Log.Static {
@@ -92,11 +92,11 @@ func (o *abortOptions) in(ctx context.Context, p *place) error {
 	if !o.Wait.Wait {
 		return nil
 	}
-	return o.answer(ctx, p, m)
+	return o.awaitAnswer(ctx, p, m)
 }
 
-// tooLate reports whether an abort is unnecessary or impossible, with the error for the exit status.
-func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
+// checkPhase reports whether an abort is unnecessary or impossible, with the error for the exit status.
+func (o *abortOptions) checkPhase(m *v1alpha1.Move) (settled bool, err error) {
 	switch {
 	case m.Status.Phase == mover.PhaseRolledBack, m.Status.Phase == mover.PhaseRollingBack:
 		o.Env.Notef("Move %s: %s", key(m), m.Status.Message)
@@ -108,7 +108,7 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 		return true, kit.Refusef("move %s has ended: %s", key(m), m.Status.Message)
 	case m.Status.Phase == mover.PhaseSucceeded:
 		return true, kit.Refusef("move %s has ended: %s. To have its clusters back, move them from the target to here", key(m), m.Status.Message)
-	case pastReturn(m):
+	case pastPointOfNoReturn(m):
 		return true, kit.Refusef("move %s is past its point of no return: %s. From Verified on the target holds everything and the source is being emptied: "+
 			"it only goes forward; follow it with %s", key(m), m.Status.Message, o.Hint(m.Namespace, "watch", "move", m.Name))
 	default:
@@ -116,11 +116,11 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 	}
 }
 
-// ask records the decision in the log, or in the resource if the log cannot be reached.
-func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) error {
+// request records the decision in the log, or in the resource if the log cannot be reached.
+func (o *abortOptions) request(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	var unreached error
 	if m.Status.MoveID != "" {
-		unreached = p.ReachLogToAppend(ctx)
+		unreached = p.ConnectLogToAppend(ctx)
 	}
 	if p.Log == nil {
 		if unreached != nil {
@@ -143,18 +143,18 @@ func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) erro
 	return o.Env.Linef("move %s: abort recorded by %s", key(m), actor)
 }
 
-// answer waits until the move rolls back, or has passed the point of no return.
-func (o *abortOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) error {
+// awaitAnswer waits until the move rolls back, or has passed the point of no return.
+func (o *abortOptions) awaitAnswer(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	var last *v1alpha1.Move
-	err := p.Await(ctx, key(m), kit.Answer{Timeout: o.Wait.Timeout, Standing: "the abort is recorded"}, func(now *v1alpha1.Move) bool {
+	err := p.Await(ctx, key(m), kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the abort is recorded"}, func(now *v1alpha1.Move) bool {
 		last = now
-		return now.Status.Phase == mover.PhaseRollingBack || now.Status.FinishedAt != nil || pastReturn(now)
+		return now.Status.Phase == mover.PhaseRollingBack || now.Status.FinishedAt != nil || pastPointOfNoReturn(now)
 	})
 	if err != nil {
 		return err
 	}
-	if pastReturn(last) {
-		_, err := o.tooLate(last)
+	if pastPointOfNoReturn(last) {
+		_, err := o.checkPhase(last)
 		return kit.Refusef("the abort came too late: %w", err)
 	}
 	return o.Env.Linef("move %s: %s", key(m), last.Status.Message)

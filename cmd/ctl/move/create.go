@@ -79,7 +79,7 @@ and shows every finding. From there the move continues by itself: nobody needs t
 // validate checks the options before anything is created.
 func (o *createOptions) validate() error {
 	switch {
-	case o.Flags.LogAlone() || o.Flags.Local:
+	case o.Flags.LogOnly() || o.Flags.Local:
 		return cli.Usagef("a move is made in a management cluster: --local, --log and --nats do not lead to one")
 	case o.All == (len(o.Clusters) > 0):
 		return cli.Usagef("say which clusters move: either --cluster, once or more, or --all")
@@ -143,11 +143,11 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	m := o.resource(p.Cluster.Namespace)
-	maker := &maker{p}
-	if err := maker.absent(ctx, m); err != nil {
+	maker := &creator{p}
+	if err := maker.checkAbsent(ctx, m); err != nil {
 		return err
 	}
-	if err := maker.make(ctx, m, kubeconfig); err != nil {
+	if err := maker.create(ctx, m, kubeconfig); err != nil {
 		return err
 	}
 	if kubeconfig != nil {
@@ -158,7 +158,7 @@ func (o *createOptions) run(ctx context.Context) error {
 	case o.Follow:
 		return p.Follow(ctx, key(m), &output.Format{})
 	case o.Wait.Wait:
-		return o.answer(ctx, p, m)
+		return o.awaitPreflight(ctx, p, m)
 	default:
 		return nil
 	}
@@ -183,17 +183,17 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 	return m
 }
 
-// unheard is how long a daemon may be silent before a hint is printed.
-const unheard = 15 * time.Second
+// daemonTimeout is how long a daemon may be silent before a hint is printed.
+const daemonTimeout = 15 * time.Second
 
-// answer waits until the preflight has passed or failed; for a dry run, until the move is over.
-func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) error {
-	hint := time.AfterFunc(unheard, func() {
+// awaitPreflight waits until the preflight has passed or failed; for a dry run, until the move is over.
+func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alpha1.Move) error {
+	hint := time.AfterFunc(daemonTimeout, func() {
 		o.Env.Notef("No daemon has taken the move up yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
 	})
 	defer hint.Stop()
 	look := p.Hint("watch", key(m))
-	answer := kit.Answer{Timeout: o.Wait.Timeout, Standing: "the move is made and continues: follow it with " + look}
+	answer := kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the move is made and continues: follow it with " + look}
 	var last *v1alpha1.Move
 	err := p.Await(ctx, key(m), answer, func(now *v1alpha1.Move) bool {
 		last = now
@@ -205,17 +205,17 @@ func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) 
 			return false
 		default:
 			hint.Stop()
-			return !o.DryRun || over(now)
+			return !o.DryRun || finished(now)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return o.told(last, look)
+	return o.printPreflight(last, look)
 }
 
-// told prints the result of the preflight.
-func (o *createOptions) told(m *v1alpha1.Move, look string) error {
+// printPreflight prints the result of the preflight.
+func (o *createOptions) printPreflight(m *v1alpha1.Move, look string) error {
 	v := view{o.View()}
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
 		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(v.findings(m.Status.Findings))); err != nil {

@@ -70,7 +70,7 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	defer p.Close()
-	m, err := p.Existing(ctx, p.Key(name))
+	m, err := p.GetWithHint(ctx, p.Key(name))
 	if err != nil {
 		return err
 	}
@@ -80,21 +80,21 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	case m.Status.MoveID == "":
 		return fmt.Errorf("move %s is not in a log yet: %s says whether a daemon runs", key(m), o.Hint("", "doctor"))
 	}
-	if err := p.ReachLogToAppend(ctx); err != nil {
-		return o.intend(ctx, p, m, err)
+	if err := p.ConnectLogToAppend(ctx); err != nil {
+		return o.writeIntent(ctx, p, m, err)
 	}
 	return o.record(ctx, p, m)
 }
 
-// said returns the decision in words.
-func (o *decideOptions) said() string {
+// describe returns the decision in words.
+func (o *decideOptions) describe() string {
 	if o.Action == abandon {
 		return "target abandoned"
 	}
 	return "resolved to go " + o.Action
 }
 
-func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) error {
+func (o *decideOptions) record(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	actor, r := connect.Actor(ctx, p.Cluster), &runner.Runner{Log: p.Log.Log, Now: o.Env.Now}
@@ -102,7 +102,7 @@ func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) 
 	if o.Action == abandon {
 		err = r.Abandon(ctx, m.Status.MoveID, actor, o.Reason)
 	} else {
-		err = r.Resolve(ctx, m.Status.MoveID, actor, mover.Way(o.Action), o.Reason)
+		err = r.Resolve(ctx, m.Status.MoveID, actor, mover.Direction(o.Action), o.Reason)
 	}
 	if errors.Is(err, runner.ErrNotStranded) {
 		return fmt.Errorf("move %s is not stranded: %s", key(m), m.Status.Message)
@@ -110,11 +110,11 @@ func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) 
 	if err != nil {
 		return fmt.Errorf("writing the decision about move %s to the log at %s: %w", key(m), p.Log.Where, err)
 	}
-	return o.Env.Linef("move %s: %s, recorded by %s", key(m), o.said(), actor)
+	return o.Env.Linef("move %s: %s, recorded by %s", key(m), o.describe(), actor)
 }
 
-// intend writes the decision to the resource, because the log cannot be reached.
-func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, why error) error {
+// writeIntent writes the decision to the resource, because the log cannot be reached.
+func (o *decideOptions) writeIntent(ctx context.Context, p *session, m *v1alpha1.Move, why error) error {
 	if o.Action != abandon {
 		return fmt.Errorf("the log could not be reached, and this decision is kept nowhere else: %w", why)
 	}
@@ -122,11 +122,11 @@ func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, 
 		return err
 	}
 	o.Env.Notef("The log could not be reached, so spec.abandonTarget is set instead, and the reason is not kept: %v", why)
-	return o.Env.Linef("move %s: %s", key(m), o.said())
+	return o.Env.Linef("move %s: %s", key(m), o.describe())
 }
 
 // patch writes only the changed fields of the spec.
-func patch(ctx context.Context, p *place, m *v1alpha1.Move, seen *kit.Seen, change func(*v1alpha1.MoveSpec)) error {
+func patch(ctx context.Context, p *session, m *v1alpha1.Move, seen *kit.Seen, change func(*v1alpha1.MoveSpec)) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	after := m.DeepCopy()

@@ -22,11 +22,11 @@ const (
 	managedBy      = "scutectl"
 )
 
-// maker creates a Move and its Secret.
-type maker struct{ *place }
+// creator creates a Move and its Secret.
+type creator struct{ *session }
 
-// absent returns an error if a Move of that name exists, because a Move is never reused.
-func (k *maker) absent(ctx context.Context, m *v1alpha1.Move) error {
+// checkAbsent returns an error if a Move of that name exists, because a Move is never reused.
+func (k *creator) checkAbsent(ctx context.Context, m *v1alpha1.Move) error {
 	there, err := k.Get(ctx, key(m))
 	switch {
 	case errors.Is(err, source.ErrNotFound):
@@ -42,9 +42,9 @@ func (k *maker) absent(ctx context.Context, m *v1alpha1.Move) error {
 		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, k.Hint("describe", key(m)))
 }
 
-// make creates the Secret and the Move. The Secret is first, because the daemon refuses a Move without its Secret. If the Move cannot be created, the
+// create creates the Secret and the Move. The Secret is first, because the daemon refuses a Move without its Secret. If the Move cannot be created, the
 // Secret is deleted.
-func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) error {
+func (k *creator) create(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var secret *corev1.Secret
@@ -57,7 +57,7 @@ func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) e
 	if err := k.Cluster.Client.Create(ctx, m); err != nil {
 		err = fmt.Errorf("making move %s/%s: %w", m.Namespace, m.Name, k.Cluster.Explain(err))
 		if secret != nil {
-			err = errors.Join(err, k.takeBack(ctx, secret))
+			err = errors.Join(err, k.deleteSecret(ctx, secret))
 		}
 		return err
 	}
@@ -76,7 +76,7 @@ func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) e
 	return nil
 }
 
-func (k *maker) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) (*corev1.Secret, error) {
+func (k *creator) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) (*corev1.Secret, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: m.Namespace, Name: m.Spec.Target.KubeconfigSecretRef.Name, Labels: map[string]string{managedByLabel: managedBy},
@@ -101,7 +101,7 @@ func (k *maker) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte)
 		secret.Namespace, secret.Name, secret.Name)
 }
 
-func (k *maker) takeBack(ctx context.Context, secret *corev1.Secret) error {
+func (k *creator) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
 	if err := client.IgnoreNotFound(k.Cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); err != nil {
 		return fmt.Errorf("removing Secret %s/%s again: %w", secret.Namespace, secret.Name, err)
 	}

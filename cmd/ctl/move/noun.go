@@ -20,8 +20,8 @@ import (
 )
 
 type (
-	place = kit.Place[*v1alpha1.Move]
-	noun  = kit.Noun[*v1alpha1.Move]
+	session = kit.Session[*v1alpha1.Move]
+	noun    = kit.Noun[*v1alpha1.Move]
 )
 
 // Commands returns the commands about moves by verb.
@@ -36,34 +36,36 @@ func Commands(env *cli.Env) kit.Verbs {
 func newNoun() *noun {
 	resource := kit.Resource[*v1alpha1.Move]{
 		Kind: "Move", New: func() *v1alpha1.Move { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
-		In: eventlog.KindMove, Begin: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },
+		AggregateKind: eventlog.KindMove, NewFold: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },
 		Status: func(m *v1alpha1.Move) (phase, id string, conditions []metav1.Condition) {
 			return string(m.Status.Phase), m.Status.MoveID, m.Status.Conditions
 		},
 	}
 	return resource.Fill(&noun{
-		Name: "move", Plural: "moves", Short: []string{"mv"}, A: "a move",
+		Name: "move", Plural: "moves", Short: []string{"mv"}, WithArticle: "a move",
 		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
-		Describe: func(_ context.Context, p *place, m *v1alpha1.Move) ([]string, error) {
+		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
 			return Describe(p.View(), m), nil
 		},
-		Standing: func(v show.View, m *v1alpha1.Move) []string { return append(view{v}.standing(m), view{v}.lists(m)...) },
-		News:     news, Over: over,
-		Bad:       func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
-		Goes:      "the move continues without being watched",
-		WatchLong: "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
+		StatusLines: func(v show.View, m *v1alpha1.Move) []string {
+			return append(view{v}.statusLines(m), view{v}.lists(m)...)
+		},
+		Updates: updates, IsFinished: finished,
+		HasFailed:  func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
+		AfterWatch: "the move continues without being watched",
+		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
 	})
 }
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
 
-// news returns a line for the state of a move, whose counts change all the time, and a line for each finding.
-func news(m *v1alpha1.Move) []kit.News {
-	out := []kit.News{{Text: fact(m), Counting: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
+// updates returns a line for the state of a move, whose counts change all the time, and a line for each finding.
+func updates(m *v1alpha1.Move) []kit.Update {
+	out := []kit.Update{{Text: fact(m), ThrottleKey: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
 	for i, f := range m.Status.Findings {
 		text := fmt.Sprintf("%s: %s: %s; remedy: %s", f.Severity, f.Field, f.Message, f.Remedy)
-		out = append(out, kit.News{About: fmt.Sprint("#", i), Text: text})
+		out = append(out, kit.Update{Part: fmt.Sprint("#", i), Text: text})
 	}
 	return out
 }

@@ -29,9 +29,9 @@ func TestPagesShowTheAnswer(t *testing.T) {
 	o := &createOptions{Kit: &kit.Kit{Env: &cli.Env{
 		Name: "scutectl", Out: &out, Color: cli.ColorNever, Now: now, Size: func(any) (int, int, bool) { return 0, 0, false },
 	}, Flags: connect.New()}}
-	m := shown(mover.PhasePausing, v1alpha1.MoveCounts{})
+	m := newMove(mover.PhasePausing, v1alpha1.MoveCounts{})
 	m.Name = "prod-to-green"
-	if err := o.told(m, "`scutectl watch move prod-to-green -n fleet`"); err != nil {
+	if err := o.printPreflight(m, "`scutectl watch move prod-to-green -n fleet`"); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"README.md", "docs/move.md"} {

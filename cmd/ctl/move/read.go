@@ -62,7 +62,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 // Resource returns the Move that corresponds to the log.
 func (f *Fold) Resource() *v1alpha1.Move {
 	status := mover.Status(&f.State)
-	status.MoveID, status.Clusters = f.ID, mover.SelectedByAll(&f.State)
+	status.MoveID, status.Clusters = f.ID, mover.SelectedClusters(&f.State)
 	status.LogSequence = int64(f.seq) //nolint:gosec // a sequence stays far below 2^63
 	return fromLog(f.State.Spec, status)
 }
@@ -90,12 +90,12 @@ func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	return m
 }
 
-// over reports whether nothing more happens to a Move without a user.
-func over(m *v1alpha1.Move) bool {
+// finished reports whether nothing more happens to a Move without a user.
+func finished(m *v1alpha1.Move) bool {
 	return m.Status.FinishedAt != nil || m.Status.Phase == mover.PhaseFailed
 }
 
-// pastReturn reports whether a Move is verified, so that it can only go forward.
-func pastReturn(m *v1alpha1.Move) bool {
+// pastPointOfNoReturn reports whether a Move is verified, so that it can only go forward.
+func pastPointOfNoReturn(m *v1alpha1.Move) bool {
 	return slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseSucceeded}, m.Status.Phase)
 }

@@ -23,12 +23,12 @@ func (v view) describe(m *v1alpha1.Move) []string {
 		out = append(out, v.Field("Options", options))
 	}
 	out = append(out, "")
-	out = append(out, v.standing(m)...)
+	out = append(out, v.statusLines(m)...)
 	return append(out, v.lists(m)...)
 }
 
-// standing returns the state of a Move: the part of a description that changes.
-func (v view) standing(m *v1alpha1.Move) []string {
+// statusLines returns the state of a Move: the part of a description that changes.
+func (v view) statusLines(m *v1alpha1.Move) []string {
 	s := m.Status
 	out := []string{v.Phase(v.phase(m), s.PhaseSince, s.FinishedAt), v.Field("", v.bar(m))}
 	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
@@ -69,7 +69,7 @@ func (v view) progress(m *v1alpha1.Move) []string {
 func (v view) lists(m *v1alpha1.Move) []string {
 	s := m.Status
 	var out []string
-	if !over(m) {
+	if !finished(m) {
 		out = append(out, v.list("Waiting for", s.WaitingFor)...)
 	}
 	out = append(out, v.findings(s.Findings)...)
@@ -162,7 +162,7 @@ func fact(m *v1alpha1.Move) string {
 			line += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return show.Standing(string(cmp.Or(s.Phase, mover.PhasePending)), s.Message, line, s.Next)
+	return show.StatusLine(string(cmp.Or(s.Phase, mover.PhasePending)), s.Message, line, s.Next)
 }
 
 const namedInLine = 3

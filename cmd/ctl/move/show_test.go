@@ -16,7 +16,7 @@ import (
 
 func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
 
-func shown(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
+func newMove(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
 	since := metav1.NewTime(now().Add(-time.Minute))
 	return &v1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"},
@@ -26,22 +26,22 @@ func shown(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
 }
 
 func TestPhaseBar(t *testing.T) {
-	dry := shown(mover.PhasePlanned, v1alpha1.MoveCounts{})
+	dry := newMove(mover.PhasePlanned, v1alpha1.MoveCounts{})
 	dry.Spec.DryRun = true
-	failed := shown(mover.PhaseFailed, v1alpha1.MoveCounts{Clusters: 1})
+	failed := newMove(mover.PhaseFailed, v1alpha1.MoveCounts{Clusters: 1})
 	failed.Spec.DryRun = true
 	for _, c := range []struct {
 		name string
 		move *v1alpha1.Move
 		want string
 	}{
-		{"not taken up", shown("", v1alpha1.MoveCounts{}), "· 0 of 8"},
-		{"under way", shown(mover.PhaseCreating, v1alpha1.MoveCounts{}), "✓✓✓✓▶··· 5 of 8"},
-		{"succeeded", shown(mover.PhaseSucceeded, v1alpha1.MoveCounts{}), "✓✓✓✓✓✓✓✓ 8 of 8"},
-		{"refused", shown(mover.PhaseFailed, v1alpha1.MoveCounts{}), "✗······· 1 of 8"},
-		{"rolled back from the acknowledgements", shown(mover.PhaseRolledBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 2}), "✓✓✗····· 3 of 8"},
-		{"aborted before anything was paused", shown(mover.PhaseRolledBack, v1alpha1.MoveCounts{Clusters: 1}), "✓✗······ 2 of 8"},
-		{"rolled back from creating", shown(mover.PhaseRollingBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 3, ToDelete: 3}), "✓✓✓✓✗··· 5 of 8"},
+		{"not taken up", newMove("", v1alpha1.MoveCounts{}), "· 0 of 8"},
+		{"under way", newMove(mover.PhaseCreating, v1alpha1.MoveCounts{}), "✓✓✓✓▶··· 5 of 8"},
+		{"succeeded", newMove(mover.PhaseSucceeded, v1alpha1.MoveCounts{}), "✓✓✓✓✓✓✓✓ 8 of 8"},
+		{"refused", newMove(mover.PhaseFailed, v1alpha1.MoveCounts{}), "✗······· 1 of 8"},
+		{"rolled back from the acknowledgements", newMove(mover.PhaseRolledBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 2}), "✓✓✗····· 3 of 8"},
+		{"aborted before anything was paused", newMove(mover.PhaseRolledBack, v1alpha1.MoveCounts{Clusters: 1}), "✓✗······ 2 of 8"},
+		{"rolled back from creating", newMove(mover.PhaseRollingBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 3, ToDelete: 3}), "✓✓✓✓✗··· 5 of 8"},
 		{"dry run", dry, "✓▶ 2 of 2"},
 		{"dry run without a plan", failed, "✓✗ 2 of 2"},
 	} {
@@ -56,14 +56,14 @@ func TestPhaseBar(t *testing.T) {
 			}
 		})
 	}
-	wide := view{show.View{Now: now()}}.bar(shown(mover.PhaseCreating, v1alpha1.MoveCounts{}))
+	wide := view{show.View{Now: now()}}.bar(newMove(mover.PhaseCreating, v1alpha1.MoveCounts{}))
 	if want := "✓ Preflight ✓ Pausing ✓ AwaitingAcks ✓ Planned ▶ Creating · Verified · Deleting · Resuming"; wide != want {
 		t.Errorf("wide bar = %q", wide)
 	}
 }
 
 func TestStandingFitsANarrowTerminal(t *testing.T) {
-	m := shown(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToAwake: 12})
+	m := newMove(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToAwake: 12})
 	m.Status.Message = "the target is verified; deleting at the source: 7 of 38; trying again after: the source cannot be reached"
 	m.Status.Next = "nothing if it passes"
 	want := []string{
@@ -79,13 +79,13 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"              reached",
 		"Next:         nothing if it passes",
 	}
-	if diff := cmp.Diff(want, view{show.View{Width: 64, Now: now()}}.standing(m)); diff != "" {
+	if diff := cmp.Diff(want, view{show.View{Width: 64, Now: now()}}.statusLines(m)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestFactOfALineTellsWhatIsNew(t *testing.T) {
-	m := shown(mover.PhaseAwaitingAcks, v1alpha1.MoveCounts{})
+	m := newMove(mover.PhaseAwaitingAcks, v1alpha1.MoveCounts{})
 	m.Status.Message = "waiting"
 	for _, name := range []string{"a", "b", "c", "d"} {
 		m.Status.WaitingFor = append(m.Status.WaitingFor, v1alpha1.MoveWaiting{Object: "Machine fleet/" + name, Why: "Paused is False"})
@@ -97,7 +97,7 @@ func TestFactOfALineTellsWhatIsNew(t *testing.T) {
 }
 
 func TestTableOfMoves(t *testing.T) {
-	m := shown(mover.PhaseSucceeded, v1alpha1.MoveCounts{Clusters: 1, Objects: 3, Created: 3, ToDelete: 3, Deleted: 3})
+	m := newMove(mover.PhaseSucceeded, v1alpha1.MoveCounts{Clusters: 1, Objects: 3, Created: 3, ToDelete: 3, Deleted: 3})
 	m.CreationTimestamp = metav1.NewTime(now().Add(-time.Hour))
 	want := []string{
 		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  AWAKE  AGE",

@@ -54,9 +54,9 @@ func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 	return m
 }
 
-func placeOf(from source.Source[*v1alpha1.Move], width, height int) (*place, *bytes.Buffer) {
+func sessionOf(from source.Source[*v1alpha1.Move], width, height int) (*session, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &place{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: connect.New(), Env: &cli.Env{
+	return &session{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: connect.New(), Env: &cli.Env{
 		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
 		Now:  func() time.Time { return time.Date(2026, 7, 30, 12, 0, 42, 0, time.UTC) },
 		Size: func(any) (int, int, bool) { return width, height, width > 0 },
@@ -64,7 +64,7 @@ func placeOf(from source.Source[*v1alpha1.Move], width, height int) (*place, *by
 }
 
 func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
-	p, out := placeOf(script{states: []v1alpha1.Move{
+	p, out := sessionOf(script{states: []v1alpha1.Move{
 		state(mover.PhasePausing, "pausing the source", false),
 		state(mover.PhasePausing, "pausing the source", false), // nothing new
 		state(mover.PhaseSucceeded, "moved", true),
@@ -86,7 +86,7 @@ func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 	stalled := state(mover.PhasePausing, "pausing the source", false)
 	stalled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LogWentBack", Message: "the log ends at 3, but 5 was acknowledged"}}
 	states := []v1alpha1.Move{state(mover.PhasePausing, "pausing the source", false), stalled, stalled, state(mover.PhaseSucceeded, "moved", true)}
-	p, out := placeOf(script{states: states}, 0, 0)
+	p, out := sessionOf(script{states: states}, 0, 0)
 	if err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{}); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 		t.Error(diff)
 	}
 
-	p, out = placeOf(script{states: states}, 80, 24)
+	p, out = sessionOf(script{states: states}, 80, 24)
 	if err := p.FollowAll(t.Context(), "fleet", &output.Format{}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 }
 
 func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
-	p, out := placeOf(script{states: []v1alpha1.Move{
+	p, out := sessionOf(script{states: []v1alpha1.Move{
 		state(mover.PhaseAwaitingAcks, "2 of 4", false),
 		state(mover.PhaseRolledBack, "rolled back", true),
 	}}, 60, 24)
@@ -131,7 +131,7 @@ func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
 func TestWatchInterruptedSaysThatTheMoveContinues(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p, _ := placeOf(script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, 0, 0)
+	p, _ := sessionOf(script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, 0, 0)
 	err := p.Follow(ctx, types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
 	if code, _ := cli.Code(err); code != cli.ExitInterrupted || !strings.Contains(err.Error(), "the move continues") {
 		t.Errorf("got exit code %d, error %v", code, err)
@@ -140,7 +140,7 @@ func TestWatchInterruptedSaysThatTheMoveContinues(t *testing.T) {
 
 func TestWatchThatBreaksOffFails(t *testing.T) {
 	broken := errors.New("the API server is gone")
-	p, _ := placeOf(failing{err: broken}, 0, 0)
+	p, _ := sessionOf(failing{err: broken}, 0, 0)
 	err := p.Follow(t.Context(), types.NamespacedName{}, &output.Format{})
 	if !errors.Is(err, broken) {
 		t.Error(err)

@@ -74,7 +74,7 @@ before stays paused, and so does one that another Pause, or a task of a run, hol
 	return cmd
 }
 
-func (o *clusterOptions) open() (*place, error) {
+func (o *clusterOptions) open() (*session, error) {
 	if err := o.Wait.Validate(); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 		return err
 	}
 	if !o.Wait.Wait {
-		return o.Print([]string{released(key)})
+		return o.Print([]string{releasedMessage(key)})
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()
@@ -181,13 +181,15 @@ func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error 
 	if _, err := remove(ctx, p, key, seen); err != nil {
 		return err
 	}
-	return k.Print([]string{released(key)})
+	return k.Print([]string{releasedMessage(key)})
 }
 
-func released(key types.NamespacedName) string { return fmt.Sprintf("pause %s is being released", key) }
+func releasedMessage(key types.NamespacedName) string {
+	return fmt.Sprintf("pause %s is being released", key)
+}
 
 // remove deletes a Pause, and returns its last state.
-func remove(ctx context.Context, p *place, key types.NamespacedName, seen *kit.Seen) (*v1alpha1.Pause, error) {
+func remove(ctx context.Context, p *session, key types.NamespacedName, seen *kit.Seen) (*v1alpha1.Pause, error) {
 	made, err := p.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -203,14 +205,14 @@ func remove(ctx context.Context, p *place, key types.NamespacedName, seen *kit.S
 	return made, nil
 }
 
-// unheard is how long a daemon may be silent before a hint is printed.
-const unheard = 15 * time.Second
+// daemonTimeout is how long a daemon may be silent before a hint is printed.
+const daemonTimeout = 15 * time.Second
 
 // await watches the Pause until fn returns true.
-func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.Pause) bool, standing string) error {
+func (o *clusterOptions) await(ctx context.Context, p *session, fn func(*v1alpha1.Pause) bool, standing string) error {
 	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
 	defer cancel()
-	hint := time.AfterFunc(unheard, func() {
+	hint := time.AfterFunc(daemonTimeout, func() {
 		o.Env.Notef("No daemon has answered yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
 	})
 	defer hint.Stop()

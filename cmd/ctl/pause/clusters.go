@@ -31,20 +31,20 @@ import (
 
 // pausedCluster is a Cluster with everything that keeps it paused.
 type pausedCluster struct {
-	Namespace string   `json:"namespace"`
-	Name      string   `json:"name"`
-	Paused    bool     `json:"paused"`
-	By        []pauser `json:"by"`
+	Namespace string        `json:"namespace"`
+	Name      string        `json:"name"`
+	Paused    bool          `json:"paused"`
+	By        []pauseHolder `json:"by"`
 }
 
-// pauser is what keeps a Cluster paused.
-type pauser struct {
-	Who   string       `json:"who"`
+// pauseHolder is what keeps a Cluster paused.
+type pauseHolder struct {
+	Name  string       `json:"who"`
 	Since *metav1.Time `json:"since,omitempty"`
 	// Unacknowledged are the first objects that have not acknowledged the pause.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
 
-	ask bool // Unacknowledged must be read from the objects
+	needsObjects bool // Unacknowledged must be read from the objects
 }
 
 type getClustersOptions struct {
@@ -119,9 +119,9 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 		}
 		p := pausedBy(u, pauses)
 		for j := range p.By {
-			if by := &p.By[j]; by.ask {
+			if by := &p.By[j]; by.needsObjects {
 				if unpaused == nil {
-					if unpaused, err = awake(ctx, c, namespace); err != nil {
+					if unpaused, err = unpausedObjects(ctx, c, namespace); err != nil {
 						o.Env.Notef("Not all that has not acknowledged is shown: %v", c.Explain(err))
 					}
 				}
@@ -138,33 +138,33 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	o := object.Observe(u)
 	p := pausedCluster{Namespace: u.GetNamespace(), Name: u.GetName(), Paused: o.PausedByUser || o.Cluster.Paused}
 	since := pausedSince(u)
-	for _, mark := range slices.Sorted(maps.Keys(o.Holds)) {
+	for _, mark := range slices.Sorted(maps.Keys(o.PauseHolders)) {
 		uid, byPause := strings.CutPrefix(mark, object.PausePrefix)
 		if !byPause {
-			p.By = append(p.By, pauser{Who: "task " + o.Holds[mark], Since: since, ask: true})
+			p.By = append(p.By, pauseHolder{Name: "task " + o.PauseHolders[mark], Since: since, needsObjects: true})
 			continue
 		}
-		by := pauser{Who: "Pause " + o.Holds[mark], ask: true}
+		by := pauseHolder{Name: "Pause " + o.PauseHolders[mark], needsObjects: true}
 		if i := slices.IndexFunc(pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }); i >= 0 {
 			by.Since = pauses[i].Status.StartedAt
-			by.Unacknowledged, by.ask = waitingFor(pauses[i], p.Name)
+			by.Unacknowledged, by.needsObjects = waitingFor(pauses[i], p.Name)
 		}
 		p.By = append(p.By, by)
 	}
-	if o.Mark != "" {
-		p.By = append(p.By, pauser{Who: "move " + o.Mark, Since: since, ask: true})
+	if o.MoveID != "" {
+		p.By = append(p.By, pauseHolder{Name: "move " + o.MoveID, Since: since, needsObjects: true})
 	}
-	switch before := u.GetAnnotations()[object.BeforeAnnotation]; {
+	switch before := u.GetAnnotations()[object.PausedBeforeAnnotation]; {
 	case before == "true":
-		p.By = append(p.By, pauser{Who: "somebody, before", ask: true})
+		p.By = append(p.By, pauseHolder{Name: "somebody, before", needsObjects: true})
 	case p.Paused && len(p.By) == 0 && o.PausedByUser:
-		p.By = append(p.By, pauser{Who: "annotation " + object.PausedAnnotation, Since: since, ask: true})
+		p.By = append(p.By, pauseHolder{Name: "annotation " + object.PausedAnnotation, Since: since, needsObjects: true})
 	case p.Paused && len(p.By) == 0:
 		who := hold.Owner(u)
 		if who == "" {
 			who = "not known"
 		}
-		p.By = append(p.By, pauser{Who: who, Since: since, ask: true})
+		p.By = append(p.By, pauseHolder{Name: who, Since: since, needsObjects: true})
 	}
 	return p
 }
@@ -194,21 +194,21 @@ func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	return objects, false
 }
 
-// awake returns the objects of a namespace, "" for all, whose condition Paused is False, by cluster. The error is about kinds that could not be
+// unpausedObjects returns the objects of a namespace, "" for all, whose condition Paused is False, by cluster. The error is about kinds that could not be
 // listed.
-func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
+func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
 	found := make(map[types.NamespacedName][]string)
 	k, err := kube.Connect("cluster", c.Config)
 	if err != nil {
 		return found, err
 	}
-	kinds, _, err := k.Movable(ctx)
+	kinds, _, err := k.MovableTypes(ctx)
 	if err != nil {
 		return found, err
 	}
 	var unlisted []error
 	for _, typ := range kinds {
-		if !typ.Namespaced || typ.Plain() {
+		if !typ.Namespaced || typ.IsCore() {
 			continue
 		}
 		err := k.List(ctx, typ, namespace, func(u *unstructured.Unstructured) error {
@@ -244,7 +244,7 @@ func clusterTable(v show.View, list []pausedCluster, namespaces bool) []string {
 				rows = append(rows, row)
 				row = show.Row{Cells: []string{"", "", "", "", ""}}
 			}
-			row.Cells[2], row.Cells[3], row.Cells[4] = by.Who, "-", "-"
+			row.Cells[2], row.Cells[3], row.Cells[4] = by.Name, "-", "-"
 			if by.Since != nil {
 				row.Cells[3] = term.Ago(v.Now, by.Since.Time)
 			}

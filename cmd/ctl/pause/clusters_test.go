@@ -99,7 +99,7 @@ func TestAwake(t *testing.T) {
 	l := &lists{}
 	server := httptest.NewServer(l)
 	defer server.Close()
-	got, err := awake(t.Context(), &connect.Cluster{Config: &rest.Config{Host: server.URL}}, "")
+	got, err := unpausedObjects(t.Context(), &connect.Cluster{Config: &rest.Config{Host: server.URL}}, "")
 	if err == nil || !strings.Contains(err.Error(), "Machine.cluster.x-k8s.io: ") {
 		t.Errorf("awake = %v, want an error about Machines", err)
 	}

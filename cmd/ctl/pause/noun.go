@@ -19,8 +19,8 @@ import (
 )
 
 type (
-	place = kit.Place[*v1alpha1.Pause]
-	noun  = kit.Noun[*v1alpha1.Pause]
+	session = kit.Session[*v1alpha1.Pause]
+	noun    = kit.Noun[*v1alpha1.Pause]
 )
 
 // Commands returns the commands about Pauses by verb.
@@ -38,26 +38,28 @@ func ClusterCommands(env *cli.Env) kit.Verbs {
 func newNoun() *noun {
 	resource := kit.Resource[*v1alpha1.Pause]{
 		Kind: "Pause", New: func() *v1alpha1.Pause { return &v1alpha1.Pause{} }, NewList: func() client.ObjectList { return &v1alpha1.PauseList{} },
-		In: eventlog.KindPause, Begin: func(id string) source.Fold[*v1alpha1.Pause] { return NewFold(id) },
+		AggregateKind: eventlog.KindPause, NewFold: func(id string) source.Fold[*v1alpha1.Pause] { return NewFold(id) },
 		Status: func(p *v1alpha1.Pause) (phase, id string, conditions []metav1.Condition) {
 			return string(p.Status.Phase), p.Status.PauseID, p.Status.Conditions
 		},
 	}
 	return resource.Fill(&noun{
-		Name: "pause", Plural: "pauses", A: "a pause",
+		Name: "pause", Plural: "pauses", WithArticle: "a pause",
 		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
-		Describe: func(_ context.Context, p *place, o *v1alpha1.Pause) ([]string, error) {
+		Describe: func(_ context.Context, p *session, o *v1alpha1.Pause) ([]string, error) {
 			return Describe(p.View(), o), nil
 		},
-		Standing: func(v show.View, p *v1alpha1.Pause) []string { return append(view{v}.standing(p), view{v}.lists(p)...) },
-		News: func(p *v1alpha1.Pause) []kit.News {
-			return []kit.News{{Text: fact(p), Counting: string(p.Status.Phase)}}
+		StatusLines: func(v show.View, p *v1alpha1.Pause) []string {
+			return append(view{v}.statusLines(p), view{v}.lists(p)...)
 		},
-		Over:      settled,
-		Bad:       func(p *v1alpha1.Pause) bool { return !settled(p) },
-		Goes:      "the clusters stay paused without being watched",
-		WatchLong: "A pause is followed until every object has acknowledged it.",
+		Updates: func(p *v1alpha1.Pause) []kit.Update {
+			return []kit.Update{{Text: fact(p), ThrottleKey: string(p.Status.Phase)}}
+		},
+		IsFinished: settled,
+		HasFailed:  func(p *v1alpha1.Pause) bool { return !settled(p) },
+		AfterWatch: "the clusters stay paused without being watched",
+		WatchLong:  "A pause is followed until every object has acknowledged it.",
 	})
 }
 
@@ -104,9 +106,9 @@ func (f *Fold) Pause() *v1alpha1.Pause {
 	return FromLog(spec, status)
 }
 
-// Look calls fn with the complete state of the pause. fn must not keep any part of it.
-func (f *Fold) Look(fn func(*request.State)) {
-	f.view.Look(f.id, func(s *request.State) {
+// WithState calls fn with the complete state of the pause. fn must not keep any part of it.
+func (f *Fold) WithState(fn func(*request.State)) {
+	f.view.ReadState(f.id, func(s *request.State) {
 		if s != nil {
 			fn(s)
 		}

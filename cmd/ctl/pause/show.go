@@ -25,7 +25,7 @@ func Describe(v show.View, p *v1alpha1.Pause) []string {
 		out = append(out, v.Field("Reason", term.Clean(p.Spec.Reason)))
 	}
 	out = append(out, "")
-	out = append(out, view{v}.standing(p)...)
+	out = append(out, view{v}.statusLines(p)...)
 	return append(out, view{v}.lists(p)...)
 }
 
@@ -52,8 +52,8 @@ func (v view) phase(p *v1alpha1.Pause) string {
 	return v.Paint.Text(as, string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
 }
 
-// standing returns the state of a Pause: the part of a description that changes.
-func (v view) standing(p *v1alpha1.Pause) []string {
+// statusLines returns the state of a Pause: the part of a description that changes.
+func (v view) statusLines(p *v1alpha1.Pause) []string {
 	s := p.Status
 	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
 	if s.Counts.Objects > 0 {
@@ -75,7 +75,7 @@ func (v view) lists(p *v1alpha1.Pause) []string {
 	s := p.Status
 	clusters := &term.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
 	for _, c := range s.Clusters {
-		clusters.Add(c.Name, yes(c.Paused), yes(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending))
+		clusters.Add(c.Name, formatBool(c.Paused), formatBool(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending))
 	}
 	kinds := &term.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}}
 	for _, k := range s.Kinds {
@@ -93,7 +93,7 @@ func (v view) objects(title string, list []v1alpha1.PauseWaiting) []string {
 	return v.Section(title, t)
 }
 
-func yes(is bool) string {
+func formatBool(is bool) string {
 	if is {
 		return "yes"
 	}
@@ -133,5 +133,5 @@ func row(of show.View, p *v1alpha1.Pause) show.Row {
 
 // fact returns the state of a Pause as a line for a pipe.
 func fact(p *v1alpha1.Pause) string {
-	return show.Standing(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
+	return show.StatusLine(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
 }

@@ -33,7 +33,7 @@ func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 	if r.Spec.Abort {
 		out = append(out, v.Wrapped("Abort", "asked for", term.Yellow)...)
 	}
-	return append(append(out, ""), v.standing(r)...)
+	return append(append(out, ""), v.statusLines(r)...)
 }
 
 func (v view) hold(h *v1alpha1.RemediationHold) string {
@@ -70,8 +70,8 @@ func (v view) conditions(list []metav1.Condition) []string {
 	return v.Section("Conditions", t)
 }
 
-// story renders the facts that only the log contains: the mark with its source, the decision with its rule, and the evidence.
-func (v view) story(s *story) []string {
+// historyLines renders the facts that only the log contains: the mark with its source, the decision with its rule, and the evidence.
+func (v view) historyLines(s *history) []string {
 	var out []string
 	if m := s.Mark; m != nil {
 		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), says %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
@@ -80,11 +80,11 @@ func (v view) story(s *story) []string {
 		return out
 	}
 	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
-	return append(out, v.Wrapped("Seen", strings.TrimPrefix(s.Seen.Text(), "seen: "), term.Plain)...)
+	return append(out, v.Wrapped("Seen", strings.TrimPrefix(s.Evidence.Text(), "seen: "), term.Plain)...)
 }
 
-// told converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
-func told(words *domain.Words, machine string, steps []step) []show.Event {
+// toEvents converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
+func toEvents(words *domain.Describer, machine string, steps []step) []show.Event {
 	out := make([]show.Event, len(steps))
 	for i, step := range steps {
 		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Line: words.Line(eventlog.KindRemediation, step.Event)}
@@ -101,7 +101,7 @@ func factOf(r *v1alpha1.SurgeRemediation) string {
 		phase += " (" + s.Decision + ")"
 	}
 	if q := s.Quorum; q != nil && !q.External {
-		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, show.MayFail(q.Tolerates))
+		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, show.ToleranceText(q.Tolerates))
 	}
-	return show.Standing(phase, s.Message, quorum, s.Next)
+	return show.StatusLine(phase, s.Message, quorum, s.Next)
 }

@@ -15,7 +15,7 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 			Progress: r.Status.Decision, Began: "marked", Since: r.CreationTimestamp.Time, Commands: Hints(k, r), Actions: Actions(r),
 		}
 		switch {
-		case !Open(r):
+		case !IsOpen(r):
 			d.End(r.Status.FinishedAt)
 		case slices.Contains([]v1alpha1.RemediationPhase{v1alpha1.RemediationFrozen, v1alpha1.RemediationHeld, v1alpha1.RemediationFailed}, r.Status.Phase):
 			d.State = kit.Waiting
@@ -34,10 +34,10 @@ func Hints(k *kit.Kit, r *v1alpha1.SurgeRemediation) []string {
 	if r.Status.Phase == v1alpha1.RemediationHeld || r.Spec.Abort {
 		return append(lines, line("release", "lets scute act again"))
 	}
-	if Open(r) {
+	if IsOpen(r) {
 		lines = append(lines, line("hold", "keeps the machine as it is"))
 	}
-	if UnderWay(r.Status.Phase) {
+	if InProgress(r.Status.Phase) {
 		lines = append(lines, line("abort", "cancels the replacement"))
 	}
 	return lines
@@ -45,7 +45,7 @@ func Hints(k *kit.Kit, r *v1alpha1.SurgeRemediation) []string {
 
 // Actions returns what users can do with a remediation now.
 func Actions(r *v1alpha1.SurgeRemediation) []kit.Action {
-	if !Open(r) {
+	if !IsOpen(r) {
 		return nil
 	}
 	action := func(do string) kit.Action {
@@ -55,7 +55,7 @@ func Actions(r *v1alpha1.SurgeRemediation) []kit.Action {
 		return []kit.Action{action("release")}
 	}
 	actions := []kit.Action{action("hold")}
-	if UnderWay(r.Status.Phase) {
+	if InProgress(r.Status.Phase) {
 		actions = append(actions, action("abort"))
 	}
 	return actions

@@ -26,8 +26,8 @@ type intent struct {
 
 	// change sets the spec. It returns the request in words, "" if nothing needs changing. An error refuses the request.
 	change func(r *v1alpha1.SurgeRemediation) (said string, err error)
-	// heard reports whether the log has recorded the request.
-	heard func(asked, now *v1alpha1.SurgeRemediation) bool
+	// recorded reports whether the log has recorded the request.
+	recorded func(asked, now *v1alpha1.SurgeRemediation) bool
 	// next returns a hint about what to do afterwards.
 	next func(r *v1alpha1.SurgeRemediation) string
 }
@@ -35,7 +35,7 @@ type intent struct {
 func (o *intent) command(env *cli.Env, short, long string, examples ...string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remediation MACHINE", Aliases: o.noun.Aliases(),
-		Short: short, Long: short + ".\n\n" + long, Example: kit.Examples(env, examples...), Args: kit.OneName(o.noun.A),
+		Short: short, Long: short + ".\n\n" + long, Example: kit.Examples(env, examples...), Args: kit.OneName(o.noun.WithArticle),
 		RunE: kit.WithName(&o.Name, o.run),
 	}
 	o.Kit = kit.New(env, cmd, "machines")
@@ -48,7 +48,7 @@ func (o *intent) run(ctx context.Context) error {
 	if err := o.Wait.Validate(); err != nil {
 		return err
 	}
-	if o.Flags.LogAlone() || o.Flags.Local {
+	if o.Flags.LogOnly() || o.Flags.Local {
 		return cli.Usagef("what an operator wants is written into the SurgeRemediation, in a management cluster: --local, --log and --nats do not lead to one")
 	}
 	return o.write(ctx)
@@ -60,8 +60,8 @@ func (o *intent) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := p.Existing(ctx, p.Key(o.Name))
-	if kit.Hinted(err) {
+	before, err := p.GetWithHint(ctx, p.Key(o.Name))
+	if kit.HasHint(err) {
 		return err
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *intent) write(ctx context.Context) error {
 	if !o.Wait.Wait {
 		return nil
 	}
-	return o.answer(ctx, p, before, after)
+	return o.awaitAnswer(ctx, p, before, after)
 }
 
 // patch writes only the changes to the spec, because the status changes all the time.
@@ -103,16 +103,16 @@ func (o *intent) patch(ctx context.Context, cluster *connect.Cluster, before, af
 	return nil
 }
 
-// answer waits until the log has recorded the request, and prints the resulting phase and message.
-func (o *intent) answer(ctx context.Context, p *place, before, asked *v1alpha1.SurgeRemediation) error {
+// awaitAnswer waits until the log has recorded the request, and prints the resulting phase and message.
+func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1alpha1.SurgeRemediation) error {
 	if before.Status.Phase == v1alpha1.RemediationUnselected {
 		o.Env.Notef("It has no effect as long as no RepairPolicy selects the machine.")
 		return nil
 	}
 	var last *v1alpha1.SurgeRemediation
-	err := p.Await(ctx, key(before), kit.Answer{Timeout: o.Wait.Timeout, Standing: "the SurgeRemediation asks for it"}, func(now *v1alpha1.SurgeRemediation) bool {
+	err := p.Await(ctx, key(before), kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the SurgeRemediation asks for it"}, func(now *v1alpha1.SurgeRemediation) bool {
 		last = now
-		return o.heard(asked, now) || !Open(now)
+		return o.recorded(asked, now) || !IsOpen(now)
 	})
 	if err != nil {
 		return err
@@ -126,8 +126,8 @@ func (o *intent) answer(ctx context.Context, p *place, before, asked *v1alpha1.S
 	return nil
 }
 
-// line returns a command about the same machine, as the user would type it.
-func (o *intent) line(verb string, r *v1alpha1.SurgeRemediation) string {
+// commandLine returns a command about the same machine, as the user would type it.
+func (o *intent) commandLine(verb string, r *v1alpha1.SurgeRemediation) string {
 	return o.Hint(r.Namespace, verb, "remediation", r.Name)
 }
 
@@ -153,9 +153,9 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 		return nil
 	}
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.hold(r, reason, length) }
-	o.heard = heldAsAsked
+	o.recorded = holdMatches
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
-		goOn := "To have it continue: " + o.line("release", r)
+		goOn := "To have it continue: " + o.commandLine("release", r)
 		if r.Status.Phase != v1alpha1.RemediationHeld {
 			return "The hold is recorded, and counts as soon as what comes first is over. " + goOn
 		}
@@ -166,11 +166,11 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 
 // hold sets a hold for a duration, or until it is released if length is 0.
 func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.Duration) (string, error) {
-	if over(r) && r.Status.FinishedAt != nil {
+	if finished(r) && r.Status.FinishedAt != nil {
 		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
 	}
-	if UnderWay(r.Status.Phase) {
-		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
+	if InProgress(r.Status.Phase) {
+		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.commandLine("abort", r))
 	}
 	before := r.Spec.Hold
 	r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
@@ -186,8 +186,8 @@ func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.D
 	return fmt.Sprintf("held for %s, until %s", timespan.Text(length), term.Second(until.Time)), nil
 }
 
-// heldAsAsked reports whether the status has the requested hold. Times in both have whole seconds.
-func heldAsAsked(asked, now *v1alpha1.SurgeRemediation) bool {
+// holdMatches reports whether the status has the requested hold. Times in both have whole seconds.
+func holdMatches(asked, now *v1alpha1.SurgeRemediation) bool {
 	want, have := asked.Spec.Hold, now.Status.Hold
 	return want != nil && have != nil && want.Reason == have.Reason && want.Until.Equal(have.Until)
 }
@@ -198,9 +198,9 @@ func newCmdRelease(env *cli.Env, n *noun) *cobra.Command {
 		"A hold of the RepairPolicy's own (spec.hold) is not released: it ends by itself.",
 		"$ release remediation prod-cp-x7k2p -n fleet")
 	o.change = o.release
-	o.heard = released
+	o.recorded = released
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
-		return "To follow it: " + o.line("watch", r)
+		return "To follow it: " + o.commandLine("watch", r)
 	}
 	return cmd
 }
@@ -229,9 +229,9 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 		"$ abort remediation prod-cp-x7k2p -n fleet --yes")
 	kit.YesVar(cmd.Flags(), &yes)
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.abort(r, yes) }
-	o.heard = aborted
+	o.recorded = aborted
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
-		return "To follow it: " + o.line("watch", r) + "; to have it decided again: " + o.line("release", r)
+		return "To follow it: " + o.commandLine("watch", r) + "; to have it decided again: " + o.commandLine("release", r)
 	}
 	return cmd
 }
@@ -242,7 +242,7 @@ func (o *intent) abort(r *v1alpha1.SurgeRemediation, yes bool) (string, error) {
 	case r.Spec.Abort:
 		o.Env.Notef("%s/%s is aborted already: %s", r.Namespace, r.Name, r.Status.Message)
 		return "", nil
-	case over(r) && r.Status.FinishedAt != nil:
+	case finished(r) && r.Status.FinishedAt != nil:
 		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
 	case !yes:
 		if err := o.confirm(r); err != nil {

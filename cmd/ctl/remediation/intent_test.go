@@ -18,13 +18,13 @@ import (
 	"scute.dev/cmd/ctl/source"
 )
 
-// shown is a source with a remediation whose status never changes.
-type shown struct {
+// fixedSource is a source with a remediation whose status never changes.
+type fixedSource struct {
 	source.Source[*v1alpha1.SurgeRemediation]
 	status v1alpha1.SurgeRemediationStatus
 }
 
-func (s *shown) Watch(ctx context.Context, key types.NamespacedName, fn func(*v1alpha1.SurgeRemediation) bool) error {
+func (s *fixedSource) Watch(ctx context.Context, key types.NamespacedName, fn func(*v1alpha1.SurgeRemediation) bool) error {
 	if fn(&v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 2}, Status: s.status}) {
 		return nil
 	}
@@ -43,13 +43,13 @@ func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
 		status   status
 		recorded bool
 	}{
-		"held":                      {heldAsAsked, status{Phase: v1alpha1.RemediationHeld, Hold: hold}, true},
-		"a pause comes first":       {heldAsAsked, status{Phase: v1alpha1.RemediationWaiting, Hold: hold}, true},
-		"a replacement comes first": {heldAsAsked, status{Phase: v1alpha1.RemediationReplacing, Hold: hold}, true},
-		"held for something else":   {heldAsAsked, status{Phase: v1alpha1.RemediationHeld, Hold: &v1alpha1.RemediationHold{Until: &until}, LogSequence: 9}, false},
-		"held by the policy":        {heldAsAsked, status{Phase: v1alpha1.RemediationHeld, LogSequence: 9}, false},
-		"decided, and cannot":       {heldAsAsked, status{Phase: v1alpha1.RemediationFailed, LogSequence: 9}, false},
-		"it ended":                  {heldAsAsked, status{Phase: v1alpha1.RemediationRecovered, FinishedAt: &until}, true},
+		"held":                      {holdMatches, status{Phase: v1alpha1.RemediationHeld, Hold: hold}, true},
+		"a pause comes first":       {holdMatches, status{Phase: v1alpha1.RemediationWaiting, Hold: hold}, true},
+		"a replacement comes first": {holdMatches, status{Phase: v1alpha1.RemediationReplacing, Hold: hold}, true},
+		"held for something else":   {holdMatches, status{Phase: v1alpha1.RemediationHeld, Hold: &v1alpha1.RemediationHold{Until: &until}, LogSequence: 9}, false},
+		"held by the policy":        {holdMatches, status{Phase: v1alpha1.RemediationHeld, LogSequence: 9}, false},
+		"decided, and cannot":       {holdMatches, status{Phase: v1alpha1.RemediationFailed, LogSequence: 9}, false},
+		"it ended":                  {holdMatches, status{Phase: v1alpha1.RemediationRecovered, FinishedAt: &until}, true},
 		"released":                  {released, status{Phase: v1alpha1.RemediationWaiting, ObservedGeneration: 2}, true},
 		"not seen yet":              {released, status{Phase: v1alpha1.RemediationWaiting, ObservedGeneration: 1}, false},
 		"still held":                {released, status{Phase: v1alpha1.RemediationHeld, ObservedGeneration: 2, Hold: hold}, false},
@@ -63,14 +63,14 @@ func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
 				env := cli.System("scutectl", "test")
 				env.Out, env.Err = &out, &notes
 				k := &kit.Kit{Env: env, Flags: connect.New()}
-				o := &intent{Kit: k, noun: newNoun(), Wait: kit.Wait{Timeout: 30 * time.Second}, heard: c.heard}
+				o := &intent{Kit: k, noun: newNoun(), Wait: kit.Wait{Timeout: 30 * time.Second}, recorded: c.heard}
 				before := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}}
 				before.Status.Phase, before.Status.LogSequence = v1alpha1.RemediationWaiting, 7
 				asked := before.DeepCopy()
 				asked.Spec.Hold = hold
 				c.status.Message = "why"
 				began := time.Now()
-				err := o.answer(t.Context(), &place{Kit: k, Noun: o.noun, Source: &shown{status: c.status}}, before, asked)
+				err := o.awaitAnswer(t.Context(), &session{Kit: k, Noun: o.noun, Source: &fixedSource{status: c.status}}, before, asked)
 				want, says, waited := string(c.status.Phase)+": why", "", time.Duration(0)
 				if !c.recorded {
 					want, says, waited = "", "no daemon has answered within 30s", o.Wait.Timeout

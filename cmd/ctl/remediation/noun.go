@@ -20,8 +20,8 @@ import (
 )
 
 type (
-	place = kit.Place[*v1alpha1.SurgeRemediation]
-	noun  = kit.Noun[*v1alpha1.SurgeRemediation]
+	session = kit.Session[*v1alpha1.SurgeRemediation]
+	noun    = kit.Noun[*v1alpha1.SurgeRemediation]
 )
 
 // Commands returns the commands about remediations, by verb.
@@ -35,25 +35,25 @@ func Commands(env *cli.Env) kit.Verbs {
 
 func newNoun() *noun {
 	resource := kit.Resource[*v1alpha1.SurgeRemediation]{
-		Kind: "SurgeRemediation", In: eventlog.KindRemediation,
+		Kind: "SurgeRemediation", AggregateKind: eventlog.KindRemediation,
 		New:     func() *v1alpha1.SurgeRemediation { return &v1alpha1.SurgeRemediation{} },
 		NewList: func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
-		Begin:   func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
+		NewFold: func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
 		Status: func(r *v1alpha1.SurgeRemediation) (phase, id string, conditions []metav1.Condition) {
 			return string(r.Status.Phase), r.Status.RemediationID, r.Status.Conditions
 		},
 	}
 	n := resource.Fill(&noun{
-		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, A: "a machine",
-		Ended: ended, Log: aggregate, Events: events, Row: row, Describe: describe, Over: over,
+		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, WithArticle: "a machine",
+		GetEnded: getEnded, Log: aggregate, Events: events, Row: row, Describe: describe, IsFinished: finished,
 		Header: show.Row{
 			Cells: []string{"MACHINE", "PHASE", "DECISION", "REPLACEMENT", "ETCD", "AGE"},
 			Wide:  []string{"CLUSTER", "OWNER", "POLICY", "TRIES", "MESSAGE"},
 		},
-		Standing: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.standing(r) },
-		News:     func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: factOf(r)}} },
-		Bad:      func(r *v1alpha1.SurgeRemediation) bool { return !good(r.Status.Phase) },
-		Goes:     "the remediation continues without being watched",
+		StatusLines: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.statusLines(r) },
+		Updates:     func(r *v1alpha1.SurgeRemediation) []kit.Update { return []kit.Update{{Text: factOf(r)}} },
+		HasFailed:   func(r *v1alpha1.SurgeRemediation) bool { return !succeeded(r.Status.Phase) },
+		AfterWatch:  "the remediation continues without being watched",
 		GetLong: `A remediation has the name of its machine.
 
 One that has ended goes with its machine, and so does one whose machine was deleted before its replacement was ready. The log keeps
@@ -62,9 +62,9 @@ them: name one, or list those of a log with --log or --nats.`,
 		WatchLong:    `Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation continues).`,
 	})
 	inLog := n.InLog
-	n.InLog = func(log *connect.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
+	n.InLog = func(log *connect.Log) *source.Log[*v1alpha1.SurgeRemediation] {
 		l := inLog(log)
-		l.May = func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
+		l.MayContain = func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
 			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
 		}
 		return l
@@ -81,37 +81,37 @@ func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 
 // events returns a function that selects the events about the machine from a commit of its owner.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
-	story, words := newStory(r.Name), domain.NewWords()
+	story, words := newHistory(r.Name), domain.NewDescriber()
 	return func(record eventlog.Record) ([]show.Event, error) {
 		before := len(story.Steps)
 		err := story.Apply(record)
-		return told(words, story.machine, story.Steps[before:]), err
+		return toEvents(words, story.machine, story.Steps[before:]), err
 	}
 }
 
-func describe(ctx context.Context, p *place, r *v1alpha1.SurgeRemediation) ([]string, error) {
+func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]string, error) {
 	v := view{p.View()}
 	lines := v.describe(r)
 	if owner, known := aggregate(r); known && p.Log != nil {
-		s, err := tell(ctx, p.Log, owner, r.Name)
+		s, err := readHistory(ctx, p.Log, owner, r.Name)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, v.story(s)...)
+		lines = append(lines, v.historyLines(s)...)
 	}
 	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }
 
-// ended reads a remediation from the log after its resource was deleted with its machine.
-func ended(ctx context.Context, p *place, at types.NamespacedName, notFound error) (*v1alpha1.SurgeRemediation, error) {
-	if err := p.ReachLog(ctx); err != nil {
-		if kit.Hinted(notFound) {
+// getEnded reads a remediation from the log after its resource was deleted with its machine.
+func getEnded(ctx context.Context, p *session, at types.NamespacedName, notFound error) (*v1alpha1.SurgeRemediation, error) {
+	if err := p.ConnectLog(ctx); err != nil {
+		if kit.HasHint(notFound) {
 			return nil, notFound
 		}
 		return nil, fmt.Errorf("%w; the log knows those that have ended, and it could not be reached: %s says why", notFound, p.Kit.Hint("", "doctor"))
 	}
-	r, err := p.Logged().Get(ctx, at)
-	if err != nil && kit.Hinted(notFound) {
+	r, err := p.LogSource().Get(ctx, at)
+	if err != nil && kit.HasHint(notFound) {
 		return nil, notFound
 	}
 	if err != nil {

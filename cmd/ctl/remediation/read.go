@@ -74,7 +74,7 @@ func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediati
 	if u := f.State.Unhealthy[uid]; u != nil {
 		r.Spec.Abort = u.Aborted
 		if u.Held {
-			r.Spec.Hold = &v1alpha1.RemediationHold{Reason: u.HoldWhy}
+			r.Spec.Hold = &v1alpha1.RemediationHold{Reason: u.HoldReason}
 			if !u.HoldUntil.IsZero() {
 				r.Spec.Hold.Until = &metav1.Time{Time: u.HoldUntil}
 			}
@@ -83,27 +83,27 @@ func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediati
 	return r, true
 }
 
-// over reports whether nothing more happens to the machine unless a user acts.
-func over(r *v1alpha1.SurgeRemediation) bool {
+// finished reports whether nothing more happens to the machine unless a user acts.
+func finished(r *v1alpha1.SurgeRemediation) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationFailed, v1alpha1.RemediationCancelled,
 		v1alpha1.RemediationRecovered, v1alpha1.RemediationUnselected,
 	}, r.Status.Phase)
 }
 
-// Open reports whether scute is responsible for the machine, and may have annotated it.
-func Open(r *v1alpha1.SurgeRemediation) bool {
+// IsOpen reports whether scute is responsible for the machine, and may have annotated it.
+func IsOpen(r *v1alpha1.SurgeRemediation) bool {
 	return r.Status.FinishedAt == nil && r.Status.Phase != v1alpha1.RemediationUnselected
 }
 
-// UnderWay reports whether scute has requested a replacement from the owner.
-func UnderWay(p v1alpha1.RemediationPhase) bool {
+// InProgress reports whether scute has requested a replacement from the owner.
+func InProgress(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationCancelling,
 	}, p)
 }
 
-// good reports whether the machine is healthy again, or was replaced.
-func good(p v1alpha1.RemediationPhase) bool {
+// succeeded reports whether the machine is healthy again, or was replaced.
+func succeeded(p v1alpha1.RemediationPhase) bool {
 	return p == v1alpha1.RemediationSucceeded || p == v1alpha1.RemediationRecovered
 }

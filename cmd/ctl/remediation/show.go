@@ -78,17 +78,17 @@ func (v view) bar(r *v1alpha1.SurgeRemediation) string {
 	}
 	return v.Path(names, at+1, func(i int) (string, term.Style) {
 		switch {
-		case i < at, i == at && good(s.Phase):
+		case i < at, i == at && succeeded(s.Phase):
 			return "✓", term.Green
 		case i == at:
-			return markOf(s.Phase), Style(s.Phase)
+			return phaseSymbol(s.Phase), Style(s.Phase)
 		default:
 			return "·", term.Dim
 		}
 	})
 }
 
-func markOf(p v1alpha1.RemediationPhase) string {
+func phaseSymbol(p v1alpha1.RemediationPhase) string {
 	switch p {
 	case v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationFrozen:
 		return "‖"
@@ -101,8 +101,8 @@ func markOf(p v1alpha1.RemediationPhase) string {
 	}
 }
 
-// standing renders the state of a remediation, which is the part of a description that changes.
-func (v view) standing(r *v1alpha1.SurgeRemediation) []string {
+// statusLines renders the state of a remediation, which is the part of a description that changes.
+func (v view) statusLines(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Phase", v.phase(s.Phase)), v.Field("", v.bar(r))}
 	if s.MarkedAt != nil {
@@ -125,5 +125,5 @@ func (v view) standing(r *v1alpha1.SurgeRemediation) []string {
 		out = append(out, v.Field("Etcd", v.Quorum(s.Quorum)))
 	}
 	out = append(out, v.Untrusted(s.Conditions)...)
-	return append(out, v.Outlook(over(r), s.Phase == "" && s.Message == "", s.Message, s.Next)...)
+	return append(out, v.Outlook(finished(r), s.Phase == "" && s.Message == "", s.Message, s.Next)...)
 }

@@ -10,11 +10,11 @@ import (
 	"scute.dev/remediator"
 )
 
-// story contains the facts about one machine that its status omits.
-type story struct {
+// history contains the facts about one machine that its status omits.
+type history struct {
 	Mark     *remediator.MachineMarked // nil without a mark
 	Decision remediator.Decision       // zero without a decision
-	Seen     remediator.Evidence
+	Evidence remediator.Evidence
 	// Steps contains the facts about the machine.
 	Steps []step
 
@@ -39,17 +39,17 @@ func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
-func newStory(machine string) *story {
-	return &story{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
+func newHistory(machine string) *history {
+	return &history{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
 }
 
-// tell reads the story of a machine from the log.
-func tell(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machine string) (*story, error) {
+// readHistory reads the story of a machine from the log.
+func readHistory(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machine string) (*history, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)
 	}
-	s := newStory(machine)
+	s := newHistory(machine)
 	for _, r := range records {
 		if err := s.Apply(r); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func tell(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machi
 }
 
 // Apply adds the facts about the machine in a commit.
-func (s *story) Apply(r eventlog.Record) error {
+func (s *history) Apply(r eventlog.Record) error {
 	events, err := r.Events()
 	if err != nil {
 		return fmt.Errorf("commit %d: %w", r.Seq, err)
@@ -69,24 +69,24 @@ func (s *story) Apply(r eventlog.Record) error {
 		if err != nil {
 			return fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", r.Seq, err)
 		}
-		about := remediator.About(s.state, e).Name
+		about := remediator.SubjectOf(s.state, e).Name
 		s.state.Apply(e, ev.Time)
 		if about != s.machine {
 			continue
 		}
-		s.take(e)
+		s.applyEvent(e)
 		s.Steps = append(s.Steps, step{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate})
 	}
 	return nil
 }
 
-func (s *story) take(e remediator.Event) {
+func (s *history) applyEvent(e remediator.Event) {
 	switch e := e.(type) {
 	case remediator.MachineMarked:
 		s.Mark = &e
 	case remediator.MachineMarkCleared:
 		s.Mark = nil
 	case remediator.Decided:
-		s.Decision, s.Seen = e.Decision, e.Evidence
+		s.Decision, s.Evidence = e.Decision, e.Evidence
 	}
 }

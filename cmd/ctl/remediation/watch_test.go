@@ -23,12 +23,12 @@ import (
 	"scute.dev/remediator"
 )
 
-// gone is a source whose SurgeRemediation was deleted with its machine.
-type gone struct {
+// goneSource is a source whose SurgeRemediation was deleted with its machine.
+type goneSource struct {
 	source.Source[*v1alpha1.SurgeRemediation]
 }
 
-func (gone) Watch(context.Context, types.NamespacedName, func(*v1alpha1.SurgeRemediation) bool) error {
+func (goneSource) Watch(context.Context, types.NamespacedName, func(*v1alpha1.SurgeRemediation) bool) error {
 	return errors.Join(source.ErrNotFound, source.ErrGone)
 }
 
@@ -57,9 +57,9 @@ func TestWatchFollowsTheLog(t *testing.T) {
 	say(remediator.Registered{Owner: owner}, remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Reason: "Node Ready Unknown", Since: now()},
 		remediator.HandedOver{Machine: victim, Baseline: []remediator.Subject{victim}, Attempt: 1}, remediator.VictimGone{})
 
-	out := &lines{written: make(chan string, 16)}
-	p := &place{
-		Source: gone{}, Noun: newNoun(), Cluster: &connect.Cluster{}, Log: &connect.Log{Log: log, Where: "the test"},
+	out := &lineWriter{written: make(chan string, 16)}
+	p := &session{
+		Source: goneSource{}, Noun: newNoun(), Cluster: &connect.Cluster{}, Log: &connect.Log{Log: log, Where: "the test"},
 		Kit: &kit.Kit{Flags: connect.New(), Env: &cli.Env{
 			Out: out, Err: out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" }, Now: now,
 			Size: func(any) (int, int, bool) { return 0, 0, false },
@@ -76,7 +76,7 @@ func TestWatchFollowsTheLog(t *testing.T) {
 		{"Replacing", []remediator.Event{remediator.ReplacementObserved{Replacement: replacement}, remediator.ReplacementReady{Replacement: replacement}, remediator.Succeeded{}}},
 		{"Succeeded", nil},
 	} {
-		out.until(t, step.shown)
+		out.waitFor(t, step.shown)
 		say(step.then...)
 	}
 	if err := <-ended; err != nil {
@@ -84,15 +84,15 @@ func TestWatchFollowsTheLog(t *testing.T) {
 	}
 }
 
-// lines sends what is written to a channel.
-type lines struct{ written chan string }
+// lineWriter sends what is written to a channel.
+type lineWriter struct{ written chan string }
 
-func (l *lines) Write(text []byte) (int, error) {
+func (l *lineWriter) Write(text []byte) (int, error) {
 	l.written <- string(bytes.Clone(text))
 	return len(text), nil
 }
 
-func (l *lines) until(t *testing.T, word string) {
+func (l *lineWriter) waitFor(t *testing.T, word string) {
 	t.Helper()
 	var seen []string
 	for !slices.ContainsFunc(seen, func(line string) bool { return strings.Contains(line, word) }) {

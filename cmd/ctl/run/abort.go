@@ -40,7 +40,7 @@ run. The exit status is 0 when a local run is Aborted or RolledBack, or when the
 }
 
 func (o *abortOptions) run(ctx context.Context, name string) error {
-	if err := needReason(o.Command.Reason); err != nil {
+	if err := requireReason(o.Command.Reason); err != nil {
 		return err
 	}
 	at, f, err := o.locate(ctx, name, "")
@@ -62,7 +62,7 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 		return kit.Refusef("run %s is being aborted already: %s shows how far it is", f.ID, o.Hint(f.Namespace, "describe", "run", f.Name))
 	}
 	if at.Log.Static {
-		return o.here(ctx, at, f)
+		return o.abortLocal(ctx, at, f)
 	}
 	what := "abort recorded"
 	if o.Command.Rollback {
@@ -71,13 +71,13 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	if err := o.record(ctx, at, f, o.Command, what); err != nil {
 		return err
 	}
-	o.afterwards(ctx, at, f)
+	o.syncResource(ctx, at, f)
 	return nil
 }
 
-// here aborts a run of a folder, and drives it until it rests.
-func (o *abortOptions) here(ctx context.Context, at *place, f *Fold) error {
-	r, err := o.driveHere(ctx, at, f, &output.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
+// abortLocal aborts a run of a folder, and drives it until it rests.
+func (o *abortOptions) abortLocal(ctx context.Context, at *session, f *Fold) error {
+	r, err := o.driveLocal(ctx, at, f, &output.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
 		return l.runner.Command(ctx, f.ID, l.actor(ctx), o.Command)
 	})
 	if r != nil && (r.Phase() == v1alpha1.RunAborted || r.Phase() == v1alpha1.RunRolledBack) {

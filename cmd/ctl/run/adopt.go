@@ -26,7 +26,7 @@ func needsAdoption(in wf.Input) bool {
 }
 
 // change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The API server decides whether the user may do so.
-func (d *deps) change(ctx context.Context, at *place, f *Fold, actor string, in wf.Input) error {
+func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in wf.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {
 		var w v1alpha1.WorkflowRun

@@ -33,7 +33,7 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 }
 
 // locate returns a run and the log that contains it. It fails if task is not "" and the run does not have the task.
-func (d *deps) locate(ctx context.Context, name, task string) (*place, *Fold, error) {
+func (d *deps) locate(ctx context.Context, name, task string) (*session, *Fold, error) {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
 		return nil, nil, err
@@ -59,18 +59,18 @@ func hasTask(r *Run, task string) error {
 	if slices.Contains(names, task) {
 		return nil
 	}
-	return cli.Usagef("--task: run %s has no task %q%s", key(r), task, cli.Instead(task, names))
+	return cli.Usagef("--task: run %s has no task %q%s", key(r), task, cli.Suggest(task, names))
 }
 
-func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*Fold, error) {
+func (d *deps) fold(ctx context.Context, at *session, key types.NamespacedName) (*Fold, error) {
 	var id string
 	if at.Cluster == nil {
 		var err error
-		if id, err = at.Logged().ID(ctx, key); err != nil {
-			return nil, at.Missing(ctx, key, err)
+		if id, err = at.LogSource().ID(ctx, key); err != nil {
+			return nil, at.AddHints(ctx, key, err)
 		}
 	} else {
-		r, err := at.Existing(ctx, key)
+		r, err := at.GetWithHint(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 			return nil, fmt.Errorf("run %s: no daemon has started it yet: %s checks whether one runs", key, d.Hint("", "doctor"))
 		}
 		id = r.ID
-		if err := at.ReachLogToAppend(ctx); err != nil {
+		if err := at.ConnectLogToAppend(ctx); err != nil {
 			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 		}
 	}
@@ -86,15 +86,15 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 	if err != nil {
 		return nil, err
 	}
-	if !f.State.Known() {
+	if !f.State.IsDefined() {
 		return nil, fmt.Errorf("the log at %s does not have run %s, or has only a part of its definition", at.Log.Where, id)
 	}
-	f.Look()
+	f.Refresh()
 	return f, nil
 }
 
 // submit writes an operator's command to the log. An error that is not from the log is a refusal by the engine.
-func (d *deps) submit(ctx context.Context, at *place, f *Fold, in workflow.Input) (actor string, err error) {
+func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	actor = connect.Actor(ctx, at.Cluster)
@@ -113,7 +113,7 @@ func (d *deps) submit(ctx context.Context, at *place, f *Fold, in workflow.Input
 }
 
 // record submits an operator's command, and prints what was recorded, and by whom.
-func (d *deps) record(ctx context.Context, at *place, f *Fold, in workflow.Input, what string) error {
+func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Input, what string) error {
 	actor, err := d.submit(ctx, at, f, in)
 	if err != nil {
 		return err
@@ -121,9 +121,9 @@ func (d *deps) record(ctx context.Context, at *place, f *Fold, in workflow.Input
 	return d.Env.Linef("run %s: %s by %s", f.ID, what, actor)
 }
 
-// afterwards waits until the resource shows a decision, so that the next command shows it too. The decision is recorded in any
+// syncResource waits until the resource shows a decision, so that the next command shows it too. The decision is recorded in any
 // case, so a failed wait is only a message. For the log of a folder it prints the command that continues the run.
-func (d *deps) afterwards(ctx context.Context, at *place, f *Fold) {
+func (d *deps) syncResource(ctx context.Context, at *session, f *Fold) {
 	if at.Log.Static {
 		d.Env.Notef("No process drives the run now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
 		return
@@ -134,7 +134,7 @@ func (d *deps) afterwards(ctx context.Context, at *place, f *Fold) {
 }
 
 // waitShown waits until the status of the resource is as new as the log.
-func (d *deps) waitShown(ctx context.Context, at *place, f *Fold) error {
+func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 	if at.Cluster == nil {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (d *deps) waitShown(ctx context.Context, at *place, f *Fold) error {
 	if err != nil {
 		return err
 	}
-	f.Look()
+	f.Refresh()
 	waiting, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *Run) bool {
@@ -154,8 +154,8 @@ func (d *deps) waitShown(ctx context.Context, at *place, f *Fold) error {
 	return err
 }
 
-// needReason returns an error if a decision has no reason.
-func needReason(reason string) error {
+// requireReason returns an error if a decision has no reason.
+func requireReason(reason string) error {
 	if reason == "" {
 		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")
 	}

@@ -21,9 +21,9 @@ import (
 
 // runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	problems = merged(problems, o.precheck(w))
-	if refused(problems) {
-		return o.refuse(problems)
+	problems = mergeProblems(problems, o.precheck(w))
+	if hasErrors(problems) {
+		return o.printProblems(problems)
 	}
 	o.warn(problems)
 	at, err := kit.InCluster(o.Kit, o.noun)
@@ -43,15 +43,15 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 		}
 		if w.Spec.Suspend {
 			o.Env.Notef("It starts when spec.suspend is set to false.")
-			return cli.Silently(cli.ExitPaused)
+			return cli.SilentExit(cli.ExitPaused)
 		}
 	case err != nil:
 		return err
 	default:
-		if err := o.unchanged(ctx, at, there, w); err != nil {
+		if err := o.checkUnchanged(ctx, at, there, w); err != nil {
 			return err
 		}
-		if err := o.again(ctx, at, there); err != nil {
+		if err := o.resumeExisting(ctx, at, there); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 // precheck returns the problems for which the daemon would refuse the manifest, as far as they can be found without the cluster.
 // It does not know whether the daemon has enabled Exec.
 func (o *runOptions) precheck(w *v1alpha1.WorkflowRun) []workflow.Problem {
-	env := o.offers(tasks.Options{Clusters: &access.Clusters{}, Log: &lateLog{}, ExecEnabled: true}, "")
+	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, Log: &deferredLog{}, ExecEnabled: true}, "")
 	return env.Check(w.Namespace, w.Name, &w.Spec)
 }
 
@@ -78,10 +78,10 @@ func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1
 	return nil
 }
 
-// unchanged returns an error if the manifest differs from the existing run. A dry run of an update compares them with all defaults,
+// checkUnchanged returns an error if the manifest differs from the existing run. A dry run of an update compares them with all defaults,
 // because the API server only permits changes of suspend. Users without permission to update are not stopped.
-func (o *runOptions) unchanged(ctx context.Context, at *place, r *Run, w *v1alpha1.WorkflowRun) error {
-	if Finished(r.Phase()) {
+func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w *v1alpha1.WorkflowRun) error {
+	if IsFinished(r.Phase()) {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
@@ -102,26 +102,26 @@ func (o *runOptions) unchanged(ctx context.Context, at *place, r *Run, w *v1alph
 	if err != nil {
 		return err
 	}
-	d, problems, err := o.environment(&lateLog{}, "", "").Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	d, problems, err := o.environment(&deferredLog{}, "", "").Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	switch {
 	case err != nil:
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	case d == nil:
-		return o.refuse(problems)
+		return o.printProblems(problems)
 	case d.Hash() == f.State.Hash:
 		return nil // the run was migrated to it
 	}
-	return o.edited(&f.Run, d, o.File)
+	return o.checkEdited(&f.Run, d, o.File)
 }
 
-// again resumes a run that exists. It returns an error if the run is finished.
-func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
+// resumeExisting resumes a run that exists. It returns an error if the run is finished.
+func (o *runOptions) resumeExisting(ctx context.Context, at *session, r *Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()
 	switch {
-	case Finished(phase):
+	case IsFinished(phase):
 		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this command again, or choose another name", name, phase, r.Name, r.Namespace)
-	case !Rests(phase):
+	case !IsIdle(phase):
 		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
 		return nil
 	}

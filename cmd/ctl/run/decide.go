@@ -25,7 +25,7 @@ type decideOptions struct {
 }
 
 // actions returns the decisions about a task that waits.
-func actions() []string { return workflow.Answers(false, true) }
+func actions() []string { return workflow.PossibleActions(false, true) }
 
 // undoActions returns the decisions about a task whose undo failed.
 func undoActions() []string {
@@ -91,7 +91,7 @@ func (o *decideOptions) validate() error {
 	case o.With != "" && o.Action != string(workflow.ActRetry):
 		return cli.Usagef("--with needs --action retry")
 	}
-	return needReason(o.Reason)
+	return requireReason(o.Reason)
 }
 
 func (o *decideOptions) run(ctx context.Context, name string) error {
@@ -108,19 +108,19 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	}
 	defer at.Close()
 	if o.With != "" {
-		if decision.With, err = o.patched(ctx, f); err != nil {
+		if decision.With, err = o.patchedInputs(ctx, f); err != nil {
 			return err
 		}
 	}
 	if err := o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided"); err != nil {
 		return err
 	}
-	o.afterwards(ctx, at, f)
+	o.syncResource(ctx, at, f)
 	return nil
 }
 
-// patched returns the inputs of the task's step with the patch merged in. The step's kind checks them.
-func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, error) {
+// patchedInputs returns the inputs of the task's step with the patch merged in. The step's kind checks them.
+func (o *decideOptions) patchedInputs(ctx context.Context, f *Fold) (json.RawMessage, error) {
 	patch := []byte(o.With)
 	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {
 		var err error
@@ -128,14 +128,14 @@ func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, 
 			return nil, cli.Usagef("--with: %w", err)
 		}
 	}
-	if err := document.Bounded(patch); err != nil {
+	if err := document.CheckBounds(patch); err != nil {
 		return nil, cli.Usagef("--with: %w", err)
 	}
 	patch, err := yaml.YAMLToJSONStrict(patch) //nolint:forbidigo // it is bounded
 	if err != nil {
 		return nil, cli.Usagef("--with is neither JSON nor YAML: %w", err)
 	}
-	kind, with, ok := f.State.With(o.Task)
+	kind, with, ok := f.State.CurrentInputs(o.Task)
 	if !ok {
 		return nil, cli.Usagef("run %s has no task %q", f.ID, o.Task)
 	}
@@ -146,7 +146,7 @@ func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, 
 	if err != nil {
 		return nil, cli.Usagef("--with is not a merge patch: %w", err)
 	}
-	kinds, err := o.environment(&lateLog{}, "", "").KindsFor(ctx, f.State.Header)
+	kinds, err := o.environment(&deferredLog{}, "", "").KindsFor(ctx, f.State.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +157,12 @@ func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, 
 	for i := range problems {
 		problems[i].Task, problems[i].Field = o.Task, "with."+problems[i].Field
 	}
-	if refused(problems) {
+	if hasErrors(problems) {
 		for _, p := range problems {
 			o.Env.Notef("%s", p)
 		}
 		o.Env.Notef("%s: the patched inputs are not valid: nothing was decided", o.Env.Name)
-		return nil, cli.Silently(cli.ExitUsage)
+		return nil, cli.SilentExit(cli.ExitUsage)
 	}
 	return merged, nil
 }

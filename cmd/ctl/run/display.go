@@ -27,10 +27,10 @@ type drawer interface {
 
 func (d *deps) drawer(format *output.Format) drawer {
 	out := d.Stream(format)
-	if d.Env.Redrawn(out) {
+	if d.Env.CanRedraw(out) {
 		return &display{deps: d, out: out, screen: d.Screen(out)}
 	}
-	return &lines{out: out, words: domain.NewWords()}
+	return &lines{out: out, words: domain.NewDescriber()}
 }
 
 // display redraws a terminal in place.
@@ -49,26 +49,26 @@ func (t *display) commit(*Fold, eventlog.Record) error {
 
 func (t *display) tick(f *Fold) {
 	if t.dirty || time.Since(t.drawn) >= time.Second {
-		t.draw(f.Look())
+		t.draw(f.Refresh())
 	}
 }
 
-func (t *display) last(f *Fold) { t.draw(f.Look()) }
+func (t *display) last(f *Fold) { t.draw(f.Refresh()) }
 
 func (t *display) draw(r *Run) {
 	t.dirty, t.drawn = false, time.Now()
-	_ = t.screen.Draw(t.noun.Drawn(t.ViewOn(t.out), r))
+	_ = t.screen.Draw(t.noun.Render(t.ViewOn(t.out), r))
 }
 
 // lines writes a line for each fact.
 type lines struct {
 	out   io.Writer
-	words *domain.Words
+	words *domain.Describer
 }
 
 func (l *lines) commit(_ *Fold, r eventlog.Record) error {
 	for _, e := range show.Events(l.words, r) {
-		if quiet(e.Line.Name) {
+		if isInternal(e.Line.Name) {
 			continue
 		}
 		if _, err := fmt.Fprintln(l.out, line(e)); err != nil {
@@ -78,19 +78,19 @@ func (l *lines) commit(_ *Fold, r eventlog.Record) error {
 	return nil
 }
 
-// quiet reports whether a fact is only shown by `log tail`.
-func quiet(what string) bool { return what == "defined" || what == "undo recorded" }
+// isInternal reports whether a fact is only shown by `log tail`.
+func isInternal(what string) bool { return what == "defined" || what == "undo recorded" }
 
 func (*lines) tick(*Fold) {}
 func (*lines) last(*Fold) {}
 
-// following shows a run while the runner drives it.
-type following struct {
+// follower shows a run while the runner drives it.
+type follower struct {
 	*deps
-	draw  drawer
-	stop  context.CancelFunc
-	ended chan error // the error that ended the stream
-	moved chan struct{}
+	draw    drawer
+	stop    context.CancelFunc
+	ended   chan error // the error that ended the stream
+	changed chan struct{}
 
 	running sync.WaitGroup
 
@@ -100,10 +100,10 @@ type following struct {
 }
 
 // follow shows the commits of a run after a sequence.
-func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *output.Format) *following {
+func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *output.Format) *follower {
 	// The display continues until an interrupted run is at rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &following{deps: l.deps, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}
+	w := &follower{deps: l.deps, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), changed: make(chan struct{}, 1), fold: f}
 	w.running.Go(func() {
 		w.ended <- l.logged.Follow(ctx, f.ID, after, func(r eventlog.Record) (bool, error) { return false, w.commit(r) })
 	})
@@ -124,7 +124,7 @@ func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *outpu
 	return w
 }
 
-func (w *following) commit(r eventlog.Record) error {
+func (w *follower) commit(r eventlog.Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.Seq > w.fold.Seq {
@@ -136,20 +136,20 @@ func (w *following) commit(r eventlog.Record) error {
 		}
 	}
 	select {
-	case w.moved <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 	return nil
 }
 
-// rest waits until all commits are shown, and returns the run.
-func (w *following) rest(r *runner.Runner, id string) (*Run, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), restTimeout)
+// waitUntilIdle waits until all commits are shown, and returns the run.
+func (w *follower) waitUntilIdle(r *runner.Runner, id string) (*Run, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), idleTimeout)
 	defer cancel()
 	_, head, err := r.State(ctx, id)
 	for err == nil && w.seq() < head {
 		select {
-		case <-w.moved:
+		case <-w.changed:
 		case err = <-w.ended:
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -161,10 +161,10 @@ func (w *following) rest(r *runner.Runner, id string) (*Run, error) {
 		return nil, fmt.Errorf("reading the last events of run %s: %w", id, err)
 	}
 	w.draw.last(w.fold)
-	return w.fold.Look(), nil
+	return w.fold.Refresh(), nil
 }
 
-func (w *following) seq() uint64 {
+func (w *follower) seq() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.fold.Seq

@@ -8,16 +8,16 @@ import (
 
 // Documents returns the run.
 func (f *Fold) Documents(k *kit.Kit) []kit.Document {
-	r := f.Look()
+	r := f.Refresh()
 	d := kit.Document{
 		Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID, Phase: string(r.Phase()), Message: r.Status.Message, Next: r.Status.Next,
 		Progress: r.Status.Progress + " tasks", Began: "requested", Since: r.CreatedAt, Actions: Actions(r),
 	}
 	switch {
-	case Finished(r.Phase()):
+	case IsFinished(r.Phase()):
 		d.End(r.Status.FinishedAt)
-	case Rests(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
-		d.State, d.Commands = kit.Waiting, Next(k, r)
+	case IsIdle(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
+		d.State, d.Commands = kit.Waiting, NextCommands(k, r)
 	}
 	return []kit.Document{d}
 }
@@ -25,8 +25,8 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 // Actions returns what users can do with a run now.
 func Actions(r *Run) []kit.Action {
 	a := kit.Action{Do: "pause", Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID}
-	switch now := workflow.Look(r.State); {
-	case Finished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
+	switch now := workflow.Summarize(r.State); {
+	case IsFinished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
 		return nil
 	case now.Paused, r.Phase() == v1alpha1.RunAborted:
 		a.Do = "resume"

@@ -48,13 +48,13 @@ func policyVar(cmd *cobra.Command, policy *string, more string) {
 	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// lateLog is a log that is opened after the kinds are constructed, because a manifest is checked without opening a log.
-type lateLog struct{ aggregate.Log }
+// deferredLog is a log that is opened after the kinds are constructed, because a manifest is checked without opening a log.
+type deferredLog struct{ aggregate.Log }
 
 // environment returns the environment of a local run: with the operator's kubeconfig, which is read when a task needs it, and with
 // commands on this machine.
-func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
-	return d.offers(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
+func (d *deps) environment(log *deferredLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
+	return d.workflowEnv(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
 
 func (d *deps) clusters() *access.Clusters {
@@ -67,13 +67,13 @@ func (d *deps) clusters() *access.Clusters {
 	}}
 }
 
-// offers returns an environment with the named workflows.
-func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
+// workflowEnv returns an environment with the named workflows.
+func (d *deps) workflowEnv(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
 	kinds := tasks.Kinds(o)
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, connect.LocalDir), "clusters")
 	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: policy,
-		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+		NamedWorkflow: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace, Dir: dir})
 		},
 	}

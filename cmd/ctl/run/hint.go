@@ -33,14 +33,14 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// Waits returns the command that decides about a task that waits, or releases it. Only the log has the actions that are possible. Without
+// DecideCommand returns the command that decides about a task that waits, or releases it. Only the log has the actions that are possible. Without
 // the log, an Approve has those of an approval.
-func Waits(k *kit.Kit, r *Run, task string) string {
+func DecideCommand(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
 		actions = r.State.Actions(task)
 	} else if slices.ContainsFunc(r.Tasks(), func(t v1alpha1.TaskStatus) bool { return t.Name == task && t.Kind == approve }) {
-		actions = workflow.Answers(true, true)
+		actions = workflow.PossibleActions(true, true)
 	}
 	if len(actions) == 0 {
 		return hint(k, r, "resume", "--task", task)
@@ -60,16 +60,16 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
-// then returns the command that continues a local run after a decision. A daemon continues by itself, and refuses the command.
-func then(k *kit.Kit, r *Run) []string {
+// continueCommands returns the command that continues a local run after a decision. A daemon continues by itself, and refuses the command.
+func continueCommands(k *kit.Kit, r *Run) []string {
 	if !r.Local && k.Flags.Dir == "" {
 		return nil
 	}
 	return []string{hint(k, r, "resume") + " continues then"}
 }
 
-// Next returns the commands that show a run that rests, and continue it, one a line. The first command shows the run.
-func Next(k *kit.Kit, r *Run) []string {
+// NextCommands returns the commands that show a run that rests, and continue it, one a line. The first command shows the run.
+func NextCommands(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:
@@ -78,20 +78,20 @@ func Next(k *kit.Kit, r *Run) []string {
 		var out []string
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskPaused {
-				out = append(out, Waits(k, r, t.Name))
+				out = append(out, DecideCommand(k, r, t.Name))
 			}
 			if len(out) == 3 {
 				break
 			}
 		}
-		if len(out) == 0 || r.State != nil && workflow.Look(r.State).Paused {
+		if len(out) == 0 || r.State != nil && workflow.Summarize(r.State).Paused {
 			return append(append([]string{look}, out...), hint(k, r, "resume")+" continues")
 		}
-		return append(append([]string{look}, out...), then(k, r)...)
+		return append(append([]string{look}, out...), continueCommands(k, r)...)
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
-				return append([]string{look, decide(k, r, t.Name, undoActions())}, then(k, r)...)
+				return append([]string{look, decide(k, r, t.Name, undoActions())}, continueCommands(k, r)...)
 			}
 		}
 		return []string{look}

@@ -22,7 +22,7 @@ func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
 		"checked": "--task checked --question 1 --action succeed --reason ... -n fleet`; or with --action ignore-children, rollback, abort",
 		"web":     "--task web --question 2 --action retry --reason ... -n fleet`; or with --action ignore, ignore-children, succeed, rollback, abort",
 	} {
-		if got := Waits(k, r, task); !strings.HasSuffix(got, want) {
+		if got := DecideCommand(k, r, task); !strings.HasSuffix(got, want) {
 			t.Errorf("Waits = %s, want suffix %s", got, want)
 		}
 	}

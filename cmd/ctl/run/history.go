@@ -12,7 +12,7 @@ import (
 type History struct {
 	tasks map[string]*TaskHistory
 	// Words are the decisions about the run as a whole, in their order.
-	Words []Word
+	Words []Decision
 	// Migrations to other definitions, in their order.
 	Migrations []Migration
 }
@@ -22,7 +22,7 @@ type TaskHistory struct {
 	// Steps in the order of their first start: the hooks before, the task's own ("") and the hooks after.
 	Steps []*StepHistory
 	// Words are the decisions of operators about the task.
-	Words []Word
+	Words []Decision
 }
 
 // StepHistory is the history of a step.
@@ -39,8 +39,8 @@ type Attempt struct {
 	Outcome, Message string
 }
 
-// Word is a decision of an operator, or of the engine about the run as a whole.
-type Word struct {
+// Decision is a decision of an operator, or of the engine about the run as a whole.
+type Decision struct {
 	At     time.Time
 	Actor  string
 	What   string
@@ -80,7 +80,7 @@ func (h *History) step(task, name string) *StepHistory {
 
 func (h *History) end(task, step string, at time.Time, outcome, message string) {
 	s := h.step(task, step)
-	if n := len(s.Attempts); n > 0 && (s.Attempts[n-1].Outcome == "" || s.Attempts[n-1].Outcome == asks) {
+	if n := len(s.Attempts); n > 0 && (s.Attempts[n-1].Outcome == "" || s.Attempts[n-1].Outcome == awaitingApproval) {
 		a := &s.Attempts[n-1]
 		a.Ended, a.Outcome, a.Message = at, outcome, message
 	}
@@ -93,7 +93,7 @@ func (h *History) answer(e workflow.Decided, at time.Time) {
 		outcome = "approved"
 	}
 	for _, s := range h.task(e.Task).Steps {
-		if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == asks {
+		if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == awaitingApproval {
 			h.end(e.Task, s.Name, at, outcome, s.Attempts[n-1].Message)
 		}
 	}
@@ -115,11 +115,11 @@ func (h *History) handler(task, name string) *StepHistory { return h.step(task, 
 
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {
 	say := func(what, reason string) {
-		h.Words = append(h.Words, Word{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
+		h.Words = append(h.Words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
 	}
 	word := func(task, what, reason string) {
 		t := h.task(task)
-		t.Words = append(t.Words, Word{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
+		t.Words = append(t.Words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
 	}
 	switch e := e.(type) {
 	case workflow.Paused:
@@ -134,10 +134,10 @@ func (h *History) apply(e workflow.Event, ev eventlog.Event) {
 	case workflow.TaskReleased:
 		word(e.Task, "release", e.Reason)
 	case workflow.TaskPaused:
-		if e.Why == workflow.WhyHeld {
+		if e.Reason == workflow.ReasonHeld {
 			word(e.Task, "hold", e.Message)
 		} else {
-			h.end(e.Task, e.Step, ev.Time, outcomeOf(e.Why), e.Message)
+			h.end(e.Task, e.Step, ev.Time, outcomeOf(e.Reason), e.Message)
 		}
 	case workflow.TaskStarted:
 		s := h.step(e.Task, e.Step)
@@ -167,7 +167,7 @@ func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
 	case workflow.UndoFailed:
 		h.endUndo(e.Task, e.Step, ev.Time, "failed", e.Message)
 	case workflow.Undone:
-		h.endUndo(e.Task, e.Step, ev.Time, "undone", e.Nothing)
+		h.endUndo(e.Task, e.Step, ev.Time, "undone", e.NothingReason)
 	case workflow.HandlerStarted:
 		s := h.handler(e.Task, e.Handler)
 		s.Attempts = append(s.Attempts, Attempt{N: len(s.Attempts) + 1, Started: ev.Time})
@@ -180,8 +180,8 @@ func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
 	}
 }
 
-// asks is the outcome of an attempt while it waits for an approval.
-const asks = "asks"
+// awaitingApproval is the outcome of an attempt while it waits for an approval.
+const awaitingApproval = "asks"
 
 // outcome returns the outcome of an attempt for the cause of its failure.
 func outcome(c workflow.Cause) string {
@@ -195,11 +195,11 @@ func outcome(c workflow.Cause) string {
 	}
 }
 
-func outcomeOf(why workflow.Why) string {
+func outcomeOf(why workflow.PauseReason) string {
 	switch why {
-	case workflow.WhyApproval:
-		return asks
-	case workflow.WhyUnknown:
+	case workflow.ReasonApproval:
+		return awaitingApproval
+	case workflow.ReasonUnknown:
 		return "unknown"
 	default:
 		return "failed"

@@ -25,11 +25,11 @@ import (
 // local drives runs of a folder in this process. It holds the folder's lock, so that no other process drives them.
 type local struct {
 	*deps
-	env    *manifest.Env
-	late   *lateLog
-	log    *connect.Log
-	logged *source.Logged[*Run]
-	runner *runner.Runner
+	env      *manifest.Env
+	deferred *deferredLog
+	log      *connect.Log
+	logged   *source.Log[*Run]
+	runner   *runner.Runner
 }
 
 // newLocal constructs the kinds of tasks. It does not open the folder.
@@ -39,8 +39,8 @@ func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 		host = "localhost"
 	}
 	incarnation := fmt.Sprintf("scutectl-%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
-	late := &lateLog{}
-	l := &local{deps: d, late: late, env: d.environment(late, incarnation, policy)}
+	late := &deferredLog{}
+	l := &local{deps: d, deferred: late, env: d.environment(late, incarnation, policy)}
 	l.runner = &runner.Runner{
 		Incarnation: incarnation, Kinds: l.env.KindsFor, Parallel: parallel,
 		Dir:    func(id string) string { return filepath.Join(d.Flags.Dir, "runs", filepath.FromSlash(id)) },
@@ -55,15 +55,15 @@ func (l *local) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.trusted(ctx, log); err != nil {
+	if err := l.confirmTrust(ctx, log); err != nil {
 		return errors.Join(err, log.Close())
 	}
-	l.log, l.logged = log, (&place{Kit: l.Kit, Noun: l.noun, Log: log}).Logged()
-	l.late.Log = log
+	l.log, l.logged = log, (&session{Kit: l.Kit, Noun: l.noun, Log: log}).LogSource()
+	l.deferred.Log = log
 	if l.WrapLog != nil {
-		l.late.Log = l.WrapLog(log)
+		l.deferred.Log = l.WrapLog(log)
 	}
-	l.runner.Log, l.runner.Origin = l.late.Log, log.ID()
+	l.runner.Log, l.runner.Origin = l.deferred.Log, log.ID()
 	return nil
 }
 
@@ -74,14 +74,14 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	problems = merged(problems, more)
-	unread, err := l.env.Unread(ctx, w.Namespace, w.Name, &w.Spec)
+	problems = mergeProblems(problems, more)
+	unread, err := l.env.CheckReadable(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
 	_, err = os.Stat(l.Flags.Dir)
-	if fresh := err != nil; refused(problems) || fresh && refused(unread) {
-		return o.refuse(append(problems, unread...))
+	if fresh := err != nil; hasErrors(problems) || fresh && hasErrors(unread) {
+		return o.printProblems(append(problems, unread...))
 	}
 	o.warn(problems)
 	if err := l.open(ctx); err != nil {
@@ -92,8 +92,8 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return err
 	}
-	if !known && refused(unread) { // a run that has started may not need them any more
-		return o.refuse(unread)
+	if !known && hasErrors(unread) { // a run that has started may not need them any more
+		return o.printProblems(unread)
 	}
 	_, err = l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
 		if known {
@@ -124,7 +124,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 			return "", false, err
 		}
 		switch {
-		case !s.Known(): // a process was killed while it requested the run
+		case !s.IsDefined(): // a process was killed while it requested the run
 			return latest, false, nil
 		case !s.Finished():
 			return latest, true, nil
@@ -142,12 +142,12 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 
 // continueRun resumes an unfinished run if the file still has its definition.
 func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition, suspend bool, file string) error {
-	r := f.Look()
+	r := f.Refresh()
 	if f.State.Hash != d.Hash() {
-		return l.edited(r, d, file)
+		return l.checkEdited(r, d, file)
 	}
 	stopped := "was interrupted"
-	if Rests(r.Phase()) {
+	if IsIdle(r.Phase()) {
 		stopped = "is " + string(r.Phase())
 	}
 	l.Env.Notef("Resuming run %s, which %s. Finished tasks are skipped.", f.ID, stopped)
@@ -163,7 +163,7 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if justDecided(f) {
 		return nil
 	}
-	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, Dead: true})
+	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
 // justDecided reports whether the last event is an operator's decision that the run has not acted on yet. Then resume must not retry other tasks.
@@ -186,7 +186,7 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	if err != nil {
 		return nil, err
 	}
-	if err := l.clusters().Same(ctx, l.runner.Dir(id)); err != nil {
+	if err := l.clusters().CheckSameCluster(ctx, l.runner.Dir(id)); err != nil {
 		return nil, cli.Usagef("run %s: %w", id, err)
 	}
 	if err := begin(ctx, f); err != nil {
@@ -194,7 +194,7 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	}
 	watch := l.follow(ctx, f, head, format)
 	driven := l.runner.Drive(ctx, id)
-	r, err := watch.rest(l.runner, id)
+	r, err := watch.waitUntilIdle(l.runner, id)
 	switch {
 	case ctx.Err() != nil && errors.Is(driven, ctx.Err()):
 		return nil, cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.Hint(f.State.Namespace, "resume", "run", f.State.Name)))
@@ -206,5 +206,5 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	return r, finish(l.Kit, r, format)
 }
 
-// restTimeout bounds the time for reading the last events of a run that rests.
-const restTimeout = 30 * time.Second
+// idleTimeout bounds the time for reading the last events of a run that rests.
+const idleTimeout = 30 * time.Second

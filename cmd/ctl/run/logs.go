@@ -18,7 +18,7 @@ import (
 )
 
 // printed writes the output of a task's commands and Jobs, attempt by attempt.
-func printed(_ context.Context, p *place, r *Run, task string) error {
+func printed(_ context.Context, p *session, r *Run, task string) error {
 	if p.Flags.Dir == "" {
 		return cli.Usagef("--task needs --local or --log: what commands print is kept in the folder of the log")
 	}
@@ -57,7 +57,7 @@ func Printouts(dir, id, task string, attempts int, most int64) (list []Printout,
 	err = outputs(dir, id, task, func(folder *os.Root, files []string) error {
 		earlier = max(0, len(files)-attempts)
 		for _, file := range files[earlier:] {
-			one, err := endOfFile(folder, file, most)
+			one, err := tailOfFile(folder, file, most)
 			if err != nil {
 				return err
 			}
@@ -114,8 +114,8 @@ func copyFile(w io.Writer, folder *os.Root, file string) (int64, error) {
 	return io.Copy(w, f)
 }
 
-// endOfFile returns the last bytes of a file.
-func endOfFile(folder *os.Root, file string, most int64) (Printout, error) {
+// tailOfFile returns the last bytes of a file.
+func tailOfFile(folder *os.Root, file string, most int64) (Printout, error) {
 	out := Printout{Name: path.Base(file)}
 	f, err := folder.Open(file)
 	if err != nil {

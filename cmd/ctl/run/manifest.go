@@ -51,7 +51,7 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	if w == nil && len(broken) > 0 { // these problems have the path of the field
 		return nil, append(problems, broken...), nil
 	}
-	problems = append(problems, merged(broken, more)...)
+	problems = append(problems, mergeProblems(broken, more)...)
 	if w == nil {
 		return nil, problems, nil
 	}
@@ -84,12 +84,12 @@ func read(path string, in io.Reader) ([]byte, error) {
 		defer file.Close()
 		in = file
 	}
-	data, err := io.ReadAll(io.LimitReader(in, document.Size+1))
+	data, err := io.ReadAll(io.LimitReader(in, document.MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	data = document.UTF8(data)
-	if err := document.Bounded(data); err != nil {
+	data = document.ToUTF8(data)
+	if err := document.CheckBounds(data); err != nil {
 		return nil, fmt.Errorf("reading the manifest: %s is %w", path, err)
 	}
 	return data, nil
@@ -130,8 +130,8 @@ func check(text []byte) error {
 	if errors.As(err, &keys) {
 		need := regexp.MustCompile(`^spec\.tasks\.\d+\.needs\.\d+$`)
 		if keys.Paths = slices.DeleteFunc(keys.Paths, need.MatchString); len(keys.Paths) == 0 {
-			if errors.Is(err, document.ErrAnother) {
-				return document.ErrAnother
+			if errors.Is(err, document.ErrMultipleDocuments) {
+				return document.ErrMultipleDocuments
 			}
 			return nil
 		}

@@ -62,7 +62,7 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 		return cli.Usagef("%w", err)
 	}
 	if w == nil {
-		return o.refuse(problems)
+		return o.printProblems(problems)
 	}
 	if w.Name != name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)
@@ -72,12 +72,12 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	defer at.Close()
-	d, more, err := o.environment(&lateLog{}, "", policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
+	d, more, err := o.environment(&deferredLog{}, "", policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	if problems = merged(problems, more); refused(problems) {
-		return o.refuse(problems)
+	if problems = mergeProblems(problems, more); hasErrors(problems) {
+		return o.printProblems(problems)
 	}
 	o.warn(problems)
 	if d.Hash() == f.State.Hash {
@@ -90,7 +90,7 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	}
 	for _, task := range slices.Concat(o.Keep, o.Rerun, o.Backfill) {
 		if !slices.Contains(names, task) {
-			return cli.Usagef("--keep, --rerun or --backfill names task %q, which %s does not have%s", task, o.File, cli.Instead(task, names))
+			return cli.Usagef("--keep, --rerun or --backfill names task %q, which %s does not have%s", task, o.File, cli.Suggest(task, names))
 		}
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
@@ -110,12 +110,12 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if err := o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated"); err != nil {
 		return err
 	}
-	o.afterwards(ctx, at, f)
+	o.syncResource(ctx, at, f)
 	return nil
 }
 
-// edited refuses to continue a run whose manifest was edited. It shows the plan to adopt the edited manifest.
-func (d *deps) edited(r *Run, to *workflow.Definition, file string) error {
+// checkEdited refuses to continue a run whose manifest was edited. It shows the plan to adopt the edited manifest.
+func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"
 	}
@@ -126,7 +126,7 @@ func (d *deps) edited(r *Run, to *workflow.Definition, file string) error {
 	d.Env.Notef("%s: the manifest or the default policy has changed since run %s began: nothing was started.", d.Env.Name, r.ID)
 	d.Env.Notef("To continue with the original manifest: %s", d.Hint(r.Namespace, "resume", "run", r.Name))
 	d.Env.Notef("To adopt the new manifest, by the plan above: %s", d.Hint(r.Namespace, "migrate", "run", r.Name, "-f", file))
-	return cli.Silently(cli.ExitUsage)
+	return cli.SilentExit(cli.ExitUsage)
 }
 
 func (d *deps) planTable(plan []workflow.Change) []string {

@@ -17,8 +17,8 @@ import (
 )
 
 type (
-	place = kit.Place[*Run]
-	noun  = kit.Noun[*Run]
+	session = kit.Session[*Run]
+	noun    = kit.Noun[*Run]
 )
 
 // Options are for test builds.
@@ -38,9 +38,9 @@ func Commands(env *cli.Env, o Options) kit.Verbs {
 
 func newNoun() *noun {
 	return &noun{
-		Name: "run", Plural: "runs", Short: []string{"workflowrun", "workflowruns", "wfr"}, A: "a run", Resource: "workflowrun.scute.dev",
+		Name: "run", Plural: "runs", Short: []string{"workflowrun", "workflowruns", "wfr"}, WithArticle: "a run", Resource: "workflowrun.scute.dev",
 		InCluster: inCluster, InLog: InLog,
-		Whole: whole, Printed: printed,
+		AddLogDetails: withLogDetails, PrintOutput: printed,
 		Key:   key,
 		Phase: func(r *Run) string { return string(r.Phase()) },
 		Log: func(r *Run) (eventlog.Aggregate, bool) {
@@ -55,22 +55,22 @@ func newNoun() *noun {
 		Header: show.Row{Cells: []string{"NAME", "PHASE", "DONE", "FAILED", "TOOK", "AGE"}, Wide: []string{"RUN", "MESSAGE"}},
 		Row:    row,
 		Data:   data, Describe: describe,
-		Standing: func(v show.View, r *Run) []string {
-			return append(append(view{v}.standing(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
+		StatusLines: func(v show.View, r *Run) []string {
+			return append(append(view{v}.statusLines(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
 		},
-		News:       news,
+		Updates:    updates,
 		Conditions: func(r *Run) []metav1.Condition { return r.Status.Conditions },
 		Copy: func(r *Run) *Run { // the source changes its run
 			copied := *r
 			return &copied
 		},
-		Over: (*Run).rests,
-		Bad:  func(r *Run) bool { return r.refused() || exitCode(r.Phase()) != cli.ExitOK },
-		Finish: func(_ context.Context, p *place, r *Run, format *output.Format) error {
+		IsFinished: (*Run).isIdle,
+		HasFailed:  func(r *Run) bool { return r.refused() || exitCode(r.Phase()) != cli.ExitOK },
+		Finish: func(_ context.Context, p *session, r *Run, format *output.Format) error {
 			return finish(p.Kit, r, format)
 		},
-		Goes: "the run continues without being watched",
-		Still: func(p *place, at types.NamespacedName) string {
+		AfterWatch: "the run continues without being watched",
+		ContinueHint: func(p *session, at types.NamespacedName) string {
 			return "to continue it: " + p.Hint("resume", at)
 		},
 		GetLong: `If several runs had the name, the newest is shown.
@@ -94,17 +94,17 @@ func data(list []*Run, one bool) any {
 	return map[string]any{"items": items}
 }
 
-// whole returns a run as the log has it. If the log cannot be reached, it returns the run as the resource has it.
-func whole(ctx context.Context, p *place, r *Run) *Run {
+// withLogDetails returns a run as the log has it. If the log cannot be reached, it returns the run as the resource has it.
+func withLogDetails(ctx context.Context, p *session, r *Run) *Run {
 	if r.State != nil || r.ID == "" {
 		return r
 	}
-	err := p.ReachLog(ctx)
+	err := p.ConnectLog(ctx)
 	if err == nil {
 		var f *Fold
-		if f, err = fold(ctx, p.Log, r.ID); err == nil && f.State.Known() {
+		if f, err = fold(ctx, p.Log, r.ID); err == nil && f.State.IsDefined() {
 			f.CreatedAt = r.CreatedAt
-			return f.Look()
+			return f.Refresh()
 		}
 	}
 	if err != nil {
@@ -113,9 +113,9 @@ func whole(ctx context.Context, p *place, r *Run) *Run {
 	return r
 }
 
-func describe(_ context.Context, p *place, r *Run) ([]string, error) {
+func describe(_ context.Context, p *session, r *Run) ([]string, error) {
 	lines := Describe(p.View(), r)
-	if next := Next(p.Kit, r); len(next) > 1 && !p.At.IsSet() {
+	if next := NextCommands(p.Kit, r); len(next) > 1 && !p.At.IsSet() {
 		lines = append(lines, "", "To continue:")
 		for _, line := range next[1:] { // the first is describe
 			lines = append(lines, "  "+line)
@@ -124,9 +124,9 @@ func describe(_ context.Context, p *place, r *Run) ([]string, error) {
 	return lines, nil
 }
 
-// news returns a line for each task, and one for the run.
-func news(r *Run) []kit.News {
-	var out []kit.News
+// updates returns a line for each task, and one for the run.
+func updates(r *Run) []kit.Update {
+	var out []kit.Update
 	for _, t := range r.Status.Tasks {
 		text := string(t.Phase)
 		if t.Attempts > 1 {
@@ -138,7 +138,7 @@ func news(r *Run) []kit.News {
 		if t.Phase == v1alpha1.TaskPending && t.Message == "" {
 			text = ""
 		}
-		out = append(out, kit.News{About: t.Name, Text: text})
+		out = append(out, kit.Update{Part: t.Name, Text: text})
 	}
-	return append(out, kit.News{Text: string(r.Phase())})
+	return append(out, kit.Update{Text: string(r.Phase())})
 }

@@ -40,7 +40,7 @@ func (o *pauseOptions) run(ctx context.Context, name string) error {
 	return o.pause(ctx, at, f)
 }
 
-func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
+func (o *pauseOptions) pause(ctx context.Context, at *session, f *Fold) error {
 	var in workflow.Input = workflow.PauseRun{Reason: o.Reason}
 	what := "paused"
 	if o.Task != "" {
@@ -50,7 +50,7 @@ func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
 		return err
 	}
 	if !at.Log.Static {
-		o.afterwards(ctx, at, f)
+		o.syncResource(ctx, at, f)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 		o.Env.Notef("run %s: task %s released by %s", f.ID, o.Task, actor)
 	}
 	if at.Log.Static {
-		return o.here(ctx, at, f)
+		return o.resumeLocal(ctx, at, f)
 	}
 	if o.Task == "" {
 		if err := o.resume(ctx, at, f); err != nil {
@@ -111,7 +111,7 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 		}
 	}
 	if !o.Wait {
-		o.afterwards(ctx, at, f)
+		o.syncResource(ctx, at, f)
 		return nil
 	}
 	if err := o.waitShown(ctx, at, f); err != nil {
@@ -121,7 +121,7 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 }
 
 // resume records that the daemon may continue a run.
-func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
+func (o *pauseOptions) resume(ctx context.Context, at *session, f *Fold) error {
 	actor, err := o.submit(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
 	if err != nil {
 		return err
@@ -130,16 +130,16 @@ func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
 	return nil
 }
 
-// here drives a run of a folder in this process.
-func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
-	_, err := o.driveHere(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
+// resumeLocal drives a run of a folder in this process.
+func (o *resumeOptions) resumeLocal(ctx context.Context, at *session, f *Fold) error {
+	_, err := o.driveLocal(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
 		return l.resume(ctx, f, o.Reason)
 	})
 	return err
 }
 
-// driveHere opens the folder of a run again, so that other processes read it through this one, and drives the run.
-func (d *deps) driveHere(ctx context.Context, at *place, f *Fold, format *output.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
+// driveLocal opens the folder of a run again, so that other processes read it through this one, and drives the run.
+func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *output.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
 		// It may be the folder of a stopped daemon, whose runs may need kinds or permissions that only the daemon has.
 		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)

@@ -15,22 +15,22 @@ import (
 )
 
 // InLog reads the event log.
-func InLog(log *connect.Log) *source.Logged[*Run] {
-	return &source.Logged[*Run]{
+func InLog(log *connect.Log) *source.Log[*Run] {
+	return &source.Log[*Run]{
 		Log: log, Kind: eventlog.KindRun, Noun: "run",
-		Key:   func(r *Run) types.NamespacedName { return named(r.ID) },
-		Begin: func(id string) source.Fold[*Run] { return begin(log, id) },
+		Key:     func(r *Run) types.NamespacedName { return keyOf(r.ID) },
+		NewFold: func(id string) source.Fold[*Run] { return newFold(log, id) },
 		// A run is as large as its definition, so runs with other names are not read.
-		Group: func(id string) string { return named(id).String() },
-		May: func(id string, key types.NamespacedName) bool {
-			n := named(id)
+		Group: func(id string) string { return keyOf(id).String() },
+		MayContain: func(id string, key types.NamespacedName) bool {
+			n := keyOf(id)
 			return (key.Name == "" || key.Name == n.Name) && (key.Namespace == "" || key.Namespace == n.Namespace)
 		},
 	}
 }
 
-// named returns the namespace and the name in an id: namespace/name/rest.
-func named(id string) types.NamespacedName {
+// keyOf returns the namespace and the name in an id: namespace/name/rest.
+func keyOf(id string) types.NamespacedName {
 	parts := strings.SplitN(id, "/", 3)
 	if len(parts) < 3 {
 		return types.NamespacedName{Name: id}
@@ -38,14 +38,14 @@ func named(id string) types.NamespacedName {
 	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}
 }
 
-func begin(log *connect.Log, id string) *Fold {
+func newFold(log *connect.Log, id string) *Fold {
 	f := NewFold(id)
 	f.Local = log.Static
 	return f
 }
 
 // Items returns the run.
-func (f *Fold) Items() []*Run { return []*Run{f.Look()} }
+func (f *Fold) Items() []*Run { return []*Run{f.Refresh()} }
 
 // fold reads one run by its id.
 func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
@@ -53,7 +53,7 @@ func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading run %s from the log at %s: %w", id, log.Where, err)
 	}
-	f := begin(log, id)
+	f := newFold(log, id)
 	for _, r := range records {
 		if err := f.Apply(r); err != nil {
 			return nil, fmt.Errorf("reading run %s: %w", id, err)
@@ -68,12 +68,12 @@ func inCluster(c *connect.Cluster, notice func(error)) source.Source[*Run] {
 		Cluster: c, Noun: "run", Notice: notice,
 		New:     func() *v1alpha1.WorkflowRun { return &v1alpha1.WorkflowRun{} },
 		NewList: func() client.ObjectList { return &v1alpha1.WorkflowRunList{} },
-		Of:      ofResource,
+		Convert: fromResource,
 	}
 }
 
-// ofResource returns the run of a WorkflowRun.
-func ofResource(w *v1alpha1.WorkflowRun) *Run {
+// fromResource returns the run of a WorkflowRun.
+func fromResource(w *v1alpha1.WorkflowRun) *Run {
 	return &Run{
 		Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time,
 	}

@@ -83,9 +83,9 @@ func (o *runOptions) run(ctx context.Context) error {
 		return cli.Usagef("%w", err)
 	}
 	if w == nil {
-		return o.refuse(problems)
+		return o.printProblems(problems)
 	}
-	if err := o.place(w); err != nil {
+	if err := o.setNamespace(w); err != nil {
 		return err
 	}
 	if o.Flags.Local {
@@ -113,8 +113,8 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	return o.defaultPolicy(o.Policy)
 }
 
-// place sets the namespace of the run to that of the manifest, or of -n, or to "default".
-func (o *runOptions) place(w *v1alpha1.WorkflowRun) error {
+// setNamespace sets the namespace of the run to that of the manifest, or of -n, or to "default".
+func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	if o.Flags.Namespace != "" && w.Namespace != "" && o.Flags.Namespace != w.Namespace {
 		return cli.Usagef("-n is %s and metadata.namespace is %s: remove one of the two", o.Flags.Namespace, w.Namespace)
 	}
@@ -127,8 +127,8 @@ func (o *runOptions) place(w *v1alpha1.WorkflowRun) error {
 	return nil
 }
 
-// refuse prints the problems of a manifest, one a line.
-func (d *deps) refuse(problems []workflow.Problem) error {
+// printProblems prints the problems of a manifest, one a line.
+func (d *deps) printProblems(problems []workflow.Problem) error {
 	n := 0
 	for _, p := range problems {
 		if !p.Warning {
@@ -141,7 +141,7 @@ func (d *deps) refuse(problems []workflow.Problem) error {
 		things = fmt.Sprintf("%d problems", n)
 	}
 	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, things)
-	return cli.Silently(cli.ExitUsage)
+	return cli.SilentExit(cli.ExitUsage)
 }
 
 // warn prints the warnings.
@@ -153,7 +153,7 @@ func (d *deps) warn(problems []workflow.Problem) {
 	}
 }
 
-func refused(problems []workflow.Problem) bool {
+func hasErrors(problems []workflow.Problem) bool {
 	return slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning })
 }
 
@@ -177,11 +177,11 @@ func finish(k *kit.Kit, r *Run, format *output.Format) error {
 	if s.Next != "" {
 		k.Env.Notef("Next: %s", s.Next)
 	}
-	for _, line := range Next(k, r) {
+	for _, line := range NextCommands(k, r) {
 		k.Env.Notef("  %s", line)
 	}
 	if r.refused() {
-		return cli.Silently(cli.ExitUsage)
+		return cli.SilentExit(cli.ExitUsage)
 	}
-	return cli.Silently(exitCode(r.Phase()))
+	return cli.SilentExit(exitCode(r.Phase()))
 }

@@ -17,7 +17,7 @@ import (
 // againstSchema returns the problems for which an API server would refuse a manifest by the schema of the resource. It ignores
 // the limits of tasks and needs, which only apply in a cluster, where the resource must fit into etcd.
 func againstSchema(text []byte) ([]workflow.Problem, error) {
-	object := plain(text)
+	object := decodeObject(text)
 	if object["spec"] == nil {
 		return nil, nil // decode returns a problem
 	}
@@ -36,8 +36,8 @@ func againstSchema(text []byte) ([]workflow.Problem, error) {
 	return problems, nil
 }
 
-// plain returns a document as decoded from JSON, or nil if it is not an object.
-func plain(text []byte) (object map[string]any) {
+// decodeObject returns a document as decoded from JSON, or nil if it is not an object.
+func decodeObject(text []byte) (object map[string]any) {
 	var data stdjson.RawMessage
 	if document.Unmarshal(text, &data) != nil || json.Unmarshal(data, &object) != nil {
 		return nil
@@ -45,9 +45,9 @@ func plain(text []byte) (object map[string]any) {
 	return object
 }
 
-// merged returns the problems that the reader of a manifest has found, and those of a later check. If both have a problem of a
+// mergeProblems returns the problems that the reader of a manifest has found, and those of a later check. If both have a problem of a
 // field, only the later problem is returned, because its remedy is better.
-func merged(read, known []workflow.Problem) []workflow.Problem {
+func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {
 		named[known[i].Field] = true

@@ -12,7 +12,7 @@ import (
 // Pause pauses the run that the user saw, if the user may change its WorkflowRun.
 func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
-	return o.about(ctx, seen, name, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
+	return o.withRun(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if w.Spec.Suspend {
 			return kit.Refusef("spec.suspend of WorkflowRun %s is set already: no further task starts", f.ID)
 		}
@@ -24,7 +24,7 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 // daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
-	return o.about(ctx, seen, name, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
+	return o.withRun(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if !w.Spec.Suspend {
 			return o.resume(ctx, at, f)
 		}
@@ -42,8 +42,8 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 	})
 }
 
-// about calls fn with the current resource of the run that the user saw, and with the run as the log has it.
-func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, name string, fn func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error) error {
+// withRun calls fn with the current resource of the run that the user saw, and with the run as the log has it.
+func (o *pauseOptions) withRun(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
@@ -59,16 +59,16 @@ func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, name string, f
 	if err != nil {
 		return err
 	}
-	if err := at.ReachLogToAppend(ctx); err != nil {
+	if err := at.ConnectLogToAppend(ctx); err != nil {
 		return fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 	}
 	f, err := fold(ctx, at.Log, seen.ID)
 	if err != nil {
 		return err
 	}
-	if !f.State.Known() {
+	if !f.State.IsDefined() {
 		return fmt.Errorf("the log at %s does not have run %s, or has only a part of its definition", at.Log.Where, seen.ID)
 	}
-	f.Look()
+	f.Refresh()
 	return fn(at, w, f)
 }

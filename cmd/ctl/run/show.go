@@ -35,7 +35,7 @@ func (v view) phase(p v1alpha1.RunPhase) string {
 func row(of show.View, r *Run) show.Row {
 	v, c := view{of}, r.Status.Counts
 	return show.Row{
-		Cells: []string{r.Name, v.phase(r.Phase()), done(c), fmt.Sprint(c.Failed), v.took(r), v.Age(&metav1.Time{Time: r.CreatedAt})},
+		Cells: []string{r.Name, v.phase(r.Phase()), done(c), fmt.Sprint(c.Failed), v.runDuration(r), v.Age(&metav1.Time{Time: r.CreatedAt})},
 		Wide:  []string{r.ID, term.Clean(r.Status.Message)},
 	}
 }
@@ -44,8 +44,8 @@ func done(c v1alpha1.TaskCounts) string {
 	return fmt.Sprintf("%d/%d", c.Succeeded, c.Tasks)
 }
 
-// took returns how long a run has run until now, or until its end.
-func (v view) took(r *Run) string {
+// runDuration returns how long a run has run until now, or until its end.
+func (v view) runDuration(r *Run) string {
 	s := r.Status
 	switch {
 	case s.StartedAt.IsZero():
@@ -57,8 +57,8 @@ func (v view) took(r *Run) string {
 	}
 }
 
-// standing returns the part of a description that changes while the run is in progress.
-func (v view) standing(r *Run) []string {
+// statusLines returns the part of a description that changes while the run is in progress.
+func (v view) statusLines(r *Run) []string {
 	s := r.Status
 	out := append([]string{v.Field("Phase", v.phase(r.Phase()))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
 	if s.Deadline != nil && s.FinishedAt == nil {
@@ -66,7 +66,7 @@ func (v view) standing(r *Run) []string {
 	}
 	out = append(out, v.Field("Done", v.counts(s.Counts)))
 	out = append(out, v.Untrusted(s.Conditions)...)
-	return append(out, v.Outlook(Rests(r.Phase()), r.ID == "", s.Message, s.Next)...)
+	return append(out, v.Outlook(IsIdle(r.Phase()), r.ID == "", s.Message, s.Next)...)
 }
 
 func (v view) until(t time.Time) string {

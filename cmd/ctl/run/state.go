@@ -36,7 +36,7 @@ func (r *Run) Tasks() []v1alpha1.TaskStatus {
 	}
 	all := make([]v1alpha1.TaskStatus, r.State.Tasks())
 	for i := range all {
-		all[i] = r.State.Task(i)
+		all[i] = r.State.TaskStatus(i)
 	}
 	return all
 }
@@ -49,8 +49,8 @@ func (r *Run) Phase() v1alpha1.RunPhase {
 	return r.Status.Phase
 }
 
-// Finished reports whether a run has ended and cannot be resumed.
-func Finished(p v1alpha1.RunPhase) bool {
+// IsFinished reports whether a run has ended and cannot be resumed.
+func IsFinished(p v1alpha1.RunPhase) bool {
 	switch p {
 	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunRolledBack, v1alpha1.RunFailed:
 		return true
@@ -59,21 +59,21 @@ func Finished(p v1alpha1.RunPhase) bool {
 	}
 }
 
-// Rests reports whether a run only continues after an operator's command, or not at all.
-func Rests(p v1alpha1.RunPhase) bool {
+// IsIdle reports whether a run only continues after an operator's command, or not at all.
+func IsIdle(p v1alpha1.RunPhase) bool {
 	switch p {
 	case v1alpha1.RunPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
 		return true
 	default:
-		return Finished(p)
+		return IsFinished(p)
 	}
 }
 
 // refused reports whether the daemon refused the manifest and started nothing.
 func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
-// rests reports whether the run was refused or rests.
-func (r *Run) rests() bool { return r.refused() || r.ID != "" && Rests(r.Phase()) }
+// isIdle reports whether the run was refused or rests.
+func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && IsIdle(r.Phase()) }
 
 // Fold builds the state of a run from its commits.
 type Fold struct {
@@ -124,8 +124,8 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Look updates the status and returns the run. The run belongs to the fold and changes with it.
-func (f *Fold) Look() *Run {
+// Refresh updates the status and returns the run. The run belongs to the fold and changes with it.
+func (f *Fold) Refresh() *Run {
 	f.Namespace, f.Name = f.State.Namespace, f.State.Name
 	f.Status = workflow.Status(f.State)
 	f.Status.RunID, f.Status.LogSequence = f.ID, int64(f.Seq) //nolint:gosec // a sequence stays far below 2^63

@@ -12,8 +12,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// mark returns the symbol of a task's phase, and its color.
-func mark(p v1alpha1.TaskPhase) (string, term.Style) {
+// phaseSymbol returns the symbol of a task's phase, and its color.
+func phaseSymbol(p v1alpha1.TaskPhase) (string, term.Style) {
 	switch p {
 	case v1alpha1.TaskSucceeded:
 		return "✓", term.Green
@@ -47,7 +47,7 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	}
 	for i := range tasks {
 		task := &tasks[i]
-		glyph, as := mark(task.Phase)
+		glyph, as := phaseSymbol(task.Phase)
 		row := []string{v.Paint.Text(as, glyph) + " " + task.Name, task.Kind, v.Paint.Text(as, string(task.Phase))}
 		if detail {
 			row = append(row, string(task.Verdict))
@@ -56,9 +56,9 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 		if detail {
 			row = append(row, v.after(r, task))
 		}
-		t.Add(append(row, v.taskTook(task), term.Clean(task.Message))...)
+		t.Add(append(row, v.taskDuration(task), term.Clean(task.Message))...)
 		if detail {
-			v.branches(&t, r, task, needs[task.Name])
+			v.addBranches(&t, r, task, needs[task.Name])
 		}
 	}
 	lines := t.Lines(v.Paint, v.Width)
@@ -68,7 +68,7 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	return lines
 }
 
-func (v view) taskTook(t *v1alpha1.TaskStatus) string {
+func (v view) taskDuration(t *v1alpha1.TaskStatus) string {
 	switch {
 	case t.StartedAt.IsZero():
 		return "-"
@@ -98,8 +98,8 @@ func needsOf(r *Run) map[string][]workflow.Need {
 	return needs
 }
 
-// branches adds the rows below a task.
-func (v view) branches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
+// addBranches adds the rows below a task.
+func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	var all []branch
 	if len(needs) > 0 {
@@ -109,14 +109,14 @@ func (v view) branches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs [
 	if h != nil {
 		for _, s := range h.Steps {
 			if s.Name != "" {
-				all = append(all, branch{what: s.Name, phase: lastOutcome(s.Attempts), tries: show.Tries(len(s.Attempts)), took: v.attemptTook(last(s.Attempts)), detail: last(s.Attempts).Message})
+				all = append(all, branch{what: s.Name, phase: lastOutcome(s.Attempts), tries: show.Tries(len(s.Attempts)), took: v.attemptDuration(last(s.Attempts)), detail: last(s.Attempts).Message})
 			} else if len(s.Attempts) > 1 {
 				for _, a := range s.Attempts {
-					all = append(all, branch{what: fmt.Sprintf("attempt %d", a.N), phase: orUnderWay(a.Outcome), started: v.since(r, a.Started), took: v.attemptTook(a), detail: a.Message})
+					all = append(all, branch{what: fmt.Sprintf("attempt %d", a.N), phase: orInProgress(a.Outcome), started: v.since(r, a.Started), took: v.attemptDuration(a), detail: a.Message})
 				}
 			}
 			for _, a := range s.Undos {
-				all = append(all, branch{what: strings.TrimSpace("undo " + s.Name), phase: orUnderWay(a.Outcome), tries: fmt.Sprint(a.N), started: v.since(r, a.Started), took: v.attemptTook(a), detail: a.Message})
+				all = append(all, branch{what: strings.TrimSpace("undo " + s.Name), phase: orInProgress(a.Outcome), tries: fmt.Sprint(a.N), started: v.since(r, a.Started), took: v.attemptDuration(a), detail: a.Message})
 			}
 		}
 		for _, w := range h.Words {
@@ -144,7 +144,7 @@ func (v view) since(r *Run, at time.Time) string {
 	return "+" + span(at.Sub(r.Status.StartedAt.Time))
 }
 
-func (v view) attemptTook(a Attempt) string {
+func (v view) attemptDuration(a Attempt) string {
 	switch {
 	case a.Started.IsZero():
 		return ""
@@ -166,10 +166,10 @@ func lastOutcome(list []Attempt) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return orUnderWay(last(list).Outcome)
+	return orInProgress(last(list).Outcome)
 }
 
-func orUnderWay(outcome string) string {
+func orInProgress(outcome string) string {
 	if outcome == "" {
 		return "in progress"
 	}
@@ -200,7 +200,7 @@ func needWords(needs []workflow.Need) string {
 // describe returns the description of a run, without its timeline.
 func (v view) describe(r *Run) []string {
 	out := v.Head("Run", r.Namespace, r.Name, "run", r.ID)
-	if r.State != nil && r.State.Known() {
+	if r.State != nil && r.State.IsDefined() {
 		h := r.State.Header
 		if h.Workflow != nil {
 			out = append(out, v.Field("Workflow", h.Workflow.Name))
@@ -210,20 +210,20 @@ func (v view) describe(r *Run) []string {
 			out = append(out, v.Field("Driven by", r.State.Holder))
 		}
 	}
-	out = append(append(out, ""), v.standing(r)...)
+	out = append(append(out, ""), v.statusLines(r)...)
 	out = append(append(out, "", "Tasks:"), v.tree(r, r.Tasks(), true)...)
-	return append(out, v.words(r)...)
+	return append(out, v.decisionTables(r)...)
 }
 
-// words returns tables of the decisions about the run as a whole, and of its handlers.
-func (v view) words(r *Run) []string {
+// decisionTables returns tables of the decisions about the run as a whole, and of its handlers.
+func (v view) decisionTables(r *Run) []string {
 	if r.History == nil {
 		return nil
 	}
 	handlers := &term.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1}
 	if h := r.History.Task(""); h != nil {
 		for _, s := range h.Steps {
-			handlers.Add(s.Name, lastOutcome(s.Attempts), v.attemptTook(last(s.Attempts)), term.Clean(last(s.Attempts).Message))
+			handlers.Add(s.Name, lastOutcome(s.Attempts), v.attemptDuration(last(s.Attempts)), term.Clean(last(s.Attempts).Message))
 		}
 	}
 	decisions := &term.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1}

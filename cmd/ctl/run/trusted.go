@@ -18,9 +18,9 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not made by this user, on this machine, at this path. Local runs")
 }
 
-// trusted asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
+// confirmTrust asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
 // folders are in a file of the user, and not in the folder, because the user who creates a folder can write anything into it.
-func (l *local) trusted(ctx context.Context, log *connect.Log) error {
+func (l *local) confirmTrust(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
 		return err

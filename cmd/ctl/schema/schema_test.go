@@ -36,7 +36,7 @@ func TestStoredData(t *testing.T) {
 		tried[eventType] = true
 		t.Run(eventType, func(t *testing.T) {
 			t.Parallel()
-			holds(t, path, eventType, data)
+			checkSchema(t, path, eventType, data)
 		})
 	}
 	for eventType := range types {
@@ -46,7 +46,7 @@ func TestStoredData(t *testing.T) {
 	}
 }
 
-func holds(t *testing.T, path, eventType string, data reflect.Type) {
+func checkSchema(t *testing.T, path, eventType string, data reflect.Type) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

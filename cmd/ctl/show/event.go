@@ -24,7 +24,7 @@ type Event struct {
 func (e Event) Text() string { return term.Clean(e.Line.Text()) }
 
 // Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
-func Events(words *domain.Words, r eventlog.Record) []Event {
+func Events(words *domain.Describer, r eventlog.Record) []Event {
 	events, err := r.Events()
 	if err != nil {
 		return []Event{{

@@ -56,7 +56,7 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 
 // Untrusted renders the fault of the event log if the log may not be used. The rest of the status is then out of date.
 func (v View) Untrusted(list []metav1.Condition) []string {
-	if fault := trust.Untrusted(list); fault != nil {
+	if fault := trust.FaultIn(list); fault != nil {
 		return v.Wrapped("Stalled", fault.Message, term.Red)
 	}
 	return nil
@@ -107,8 +107,8 @@ func (v View) Phase(phase string, since, over *metav1.Time) string {
 	return v.Field("Phase", phase)
 }
 
-// Standing renders a status in one line, for a pipe.
-func Standing(phase, message, more, next string) string {
+// StatusLine renders a status in one line, for a pipe.
+func StatusLine(phase, message, more, next string) string {
 	if message != "" {
 		phase += ": " + message
 	}
@@ -123,7 +123,7 @@ const barColumns = 24
 
 // Bar renders progress as a bar and as numbers.
 func (v View) Bar(as term.Style, done, total int) string {
-	return term.Bar(v.Paint, as, done, total, barColumns) + " " + term.Of(done, total)
+	return term.Bar(v.Paint, as, done, total, barColumns) + " " + term.Ratio(done, total)
 }
 
 // Path renders phases in one line, each with its mark and the mark's color. If the line does not fit, it omits the names and shows at, which is the

@@ -27,7 +27,7 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	}
 	as := Tolerance(q.Tolerates)
 	dots := v.Paint.Text(term.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(term.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))
-	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, MayFail(q.Tolerates)))
+	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
 }
 
 // EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.
@@ -39,8 +39,8 @@ func (v View) EachWord(as term.Style, s string) string {
 	return strings.Join(words, " ")
 }
 
-// MayFail returns in words how many members of etcd may still fail.
-func MayFail(tolerates int) string {
+// ToleranceText returns in words how many members of etcd may still fail.
+func ToleranceText(tolerates int) string {
 	switch {
 	case tolerates < 0:
 		return "quorum is lost"

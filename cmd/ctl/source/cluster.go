@@ -23,8 +23,8 @@ type Cluster[O client.Object, T any] struct {
 	// New returns an empty resource, and NewList an empty list.
 	New     func() O
 	NewList func() client.ObjectList
-	// Of converts a resource.
-	Of func(O) T
+	// Convert converts a resource.
+	Convert func(O) T
 	// Notice is called when a watch breaks and is restarted, unless it is nil.
 	Notice func(error)
 }
@@ -49,7 +49,7 @@ func (c *Cluster[O, T]) Get(ctx context.Context, key types.NamespacedName) (T, e
 	if err != nil {
 		return *new(T), err
 	}
-	return c.Of(o), nil
+	return c.Convert(o), nil
 }
 
 // List reads the resources of a namespace, or all.
@@ -67,7 +67,7 @@ func (c *Cluster[O, T]) items(list client.ObjectList) (out []T, err error) {
 		if !ok {
 			return fmt.Errorf("listing %ss: %T is none", c.Noun, o)
 		}
-		out = append(out, c.Of(one))
+		out = append(out, c.Convert(one))
 		return nil
 	})
 	return out, err
@@ -85,7 +85,7 @@ func (c *Cluster[O, T]) list(ctx context.Context, namespace string) (client.Obje
 
 // Watch follows one resource. It returns an error if the API server has not answered for two minutes.
 func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
-	what := connect.Followed{What: c.Noun + " " + key.String(), List: c.NewList(), Namespace: key.Namespace, Name: key.Name, Notice: c.Notice}
+	what := connect.FollowOptions{What: c.Noun + " " + key.String(), List: c.NewList(), Namespace: key.Namespace, Name: key.Name, Notice: c.Notice}
 	var was types.UID // UID of the watched resource
 	return c.Follow(ctx, what, func(changed client.Object) (string, bool, error) {
 		o, ok := changed.(O)
@@ -102,13 +102,13 @@ func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn 
 			return "", false, err
 		}
 		was = o.GetUID()
-		return o.GetResourceVersion(), fn(c.Of(o)), nil
+		return o.GetResourceVersion(), fn(c.Convert(o)), nil
 	})
 }
 
 // WatchAll follows the resources of a namespace, or all.
 func (c *Cluster[O, T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
-	return c.Follow(ctx, connect.Followed{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func(client.Object) (string, bool, error) {
+	return c.Follow(ctx, connect.FollowOptions{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func(client.Object) (string, bool, error) {
 		list, err := c.list(ctx, namespace)
 		if err != nil {
 			return "", false, err

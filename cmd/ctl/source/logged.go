@@ -15,24 +15,24 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Logged reads objects from the event log.
-type Logged[T any] struct {
+// Log reads objects from the event log.
+type Log[T any] struct {
 	Log *connect.Log
 	// Kind is the kind of the aggregates that contain the objects, and Noun its name in errors, for example "move".
 	Kind eventlog.Kind
 	Noun string
 	// Key returns the namespace and name of an object.
 	Key func(T) types.NamespacedName
-	// Begin returns an empty fold of an aggregate.
-	Begin func(id string) Fold[T]
+	// NewFold returns an empty fold of an aggregate.
+	NewFold func(id string) Fold[T]
 	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones, which are not read. If it is nil, there are no
 	// groups.
 	Group func(id string) string
-	// May reports whether an aggregate may contain the object. If it is nil, all may.
-	May func(id string, key types.NamespacedName) bool
-	// Replaying reports the progress of a replay, and Replayed its end. Both may be nil.
-	Replaying func(seq uint64)
-	Replayed  func()
+	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
+	MayContain func(id string, key types.NamespacedName) bool
+	// OnReplay reports the progress of a replay, and Replayed its end. Both may be nil.
+	OnReplay   func(seq uint64)
+	OnReplayed func()
 }
 
 // Fold is the state of an aggregate, computed from its commits.
@@ -50,11 +50,11 @@ type Found struct {
 }
 
 // Find returns the aggregates of the kind, oldest first, and the log's last sequence. It decodes no commit.
-func (l *Logged[T]) Find(ctx context.Context) (found []Found, head uint64, err error) {
+func (l *Log[T]) Find(ctx context.Context) (found []Found, head uint64, err error) {
 	seen := make(map[string]bool)
 	head, err = l.Log.Replay(ctx, 0, func(r eventlog.Record) error {
-		if l.Replaying != nil {
-			l.Replaying(r.Seq)
+		if l.OnReplay != nil {
+			l.OnReplay(r.Seq)
 		}
 		if id := r.Aggregate.ID; r.Aggregate.Kind == l.Kind && !seen[id] {
 			seen[id] = true
@@ -62,8 +62,8 @@ func (l *Logged[T]) Find(ctx context.Context) (found []Found, head uint64, err e
 		}
 		return nil
 	})
-	if l.Replayed != nil {
-		l.Replayed()
+	if l.OnReplayed != nil {
+		l.OnReplayed()
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the log at %s: %w", l.Log.Where, err)
@@ -72,10 +72,10 @@ func (l *Logged[T]) Find(ctx context.Context) (found []Found, head uint64, err e
 }
 
 // newest returns the last aggregate of each group that may contain the object, oldest first.
-func (l *Logged[T]) newest(found []Found, key types.NamespacedName) []Found {
+func (l *Log[T]) newest(found []Found, key types.NamespacedName) []Found {
 	latest := make(map[string]Found)
 	for _, f := range found { // oldest first
-		if l.May != nil && !l.May(f.ID, key) {
+		if l.MayContain != nil && !l.MayContain(f.ID, key) {
 			continue
 		}
 		group := f.ID
@@ -87,23 +87,23 @@ func (l *Logged[T]) newest(found []Found, key types.NamespacedName) []Found {
 	return slices.SortedFunc(maps.Values(latest), func(a, b Found) int { return cmp.Compare(a.First, b.First) })
 }
 
-// one is an aggregate that was read.
-type one[T any] struct {
+// loaded is an aggregate that was read.
+type loaded[T any] struct {
 	id   string
 	fold Fold[T]
 	seq  uint64 // sequence of the last commit read
 }
 
-func (l *Logged[T]) read(ctx context.Context, id string) (*one[T], error) {
+func (l *Log[T]) read(ctx context.Context, id string) (*loaded[T], error) {
 	records, err := l.Log.Read(ctx, eventlog.Aggregate{Kind: l.Kind, ID: id}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s from the log at %s: %w", l.Noun, id, l.Log.Where, err)
 	}
-	o := &one[T]{id: id, fold: l.Begin(id)}
+	o := &loaded[T]{id: id, fold: l.NewFold(id)}
 	return o, l.apply(o, records...)
 }
 
-func (l *Logged[T]) apply(o *one[T], records ...eventlog.Record) error {
+func (l *Log[T]) apply(o *loaded[T], records ...eventlog.Record) error {
 	for _, r := range records {
 		if r.Seq <= o.seq {
 			continue
@@ -117,7 +117,7 @@ func (l *Logged[T]) apply(o *one[T], records ...eventlog.Record) error {
 }
 
 // lookup finds the newest object of a name, and its aggregate.
-func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *one[T], item T, head uint64, err error) {
+func (l *Log[T]) lookup(ctx context.Context, key types.NamespacedName) (o *loaded[T], item T, head uint64, err error) {
 	found, head, err := l.Find(ctx)
 	if err != nil {
 		return nil, item, 0, err
@@ -146,7 +146,7 @@ func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *on
 }
 
 // ID returns the aggregate that contains the newest object of a name.
-func (l *Logged[T]) ID(ctx context.Context, key types.NamespacedName) (string, error) {
+func (l *Log[T]) ID(ctx context.Context, key types.NamespacedName) (string, error) {
 	o, _, _, err := l.lookup(ctx, key)
 	if err != nil {
 		return "", err
@@ -155,21 +155,21 @@ func (l *Logged[T]) ID(ctx context.Context, key types.NamespacedName) (string, e
 }
 
 // Get reads the newest object of a name.
-func (l *Logged[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
+func (l *Log[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
 	_, item, _, err := l.lookup(ctx, key)
 	return item, err
 }
 
 // List reads the newest object of each name.
-func (l *Logged[T]) List(ctx context.Context, namespace string) ([]T, error) {
-	all, _, err := l.all(ctx, namespace)
+func (l *Log[T]) List(ctx context.Context, namespace string) ([]T, error) {
+	all, _, err := l.loadAll(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	return l.values(all, namespace), nil
 }
 
-func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], head uint64, err error) {
+func (l *Log[T]) loadAll(ctx context.Context, namespace string) (loadAll []*loaded[T], head uint64, err error) {
 	found, head, err := l.Find(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -179,13 +179,13 @@ func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], h
 		if err != nil {
 			return nil, 0, err
 		}
-		all = append(all, o)
+		loadAll = append(loadAll, o)
 	}
-	return all, head, nil
+	return loadAll, head, nil
 }
 
 // values returns the newest object of each name, sorted by namespace and name.
-func (l *Logged[T]) values(all []*one[T], namespace string) []T {
+func (l *Log[T]) values(all []*loaded[T], namespace string) []T {
 	latest := make(map[types.NamespacedName]T)
 	for _, o := range all { // newest last
 		for _, i := range o.fold.Items() {
@@ -206,8 +206,8 @@ func (l *Logged[T]) values(all []*one[T], namespace string) []T {
 
 var errEnough = errors.New("enough")
 
-// Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns ErrStill for an unfinished object.
-func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
+// Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns ErrNotDriven for an unfinished object.
+func (l *Log[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func
 		return nil
 	}
 	if key = l.Key(item); l.Log.Static {
-		return l.still(l.Noun + " " + key.String())
+		return l.checkStatic(l.Noun + " " + key.String())
 	}
 	return l.Follow(ctx, o.id, head, func(r eventlog.Record) (bool, error) {
 		if err := l.apply(o, r); err != nil {
@@ -232,8 +232,8 @@ func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func
 }
 
 // WatchAll reads all objects and follows new commits.
-func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
-	all, head, err := l.all(ctx, namespace)
+func (l *Log[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
+	all, head, err := l.loadAll(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -241,15 +241,15 @@ func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T)
 		return nil
 	}
 	if l.Log.Static {
-		return l.still("each " + l.Noun + " that is not over")
+		return l.checkStatic("each " + l.Noun + " that is not over")
 	}
 	err = l.Log.Follow(ctx, head, func(r eventlog.Record) error {
 		if r.Aggregate.Kind != l.Kind {
 			return nil
 		}
-		i := slices.IndexFunc(all, func(o *one[T]) bool { return o.id == r.Aggregate.ID })
+		i := slices.IndexFunc(all, func(o *loaded[T]) bool { return o.id == r.Aggregate.ID })
 		if i < 0 {
-			i, all = len(all), append(all, &one[T]{id: r.Aggregate.ID, fold: l.Begin(r.Aggregate.ID)})
+			i, all = len(all), append(all, &loaded[T]{id: r.Aggregate.ID, fold: l.NewFold(r.Aggregate.ID)})
 		}
 		if err := l.apply(all[i], r); err != nil {
 			return err
@@ -265,12 +265,12 @@ func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T)
 	return err
 }
 
-func (l *Logged[T]) still(what string) error {
-	return fmt.Errorf("%s: %w: this is the log in the folder %s", what, ErrStill, l.Log.Where)
+func (l *Log[T]) checkStatic(what string) error {
+	return fmt.Errorf("%s: %w: this is the log in the folder %s", what, ErrNotDriven, l.Log.Where)
 }
 
 // Follow calls fn with each commit of an aggregate after a sequence, until fn returns enough or an error.
-func (l *Logged[T]) Follow(ctx context.Context, id string, after uint64, fn func(eventlog.Record) (enough bool, err error)) error {
+func (l *Log[T]) Follow(ctx context.Context, id string, after uint64, fn func(eventlog.Record) (enough bool, err error)) error {
 	err := l.Log.Follow(ctx, after, func(r eventlog.Record) error {
 		if r.Aggregate.Kind != l.Kind || r.Aggregate.ID != id {
 			return nil

@@ -26,8 +26,8 @@ var (
 	ErrNotFound = errors.New("there is none")
 	// ErrGone reports that a watched object was deleted. It is also an ErrNotFound.
 	ErrGone = errors.New("it was deleted")
-	// ErrStill reports that an object is unfinished and cannot change while it is watched, because no process drives it.
-	ErrStill = errors.New("nobody drives it")
+	// ErrNotDriven reports that an object is unfinished and cannot change while it is watched, because no process drives it.
+	ErrNotDriven = errors.New("nobody drives it")
 )
 
 // missing is the error of an object that does not exist.

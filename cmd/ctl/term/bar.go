@@ -14,8 +14,8 @@ func Bar(p Paint, style Style, done, total, columns int) string {
 	return p.Text(style, strings.Repeat("█", full)) + p.Text(Dim, strings.Repeat("░", columns-full))
 }
 
-// Of returns "done/total", padded so that its width is constant while done grows.
-func Of(done, total int) string {
+// Ratio returns "done/total", padded so that its width is constant while done grows.
+func Ratio(done, total int) string {
 	width := len(fmt.Sprint(total))
 	return fmt.Sprintf("%*d/%d", width, done, total)
 }

@@ -149,7 +149,7 @@ func TestBar(t *testing.T) {
 			t.Errorf("Bar(%d of %d) = %s, want %s", c.done, c.total, got, c.want)
 		}
 	}
-	if got := term.Of(7, 1000); got != "   7/1000" {
+	if got := term.Ratio(7, 1000); got != "   7/1000" {
 		t.Errorf("Of = %q", got)
 	}
 }

@@ -69,7 +69,7 @@ func (o *options) validate() error {
 		return err
 	}
 	switch {
-	case o.From != "" && o.Flags.LogAlone():
+	case o.From != "" && o.Flags.LogOnly():
 		return cli.Usagef("--from and %s exclude each other: name one log", "--local, --log and --nats")
 	case o.Port < 0 || o.Port > 65535:
 		return cli.Usagef("--port is %d: it must be between 0 and 65535", o.Port)
@@ -100,16 +100,16 @@ func (o *options) run(ctx context.Context) error {
 	select {
 	case <-ready:
 	case <-reading.Done():
-		return over(ctx, reading)
+		return endReason(ctx, reading)
 	}
 	if err := o.serve(reading, f); err != nil {
 		return err
 	}
-	return over(ctx, reading)
+	return endReason(ctx, reading)
 }
 
-// over returns why reading has ended. An interruption is not an error.
-func over(ctx, reading context.Context) error {
+// endReason returns why reading has ended. An interruption is not an error.
+func endReason(ctx, reading context.Context) error {
 	if err := context.Cause(reading); ctx.Err() == nil && err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -127,8 +127,8 @@ func (o *options) desk() *act.Desk {
 	return act.New(o.Kit)
 }
 
-// dated returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.
-func (o *options) dated(f *feed.Feed) *kit.Kit {
+// logKit returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.
+func (o *options) logKit(f *feed.Feed) *kit.Kit {
 	if o.From == "" {
 		return o.Kit
 	}
@@ -140,7 +140,7 @@ func (o *options) dated(f *feed.Feed) *kit.Kit {
 
 // serve serves the pages until ctx ends.
 func (o *options) serve(ctx context.Context, f *feed.Feed) error {
-	site, err := page.New(f, o.dated(f), o.where())
+	site, err := page.New(f, o.logKit(f), o.where())
 	if err != nil {
 		return err
 	}

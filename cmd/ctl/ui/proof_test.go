@@ -53,7 +53,7 @@ func newSealed(t *testing.T) *sealed {
 	s.must(os.WriteFile(s.key, []byte(public), 0o600))
 	s.must(os.WriteFile(s.checkpoint, signed, 0o600))
 	uitest.Histories(t, log, "../../..", "decided-to-retry")
-	_, err = log.Replay(t.Context(), 0, s.read.Take)
+	_, err = log.Replay(t.Context(), 0, s.read.Apply)
 	s.must(err)
 	uitest.Fill(t, s.altered, log) // with other times
 	s.must(log.Close())

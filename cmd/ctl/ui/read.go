@@ -15,13 +15,13 @@ import (
 
 // where returns the location of the log in words.
 func (o *options) where() string {
-	return cmp.Or(o.From, o.Flags.Dir, eventlog.Shown(o.Flags.URL), "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
+	return cmp.Or(o.From, o.Flags.Dir, eventlog.RedactURL(o.Flags.URL), "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
 }
 
 // read passes every commit to the feed until ctx ends.
 func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error {
 	if o.From == "" {
-		return o.Flags.Tail(ctx, o.Env.Err, caughtUp, f.Take)
+		return o.Flags.Tail(ctx, o.Env.Err, caughtUp, f.Apply)
 	}
 	if err := o.load(ctx, f); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 	return ctx.Err()
 }
 
-// cut prints a note if an export ends before the log did. The pages then show the log as of the last commit in the export.
-func (o *options) cut(read, last uint64) {
+// noteTruncated prints a note if an export ends before the log did. The pages then show the log as of the last commit in the export.
+func (o *options) noteTruncated(read, last uint64) {
 	if read < last {
 		o.Env.Notef("%s is not whole: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
 	}
@@ -58,11 +58,11 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			o.cut(f.Commits.Head(), lines.Head.Last)
+			o.noteTruncated(f.Commits.Head(), lines.Head.Last)
 			return nil
 		}
 		if err == nil {
-			err = f.Take(line.Record())
+			err = f.Apply(line.Record())
 		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", o.From, err)

@@ -45,15 +45,15 @@ func TestThePastIsAReplay(t *testing.T) {
 	for i, a := range names {
 		seqs := of[a]
 		seq := seqs[[]int{0, len(seqs) / 2, len(seqs) - 1}[i%3]]
-		want, got := replayed(t, dir, a, seq), shown(t, f, a, seq)
+		want, got := replayJSON(t, dir, a, seq), snapshotJSON(t, f, a, seq)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s at %d (-replay +page):\n%s", a, seq, diff)
 		}
 	}
 }
 
-// replayed returns the output of scutectl log replay.
-func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[string]any {
+// replayJSON returns the output of scutectl log replay.
+func replayJSON(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[string]any {
 	t.Helper()
 	var out, errs bytes.Buffer
 	env := &cli.Env{Out: &out, Err: &errs, Now: time.Now, Name: "scutectl", Getenv: func(string) string { return "" }, Size: func(any) (int, int, bool) { return 0, 0, false }}
@@ -73,11 +73,11 @@ func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[st
 	return all
 }
 
-// shown returns what the pages show at the commit, in the same form.
-func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[string]any {
+// snapshotJSON returns what the pages show at the commit, in the same form.
+func snapshotJSON(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[string]any {
 	t.Helper()
 	said := make(map[string]any)
-	err := f.At(seq, func(w *feed.World) error {
+	err := f.At(seq, func(w *feed.Snapshot) error {
 		switch a.Kind {
 		case eventlog.KindRun:
 			r, err := w.Run(a.ID)

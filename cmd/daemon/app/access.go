@@ -18,9 +18,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// admit makes the log's listener require the tokens in Secrets. It does not wait for leadership, because scutectl reads the log of this process even
+// requireTokens makes the log's listener require the tokens in Secrets. It does not wait for leadership, because scutectl reads the log of this process even
 // if it is not the leader.
-func (d *daemon) admit(where string, config *rest.Config, home *home) error {
+func (d *daemon) requireTokens(where string, config *rest.Config, home *home) error {
 	secrets, err := logaccess.Parse(where)
 	if err != nil {
 		return err
@@ -44,9 +44,9 @@ var decisions = map[string][]string{
 	trust.Aggregate().String(): {"reconciled"},
 }
 
-// accept rejects events that clients of the listener may not append: events with a daemon or a resource as the actor, events that are not decisions,
+// checkAppend rejects events that clients of the listener may not append: events with a daemon or a resource as the actor, events that are not decisions,
 // and events that this daemon cannot read, because it could not follow the aggregate any further.
-func accept(of eventlog.Aggregate, events []eventlog.Event) error {
+func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 	if len(events) == 0 {
 		return errors.New("the commit has no events")
 	}

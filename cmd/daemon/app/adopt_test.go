@@ -32,10 +32,10 @@ import (
 
 const operatorsToken = "the token of the operators"
 
-// listening returns the log of a daemon, and the same log as an operator's client.
-func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
+// openListening returns the log of a daemon, and the same log as an operator's client.
+func openListening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	t.Helper()
-	access := &embedded.Access{Accept: accept}
+	access := &embedded.Access{Accept: checkAppend}
 	daemons, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Access: access})
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +50,10 @@ func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	return daemons, asOperator
 }
 
-// forged returns the daemon's runner with a run that a client wrote directly to the log, as a user of an external NATS
+// newForgedRun returns the daemon's runner with a run that a client wrote directly to the log, as a user of an external NATS
 // server can. The run applies an object as a ServiceAccount of kube-system. forged also returns the run's digest and
 // the number of API server calls.
-func forged(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
+func newForgedRun(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -102,7 +102,7 @@ func forged(t *testing.T, id string) (r *runner.Runner, digest string, calls *at
 // WorkflowRun adopts it.
 func TestForgedRunWithoutAWorkflowRun(t *testing.T) {
 	const id = "kube-system/x/1"
-	r, digest, calls := forged(t, id)
+	r, digest, calls := newForgedRun(t, id)
 	adopts := ""
 	for _, adopts = range []string{"", "another digest"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -127,7 +127,7 @@ func TestForgedRunWithoutAWorkflowRun(t *testing.T) {
 func TestAdopted(t *testing.T) {
 	w := &v1alpha1.WorkflowRun{}
 	w.Namespace, w.Name, w.UID, w.Annotations = "fleet", "x", "0123456789", map[string]string{v1alpha1.AdoptedAnnotation: "digest"}
-	of := adopted(controllertest.Client(t, w))
+	of := adoptedRun(controllertest.Client(t, w))
 	for id, want := range map[string]string{"fleet/x/01234567": "digest", "fleet/x/76543210": "", "other/x/01234567": "", "x": ""} {
 		if got, err := of(t.Context(), id); got != want || err != nil {
 			t.Errorf("%s: got %q, %v", id, got, err)
@@ -139,7 +139,7 @@ func TestAdopted(t *testing.T) {
 // namespace.
 func TestForgedRunOfAnotherNamespace(t *testing.T) {
 	for _, id := range []string{"tenant/x/1", "kube-system/y/1", "x"} {
-		r, digest, calls := forged(t, id)
+		r, digest, calls := newForgedRun(t, id)
 		r.Adopted = func(context.Context, string) (string, error) { return digest, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		err := r.Drive(ctx, id)
@@ -153,7 +153,7 @@ func TestForgedRunOfAnotherNamespace(t *testing.T) {
 // TestOperatorsAppendDecisionsAlone checks that the listener rejects events of daemons and resources, and events that
 // start anything.
 func TestOperatorsAppendDecisionsAlone(t *testing.T) {
-	_, asOperator := listening(t)
+	_, asOperator := openListening(t)
 	for name, c := range map[string]struct {
 		kind    eventlog.Kind
 		typ     string
@@ -206,7 +206,7 @@ func TestDecisionsExist(t *testing.T) {
 // TestOperatorsStopNoDaemon checks that clients can append only events to the log's own aggregate that the daemon can
 // read.
 func TestOperatorsStopNoDaemon(t *testing.T) {
-	daemons, asOperator := listening(t)
+	daemons, asOperator := openListening(t)
 	for name, c := range map[string]struct {
 		of      eventlog.Aggregate
 		typ     string
@@ -227,15 +227,15 @@ func TestOperatorsStopNoDaemon(t *testing.T) {
 	if _, err := daemons.Replay(t.Context(), 0, view.Apply); err != nil {
 		t.Error(err)
 	}
-	if state, _ := view.State(); state.Unread != "" {
-		t.Errorf("the log is unreadable: %s", state.Unread)
+	if state, _ := view.State(); state.UnreadableReason != "" {
+		t.Errorf("the log is unreadable: %s", state.UnreadableReason)
 	}
 }
 
 // TestTypesInHeaders checks that the types in a client's header are accepted only if they match the events, and that a
 // short header cannot expand to a large list.
 func TestTypesInHeaders(t *testing.T) {
-	daemons, _ := listening(t)
+	daemons, _ := openListening(t)
 	nc, err := nats.Connect(daemons.URL(), nats.Token(operatorsToken))
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestTypesInHeaders(t *testing.T) {
 // TestCommitsWithoutEvents checks that a client cannot bypass the list of decisions with a commit without events, which
 // would be the first commit of an object that a resource is about to start.
 func TestCommitsWithoutEvents(t *testing.T) {
-	daemons, _ := listening(t)
+	daemons, _ := openListening(t)
 	nc, err := nats.Connect(daemons.URL(), nats.Token(operatorsToken))
 	if err != nil {
 		t.Fatal(err)

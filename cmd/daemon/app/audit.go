@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// finalSeal is the timeout for the last checkpoint of a process.
-	finalSeal = 5 * time.Second
+	// finalSealTimeout is the timeout for the last checkpoint of a process.
+	finalSealTimeout = 5 * time.Second
 	// witnessTimeout is the timeout of one call to a witness.
 	witnessTimeout = 10 * time.Second
-	// keyAgain is the interval between attempts to read the key.
-	keyAgain = 10 * time.Second
+	// keyRetryInterval is the interval between attempts to read the key.
+	keyRetryInterval = 10 * time.Second
 )
 
 // AuditOptions configure how the log is sealed and where its checkpoints are published.
@@ -61,7 +61,7 @@ func (o *AuditOptions) validate(log LogOptions) error {
 		return errors.New("--audit-key needs --audit-dir with --nats-url: the hashes of the log have to be somewhere")
 	case o.Interval < time.Second:
 		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", timespan.Text(o.Interval))
-	case !named(o.Key) || o.ConfigMap != "" && !named(o.ConfigMap):
+	case !isNamespacedName(o.Key) || o.ConfigMap != "" && !isNamespacedName(o.ConfigMap):
 		return errors.New("--audit-key and --audit-configmap must be NAMESPACE/NAME")
 	case o.Witness != "" && !strings.HasPrefix(o.Witness, "https://") && !strings.HasPrefix(o.Witness, "http://"):
 		return fmt.Errorf("--audit-witness is %q: it must begin with https:// or http://", o.Witness)
@@ -69,7 +69,7 @@ func (o *AuditOptions) validate(log LogOptions) error {
 	return nil
 }
 
-func named(s string) bool {
+func isNamespacedName(s string) bool {
 	namespace, name, ok := strings.Cut(s, "/")
 	return ok && namespace != "" && name != ""
 }
@@ -117,7 +117,7 @@ func (s *sealing) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(keyAgain):
+		case <-time.After(keyRetryInterval):
 		}
 	}
 }
@@ -137,11 +137,11 @@ func (s *sealing) open(ctx context.Context) (*evidence.Publisher, error) {
 		return nil, err
 	}
 	s.logger.Info("sealing the event log", "publicKey", string(public), "interval", s.Interval)
-	return &evidence.Publisher{Log: s.log, Sealer: sealer, Key: public, Dir: s.Dir, Places: s.places(), Alarm: s.alarm}, nil
+	return &evidence.Publisher{Log: s.log, Sealer: sealer, Key: public, Dir: s.Dir, Destinations: s.destinations(), Alarm: s.alarm}, nil
 }
 
-func (s *sealing) places() []evidence.Place {
-	var places []evidence.Place
+func (s *sealing) destinations() []evidence.Destination {
+	var places []evidence.Destination
 	if namespace, name, ok := strings.Cut(s.ConfigMap, "/"); ok {
 		places = append(places, &evidence.ConfigMap{Client: s.clients.CoreV1().ConfigMaps(namespace), Object: name})
 	}
@@ -164,15 +164,15 @@ func (s *sealing) alarm(violated bool, err error) {
 	s.report.event("LogViolated", err.Error())
 }
 
-// final publishes a checkpoint of the events since the last one. It is called when nothing else runs.
-func (s *sealing) final() {
+// publishFinal publishes a checkpoint of the events since the last one. It is called when nothing else runs.
+func (s *sealing) publishFinal() {
 	s.mu.Lock()
 	p := s.publisher
 	s.mu.Unlock()
 	if p == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), finalSeal)
+	ctx, cancel := context.WithTimeout(context.Background(), finalSealTimeout)
 	defer cancel()
 	p.Publish(ctx)
 	if err := p.Sealer.Close(); err != nil {
@@ -212,8 +212,8 @@ func (s *sealing) states() map[string]evidence.State {
 	if p != nil {
 		states = p.States()
 	}
-	names := []string{evidence.Seal}
-	for _, place := range s.places() {
+	names := []string{evidence.SealState}
+	for _, place := range s.destinations() {
 		names = append(names, place.Name())
 	}
 	for _, name := range names {

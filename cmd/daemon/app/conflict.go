@@ -12,9 +12,9 @@ import (
 // viewWait is how long a query about the log waits until the view has caught up.
 const viewWait = 30 * time.Second
 
-// begun returns a function that lists the unfinished remediations in the log. A move calls it after it was requested, so that a remediation that
+// remediationLister returns a function that lists the unfinished remediations in the log. A move calls it after it was requested, so that a remediation that
 // starts later finds the move in the log.
-func (d *daemon) begun(head func(context.Context) (uint64, error), driven bool) func(context.Context) ([]transfer.Remediation, error) {
+func (d *daemon) remediationLister(head func(context.Context) (uint64, error), driven bool) func(context.Context) ([]transfer.Remediation, error) {
 	return func(ctx context.Context) ([]transfer.Remediation, error) {
 		ctx, cancel := context.WithTimeout(ctx, viewWait)
 		defer cancel()
@@ -26,15 +26,15 @@ func (d *daemon) begun(head func(context.Context) (uint64, error), driven bool) 
 			return nil, err
 		}
 		var list []transfer.Remediation
-		for _, b := range d.view.Remediations.Begun() {
-			list = append(list, toldToMoves(b, driven)...)
+		for _, b := range d.view.Remediations.Ongoing() {
+			list = append(list, remediationsForMove(b, driven)...)
 		}
 		return list, nil
 	}
 }
 
-// toldToMoves returns the remediations of one owner, for a move. driven is true if this daemon runs the remediator.
-func toldToMoves(b remediations.Begun, driven bool) []transfer.Remediation {
+// remediationsForMove returns the remediations of one owner, for a move. driven is true if this daemon runs the remediator.
+func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remediation {
 	if b.Err != nil {
 		return []transfer.Remediation{{
 			Owner: b.Owner.UID, Message: b.Err.Error(), Next: "run the version of scute that wrote this event, or a newer one",
@@ -53,18 +53,18 @@ func toldToMoves(b remediations.Begun, driven bool) []transfer.Remediation {
 	return list
 }
 
-// thaw enqueues the owners that waited for a move, if the move has ended.
-func (d *daemon) thaw(feed *remediation.EventSource, move string) {
+// enqueueAfterMove enqueues the owners that waited for a move, if the move has ended.
+func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 	select {
 	case <-d.projector.CaughtUp():
 	default:
 		return // at the start each owner with an unfinished remediation is enqueued anyway
 	}
-	spec, over := d.view.Moves.Over(move)
+	spec, over := d.view.Moves.Ended(move)
 	if !over {
 		return
 	}
-	for _, owner := range d.view.Remediations.Due() {
+	for _, owner := range d.view.Remediations.Pending() {
 		if owner.Namespace == spec.Namespace {
 			feed.Changed(owner)
 		}

@@ -27,9 +27,9 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 		defer close(asked)
 		return log.Head(ctx)
 	}
-	begin(t, log)
+	recordBegun(t, log)
 	go func() {
-		list, err := d.begun(head, false)(ctx)
+		list, err := d.remediationLister(head, false)(ctx)
 		if err != nil {
 			t.Error(err)
 		}
@@ -43,8 +43,8 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	}
 }
 
-// begin records the start of a remediation.
-func begin(t *testing.T, log *eventlog.Log) {
+// recordBegun records the start of a remediation.
+func recordBegun(t *testing.T, log *eventlog.Log) {
 	t.Helper()
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "a", UID: "kcp-uid", Cluster: "a"}
 	victim := remediator.Subject{Name: "m2", UID: "m2"}

@@ -37,23 +37,23 @@ import (
 
 // daemon contains everything that runs.
 type daemon struct {
-	manager   manager.Manager
-	moves     *moves.Runner
-	runs      *runs.Runner
-	pauses    *pauses.Runner
-	schedules *schedules.Runner
-	remedies  *remedies // nil if disabled
-	env       *manifest.Env
-	view      *projection.View
-	projector *projector.Projector[*projection.View]
-	gate      *gate
-	sealing   *sealing // nil if disabled
-	report    *report
-	logger    *slog.Logger
-	// other returns an error if another installation is the leader here.
-	other func() error
+	manager    manager.Manager
+	moves      *moves.Runner
+	runs       *runs.Runner
+	pauses     *pauses.Runner
+	schedules  *schedules.Runner
+	remediator *lazyRemediator // nil if disabled
+	env        *manifest.Env
+	view       *projection.View
+	projector  *projector.Projector[*projection.View]
+	gate       *gate
+	sealing    *sealing // nil if disabled
+	report     *report
+	logger     *slog.Logger
+	// checkOther returns an error if another installation is the leader here.
+	checkOther func() error
 	// resources counts the stored objects.
-	resources *resources
+	resources *resourceCounter
 
 	moveSupervisor, runSupervisor, pauseSupervisor, scheduleSupervisor *supervise.Supervisor
 	// moveChanges, runChanges, pauseChanges and scheduleChanges notify the controllers.
@@ -80,24 +80,24 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		return nil, fmt.Errorf("asking which management cluster this is: %w", err)
 	}
 	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
-	d := &daemon{logger: logger, other: func() error { return nil }}
+	d := &daemon{logger: logger, checkOther: func() error { return nil }}
 	var log aggregate.Log = home.log
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
 	}
-	written := &marked{Log: log, raise: func(context.Context, uint64) error { return nil }, tenure: held, appends: newAppends()}
-	registerAgain(written.appends)
+	written := &watermarkLog{Log: log, raiseWatermark: func(context.Context, uint64) error { return nil }, tenure: held, appends: newAppends()}
+	reregister(written.appends)
 	log = written
 	d.moves = &moves.Runner{
-		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
+		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Slots: supervise.NewSlots(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{
 				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.wrap(held)), Workers: o.MoveWorkers,
-				Remediations: d.begun(home.log.Head, o.Remediation), Shares: o.shares,
+				Remediations: d.remediationLister(home.log.Head, o.Remediation), Shares: o.shares,
 			}
 		},
 	}
-	d.resources = &resources{}
+	d.resources = &resourceCounter{}
 	d.env = newEnv(o, acting, held, g, log, home.incarnation)
 	d.view = projection.New(projection.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
@@ -112,7 +112,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.view.Moves.Changed = func(id string) {
 		d.moveSupervisor.Changed(id)
 		d.moveChanges.Add(id)
-		d.thaw(feed, id)
+		d.enqueueAfterMove(feed, id)
 	}
 	d.view.Runs.Changed = func(id string) {
 		d.runSupervisor.Changed(id)
@@ -127,8 +127,8 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		d.scheduleChanges.Add(id)
 	}
 	d.view.Remediations.Changed = feed.Changed
-	d.view.News = map[eventlog.Kind]func(string, uint64){
-		eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News,
+	d.view.Listeners = map[eventlog.Kind]func(string, uint64){
+		eventlog.KindMove: d.moves.Notify, eventlog.KindRun: d.runs.Notify, eventlog.KindPause: d.pauses.Notify,
 	}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
 	d.view.Schedules.LogID = driven.Log
@@ -139,7 +139,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		if lock, err = newLease(config, home, written.head, held); err != nil {
 			return nil, err
 		}
-		written.raise, d.other = lock.raise, func() error { return lock.other(time.Now()) }
+		written.raiseWatermark, d.checkOther = lock.raiseWatermark, func() error { return lock.checkOther(time.Now()) }
 		if o.Log.URL != "" { // only this process accesses an embedded log
 			lock.health = home.log.Health
 		}
@@ -148,11 +148,11 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		return nil, err
 	}
 	if lock != nil {
-		if err := d.manager.Add(always(func(ctx context.Context) error { return lock.mind(ctx, logger) })); err != nil {
+		if err := d.manager.Add(always(func(ctx context.Context) error { return lock.monitorHealth(ctx, logger) })); err != nil {
 			return nil, err
 		}
 	}
-	d.runs.Adopted = adopted(d.manager.GetClient())
+	d.runs.Adopted = adoptedRun(d.manager.GetClient())
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
 	paged := rest.CopyConfig(config)
 	guard.BoundPages(paged)
@@ -161,14 +161,14 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		return nil, fmt.Errorf("preparing the connection to the management cluster: %w", err)
 	}
 	d.gate = &gate{
-		log: home.log, view: d.view.Trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
+		log: home.log, view: d.view.Trust, caughtUp: d.projector.CaughtUp(), watermarked: written, lease: lock, reader: d.manager.GetAPIReader(),
 		statuses: newSurvey(reader, home.log.ID(), o.Remediation),
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
-		d.remedies = newRemedies(o, acting, held, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
-		d.remedies.resources = d.resources
-		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
+		d.remediator = newLazyRemediator(o, acting, held, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
+		d.remediator.resources = d.resources
+		if err := d.remediator.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err
 		}
 	}
@@ -176,13 +176,13 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		if d.sealing, err = newSealing(o, config, home, d.report, logger); err != nil {
 			return nil, err
 		}
-		registerAgain(d.sealing)
+		reregister(d.sealing)
 		if err := d.manager.Add(manager.RunnableFunc(d.sealing.run)); err != nil {
 			return nil, err
 		}
 	}
 	if home.access != nil {
-		if err := d.admit(o.Log.Access, config, home); err != nil {
+		if err := d.requireTokens(o.Log.Access, config, home); err != nil {
 			return nil, err
 		}
 	}
@@ -203,11 +203,11 @@ func (d *daemon) register(home *home, version string) error {
 	if err := d.registerControllers(home); err != nil {
 		return err
 	}
-	d.resources.in(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{})
-	registerMetrics(d.view, home.log, d.resources, d.gate.shut, version)
+	d.resources.add(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{})
+	registerMetrics(d.view, home.log, d.resources, d.gate.currentFault, version)
 	ready := &readiness{
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
-		other: d.other,
+		checkOther: d.checkOther,
 	}
 	return errors.Join(
 		d.manager.Add(always(func(ctx context.Context) error {
@@ -218,15 +218,15 @@ func (d *daemon) register(home *home, version string) error {
 		})),
 		d.manager.Add(manager.RunnableFunc(d.gate.run)),
 		d.manager.Add(always(func(ctx context.Context) error {
-			return watchOthers(ctx, d.other, minded, func(err error) {
+			return watchOthers(ctx, d.checkOther, storeCheckInterval, func(err error) {
 				d.logger.Error("this installation does nothing", "error", err)
 				d.report.event("AnotherInstallation", err.Error())
 			})
 		})),
-		d.manager.Add(d.leading(d.moveSupervisor.Run)),
-		d.manager.Add(d.look(&d.moveChanges, d.view.Moves.Open)),
-		d.manager.Add(d.leading(d.runSupervisor.Run)),
-		d.manager.Add(d.look(&d.runChanges, d.runsOf)),
+		d.manager.Add(d.whenLeading(d.moveSupervisor.Run)),
+		d.manager.Add(d.enqueueOpen(&d.moveChanges, d.view.Moves.Open)),
+		d.manager.Add(d.whenLeading(d.runSupervisor.Run)),
+		d.manager.Add(d.enqueueOpen(&d.runChanges, d.runsOf)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		ready.register(d.manager, d.logger),
 	)
@@ -266,8 +266,8 @@ func (d *daemon) registerControllers(home *home) error {
 	return d.registerPauses()
 }
 
-// leading returns a runnable that only the leader runs, when the gate has opened.
-func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
+// whenLeading returns a runnable that only the leader runs, when the gate has opened.
+func (d *daemon) whenLeading(run func(context.Context)) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		select {
 		case <-d.gate.open:
@@ -278,9 +278,9 @@ func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 	}
 }
 
-// look returns a runnable that enqueues each open object once, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
-func (d *daemon) look(changed *resource.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
-	return d.leading(func(context.Context) {
+// enqueueOpen returns a runnable that enqueues each open object once, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
+func (d *daemon) enqueueOpen(changed *resource.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
+	return d.whenLeading(func(context.Context) {
 		for _, id := range open("", "") {
 			changed.Add(id)
 		}
@@ -290,7 +290,7 @@ func (d *daemon) look(changed *resource.Changes[string], open func(namespace, na
 // runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on disk. If both arguments are empty, it returns
 // those of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
-	left, err := d.runs.Left(namespace, name)
+	left, err := d.runs.WithFiles(namespace, name)
 	if err != nil {
 		d.logger.Error("looking for files of runs", "error", err)
 	}

@@ -15,8 +15,8 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// gateLooks is the interval between checks of a log that may not be used yet.
-const gateLooks = 2 * time.Second
+// gateInterval is the interval between checks of a log that may not be used yet.
+const gateInterval = 2 * time.Second
 
 // gate blocks all work until the log may be used: it must be the log that was used last on this management cluster, and contain all commits that it
 // acknowledged. The gate opens once. If the log loses commits later, the process ends.
@@ -24,8 +24,8 @@ type gate struct {
 	log  *eventlog.Log
 	view *trust.View
 	// caughtUp is closed when the view contains all commits that the log had at the start.
-	caughtUp <-chan struct{}
-	marked   *marked
+	caughtUp    <-chan struct{}
+	watermarked *watermarkLog
 	// lease is nil without leader election. Then only the statuses of resources contain a high-water mark.
 	lease    *lease
 	statuses *survey
@@ -40,8 +40,8 @@ type gate struct {
 	fault *trust.Fault
 }
 
-// shut returns why the gate is closed, or nil if it is open or not checked yet.
-func (g *gate) shut() *trust.Fault {
+// currentFault returns why the gate is closed, or nil if it is open or not checked yet.
+func (g *gate) currentFault() *trust.Fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.fault
@@ -54,10 +54,10 @@ func (g *gate) run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	tick := time.NewTicker(gateLooks)
+	tick := time.NewTicker(gateInterval)
 	defer tick.Stop()
 	for {
-		fault, err := g.judge(ctx)
+		fault, err := g.check(ctx)
 		switch {
 		case err != nil:
 			g.logger.Warn("the event log cannot be judged yet; nothing is driven", "error", err)
@@ -66,7 +66,7 @@ func (g *gate) run(ctx context.Context) error {
 			close(g.open)
 			return nil
 		}
-		if err := g.tell(ctx, fault); err != nil {
+		if err := g.announce(ctx, fault); err != nil {
 			g.logger.Warn("saying what is wrong with the event log", "error", err)
 		}
 		select {
@@ -77,8 +77,8 @@ func (g *gate) run(ctx context.Context) error {
 	}
 }
 
-// tell logs why nothing is driven and records an event, once per reason. It also writes the reason into the statuses of the objects that wait.
-func (g *gate) tell(ctx context.Context, fault *trust.Fault) error {
+// announce logs why nothing is driven and records an event, once per reason. It also writes the reason into the statuses of the objects that wait.
+func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	if fault == nil {
 		return nil
 	}
@@ -90,22 +90,22 @@ func (g *gate) tell(ctx context.Context, fault *trust.Fault) error {
 		g.logger.Error("the event log may not be acted on; nothing is driven", "reason", fault.Reason, "message", fault.Message, "next", fault.Next)
 		g.report.event(string(fault.Reason), fault.Message+"; "+fault.Next)
 	}
-	return g.report.stall(ctx, fault)
+	return g.report.writeStalled(ctx, fault)
 }
 
-// judge returns why the log may not be used. If it may, judge binds the log to this cluster, and the mark follows the log from then on.
-func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
+// check returns why the log may not be used. If it may, judge binds the log to this cluster, and the mark follows the log from then on.
+func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
 	if err != nil {
 		return nil, err
 	}
-	var marks trust.Marks
+	var marks trust.Watermarks
 	if g.lease != nil {
-		if marks.Lease, marks.Reconciled, err = g.lease.mark(ctx); err != nil {
+		if marks.Lease, marks.Reconciled, err = g.lease.watermark(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if marks.Statuses, err = g.statuses.mark(ctx, time.Now()); err != nil {
+	if marks.Statuses, err = g.statuses.watermark(ctx, time.Now()); err != nil {
 		return nil, err
 	}
 	head, err := g.log.Head(ctx) // read after the marks, because another leader may raise all of them
@@ -113,7 +113,7 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 		return nil, err
 	}
 	state, seq := g.view.State()
-	if fault := trust.Judge(&state, trust.Identity{LogID: g.log.ID(), Head: head, Cluster: cluster}, marks); fault != nil {
+	if fault := trust.Check(&state, trust.Identity{LogID: g.log.ID(), Head: head, Cluster: cluster}, marks); fault != nil {
 		return fault, nil
 	}
 	if state.Cluster == "" {
@@ -121,9 +121,9 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 			return nil, err
 		}
 	}
-	g.marked.saw(head)
+	g.watermarked.recordSequence(head)
 	if g.lease != nil {
-		if err := g.lease.follow(ctx, head, state.LastReconciled()); err != nil {
+		if err := g.lease.setWatermark(ctx, head, state.LastReconciled()); err != nil {
 			return nil, err
 		}
 	}

@@ -25,15 +25,15 @@ import (
 	"scute.dev/projector"
 )
 
-// installed is a management cluster in which daemons with different logs act.
-type installed struct {
+// testCluster is a management cluster in which daemons with different logs act.
+type testCluster struct {
 	kube   client.WithWatch
 	leases *fake.Clientset
 	// alone means that daemons run without leader election.
 	alone bool
 }
 
-func newInstalled(t *testing.T) *installed {
+func newInstalled(t *testing.T) *testCluster {
 	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
@@ -41,15 +41,15 @@ func newInstalled(t *testing.T) *installed {
 	}
 	open := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "open"}}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "uid-here"}}
-	return &installed{
+	return &testCluster{
 		kube:   ctrlfake.NewClientBuilder().WithScheme(scheme).WithObjects(open, ns).WithStatusSubresource(open, &v1alpha1.Pause{}).Build(),
 		leases: fake.NewClientset(),
 	}
 }
 
-// judge runs a daemon's gate on the log of a folder, and returns what is wrong with the log. It checks that the Move
+// runGate runs a daemon's gate on the log of a folder, and returns what is wrong with the log. It checks that the Move
 // reports it.
-func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventlog.Log)) *trust.Fault {
+func (w *testCluster) runGate(t *testing.T, dir, holder string, between func(*eventlog.Log)) *trust.Fault {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -62,9 +62,9 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 	p := projector.New(log, view, projector.Options{Name: "test"})
 	go func() { _ = p.Run(ctx) }()
 	<-p.CaughtUp()
-	m := &marked{Log: log}
+	m := &watermarkLog{Log: log}
 	l := &lease{client: w.leases.CoordinationV1().Leases(trust.LeaseNamespace), holder: holder, logID: log.ID(), installation: "a", head: m.head}
-	m.raise = l.raise
+	m.raiseWatermark = l.raiseWatermark
 	if _, _, err := l.Get(ctx); err != nil {
 		err = l.Create(ctx, record(holder))
 		if err != nil {
@@ -74,18 +74,18 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 		t.Fatal(err)
 	}
 	g := &gate{
-		log: log, view: view, caughtUp: p.CaughtUp(), marked: m, lease: l, reader: w.kube, actor: "daemon/" + holder, logger: slog.New(slog.DiscardHandler),
+		log: log, view: view, caughtUp: p.CaughtUp(), watermarked: m, lease: l, reader: w.kube, actor: "daemon/" + holder, logger: slog.New(slog.DiscardHandler),
 		statuses: newSurvey(w.kube, log.ID(), true),
 		report:   &report{client: w.kube, recorder: events.NewFakeRecorder(9)}, open: make(chan struct{}),
 	}
 	if w.alone {
 		g.lease = nil
 	}
-	fault, err := g.judge(ctx)
+	fault, err := g.check(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.tell(ctx, fault); err != nil {
+	if err := g.announce(ctx, fault); err != nil {
 		t.Fatal(err)
 	}
 	if fault == nil && between != nil {
@@ -113,13 +113,13 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 func TestGate(t *testing.T) {
 	w := newInstalled(t)
 	dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
-	if f := w.judge(t, dir, "one", nil); f != nil {
+	if f := w.runGate(t, dir, "one", nil); f != nil {
 		t.Fatalf("first start: %s", f)
 	}
 	if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if f := w.judge(t, dir, "one", func(log *eventlog.Log) {
+	if f := w.runGate(t, dir, "one", func(log *eventlog.Log) {
 		c := eventlog.Commit{
 			Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a"}, ID: "1",
 			Events: []eventlog.Event{{Type: "dev.scute.move.requested.v1", Time: time.Now(), Data: []byte("{}")}},
@@ -130,12 +130,12 @@ func TestGate(t *testing.T) {
 	}); f != nil {
 		t.Fatalf("same log again: %s", f)
 	}
-	if f := w.judge(t, dir, "one", nil); f != nil { // the mark is raised to its head
+	if f := w.runGate(t, dir, "one", nil); f != nil { // the mark is raised to its head
 		t.Fatalf("third start: %s", f)
 	}
 	last := uint64(1) // the sequence of the log's own aggregate
 	reconcile := func(log *eventlog.Log) {
-		c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Mark: trust.Mark{LogID: log.ID(), Sequence: 2}}, "user/test", last, time.Now())
+		c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Watermark: trust.Watermark{LogID: log.ID(), Sequence: 2}}, "user/test", last, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,31 +143,31 @@ func TestGate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if f := w.judge(t, t.TempDir(), "two", nil); f == nil || f.Reason != trust.Replaced {
+	if f := w.runGate(t, t.TempDir(), "two", nil); f == nil || f.Reason != trust.Replaced {
 		t.Errorf("another log: got %v, want Replaced", f)
 	}
-	if f := w.judge(t, old, "one", reconcile); f == nil || f.Reason != trust.WentBack {
+	if f := w.runGate(t, old, "one", reconcile); f == nil || f.Reason != trust.WentBack {
 		t.Errorf("older copy: got %v, want WentBack", f)
 	}
-	if f := w.judge(t, old, "one", nil); f != nil {
+	if f := w.runGate(t, old, "one", nil); f != nil {
 		t.Errorf("reconciled copy: %s", f)
 	}
 	// The longer copy returns: it is as long as the reconciled one, but has other commits.
 	for range 2 {
-		if f := w.judge(t, dir, "two", nil); f == nil || f.Reason != trust.WentBack {
+		if f := w.runGate(t, dir, "two", nil); f == nil || f.Reason != trust.WentBack {
 			t.Errorf("longer copy: got %v, want WentBack", f)
 		}
-		if f := w.judge(t, old, "one", nil); f != nil {
+		if f := w.runGate(t, old, "one", nil); f != nil {
 			t.Errorf("reconciled copy again: %s", f)
 		}
 	}
-	if f := w.judge(t, dir, "two", reconcile); f == nil || f.Reason != trust.WentBack {
+	if f := w.runGate(t, dir, "two", reconcile); f == nil || f.Reason != trust.WentBack {
 		t.Errorf("longer copy before reconciling: got %v, want WentBack", f)
 	}
-	if f := w.judge(t, dir, "two", nil); f != nil {
+	if f := w.runGate(t, dir, "two", nil); f != nil {
 		t.Errorf("longer copy after reconciling: %s", f)
 	}
-	if f := w.judge(t, old, "one", nil); f == nil || f.Reason != trust.WentBack {
+	if f := w.runGate(t, old, "one", nil); f == nil || f.Reason != trust.WentBack {
 		t.Errorf("first copy after reconciling the other: got %v, want WentBack", f)
 	}
 }
@@ -180,13 +180,13 @@ func TestGateByStatuses(t *testing.T) {
 			w := newInstalled(t)
 			w.alone = alone
 			dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
-			if f := w.judge(t, dir, "one", func(log *eventlog.Log) { w.tell(t, log, 1) }); f != nil {
+			if f := w.runGate(t, dir, "one", func(log *eventlog.Log) { w.setStatusSequence(t, log, 1) }); f != nil {
 				t.Fatalf("first start: %s", f)
 			}
 			if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			if f := w.judge(t, dir, "one", func(log *eventlog.Log) { w.tell(t, log, 5) }); f != nil {
+			if f := w.runGate(t, dir, "one", func(log *eventlog.Log) { w.setStatusSequence(t, log, 5) }); f != nil {
 				t.Fatalf("second start: %s", f)
 			}
 			forget := func() {
@@ -196,12 +196,12 @@ func TestGateByStatuses(t *testing.T) {
 				}
 			}
 			forget()
-			if f := w.judge(t, t.TempDir(), "two", nil); f != nil {
+			if f := w.runGate(t, t.TempDir(), "two", nil); f != nil {
 				t.Fatalf("another log without a Lease: %s", f)
 			}
 			forget()
 			accept := func(log *eventlog.Log) {
-				c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Statuses: trust.Mark{LogID: log.ID(), Sequence: 5}}, "user/test", 1, time.Now())
+				c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Statuses: trust.Watermark{LogID: log.ID(), Sequence: 5}}, "user/test", 1, time.Now())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -209,18 +209,18 @@ func TestGateByStatuses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if f := w.judge(t, old, "one", accept); f == nil || f.Reason != trust.WentBack {
+			if f := w.runGate(t, old, "one", accept); f == nil || f.Reason != trust.WentBack {
 				t.Fatalf("older copy: got %v, want WentBack", f)
 			}
-			if f := w.judge(t, old, "one", nil); f != nil {
+			if f := w.runGate(t, old, "one", nil); f != nil {
 				t.Errorf("accepted copy: %s", f)
 			}
 		})
 	}
 }
 
-// tell writes the sequence of the log to the status of the Move.
-func (w *installed) tell(t *testing.T, log *eventlog.Log, seq int64) {
+// setStatusSequence writes the sequence of the log to the status of the Move.
+func (w *testCluster) setStatusSequence(t *testing.T, log *eventlog.Log, seq int64) {
 	t.Helper()
 	var move v1alpha1.Move
 	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "fleet", Name: "open"}, &move); err != nil {
@@ -244,13 +244,13 @@ func TestSurvey(t *testing.T) {
 		return c.List(ctx, list, opts...)
 	}})
 	s := newSurvey(reader, "aaaa", true)
-	if _, err := s.mark(t.Context(), now); err == nil {
+	if _, err := s.watermark(t.Context(), now); err == nil {
 		t.Error("mark succeeded although a list failed")
 	}
 	broken = false
 	is := func(want uint64, now time.Time) {
 		t.Helper()
-		if got, err := s.mark(t.Context(), now); err != nil || got.Sequence != want {
+		if got, err := s.watermark(t.Context(), now); err != nil || got.Sequence != want {
 			t.Errorf("mark = %v, want %d; error %v", got, want, err)
 		}
 	}
@@ -283,10 +283,10 @@ func TestSurvey(t *testing.T) {
 // TestOthersAreToldOnce checks that another active daemon is reported once.
 func TestOthersAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*minded)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*storeCheckInterval)
 		defer cancel()
 		told := 0
-		if err := watchOthers(ctx, func() error { return eventlog.ErrConflict }, minded, func(error) { told++ }); err != nil || told != 1 {
+		if err := watchOthers(ctx, func() error { return eventlog.ErrConflict }, storeCheckInterval, func(error) { told++ }); err != nil || told != 1 {
 			t.Errorf("reported %d times, %v", told, err)
 		}
 	})

@@ -29,8 +29,8 @@ type home struct {
 	incarnation string
 	// holder is the identity of this process in the Lease. before are the identities of earlier processes with this folder, which have ended. A
 	// restarted process replaces one of them as the holder without waiting until the Lease expires.
-	holder string
-	before []string
+	holder          string
+	previousHolders []string
 	// access authorizes the clients of an embedded log's listener. If it is nil, every client is authorized, or there is no listener.
 	access *embedded.Access
 }
@@ -44,17 +44,17 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	if err != nil {
 		return nil, fmt.Errorf("asking for the host's name: %w", err)
 	}
-	start := random()
+	start := randomID()
 	if o.URL != "" {
 		log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
 			URL: o.URL, CredsFile: o.Creds, TLS: eventlog.TLSFiles{CA: o.CA, Cert: o.Cert, Key: o.Key},
 			Stream: o.Stream, Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
 		})
-		return &home{log: log, where: eventlog.Shown(o.URL), incarnation: host + "-" + start, holder: host + "-" + start}, err
+		return &home{log: log, where: eventlog.RedactURL(o.URL), incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
 	var access *embedded.Access
 	if o.Access != "" {
-		access = &embedded.Access{Accept: accept}
+		access = &embedded.Access{Accept: checkAppend}
 	} else if o.Listen != "" {
 		logger.Warn("everybody who reaches the listener of the event log can read and append: name the Secrets of its tokens with --log-access", "listen", o.Listen)
 	}
@@ -69,19 +69,19 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		return nil, errors.Join(err, log.Close())
 	}
 	h := &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id + "-" + start, access: access}
-	if h.before, err = succeed(o.Dir, "log-"+id, h.holder); err != nil {
+	if h.previousHolders, err = recordHolder(o.Dir, "log-"+id, h.holder); err != nil {
 		logger.Warn("the next process waits until the Lease of this one has expired", "error", err)
 	}
 	return h, nil
 }
 
-// holders is the number of earlier holders of a folder that are stored. The holder of the Lease need not be the last of them, because a process that
+// maxHolders is the number of earlier holders of a folder that are stored. The holder of the Lease need not be the last of them, because a process that
 // cannot reach the API server ends without requesting the Lease.
-const holders = 100
+const maxHolders = 100
 
-// succeed stores the process that opened the log's folder and returns the earlier ones, so that a copied folder gets a different Lease identity. An
+// recordHolder stores the process that opened the log's folder and returns the earlier ones, so that a copied folder gets a different Lease identity. An
 // earlier version stored no name, and used the name unnamed.
-func succeed(dir, unnamed, holder string) (before []string, err error) {
+func recordHolder(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func succeed(dir, unnamed, holder string) (before []string, err error) {
 	if before = strings.Fields(string(raw)); len(before) == 0 {
 		before = []string{unnamed}
 	}
-	before = before[max(0, len(before)-holders):]
+	before = before[max(0, len(before)-maxHolders):]
 	return before, os.WriteFile(path, []byte(strings.Join(append(before, holder), "\n")+"\n"), 0o600)
 }
 
@@ -104,14 +104,14 @@ func identity(dir string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("reading the log's identity: %w", err)
 	}
-	id := random()
+	id := randomID()
 	if err := os.WriteFile(path, []byte(id+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("writing the log's identity: %w", err)
 	}
 	return id, nil
 }
 
-func random() string {
+func randomID() string {
 	b := make([]byte, 4)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
@@ -126,20 +126,20 @@ func newLease(config *rest.Config, home *home, head func() uint64, held *tenure)
 		return nil, fmt.Errorf("preparing leader election: %w", err)
 	}
 	return &lease{
-		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: home.holder, before: home.before, logID: home.log.ID(), installation: installation(), head: head,
+		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: home.holder, previousHolders: home.previousHolders, logID: home.log.ID(), installation: installation(), head: head,
 		tenure: held,
 	}, nil
 }
 
-// installedIn returns the namespace of the pod, or an error if this process does not run in a pod.
-func installedIn() (string, error) {
+// podNamespace returns the namespace of the pod, or an error if this process does not run in a pod.
+func podNamespace() (string, error) {
 	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return strings.TrimSpace(string(raw)), err
 }
 
 // installation returns the namespace in which this process is installed.
 func installation() string {
-	if namespace, err := installedIn(); err == nil {
+	if namespace, err := podNamespace(); err == nil {
 		return namespace
 	}
 	host, _ := os.Hostname() // openLog has checked the error

@@ -28,7 +28,7 @@ const (
 	offerAfter = time.Minute
 )
 
-var errLeft = errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
+var errYielded = errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
 
 // lease is the Lease of leader election. Its holder also writes the log's high-water mark into it: at each renewal, so that the mark needs no
 // separate request, and by raise.
@@ -37,7 +37,7 @@ type lease struct {
 	// holder is the identity of this process in the Lease; logID and installation describe it. before are the identities of earlier processes, which
 	// have ended.
 	holder, logID, installation string
-	before                      []string
+	previousHolders             []string
 	// head returns the highest sequence that the log has acknowledged to this process.
 	head func() uint64
 	// tenure is notified of each renewal.
@@ -53,9 +53,9 @@ type lease struct {
 	trusted bool
 	// reconciled is when an operator last reconciled the trusted log, or "".
 	reconciled string
-	// away is when the log became unreachable, or zero. left is true if this process releases the Lease because another process can reach the log.
-	away time.Time
-	left bool
+	// unreachableSince is when the log became unreachable, or zero. left is true if this process releases the Lease because another process can reach the log.
+	unreachableSince time.Time
+	yielded          bool
 }
 
 // Get implements resourcelock.Interface.
@@ -68,37 +68,37 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	l.lost = false
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
 	switch by := l.last.Annotations; {
-	case slices.Contains(l.before, record.HolderIdentity):
+	case slices.Contains(l.previousHolders, record.HolderIdentity):
 		record.HolderIdentity = ""
-	case !l.holds() && record.HolderIdentity != "" && by[trust.OfferedAnnotation] == record.HolderIdentity && by[trust.HolderLogAnnotation] == l.logID:
-		l.want(ctx)
+	case !l.isHolder() && record.HolderIdentity != "" && by[trust.OfferedAnnotation] == record.HolderIdentity && by[trust.HolderLogAnnotation] == l.logID:
+		l.requestLease(ctx)
 	}
 	raw, err := json.Marshal(record)
 	return record, raw, err
 }
 
-// want requests the Lease from a holder that cannot reach the log, if this process can reach it. It retries at the next read.
-func (l *lease) want(ctx context.Context) {
-	if l.last.Annotations[trust.WantedAnnotation] == *l.last.Spec.HolderIdentity || l.reach(ctx) != nil {
+// requestLease requests the Lease from a holder that cannot reach the log, if this process can reach it. It retries at the next read.
+func (l *lease) requestLease(ctx context.Context) {
+	if l.last.Annotations[trust.RequestedAnnotation] == *l.last.Spec.HolderIdentity || l.checkHealth(ctx) != nil {
 		return
 	}
 	asking := l.last.DeepCopy()
-	asking.Annotations[trust.WantedAnnotation] = *asking.Spec.HolderIdentity
+	asking.Annotations[trust.RequestedAnnotation] = *asking.Spec.HolderIdentity
 	if written, err := l.client.Update(ctx, asking, metav1.UpdateOptions{}); err == nil {
 		l.last = written
 	}
 }
 
-// leave releases the Lease for a process that requested it, if the log is still unreachable. This process then stops acting and does not renew the
+// yield releases the Lease for a process that requested it, if the log is still unreachable. This process then stops acting and does not renew the
 // Lease, so that leader election ends it.
-func (l *lease) leave() {
-	if l.isAway() && l.last.Annotations[trust.WantedAnnotation] == l.holder {
-		l.left = true
-		l.tenure.begin()(0)
+func (l *lease) yield() {
+	if l.isUnreachable() && l.last.Annotations[trust.RequestedAnnotation] == l.holder {
+		l.yielded = true
+		l.tenure.beginRenewal()(0)
 	}
 }
 
-func (l *lease) reach(ctx context.Context) error {
+func (l *lease) checkHealth(ctx context.Context) error {
 	if l.health == nil {
 		return nil
 	}
@@ -107,17 +107,17 @@ func (l *lease) reach(ctx context.Context) error {
 	return l.health(ctx)
 }
 
-// mind checks whether the log is reachable. If it has been unreachable for offerAfter, this process offers the Lease to a process that can reach the
+// monitorHealth checks whether the log is reachable. If it has been unreachable for offerAfter, this process offers the Lease to a process that can reach the
 // log, because all others wait for the holder.
-func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
-	tick := time.NewTicker(minded)
+func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
+	tick := time.NewTicker(storeCheckInterval)
 	defer tick.Stop()
 	for said := false; ; {
-		err := l.reach(ctx)
+		err := l.checkHealth(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		away := l.noted(errors.Is(err, eventlog.ErrUnavailable))
+		away := l.recordReachability(errors.Is(err, eventlog.ErrUnavailable))
 		if away && !said {
 			logger.Warn("the event log cannot be reached: a process that reaches it may have the Lease", "error", err)
 		}
@@ -130,19 +130,21 @@ func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
 	}
 }
 
-// noted records whether the log is unreachable, and reports whether it has been unreachable for offerAfter.
-func (l *lease) noted(away bool) bool {
+// recordReachability records whether the log is unreachable, and reports whether it has been unreachable for offerAfter.
+func (l *lease) recordReachability(away bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !away {
-		l.away = time.Time{}
-	} else if l.away.IsZero() {
-		l.away = time.Now()
+		l.unreachableSince = time.Time{}
+	} else if l.unreachableSince.IsZero() {
+		l.unreachableSince = time.Now()
 	}
-	return l.isAway()
+	return l.isUnreachable()
 }
 
-func (l *lease) isAway() bool { return !l.away.IsZero() && time.Since(l.away) >= offerAfter }
+func (l *lease) isUnreachable() bool {
+	return !l.unreachableSince.IsZero() && time.Since(l.unreachableSince) >= offerAfter
+}
 
 func (l *lease) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
@@ -150,13 +152,13 @@ func (l *lease) read(ctx context.Context) error {
 	found, err := l.client.Get(ctx, trust.LeaseName, metav1.GetOptions{})
 	if err == nil {
 		l.last = found
-		if l.lost = !l.holds(); !l.lost {
-			l.leave()
+		if l.lost = !l.isHolder(); !l.lost {
+			l.yield()
 		}
 	}
 	// If a user deleted or edited the Lease, another process can acquire it before this process's term expires.
-	if err == nil && !l.holds() || apierrors.IsNotFound(err) {
-		l.tenure.begin()(0)
+	if err == nil && !l.isHolder() || apierrors.IsNotFound(err) {
+		l.tenure.beginRenewal()(0)
 	}
 	return err
 }
@@ -169,15 +171,15 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		ObjectMeta: metav1.ObjectMeta{Name: trust.LeaseName, Namespace: trust.LeaseNamespace},
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}
-	if l.left {
-		return errLeft
+	if l.yielded {
+		return errYielded
 	}
 	l.annotate(made)
-	written := l.tenure.begin()
+	written := l.tenure.beginRenewal()
 	made, err := l.client.Create(ctx, made, metav1.CreateOptions{})
 	if err == nil {
 		l.last = made
-		written(l.lasts(made.Spec))
+		written(l.leaseDuration(made.Spec))
 	}
 	return err
 }
@@ -190,20 +192,20 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	defer l.mu.Unlock()
 	switch {
 	case record.HolderIdentity != l.holder:
-		l.tenure.begin()(0)
-		if !l.holds() {
+		l.tenure.beginRenewal()(0)
+		if !l.isHolder() {
 			return fmt.Errorf("giving up Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
 		}
 	case l.lost:
 		return fmt.Errorf("renewing Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
-	case l.left:
-		return errLeft
+	case l.yielded:
+		return errYielded
 	}
 	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
 }
 
-// holds reports whether this process held the Lease when it was last read or written.
-func (l *lease) holds() bool {
+// isHolder reports whether this process held the Lease when it was last read or written.
+func (l *lease) isHolder() bool {
 	return l.last != nil && l.last.Spec.HolderIdentity != nil && *l.last.Spec.HolderIdentity == l.holder
 }
 
@@ -215,18 +217,18 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	next := l.last.DeepCopy()
 	next.Spec = spec
 	l.annotate(next)
-	written := l.tenure.begin()
+	written := l.tenure.beginRenewal()
 	next, err := l.client.Update(ctx, next, metav1.UpdateOptions{})
 	if err == nil {
 		l.last = next
-		written(l.lasts(next.Spec))
+		written(l.leaseDuration(next.Spec))
 	}
 	return err
 }
 
-// lasts returns how long this process holds a Lease that it has just written. It returns 0 for a Lease that was released.
-func (l *lease) lasts(spec coordinationv1.LeaseSpec) time.Duration {
-	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.left {
+// leaseDuration returns how long this process holds a Lease that it has just written. It returns 0 for a Lease that was released.
+func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
+	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.yielded {
 		return 0
 	}
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
@@ -239,22 +241,22 @@ func (l *lease) annotate(o *coordinationv1.Lease) {
 	}
 	o.Annotations[trust.InstallationAnnotation], o.Annotations[trust.HolderLogAnnotation] = l.installation, l.logID
 	delete(o.Annotations, trust.OfferedAnnotation)
-	delete(o.Annotations, trust.WantedAnnotation)
-	if l.isAway() {
+	delete(o.Annotations, trust.RequestedAnnotation)
+	if l.isUnreachable() {
 		o.Annotations[trust.OfferedAnnotation] = l.holder
 	}
 	if !l.trusted {
 		return
 	}
-	l.noteReconciled(o)
-	mark := trust.Mark{LogID: l.logID, Sequence: l.head()}
-	if old := trust.MarkOf(o.Annotations); old.LogID == mark.LogID && old.Sequence > mark.Sequence {
+	l.annotateReconciled(o)
+	mark := trust.Watermark{LogID: l.logID, Sequence: l.head()}
+	if old := trust.WatermarkOf(o.Annotations); old.LogID == mark.LogID && old.Sequence > mark.Sequence {
 		return
 	}
-	trust.WriteMark(o.Annotations, mark)
+	trust.SetWatermark(o.Annotations, mark)
 }
 
-func (l *lease) noteReconciled(o *coordinationv1.Lease) {
+func (l *lease) annotateReconciled(o *coordinationv1.Lease) {
 	if l.reconciled == "" {
 		delete(o.Annotations, trust.ReconciledAnnotation)
 	} else {
@@ -262,36 +264,36 @@ func (l *lease) noteReconciled(o *coordinationv1.Lease) {
 	}
 }
 
-// mark returns the high-water mark in the Lease, and when the log that was used last was reconciled.
-func (l *lease) mark(ctx context.Context) (mark trust.Mark, reconciled string, err error) {
+// watermark returns the high-water mark in the Lease, and when the log that was used last was reconciled.
+func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, reconciled string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.read(ctx); err != nil {
-		return mark, "", fmt.Errorf("reading the log's high-water mark from Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
+		return watermark, "", fmt.Errorf("reading the log's high-water mark from Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
 	}
-	return trust.MarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
+	return trust.WatermarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// follow sets the mark to this log and its head, even if the mark was higher. From then on the mark is raised with this log. reconciled is when the
+// setWatermark sets the mark to this log and its head, even if the mark was higher. From then on the mark is raised with this log. reconciled is when the
 // log was reconciled, or "".
-func (l *lease) follow(ctx context.Context, head uint64, reconciled string) error {
+func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
-		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: head})
+		trust.SetWatermark(o.Annotations, trust.Watermark{LogID: l.logID, Sequence: head})
 		l.trusted, l.reconciled = true, reconciled
-		l.noteReconciled(o)
+		l.annotateReconciled(o)
 		return true
 	})
 }
 
-// raise writes the mark if it is lower than seq. It writes the current head of the log, because a process that starts appends many claims at once,
+// raiseWatermark writes the mark if it is lower than seq. It writes the current head of the log, because a process that starts appends many claims at once,
 // and the renewal must not wait for one write per claim.
-func (l *lease) raise(ctx context.Context, seq uint64) error {
+func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
-		old := trust.MarkOf(o.Annotations)
+		old := trust.WatermarkOf(o.Annotations)
 		if !l.trusted || old.LogID == l.logID && old.Sequence >= seq {
 			return false
 		}
-		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: max(seq, l.head())})
+		trust.SetWatermark(o.Annotations, trust.Watermark{LogID: l.logID, Sequence: max(seq, l.head())})
 		return true
 	})
 }
@@ -312,7 +314,7 @@ func (l *lease) write(ctx context.Context, alter func(*coordinationv1.Lease) boo
 }
 
 func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
-	if !l.holds() {
+	if !l.isHolder() {
 		return fmt.Errorf("raising the log's high-water mark: this process does not hold Lease %s/%s", trust.LeaseNamespace, trust.LeaseName)
 	}
 	next := l.last.DeepCopy()
@@ -332,8 +334,8 @@ func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) 
 	return nil
 }
 
-// other returns an error if another installation is the leader on this management cluster, with another log.
-func (l *lease) other(now time.Time) error {
+// checkOther returns an error if another installation is the leader on this management cluster, with another log.
+func (l *lease) checkOther(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {

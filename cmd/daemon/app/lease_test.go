@@ -30,9 +30,9 @@ func TestMarkInTheLease(t *testing.T) {
 	head := uint64(5)
 	l := &lease{client: clients, holder: "one", logID: "aaaa", installation: "a", head: func() uint64 { return head }}
 	ctx := t.Context()
-	is := func(want trust.Mark) {
+	is := func(want trust.Watermark) {
 		t.Helper()
-		if got, _, err := l.mark(ctx); err != nil || got != want {
+		if got, _, err := l.watermark(ctx); err != nil || got != want {
 			t.Errorf("mark = %v, want %v; error %v", got, want, err)
 		}
 	}
@@ -43,31 +43,31 @@ func TestMarkInTheLease(t *testing.T) {
 		}
 	}
 	must(l.Create(ctx, record("one")))
-	is(trust.Mark{})
-	must(l.follow(ctx, 5, ""))
-	is(trust.Mark{LogID: "aaaa", Sequence: 5})
+	is(trust.Watermark{})
+	must(l.setWatermark(ctx, 5, ""))
+	is(trust.Watermark{LogID: "aaaa", Sequence: 5})
 	head = 7
 	must(l.Update(ctx, record("one")))
-	is(trust.Mark{LogID: "aaaa", Sequence: 7})
-	must(l.raise(ctx, 9))
-	is(trust.Mark{LogID: "aaaa", Sequence: 9})
+	is(trust.Watermark{LogID: "aaaa", Sequence: 7})
+	must(l.raiseWatermark(ctx, 9))
+	is(trust.Watermark{LogID: "aaaa", Sequence: 9})
 	must(l.Update(ctx, record("one"))) // head has the earlier value
-	is(trust.Mark{LogID: "aaaa", Sequence: 9})
+	is(trust.Watermark{LogID: "aaaa", Sequence: 9})
 
 	other := &lease{client: clients, holder: "two", logID: "bbbb", installation: "b", head: func() uint64 { return 1 }}
 	if _, _, err := other.Get(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err := other.other(time.Now())
+	err := other.checkOther(time.Now())
 	if err == nil || !strings.Contains(err.Error(), "namespace a, event log aaaa") {
 		t.Errorf("other = %v, want that another installation acts", err)
 	}
-	if err := other.other(time.Now().Add(time.Minute)); err != nil {
+	if err := other.checkOther(time.Now().Add(time.Minute)); err != nil {
 		t.Errorf("other = %v for an expired installation, want nil", err)
 	}
 	must(other.Update(ctx, record("two"))) // it takes the Lease without having judged its log
-	is(trust.Mark{LogID: "aaaa", Sequence: 9})
-	if err := l.raise(ctx, 10); err == nil {
+	is(trust.Watermark{LogID: "aaaa", Sequence: 9})
+	if err := l.raiseWatermark(ctx, 10); err == nil {
 		t.Error("a process without the Lease raised the mark")
 	}
 }
@@ -102,16 +102,16 @@ func TestGivingUpTheLease(t *testing.T) {
 	if err := one.Update(ctx, record("one")); err != nil { // the other process no longer holds it
 		t.Fatal(err)
 	}
-	if err := one.tenure.held(); err != nil {
+	if err := one.tenure.check(); err != nil {
 		t.Fatal(err)
 	}
 	set.PrependReactor("update", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
-		if one.tenure.held() == nil {
+		if one.tenure.check() == nil {
 			t.Error("the process acts while the Lease may already be released")
 		}
 		return true, nil, errors.New("no answer")
 	})
-	if err := one.Update(ctx, record("")); err == nil || one.tenure.held() == nil {
+	if err := one.Update(ctx, record("")); err == nil || one.tenure.check() == nil {
 		t.Errorf("the process acts after it may have released the Lease: %v", err)
 	}
 }
@@ -143,12 +143,12 @@ func TestLeaseOfSomebodyElse(t *testing.T) {
 			clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
 			none := func() uint64 { return 0 }
 			one := &lease{client: clients, holder: "one", logID: "aaaa", head: none, tenure: &tenure{}}
-			if err := errors.Join(one.Create(t.Context(), record("one")), one.tenure.held()); err != nil {
+			if err := errors.Join(one.Create(t.Context(), record("one")), one.tenure.check()); err != nil {
 				t.Fatal(err)
 			}
 			lose(t, one, &lease{client: clients, holder: "two", logID: "aaaa", head: none})
 			_, _, _ = one.Get(t.Context()) // as leader election does after a failed update
-			if one.tenure.held() == nil {
+			if one.tenure.check() == nil {
 				t.Error("the process acts although another one can hold the Lease")
 			}
 		})
@@ -163,19 +163,19 @@ func TestManyClaimsAtOnce(t *testing.T) {
 	l := &lease{
 		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: "one", logID: "aaaa", installation: "a", head: func() uint64 { return claims },
 	}
-	if err := errors.Join(l.Create(t.Context(), record("one")), l.follow(t.Context(), 0, "")); err != nil {
+	if err := errors.Join(l.Create(t.Context(), record("one")), l.setWatermark(t.Context(), 0, "")); err != nil {
 		t.Fatal(err)
 	}
 	before := len(clients.Actions())
 	for seq := range uint64(claims) {
-		if err := l.raise(t.Context(), seq+1); err != nil {
+		if err := l.raiseWatermark(t.Context(), seq+1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := len(clients.Actions()) - before; n != 1 {
 		t.Errorf("got %d requests for %d claims, want 1", n, claims)
 	}
-	if mark, _, err := l.mark(t.Context()); err != nil || mark.Sequence != claims {
+	if mark, _, err := l.watermark(t.Context()); err != nil || mark.Sequence != claims {
 		t.Errorf("mark = %v, %v", mark, err)
 	}
 }
@@ -186,7 +186,7 @@ func TestMarkBeforeTheEffect(t *testing.T) {
 	log := logtest.Open(t)
 	var raised []uint64
 	var fails error
-	m := &marked{Log: log, raise: func(_ context.Context, seq uint64) error { raised = append(raised, seq); return fails }}
+	m := &watermarkLog{Log: log, raiseWatermark: func(_ context.Context, seq uint64) error { raised = append(raised, seq); return fails }}
 	last := uint64(0)
 	add := func(fact string) error {
 		c := eventlog.Commit{

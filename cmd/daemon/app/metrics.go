@@ -14,13 +14,13 @@ import (
 
 // registerMetrics registers scute's metrics beside those of the controllers: moves, runs and remediations by phase, tasks by state, and the size of
 // the log.
-func registerMetrics(v *projection.View, log *eventlog.Log, stored *resources, shut func() *trust.Fault, version string) {
+func registerMetrics(v *projection.View, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
-	c.shut, c.version = shut, version
-	registerAgain(c)
+	c.currentFault, c.version = shut, version
+	reregister(c)
 }
 
-func newCollector(v *projection.View, log *eventlog.Log, stored *resources) *collector {
+func newCollector(v *projection.View, log *eventlog.Log, stored *resourceCounter) *collector {
 	var all []*prometheus.Desc
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		all = append(all, prometheus.NewDesc("scute_"+name, help, labels, nil))
@@ -28,40 +28,40 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *resources) *col
 	}
 	c := &collector{
 		view: v, log: log, stored: stored,
-		moves:     describe("moves", "Moves that are not over or ended lately, by phase.", "phase"),
-		runs:      describe("runs", "Runs of workflows that are not over or ended lately, by phase.", "phase"),
-		tasks:     describe("tasks", "Tasks of these runs, by how they stand.", "outcome"),
-		remedies:  describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
-		unhealthy: describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
-		etcd:      describe("etcd_problems", "Control planes whose etcd has a problem, by the kind of problem.", "problem"),
-		effects:   describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
-		build:     describe("build_info", "Always 1, with the version of this process.", "version"),
-		stalled:   describe("resources_stalled", "Resources whose condition Stalled is True, by kind: they need an operator, or did not end as requested.", "kind"),
-		since:     describe("resources_stalled_timestamp_seconds", "When the first of these stalled, by kind.", "kind"),
-		backups:   describe("backup_last_success_timestamp_seconds", "When the last backup of a BackupSchedule was complete.", "namespace", "name"),
-		unread:    describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
-		commits:   describe("log_commits", "Commits in the event log."),
-		bytes:     describe("log_bytes", "Size of the event log."),
-		maxBytes:  describe("log_max_bytes", "Size at which the event log refuses new events."),
-		distrust:  describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
-		begins:    describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
+		moves:        describe("moves", "Moves that are not over or ended lately, by phase.", "phase"),
+		runs:         describe("runs", "Runs of workflows that are not over or ended lately, by phase.", "phase"),
+		tasks:        describe("tasks", "Tasks of these runs, by how they stand.", "outcome"),
+		remediations: describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
+		unhealthy:    describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
+		etcd:         describe("etcd_problems", "Control planes whose etcd has a problem, by the kind of problem.", "problem"),
+		effects:      describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
+		build:        describe("build_info", "Always 1, with the version of this process.", "version"),
+		stalled:      describe("resources_stalled", "Resources whose condition Stalled is True, by kind: they need an operator, or did not end as requested.", "kind"),
+		since:        describe("resources_stalled_timestamp_seconds", "When the first of these stalled, by kind.", "kind"),
+		backups:      describe("backup_last_success_timestamp_seconds", "When the last backup of a BackupSchedule was complete.", "namespace", "name"),
+		unreadable:   describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
+		commits:      describe("log_commits", "Commits in the event log."),
+		bytes:        describe("log_bytes", "Size of the event log."),
+		maxBytes:     describe("log_max_bytes", "Size at which the event log refuses new events."),
+		untrusted:    describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
+		acceptsNew:   describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
 	c.all = all
 	return c
 }
 
 type collector struct {
-	view                                    *projection.View
-	log                                     *eventlog.Log
-	stored                                  *resources
-	moves, runs, tasks, remedies, unhealthy *prometheus.Desc
-	effects, commits, bytes, maxBytes       *prometheus.Desc
-	begins, distrust, unread, etcd          *prometheus.Desc
-	build                                   *prometheus.Desc
-	stalled, since, backups                 *prometheus.Desc
-	all                                     []*prometheus.Desc
-	version                                 string
-	shut                                    func() *trust.Fault
+	view                                        *projection.View
+	log                                         *eventlog.Log
+	stored                                      *resourceCounter
+	moves, runs, tasks, remediations, unhealthy *prometheus.Desc
+	effects, commits, bytes, maxBytes           *prometheus.Desc
+	acceptsNew, untrusted, unreadable, etcd     *prometheus.Desc
+	build                                       *prometheus.Desc
+	stalled, since, backups                     *prometheus.Desc
+	all                                         []*prometheus.Desc
+	version                                     string
+	currentFault                                func() *trust.Fault
 }
 
 // Describe implements prometheus.Collector.
@@ -84,9 +84,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	byPhase(phases, movePhases(), func(phase string, n int) { gauge(c.moves, float64(n), phase) })
-	if c.shut != nil {
-		if f := c.shut(); f != nil {
-			gauge(c.distrust, 1, string(f.Reason))
+	if c.currentFault != nil {
+		if f := c.currentFault(); f != nil {
+			gauge(c.untrusted, 1, string(f.Reason))
 		}
 	}
 	runs := c.view.Runs.Totals()
@@ -99,7 +99,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	unhealthy := 0
 	byPhase(c.view.Remediations.Phases(), remediationPhases(), func(phase string, n int) {
-		gauge(c.remedies, float64(n), phase)
+		gauge(c.remediations, float64(n), phase)
 		unhealthy += n
 	})
 	gauge(c.unhealthy, float64(unhealthy))
@@ -108,7 +108,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	for kind, t := range c.stored.count(ctx) {
-		gauge(c.unread, float64(t.unreadable), kind)
+		gauge(c.unreadable, float64(t.unreadable), kind)
 		gauge(c.stalled, float64(t.stalled), kind)
 		if t.stalled > 0 {
 			gauge(c.since, seconds(t.since), kind)
@@ -128,7 +128,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if stats.AcceptsNew() {
 		accepts = 1
 	}
-	gauge(c.begins, accepts)
+	gauge(c.acceptsNew, accepts)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -56,7 +56,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := newCollector(v, log, &resources{})
+	c := newCollector(v, log, &resourceCounter{})
 	c.version = "v1"
 	got := gather(t, c)
 	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new"} {
@@ -141,20 +141,20 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	stalled := func(after time.Duration) []metav1.Condition {
 		return []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at.Add(after))}}
 	}
-	runs := reads{&v1alpha1.WorkflowRunList{Items: []v1alpha1.WorkflowRun{
+	runs := listCache{&v1alpha1.WorkflowRunList{Items: []v1alpha1.WorkflowRun{
 		{Status: v1alpha1.WorkflowRunStatus{Conditions: stalled(time.Hour)}},
 		{Status: v1alpha1.WorkflowRunStatus{Conditions: stalled(0)}},
 		{Status: v1alpha1.WorkflowRunStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse}}}},
 		{Unreadable: v1alpha1.Unreadable{Spec: &v1alpha1.UnreadablePart{Field: "spec.deadline"}}},
 	}}}
 	made := metav1.NewTime(at)
-	schedules := reads{&v1alpha1.BackupScheduleList{Items: []v1alpha1.BackupSchedule{
+	schedules := listCache{&v1alpha1.BackupScheduleList{Items: []v1alpha1.BackupSchedule{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "daily"}, Status: v1alpha1.BackupScheduleStatus{LastSuccessfulTime: &made}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new"}},
 	}}}
-	stored := &resources{}
-	stored.in(runs, &v1alpha1.WorkflowRunList{})
-	stored.in(schedules, &v1alpha1.BackupScheduleList{})
+	stored := &resourceCounter{}
+	stored.add(runs, &v1alpha1.WorkflowRunList{})
+	stored.add(schedules, &v1alpha1.BackupScheduleList{})
 	got := gather(t, newCollector(projection.New(projection.Limits{}), logtest.Open(t), stored))
 	for name, want := range map[string]float64{
 		"scute_resources_stalled WorkflowRun": 2, "scute_resources_stalled_timestamp_seconds WorkflowRun": 1_700_000_000,
@@ -170,22 +170,22 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	}
 }
 
-// reads is a cache that returns the same list for each call.
-type reads struct{ list client.ObjectList }
+// listCache is a cache that returns the same list for each call.
+type listCache struct{ list client.ObjectList }
 
-func (r reads) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+func (r listCache) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(r.list).Elem())
 	return nil
 }
 
-func (reads) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (listCache) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errors.New("nothing is read alone")
 }
 
 // TestMetricsOfAppends checks that stored events are counted by type, and failed appends by reason.
 func TestMetricsOfAppends(t *testing.T) {
 	a := newAppends()
-	m := &marked{Log: logtest.Open(t), raise: func(context.Context, uint64) error { return nil }, appends: a}
+	m := &watermarkLog{Log: logtest.Open(t), raiseWatermark: func(context.Context, uint64) error { return nil }, appends: a}
 	for _, cluster := range []string{"a", "b"} {
 		commit, err := trust.Commit(trust.Bound{Cluster: cluster}, "daemon/one", 0, time.Now())
 		if err != nil {
@@ -216,7 +216,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(scute_[a-z_]+)").FindAllStringSubmatch(string(raw), -1) {
 		documented[row[1]] = true
 	}
-	all := []prometheus.Collector{newCollector(projection.New(projection.Limits{}), logtest.Open(t), &resources{}), newAppends(), &sealing{}}
+	all := []prometheus.Collector{newCollector(projection.New(projection.Limits{}), logtest.Open(t), &resourceCounter{}), newAppends(), &sealing{}}
 	all = append(append(all, deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
 	for name := range describe(t, all...) {
 		if !documented[name] {

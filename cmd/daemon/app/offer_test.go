@@ -23,8 +23,8 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// versioned rejects updates of a Lease that has changed since it was read, as an API server does.
-func versioned(set *fake.Clientset) {
+// rejectConflicts rejects updates of a Lease that has changed since it was read, as an API server does.
+func rejectConflicts(set *fake.Clientset) {
 	var mu sync.Mutex
 	writes := 0
 	set.PrependReactor("*", "leases", func(a k8stesting.Action) (bool, runtime.Object, error) {
@@ -65,8 +65,8 @@ func TestOfferOfAnEarlierHolder(t *testing.T) {
 		if _, err := clients.Update(t.Context(), older.last, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.WantedAnnotation] != c.wanted {
-			t.Errorf("offered by %s: wanted annotation = %q, want %q; error %v", c.offered, two.last.Annotations[trust.WantedAnnotation], c.wanted, err)
+		if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.RequestedAnnotation] != c.wanted {
+			t.Errorf("offered by %s: wanted annotation = %q, want %q; error %v", c.offered, two.last.Annotations[trust.RequestedAnnotation], c.wanted, err)
 		}
 	}
 }
@@ -74,13 +74,13 @@ func TestOfferOfAnEarlierHolder(t *testing.T) {
 // replica is a process that takes part in leader election.
 type replica struct {
 	*lease
-	// cut disconnects the replica from the log, or reconnects it.
-	cut   func(bool)
-	leads func() bool
+	// disconnect disconnects the replica from the log, or reconnects it.
+	disconnect func(bool)
+	isLeader   func() bool
 }
 
-// elect runs a replica until its context ends or it loses the Lease.
-func elect(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
+// runReplica runs a replica until its context ends or it loses the Lease.
+func runReplica(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
 	t.Helper()
 	var mu sync.Mutex
 	cut := false
@@ -103,8 +103,8 @@ func elect(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
 		t.Fatal(err)
 	}
 	go elector.Run(t.Context())
-	go func() { _ = l.mind(t.Context(), slog.New(slog.DiscardHandler)) }()
-	return &replica{lease: l, leads: elector.IsLeader, cut: func(away bool) {
+	go func() { _ = l.monitorHealth(t.Context(), slog.New(slog.DiscardHandler)) }()
+	return &replica{lease: l, isLeader: elector.IsLeader, disconnect: func(away bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		cut = away
@@ -135,18 +135,18 @@ func TestCopyOfTheFolder(t *testing.T) {
 	third := open(dir)
 	synctest.Test(t, func(t *testing.T) {
 		set := fake.NewClientset()
-		versioned(set)
-		one := elect(t, set, first.holder, "aaaa")
+		rejectConflicts(set)
+		one := runReplica(t, set, first.holder, "aaaa")
 		time.Sleep(time.Second)
-		two := elect(t, set, second.holder, "aaaa")
+		two := runReplica(t, set, second.holder, "aaaa")
 		two.mu.Lock()
-		two.before = second.before
+		two.previousHolders = second.previousHolders
 		two.mu.Unlock()
 		time.Sleep(10 * time.Second)
-		if !one.leads() || two.leads() || two.tenure.held() == nil {
-			t.Errorf("leading: original %t, copy %t", one.leads(), two.leads())
+		if !one.isLeader() || two.isLeader() || two.tenure.check() == nil {
+			t.Errorf("leading: original %t, copy %t", one.isLeader(), two.isLeader())
 		}
-		again := &lease{client: one.client, holder: third.holder, before: third.before, logID: "aaaa", head: one.head}
+		again := &lease{client: one.client, holder: third.holder, previousHolders: third.previousHolders, logID: "aaaa", head: one.head}
 		if r, _, err := again.Get(t.Context()); err != nil || r.HolderIdentity != "" {
 			t.Errorf("the restarted process waits for %q; error %v", r.HolderIdentity, err)
 		}
@@ -171,40 +171,40 @@ func TestHolderWithoutTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				set := fake.NewClientset()
-				versioned(set)
-				one := elect(t, set, "one", "aaaa")
+				rejectConflicts(set)
+				one := runReplica(t, set, "one", "aaaa")
 				synctest.Wait()
-				two := elect(t, set, "two", c.log)
+				two := runReplica(t, set, "two", c.log)
 				time.Sleep(30 * time.Second)
-				if !one.leads() || two.leads() || one.tenure.held() != nil {
+				if !one.isLeader() || two.isLeader() || one.tenure.check() != nil {
 					t.Fatal("the first process does not lead")
 				}
 				began := time.Now()
-				one.cut(true)
-				two.cut(c.both)
+				one.disconnect(true)
+				two.disconnect(c.both)
 				idle := time.Time{}
 				for ; time.Since(began) < 4*time.Minute; time.Sleep(500 * time.Millisecond) {
 					if time.Since(began) > c.away {
-						one.cut(false)
-						two.cut(false)
+						one.disconnect(false)
+						two.disconnect(false)
 					}
-					switch acts := one.tenure.held() == nil; {
+					switch acts := one.tenure.check() == nil; {
 					case acts:
 						idle = time.Time{}
 					case idle.IsZero():
 						idle = time.Now()
 					}
-					if two.tenure.held() == nil && (idle.IsZero() || time.Since(idle) < leaseTimeout) {
+					if two.tenure.check() == nil && (idle.IsZero() || time.Since(idle) < leaseTimeout) {
 						t.Fatal("the second process acts while requests of the first may still arrive")
 					}
 					if c.want == "one" && !idle.IsZero() {
 						t.Fatal("the first process does not act although no other can take over")
 					}
 				}
-				if one.leads() == two.leads() || c.want != "either" && one.leads() != (c.want == "one") {
-					t.Errorf("leading: one %t, two %t, want %s", one.leads(), two.leads(), c.want)
+				if one.isLeader() == two.isLeader() || c.want != "either" && one.isLeader() != (c.want == "one") {
+					t.Errorf("leading: one %t, two %t, want %s", one.isLeader(), two.isLeader(), c.want)
 				}
-				if acts, want := one.tenure.held() == nil, one.leads(); acts != want {
+				if acts, want := one.tenure.check() == nil, one.isLeader(); acts != want {
 					t.Errorf("the first process acts: %t, want %t", acts, want)
 				}
 				now, err := one.client.Get(t.Context(), trust.LeaseName, metav1.GetOptions{})
@@ -224,18 +224,18 @@ func TestHolderWithoutTheLog(t *testing.T) {
 // for the Lease, and that a process does not recreate the Lease if it was deleted after it was handed over.
 func TestOfferWhileTheLogIsJudged(t *testing.T) {
 	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
-	one := &lease{client: clients, holder: "one", logID: "aaaa", head: func() uint64 { return 0 }, tenure: &tenure{}, away: time.Now().Add(-2 * offerAfter)}
+	one := &lease{client: clients, holder: "one", logID: "aaaa", head: func() uint64 { return 0 }, tenure: &tenure{}, unreachableSince: time.Now().Add(-2 * offerAfter)}
 	two := &lease{client: clients, holder: "two", logID: "aaaa", head: one.head}
 	if err := one.Create(t.Context(), record("one")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.WantedAnnotation] != "one" {
+	if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.RequestedAnnotation] != "one" {
 		t.Fatalf("annotations = %v, error %v", two.last.Annotations, err)
 	}
-	if _, _, err := one.mark(t.Context()); err != nil {
+	if _, _, err := one.watermark(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Update(t.Context(), record("one")); err == nil || one.tenure.held() == nil {
+	if err := one.Update(t.Context(), record("one")); err == nil || one.tenure.check() == nil {
 		t.Errorf("the process kept the Lease that it had offered: %v", err)
 	}
 	if err := clients.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
@@ -250,27 +250,27 @@ func TestOfferWhileTheLogIsJudged(t *testing.T) {
 // not take the Lease from the new holder at the next renewal.
 func TestMarkOfALostLease(t *testing.T) {
 	for name, learn := range map[string]func(context.Context, *lease) error{
-		"raised": func(ctx context.Context, l *lease) error { return l.raise(ctx, 9) },
-		"judged": func(ctx context.Context, l *lease) error { _, _, err := l.mark(ctx); return err },
+		"raised": func(ctx context.Context, l *lease) error { return l.raiseWatermark(ctx, 9) },
+		"judged": func(ctx context.Context, l *lease) error { _, _, err := l.watermark(ctx); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				set := fake.NewClientset()
-				versioned(set)
-				one := elect(t, set, "one", "aaaa")
+				rejectConflicts(set)
+				one := runReplica(t, set, "one", "aaaa")
 				time.Sleep(5 * time.Second)
-				if err := one.follow(t.Context(), 5, ""); err != nil || !one.leads() {
-					t.Fatalf("the first process leads: %t; error %v", one.leads(), err)
+				if err := one.setWatermark(t.Context(), 5, ""); err != nil || !one.isLeader() {
+					t.Fatalf("the first process leads: %t; error %v", one.isLeader(), err)
 				}
 				if err := one.client.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				two := elect(t, set, "two", "aaaa")
+				two := runReplica(t, set, "two", "aaaa")
 				synctest.Wait()
 				_ = learn(t.Context(), one.lease)
 				time.Sleep(5 * time.Second)
-				if one.leads() || one.tenure.held() == nil || !two.leads() {
-					t.Errorf("leading: one %t, two %t", one.leads(), two.leads())
+				if one.isLeader() || one.tenure.check() == nil || !two.isLeader() {
+					t.Errorf("leading: one %t, two %t", one.isLeader(), two.isLeader())
 				}
 			})
 		})

@@ -80,7 +80,7 @@ const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 32, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Backups: BackupOptions{Concurrency: 2, MostBytes: 192 << 20}, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
+		MoveConcurrency: 4, MoveWorkers: 32, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Backups: BackupOptions{Concurrency: 2, MaxBytes: 192 << 20}, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
 		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }

@@ -45,10 +45,10 @@ func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 		d := &daemon{view: v, runs: runs, gate: &gate{open: make(chan struct{})}}
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		defer q.ShutDown()
-		if err := resource.OfResources(&d.runChanges).Start(t.Context(), q); err != nil {
+		if err := resource.ResourceSource(&d.runChanges).Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = d.look(&d.runChanges, d.runsOf)(t.Context()) }()
+		go func() { _ = d.enqueueOpen(&d.runChanges, d.runsOf)(t.Context()) }()
 		synctest.Wait()
 		if q.Len() != 0 {
 			t.Error("requests were queued before the log could be acted on")

@@ -21,12 +21,12 @@ import (
 	pauses "scute.dev/pause/runner"
 )
 
-// pausePlaces bounds the pauses that are worked on at once.
-const pausePlaces = 4
+// pauseSlots bounds the pauses that are worked on at once.
+const pauseSlots = 4
 
 func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {
 	return &pauses.Runner{
-		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Places: supervise.NewPlaces(pausePlaces), Logger: logger,
+		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Slots: supervise.NewSlots(pauseSlots), Logger: logger,
 	}
 }
 
@@ -39,7 +39,7 @@ func (d *daemon) registerPauses() error {
 	if err != nil {
 		return fmt.Errorf("asking for the kind Pause: %w", err)
 	}
-	d.resources.in(d.manager.GetCache(), &v1alpha1.PauseList{})
+	d.resources.add(d.manager.GetCache(), &v1alpha1.PauseList{})
 	r := &pause.Reconciler{
 		Base: d.base(&d.pauseChanges),
 		Pauses: struct {
@@ -50,7 +50,7 @@ func (d *daemon) registerPauses() error {
 	if err := r.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Pause controller: %w", err)
 	}
-	return errors.Join(d.manager.Add(d.leading(d.pauseSupervisor.Run)), d.manager.Add(d.look(&d.pauseChanges, d.view.Pauses.Open)))
+	return errors.Join(d.manager.Add(d.whenLeading(d.pauseSupervisor.Run)), d.manager.Add(d.enqueueOpen(&d.pauseChanges, d.view.Pauses.Open)))
 }
 
 // finder finds the objects that Pauses select, with the object graph of moves.

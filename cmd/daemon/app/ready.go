@@ -19,8 +19,8 @@ import (
 const (
 	// stalledAfter is how long the view may remain at a commit before the end of the log.
 	stalledAfter = 30 * time.Second
-	// minded is the interval between checks of the log's store.
-	minded = 5 * time.Second
+	// storeCheckInterval is the interval between checks of the log's store.
+	storeCheckInterval = 5 * time.Second
 )
 
 // readiness implements /readyz: it checks that the log accepts commits and that the view follows the log.
@@ -31,13 +31,13 @@ type readiness struct {
 	}
 	caughtUp <-chan struct{}
 	position func() uint64
-	// other returns an error if this installation must not act here.
-	other func() error
-	now   func() time.Time
+	// checkOther returns an error if this installation must not act here.
+	checkOther func() error
+	now        func() time.Time
 
-	mu    sync.Mutex
-	at    uint64 // the position of the view at the last change
-	since time.Time
+	mu           sync.Mutex
+	lastPosition uint64 // the position of the view at the last change
+	since        time.Time
 }
 
 // register adds /readyz to the manager, and the runnable that ends the process when a frozen log can be opened again. Both are needed, because a
@@ -49,7 +49,7 @@ func (r *readiness) register(m interface {
 ) error {
 	return errors.Join(
 		m.AddReadyzCheck("log", r.check),
-		m.Add(always(func(ctx context.Context) error { return mind(ctx, r.log, minded, logger) })),
+		m.Add(always(func(ctx context.Context) error { return monitorStore(ctx, r.log, storeCheckInterval, logger) })),
 	)
 }
 
@@ -67,16 +67,16 @@ func (r *readiness) check(request *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.keepsUp(head), r.other())
+	return errors.Join(r.checkProgress(head), r.checkOther())
 }
 
-// keepsUp returns an error if the view no longer advances before the end of the log.
-func (r *readiness) keepsUp(head uint64) error {
+// checkProgress returns an error if the view no longer advances before the end of the log.
+func (r *readiness) checkProgress(head uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	position, now := r.position(), r.now()
-	if position >= head || position != r.at || r.since.IsZero() {
-		r.at, r.since = position, now
+	if position >= head || position != r.lastPosition || r.since.IsZero() {
+		r.lastPosition, r.since = position, now
 		return nil
 	}
 	if stood := now.Sub(r.since); stood > stalledAfter {
@@ -88,12 +88,12 @@ func (r *readiness) keepsUp(head uint64) error {
 // store is an event log that may freeze.
 type store interface {
 	Health(ctx context.Context) error
-	Thawed() error
+	CheckWritable() error
 }
 
-// mind watches an embedded log, which freezes when a write to its disk fails. Only a new process can open the log again, so mind ends this process.
+// monitorStore watches an embedded log, which freezes when a write to its disk fails. Only a new process can open the log again, so mind ends this process.
 // It first waits until the disk accepts writes, because a new process would otherwise freeze at its first commit.
-func mind(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
+func monitorStore(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	frozen := false
@@ -107,7 +107,7 @@ func mind(ctx context.Context, log store, every time.Duration, logger *slog.Logg
 		if !errors.Is(err, eventlog.ErrFrozen) {
 			continue
 		}
-		if full := log.Thawed(); full == nil {
+		if full := log.CheckWritable(); full == nil {
 			return fmt.Errorf("the disk of the event log takes writes again, and the log is opened again by a new process: %w", err)
 		} else if !frozen {
 			logger.Error("the event log takes no commits; nothing is done until its volume has space", "error", err, "probe", full)

@@ -19,13 +19,13 @@ import (
 
 // fakeLog is a log with configured answers.
 type fakeLog struct {
-	health, thawed error
-	head           uint64
+	health, writable error
+	head             uint64
 }
 
 func (f *fakeLog) Health(context.Context) error         { return f.health }
 func (f *fakeLog) Head(context.Context) (uint64, error) { return f.head, nil }
-func (f *fakeLog) Thawed() error                        { return f.thawed }
+func (f *fakeLog) CheckWritable() error                 { return f.writable }
 
 // TestReadiness checks that readiness fails if the log accepts no commits or the view has stopped before the end of the
 // log.
@@ -34,7 +34,7 @@ func TestReadiness(t *testing.T) {
 	log, caughtUp := &fakeLog{head: 3}, make(chan struct{})
 	r := &readiness{
 		log: log, caughtUp: caughtUp, position: func() uint64 { return position },
-		other: func() error { return other }, now: func() time.Time { return now },
+		checkOther: func() error { return other }, now: func() time.Time { return now },
 	}
 	is := func(want string) {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestFrozenLogEndsTheProcess(t *testing.T) {
 		go func() { ended <- m.run.Start(ctx) }()
 		goesOn := func() {
 			t.Helper()
-			time.Sleep(10 * minded)
+			time.Sleep(10 * storeCheckInterval)
 			synctest.Wait()
 			select {
 			case err := <-ended:
@@ -96,9 +96,9 @@ func TestFrozenLogEndsTheProcess(t *testing.T) {
 			}
 		}
 		goesOn()
-		log.health, log.thawed = eventlog.ErrFrozen, errors.New("no space left on device")
+		log.health, log.writable = eventlog.ErrFrozen, errors.New("no space left on device")
 		goesOn()
-		log.thawed = nil
+		log.writable = nil
 		if err := <-ended; !errors.Is(err, eventlog.ErrFrozen) {
 			t.Errorf("ended with %v, want ErrFrozen", err)
 		}

@@ -30,18 +30,18 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// remedies is the remediator. It starts when a RepairPolicy requires it.
-type remedies struct {
+// lazyRemediator is the remediator. It starts when a RepairPolicy requires it.
+type lazyRemediator struct {
 	runner      *runner.Runner
-	feed        *remediation.EventSource
-	teller      *remediation.EventReporter
+	events      *remediation.EventSource
+	reporter    *remediation.EventReporter
 	manager     manager.Manager
 	config      *rest.Config
 	guard       *guard.Guard
-	held        func() error
+	checkLease  func() error
 	caughtUp    <-chan struct{}
 	concurrency int
-	resources   *resources
+	resources   *resourceCounter
 
 	// These fields are set by start, in this order.
 	observer *observe.Observer
@@ -51,13 +51,13 @@ type remedies struct {
 	limits *remediation.Limits
 }
 
-func newRemedies(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
+func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *lazyRemediator {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
 	reporter := &remediation.EventReporter{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
 	v.Remediations.Report, v.Remediations.ReportSince = reporter.Report, reporter.Since()
-	return &remedies{
-		teller: reporter,
+	return &lazyRemediator{
+		reporter: reporter,
 		runner: &runner.Runner{
 			Log: log, Incarnation: incarnation, Logger: logger, View: v.Remediations,
 			MoveOf: func(ctx context.Context, seq uint64, namespace, cluster string) (string, error) {
@@ -67,20 +67,20 @@ func newRemedies(o Options, config *rest.Config, held *tenure, g *guard.Guard, l
 				return moveOf(v.Moves, namespace, cluster), nil
 			},
 		},
-		config: config, guard: g, held: held.held, concurrency: o.RemediationConcurrency,
+		config: config, guard: g, checkLease: held.check, concurrency: o.RemediationConcurrency,
 	}
 }
 
 // register prepares the start, which a RepairPolicy triggers.
-func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
-	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
-	r.resources.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
+func (r *lazyRemediator) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
+	r.manager, r.events, r.caughtUp = mgr, feed, caughtUp
+	r.resources.add(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
 	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
 	if err != nil {
 		return err
 	}
 	if limited {
-		r.resources.in(mgr.GetCache(), &v1alpha1.RepairLimitsList{})
+		r.resources.add(mgr.GetCache(), &v1alpha1.RepairLimitsList{})
 		r.limits = &remediation.Limits{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("scuted"), CaughtUp: caughtUp}
 		if err := r.limits.SetupWithManager(mgr, feed); err != nil {
 			return err
@@ -88,15 +88,15 @@ func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, 
 	} else {
 		r.runner.Logger.Warn("the limits of the fleet are the defaults", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
 	}
-	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Due, Start: r.start, CaughtUp: caughtUp}
+	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Pending, Start: r.start, CaughtUp: caughtUp}
 	return gate.SetupWithManager(mgr)
 }
 
 // start continues the start as far as possible: it discovers Cluster API, waits for the caches, and starts the controllers. A cache that does not
 // sync, for example for lack of a permission, only prevents the controllers from starting.
-func (r *remedies) start(ctx context.Context) (done bool, missing string, err error) {
+func (r *lazyRemediator) start(ctx context.Context) (done bool, missing string, err error) {
 	if r.observer == nil {
-		if missing, err := r.look(ctx); missing != "" || err != nil {
+		if missing, err := r.startCaches(ctx); missing != "" || err != nil {
 			return false, missing, err
 		}
 	}
@@ -104,14 +104,14 @@ func (r *remedies) start(ctx context.Context) (done bool, missing string, err er
 	if err != nil || !synced {
 		return false, "", err
 	}
-	if err := r.control(); err != nil {
+	if err := r.startControllers(); err != nil {
 		return false, "", err
 	}
 	return true, "", nil
 }
 
-// look starts the caches if Cluster API is installed. Otherwise it returns what is missing.
-func (r *remedies) look(ctx context.Context) (missing string, err error) {
+// startCaches starts the caches if Cluster API is installed. Otherwise it returns what is missing.
+func (r *lazyRemediator) startCaches(ctx context.Context) (missing string, err error) {
 	machines, err := r.serves(clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {
 		return "", err
@@ -140,7 +140,7 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 			return "", fmt.Errorf("preparing the remediator's client: %w", err)
 		}
 	}
-	observer, err := observe.New(ctx, r.config, r.guard, r.held)
+	observer, err := observe.New(ctx, r.config, r.guard, r.checkLease)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 	return "", nil
 }
 
-func (r *remedies) serves(kind schema.GroupVersionKind) (bool, error) {
+func (r *lazyRemediator) serves(kind schema.GroupVersionKind) (bool, error) {
 	_, err := r.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return false, nil
@@ -166,7 +166,7 @@ func (r *remedies) serves(kind schema.GroupVersionKind) (bool, error) {
 }
 
 // synced reports whether the caches of all watched kinds are synced.
-func (r *remedies) synced(ctx context.Context) (bool, error) {
+func (r *lazyRemediator) synced(ctx context.Context) (bool, error) {
 	kinds := []client.Object{
 		&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{},
 		&v1alpha1.RepairPolicy{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.SurgeRemediationTemplate{},
@@ -185,34 +185,34 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 	return all, nil
 }
 
-// control starts the controllers.
-func (r *remedies) control() error {
+// startControllers starts the controllers.
+func (r *lazyRemediator) startControllers() error {
 	watched := r.observer.Cache()
 	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Etcd: r.observer}
-	r.resources.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
+	r.resources.add(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
-		r.limits.Follow(r.feed, r.fleet)
+		r.limits.SetFleet(r.events, r.fleet)
 	}
 	recorder := r.manager.GetEventRecorder("scuted")
 	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
 	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.OwnerReconciler{
-		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.feed,
+		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.events,
 		Limits: r.limitsCache(),
 	}
 	return errors.Join(
-		policies.SetupWithManager(r.manager, watched, r.feed, r.kinds),
-		requests.SetupWithManager(r.manager, watched, r.feed),
+		policies.SetupWithManager(r.manager, watched, r.events, r.kinds),
+		requests.SetupWithManager(r.manager, watched, r.events),
 		turns.SetupWithManager(r.manager),
 		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			r.teller.Run(ctx, r.live)
+			r.reporter.Run(ctx, r.live)
 			return nil
 		})),
 	)
 }
 
 // fleet returns what all policies have in progress, and the limits for it.
-func (r *remedies) fleet(ctx context.Context) (remediator.Fleet, error) {
+func (r *lazyRemediator) fleet(ctx context.Context) (remediator.Fleet, error) {
 	seen, err := r.observer.Fleet(ctx)
 	if err != nil {
 		return seen, err
@@ -221,7 +221,7 @@ func (r *remedies) fleet(ctx context.Context) (remediator.Fleet, error) {
 }
 
 // limitsCache returns the cache of the RepairLimits, or nil if the API server does not serve the kind.
-func (r *remedies) limitsCache() cache.Cache {
+func (r *lazyRemediator) limitsCache() cache.Cache {
 	if r.limits == nil {
 		return nil
 	}

@@ -28,25 +28,25 @@ type report struct {
 }
 
 // event records a warning on the Lease, which names the leader.
-func (r *report) event(reason, note string) { r.tell(corev1.EventTypeWarning, reason, note) }
+func (r *report) event(reason, note string) { r.record(corev1.EventTypeWarning, reason, note) }
 
-func (r *report) tell(kind, reason, note string) {
+func (r *report) record(kind, reason, note string) {
 	about := &coordinationv1.Lease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName},
 	}
-	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", resource.Short(note))
+	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", resource.TruncateNote(note))
 }
 
-// stall writes into all unfinished objects why nothing is done about them. When the gate opens, the controllers replace these conditions.
-func (r *report) stall(ctx context.Context, f *trust.Fault) (err error) {
+// writeStalled writes into all unfinished objects why nothing is done about them. When the gate opens, the controllers replace these conditions.
+func (r *report) writeStalled(ctx context.Context, f *trust.Fault) (err error) {
 	lists := []client.ObjectList{&v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{}, &v1alpha1.PauseList{}, &v1alpha1.BackupScheduleList{}}
 	if r.remediation {
 		lists = append(lists, &v1alpha1.SurgeRemediationList{})
 	}
 	for _, list := range lists {
 		err = errors.Join(err, r.client.List(ctx, list), meta.EachListItem(list, func(item runtime.Object) error {
-			if o, ok := item.(client.Object); ok && !over(o) {
+			if o, ok := item.(client.Object); ok && !isFinished(o) {
 				err = errors.Join(err, r.patch(ctx, f, o, conditionsOf(o)))
 			}
 			return nil
@@ -55,8 +55,8 @@ func (r *report) stall(ctx context.Context, f *trust.Fault) (err error) {
 	return err
 }
 
-// over reports whether an object needs no further work.
-func over(o client.Object) bool {
+// isFinished reports whether an object needs no further work.
+func isFinished(o client.Object) bool {
 	switch o := o.(type) {
 	case *v1alpha1.Move:
 		return o.Status.FinishedAt != nil
@@ -74,8 +74,8 @@ func over(o client.Object) bool {
 }
 
 func (r *report) patch(ctx context.Context, f *trust.Fault, o client.Object, list *[]metav1.Condition) error {
-	said := resource.Said{Message: f.Message + "; " + f.Next}
-	after := resource.Kstatus(*list, o.GetGeneration(), string(f.Reason), said, said, resource.Said{True: true, Message: said.Message})
+	said := resource.Value{Message: f.Message + "; " + f.Next}
+	after := resource.Kstatus(*list, o.GetGeneration(), string(f.Reason), said, said, resource.Value{True: true, Message: said.Message})
 	if equality.Semantic.DeepEqual(*list, after) {
 		return nil
 	}

@@ -36,7 +36,7 @@ func TestStall(t *testing.T) {
 	kube := ctrlfake.NewClientBuilder().WithScheme(scheme).WithObjects(open...).WithObjects(over...).WithStatusSubresource(open...).Build()
 	r := &report{client: kube, recorder: events.NewFakeRecorder(9), remediation: true}
 	fault := &trust.Fault{Reason: trust.WentBack, Message: "the log ends at 3, but 5 was acknowledged", Next: "run `scutectl log reconcile`"}
-	if err := r.stall(t.Context(), fault); err != nil {
+	if err := r.writeStalled(t.Context(), fault); err != nil {
 		t.Fatal(err)
 	}
 	for i, list := range [][]client.Object{open, over} {
@@ -44,7 +44,7 @@ func TestStall(t *testing.T) {
 			if err := kube.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				t.Fatal(err)
 			}
-			said := trust.Untrusted(*conditionsOf(o))
+			said := trust.FaultIn(*conditionsOf(o))
 			if (said != nil) != (i == 0) || said != nil && said.Reason != trust.WentBack {
 				t.Errorf("%T %s: condition = %v", o, o.GetName(), said)
 			}

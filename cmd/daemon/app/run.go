@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	err = d.manager.Start(ctx)
 	if d.sealing != nil {
-		d.sealing.final()
+		d.sealing.publishFinal()
 	}
 	logger.Info("scuted stops", "error", err)
 	if err != nil && ctx.Err() == nil {

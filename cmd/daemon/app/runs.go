@@ -30,12 +30,12 @@ const runPages = 2
 // newEnv returns the environment of runs. Their tasks act with the permissions of the run's ServiceAccount, never with the daemon's permissions.
 func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
 	clusters := &access.Clusters{
-		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: supervise.NewPlaces(runPages), Elsewhere: supervise.NewPlaces(runPages),
+		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: supervise.NewSlots(runPages), OtherPages: supervise.NewSlots(runPages),
 	}
 	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &manifest.Env{
-		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy), Reads: true,
-		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy), CheckReads: true,
+		NamedWorkflow: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: o.runDir("named")})
 		},
 	}
@@ -43,7 +43,7 @@ func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log ag
 
 func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
-		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Places: supervise.NewPlaces(o.RunConcurrency),
+		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Slots: supervise.NewSlots(o.RunConcurrency),
 		Adopted: func(context.Context, string) (string, error) { return "", nil }, // until the daemon can read WorkflowRuns
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
@@ -66,8 +66,8 @@ func (o *Options) runDir(id string) string {
 	return filepath.Join(o.Log.Dir, "runs", filepath.FromSlash(id))
 }
 
-// adopted returns a function that returns the run that the WorkflowRun of an ID adopts.
-func adopted(c client.Reader) func(ctx context.Context, id string) (string, error) {
+// adoptedRun returns a function that returns the run that the WorkflowRun of an ID adopts.
+func adoptedRun(c client.Reader) func(ctx context.Context, id string) (string, error) {
 	return func(ctx context.Context, id string) (string, error) {
 		namespace, rest, _ := strings.Cut(id, "/")
 		name, _, _ := strings.Cut(rest, "/")

@@ -33,22 +33,22 @@ type BackupOptions struct {
 	Volume string
 	// Concurrency bounds the backups in progress.
 	Concurrency int
-	// MostBytes bounds the disk space on this machine that one backup uses while it is made.
-	MostBytes int64
+	// MaxBytes bounds the disk space on this machine that one backup uses while it is made.
+	MaxBytes int64
 }
 
 func (o *BackupOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Volume, "cluster-backup-volume", o.Volume, "folder in which BackupSchedules keep backups of clusters whose destination is the volume, each namespace in its own folder; none can if empty")
 	f.IntVar(&o.Concurrency, "cluster-backup-concurrency", o.Concurrency, "backups of clusters that are made at once. A namespace without one may always begin one, up to twice this number in all")
-	f.Int64Var(&o.MostBytes, "cluster-backup-max-bytes", o.MostBytes, "bytes that one backup of clusters may take of the folder for temporary files while it is made")
+	f.Int64Var(&o.MaxBytes, "cluster-backup-max-bytes", o.MaxBytes, "bytes that one backup of clusters may take of the folder for temporary files while it is made")
 }
 
 func (o *BackupOptions) validate() error {
 	if o.Concurrency < 1 {
 		return fmt.Errorf("--cluster-backup-concurrency is %d: it must be 1 or more", o.Concurrency)
 	}
-	if o.MostBytes < 1<<20 {
-		return fmt.Errorf("--cluster-backup-max-bytes is %d: it must be 1048576 (1 MiB) or more", o.MostBytes)
+	if o.MaxBytes < 1<<20 {
+		return fmt.Errorf("--cluster-backup-max-bytes is %d: it must be 1048576 (1 MiB) or more", o.MaxBytes)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (o *BackupOptions) validate() error {
 func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home, logger *slog.Logger) *schedules.Runner {
 	return &schedules.Runner{
 		Log: log, Incarnation: home.incarnation, Program: "scuted", Cluster: source, Select: finder{source}.Clusters, Logger: logger,
-		Places: supervise.NewPlaces(o.Backups.Concurrency), MostBytes: o.Backups.MostBytes, Shares: o.shares, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
+		Slots: supervise.NewSlots(o.Backups.Concurrency), MaxBytes: o.Backups.MaxBytes, Shares: o.shares, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
 	}
 }
 
@@ -71,7 +71,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 		return fmt.Errorf("asking for the kind BackupSchedule: %w", err)
 	}
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
-	d.resources.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
+	d.resources.add(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
 	r := &controller.Reconciler{
 		Base: d.base(&d.scheduleChanges),
 		Schedules: struct {
@@ -82,17 +82,17 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 	if err := r.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the BackupSchedule controller: %w", err)
 	}
-	return errors.Join(d.manager.Add(d.leading(func(ctx context.Context) {
-		if err := d.emptied(); err != nil {
+	return errors.Join(d.manager.Add(d.whenLeading(func(ctx context.Context) {
+		if err := d.recreateWorkDir(); err != nil {
 			d.logger.Error("clusters are not backed up", "error", err)
 			return
 		}
 		d.scheduleSupervisor.Run(ctx)
-	})), d.manager.Add(d.look(&d.scheduleChanges, d.view.Schedules.Open)))
+	})), d.manager.Add(d.enqueueOpen(&d.scheduleChanges, d.view.Schedules.Open)))
 }
 
-// emptied creates an empty folder for backups in progress. It removes the files of a process that was killed.
-func (d *daemon) emptied() error {
+// recreateWorkDir creates an empty folder for backups in progress. It removes the files of a process that was killed.
+func (d *daemon) recreateWorkDir() error {
 	if err := os.RemoveAll(d.schedules.Dir); err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ type destinations struct {
 	guard  *guard.Guard
 }
 
-// storeDial is the timeout for connecting to a store.
-const storeDial = 30 * time.Second
+// storeDialTimeout is the timeout for connecting to a store.
+const storeDialTimeout = 30 * time.Second
 
 // Keys of a Secret with credentials.
 const (
@@ -147,7 +147,7 @@ func (d destinations) open(ctx context.Context, spec *schedule.Spec) (schedules.
 		}
 	}
 	bucket, err := stores.OpenS3(stores.S3Options{
-		Endpoint: to.Endpoint, Bucket: to.Bucket, Region: to.Region, Insecure: to.Insecure, Dial: d.guard.Dialer(storeDial).DialContext,
+		Endpoint: to.Endpoint, Bucket: to.Bucket, Region: to.Region, Insecure: to.Insecure, Dial: d.guard.Dialer(storeDialTimeout).DialContext,
 		AccessKeyID: string(secret.Data[keyAccess]), SecretAccessKey: string(secret.Data[keySecret]), SessionToken: string(secret.Data[keyToken]), CA: secret.Data[keyCA],
 	})
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// resources counts the objects of scute's kinds in existing caches. The zero value counts nothing.
-type resources struct {
-	mu   sync.Mutex
-	kept []kept
+// resourceCounter counts the objects of scute's kinds in existing caches. The zero value counts nothing.
+type resourceCounter struct {
+	mu    sync.Mutex
+	kinds []cachedKind
 }
 
-// kept is a kind in a cache.
-type kept struct {
+// cachedKind is a kind in a cache.
+type cachedKind struct {
 	cache client.Reader
 	list  client.ObjectList
 }
@@ -41,21 +41,21 @@ type backup struct {
 	at              time.Time
 }
 
-// in adds kinds, each as an empty list.
-func (r *resources) in(cache client.Reader, lists ...client.ObjectList) {
+// add adds kinds, each as an empty list.
+func (r *resourceCounter) add(cache client.Reader, lists ...client.ObjectList) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, list := range lists {
-		r.kept = append(r.kept, kept{cache, list})
+		r.kinds = append(r.kinds, cachedKind{cache, list})
 	}
 }
 
 // count returns the tally of each kind, without kinds whose cache is not synced.
-func (r *resources) count(ctx context.Context) map[string]tally {
+func (r *resourceCounter) count(ctx context.Context) map[string]tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counts := make(map[string]tally)
-	for _, k := range r.kept {
+	for _, k := range r.kinds {
 		list, ok := k.list.DeepCopyObject().(client.ObjectList)
 		if !ok || k.cache.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
 			continue

@@ -19,8 +19,8 @@ type survey struct {
 	logID  string
 	kinds  []string
 
-	last  trust.Mark
-	taken time.Time
+	last   trust.Watermark
+	readAt time.Time
 }
 
 // newSurvey returns a survey of the kinds that this daemon may list.
@@ -32,15 +32,15 @@ func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	return s
 }
 
-// mark returns the high-water mark in the statuses. It reuses a recent result.
-func (s *survey) mark(ctx context.Context, now time.Time) (trust.Mark, error) {
-	if !s.taken.IsZero() && now.Sub(s.taken) < surveyAge {
+// watermark returns the high-water mark in the statuses. It reuses a recent result.
+func (s *survey) watermark(ctx context.Context, now time.Time) (trust.Watermark, error) {
+	if !s.readAt.IsZero() && now.Sub(s.readAt) < surveyAge {
 		return s.last, nil
 	}
 	mark, err := trust.HighestMark(ctx, s.reader, s.logID, s.kinds...)
 	if err != nil {
-		return trust.Mark{}, err
+		return trust.Watermark{}, err
 	}
-	s.last, s.taken = mark, now
+	s.last, s.readAt = mark, now
 	return mark, nil
 }

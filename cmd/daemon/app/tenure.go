@@ -21,13 +21,13 @@ type tenure struct {
 
 // renewal is a successful write of the Lease.
 type renewal struct {
-	asked time.Time // when the request was sent; no process saw the renewal before
-	lasts time.Duration
+	requestedAt time.Time // when the request was sent; no process saw the renewal before
+	duration    time.Duration
 }
 
-// surely is the part of the Lease's duration during which no other process can hold it. The rest allows for clocks of different speeds and for
+// safeFraction is the part of the Lease's duration during which no other process can hold it. The rest allows for clocks of different speeds and for
 // requests in flight.
-const surely = 0.8
+const safeFraction = 0.8
 
 func (t *tenure) clock() time.Time {
 	if t.now != nil {
@@ -36,8 +36,8 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// begin returns a function to call when a write of the Lease has succeeded. begin is called before the write. lasts is 0 if the Lease was released.
-func (t *tenure) begin() (written func(lasts time.Duration)) {
+// beginRenewal returns a function to call when a write of the Lease has succeeded. begin is called before the write. lasts is 0 if the Lease was released.
+func (t *tenure) beginRenewal() (written func(lasts time.Duration)) {
 	if t == nil {
 		return func(time.Duration) {}
 	}
@@ -45,19 +45,19 @@ func (t *tenure) begin() (written func(lasts time.Duration)) {
 	return func(lasts time.Duration) { t.renewed.Store(&renewal{asked, lasts}) }
 }
 
-// held returns an error unless this process certainly holds the Lease.
-func (t *tenure) held() error {
+// check returns an error unless this process certainly holds the Lease.
+func (t *tenure) check() error {
 	if t == nil {
 		return nil
 	}
 	r := t.renewed.Load()
-	if r == nil || r.lasts == 0 {
+	if r == nil || r.duration == 0 {
 		return fmt.Errorf("this process does not hold Lease %s/%s", trust.LeaseNamespace, trust.LeaseName)
 	}
 	now := t.clock()
 	// The monotonic clock stops while the machine is suspended, and the wall clock can be set.
-	age := max(now.Sub(r.asked), now.Round(0).Sub(r.asked.Round(0)))
-	if age < time.Duration(surely*float64(r.lasts)) {
+	age := max(now.Sub(r.requestedAt), now.Round(0).Sub(r.requestedAt.Round(0)))
+	if age < time.Duration(safeFraction*float64(r.duration)) {
 		return nil
 	}
 	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, timespan.Text(age.Round(time.Millisecond)))
@@ -79,7 +79,7 @@ type fence struct {
 // RoundTrip implements http.RoundTripper.
 func (f fence) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if err := f.tenure.held(); err != nil {
+		if err := f.tenure.check(); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}

@@ -23,9 +23,9 @@ import (
 	"scute.dev/internal/trust"
 )
 
-type sent int
+type requestCounter int
 
-func (s *sent) RoundTrip(*http.Request) (*http.Response, error) {
+func (s *requestCounter) RoundTrip(*http.Request) (*http.Response, error) {
 	*s++
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
@@ -40,8 +40,8 @@ func TestTenure(t *testing.T) {
 		client: fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace), holder: "one", logID: "aaaa", installation: "a",
 		head: func() uint64 { return 0 }, tenure: held,
 	}
-	log := &marked{Log: logtest.Open(t), tenure: held}
-	var requests sent
+	log := &watermarkLog{Log: logtest.Open(t), tenure: held}
+	var requests requestCounter
 	client := &http.Client{Transport: held.fence(&requests)}
 	last := uint64(0)
 	acts := func(want bool) {
@@ -95,10 +95,10 @@ func TestTenure(t *testing.T) {
 // TestTenureWithoutLeaderElection checks that a process without leader election always acts.
 func TestTenureWithoutLeaderElection(t *testing.T) {
 	var held *tenure
-	if err := held.held(); err != nil {
+	if err := held.check(); err != nil {
 		t.Error(err)
 	}
-	var requests sent
+	var requests requestCounter
 	if held.fence(&requests) != http.RoundTripper(&requests) {
 		t.Error("requests are fenced")
 	}
@@ -129,11 +129,11 @@ func TestControllersHoldTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}}
-	held.begin()(time.Hour)
+	held.beginRenewal()(time.Hour)
 	if err := mgr.GetClient().Create(t.Context(), o.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	held.begin()(0)
+	held.beginRenewal()(0)
 	if err := mgr.GetClient().Create(t.Context(), o.DeepCopy()); err == nil || !strings.Contains(err.Error(), "not sent") {
 		t.Errorf("Create = %v, want that it was not sent", err)
 	}

@@ -43,7 +43,7 @@ func (o *TracingOptions) validate(getenv func(string) string) error {
 	if o.Position == "" {
 		return nil
 	}
-	if !named(o.Position) {
+	if !isNamespacedName(o.Position) {
 		return fmt.Errorf("--tracing-position is %q: it must be NAMESPACE/NAME", o.Position)
 	}
 	variable := tracesEndpointVariable
@@ -80,11 +80,11 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 	delivery := &otlp.Delivery{
 		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Send: sender.Send, Logger: logger,
 		Alarm: func(err error) { logger.Warn("spans of the log are not sent; it is tried again", "error", err) },
-		GivenUp: func(spans int, err error) {
+		OnRejected: func(spans int, err error) {
 			logger.Error("spans of the log were refused, and are not sent again; the log still has what they say", "spans", spans, "error", err)
 		},
 	}
-	registerAgain(tracingMetrics(delivery)...)
+	reregister(tracingMetrics(delivery)...)
 	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		logger.Info("the spans of the log are sent")
 		delivery.Run(ctx)
@@ -107,6 +107,6 @@ func tracingMetrics(d *otlp.Delivery) []prometheus.Collector {
 			Name: "scute_tracing_sequence", Help: "Sequence of the event log up to which the spans that ended were sent.",
 		}, func() float64 { return float64(d.State().Sequence) }),
 		spans("sent", func(s otlp.State) uint64 { return s.Sent }),
-		spans("refused", func(s otlp.State) uint64 { return s.Refused }),
+		spans("refused", func(s otlp.State) uint64 { return s.Rejected }),
 	}
 }

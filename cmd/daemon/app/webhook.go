@@ -49,7 +49,7 @@ func (o *WebhookOptions) validate() error {
 		return errors.New("--webhook-url must begin with https:// or http://, and name a host")
 	case u.User != nil:
 		return errors.New("--webhook-url must have no user and password: put a token into the folder of --webhook-secret")
-	case !named(o.Position):
+	case !isNamespacedName(o.Position):
 		return fmt.Errorf("--webhook-position is %q: it must be NAMESPACE/NAME", o.Position)
 	}
 	return nil
@@ -72,12 +72,12 @@ func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) erro
 	logger := d.logger.With("webhook", host(o.URL))
 	delivery := &webhook.Delivery{
 		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Logger: logger,
-		Sink: &webhook.Sink{URL: o.URL, Secret: secret, Client: client, Retried: func(err error, wait time.Duration) {
+		Sink: &webhook.Sink{URL: o.URL, Secret: secret, Client: client, OnRetry: func(err error, wait time.Duration) {
 			logger.Debug("an event is posted again", "error", err, "in", wait)
 		}},
-		Alarm: func(stopped bool, err error) { d.undelivered(logger, stopped, err) },
+		Alarm: func(stopped bool, err error) { d.reportUndelivered(logger, stopped, err) },
 	}
-	registerAgain(deliveryMetrics(delivery)...)
+	reregister(deliveryMetrics(delivery)...)
 	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		logger.Info("the events of the log are posted")
 		delivery.Run(ctx)
@@ -94,8 +94,8 @@ func host(text string) string {
 	return u.Host
 }
 
-// undelivered logs why events are not delivered. If the delivery has stopped, it also records an event.
-func (d *daemon) undelivered(logger *slog.Logger, stopped bool, err error) {
+// reportUndelivered logs why events are not delivered. If the delivery has stopped, it also records an event.
+func (d *daemon) reportUndelivered(logger *slog.Logger, stopped bool, err error) {
 	if !stopped {
 		logger.Warn("events of the log are not delivered; it is tried again", "error", err)
 		return
@@ -121,8 +121,8 @@ func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	}
 }
 
-// registerAgain registers collectors. In tests, it replaces the collectors of an earlier daemon in this process.
-func registerAgain(collectors ...prometheus.Collector) {
+// reregister registers collectors. In tests, it replaces the collectors of an earlier daemon in this process.
+func reregister(collectors ...prometheus.Collector) {
 	for _, c := range collectors {
 		var again prometheus.AlreadyRegisteredError
 		if err := metrics.Registry.Register(c); errors.As(err, &again) {

@@ -44,7 +44,7 @@ func list(registered []tasks.Registration) string {
 func table(registered []tasks.Registration) string {
 	var rows []string
 	for _, r := range registered {
-		rows = append(rows, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Name, strings.ToLower(r.Name), r.Does, r.Inverse))
+		rows = append(rows, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Name, strings.ToLower(r.Name), r.Description, r.Inverse))
 	}
 	return strings.Join(rows, "\n")
 }

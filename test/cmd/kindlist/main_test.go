@@ -9,7 +9,7 @@ import (
 )
 
 func TestFill(t *testing.T) {
-	kinds := []tasks.Registration{{Name: "B", Does: "does b", Inverse: "none"}, {Name: "A", Does: "does a", Inverse: "undoes a"}, {Name: "C"}}
+	kinds := []tasks.Registration{{Name: "B", Description: "does b", Inverse: "none"}, {Name: "A", Description: "does a", Inverse: "undoes a"}, {Name: "C"}}
 	const mark = "// Kind: "
 	got, err := fill([]byte("a\n\t// Kind: Old.\n\t// +required\n"), mark, "\n", list(kinds))
 	if want := "a\n\t// Kind: A, B or C.\n\t// +required\n"; err != nil || string(got) != want {
@@ -37,7 +37,7 @@ func TestEveryKindIsDocumented(t *testing.T) {
 		if !strings.Contains(string(text), "\n## "+kind.Name+"\n") {
 			t.Errorf("docs/kinds.md has no section %s", kind.Name)
 		}
-		if kind.Does == "" || kind.Inverse == "" || kind.New == nil || kind.Inputs == nil {
+		if kind.Description == "" || kind.Inverse == "" || kind.New == nil || kind.Inputs == nil {
 			t.Errorf("the registration of %s is incomplete", kind.Name)
 		}
 	}

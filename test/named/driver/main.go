@@ -70,7 +70,7 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	incarnation := fmt.Sprintf("driver-%d", os.Getpid())
 	clusters := &access.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
 	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
-	env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+	env := &manifest.Env{Kinds: kinds, NamedWorkflow: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem) {
 		return lifecycle.New(ctx, name, params, lifecycle.Deps{
 			Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: filepath.Join(dir, "state"),
 			Providers:  map[string]lifecycle.Factory{inmemory.Name: inmemory.New},
@@ -97,11 +97,11 @@ func drive(ctx context.Context, r *runner.Runner, id string, d *workflow.Definit
 		return err
 	}
 	switch {
-	case !s.Known():
+	case !s.IsDefined():
 		err = r.Request(ctx, id, "user/test", d)
 	case workflow.CurrentPhase(s) == v1alpha1.RunRollingBack: // continues by itself
 	default:
-		err = r.Command(ctx, id, "user/test", workflow.ResumeRun{Reason: "the driver was started again", Dead: true})
+		err = r.Command(ctx, id, "user/test", workflow.ResumeRun{Reason: "the driver was started again", ProcessDied: true})
 	}
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (managementHooks) BindManagementCreate(b *hook.Binder) error {
 }
 
 func (workloadHooks) BindWorkloadCreate(b *hook.Binder) error {
-	return hook.After(b, workload.CreateWorkloadCluster, func(c *workload.Reached) error {
+	return hook.After(b, workload.CreateWorkloadCluster, func(c *workload.Connected) error {
 		return see(c.Call(), "workload", c.Workload)
 	})
 }

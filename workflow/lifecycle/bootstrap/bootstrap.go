@@ -51,47 +51,47 @@ func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Probl
 		k.folder = folder
 		return &k, nil
 	default:
-		return existing{*p.Cluster}, nil
+		return existingCluster{*p.Cluster}, nil
 	}
 }
 
-// existing is a cluster that the run does not create or delete.
-type existing struct{ ref access.ClusterRef }
+// existingCluster is a cluster that the run does not create or delete.
+type existingCluster struct{ ref access.ClusterRef }
 
 // Create waits until the cluster responds.
-func (e existing) Create(c *sequence.Context) (access.ClusterRef, error) {
-	if err := c.Note("bootstrap", made{}, true); err != nil {
+func (e existingCluster) Create(c *sequence.Context) (access.ClusterRef, error) {
+	if err := c.Record("bootstrap", clusterRecord{}, true); err != nil {
 		return e.ref, err
 	}
-	return e.ref, answers(c, e.ref)
+	return e.ref, waitForServer(c, e.ref)
 }
 
 // Delete does nothing.
-func (existing) Delete(*sequence.Context) error { return nil }
+func (existingCluster) Delete(*sequence.Context) error { return nil }
 
 // Temporary returns false.
-func (existing) Temporary() bool { return false }
+func (existingCluster) Temporary() bool { return false }
 
 // Exists returns true, because the run does not delete the cluster.
-func (existing) Exists(*sequence.Context) (bool, error) { return true, nil }
+func (existingCluster) Exists(*sequence.Context) (bool, error) { return true, nil }
 
-// made is the record of a bootstrap cluster.
-type made struct {
+// clusterRecord is the record of a bootstrap cluster.
+type clusterRecord struct {
 	Name string `json:"name,omitempty"`
-	// Whole is true if the cluster has responded. Clusters may have been moved to it since.
-	Whole bool `json:"whole,omitempty"`
+	// Ready is true if the cluster has responded. Clusters may have been moved to it since.
+	Ready bool `json:"whole,omitempty"`
 }
 
-// answerTimeout bounds the wait for the API server of an existing cluster.
-const answerTimeout = time.Minute
+// serverTimeout bounds the wait for the API server of an existing cluster.
+const serverTimeout = time.Minute
 
-// answers waits until the API server responds. It requests the version, which every authenticated user may read.
-func answers(c *sequence.Context, ref access.ClusterRef) error {
+// waitForServer waits until the API server responds. It requests the version, which every authenticated user may read.
+func waitForServer(c *sequence.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {
 		return fmt.Errorf("reaching the bootstrap cluster: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(c, answerTimeout)
+	ctx, cancel := context.WithTimeout(c, serverTimeout)
 	defer cancel()
 	versions, err := discovery.NewDiscoveryClientForConfig(on.Config)
 	if err != nil {

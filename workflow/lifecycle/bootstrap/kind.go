@@ -31,35 +31,35 @@ type Kind struct {
 }
 
 const (
-	kindWait = 5 * time.Minute
+	kindTimeout = 5 * time.Minute
 	// kindGrace is the time in which kind may clean up after it was interrupted.
 	kindGrace = 20 * time.Second
 )
 
 // Create creates the cluster. It first deletes an incomplete cluster of an earlier attempt, but never a cluster that has responded before.
 func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
-	name := name(c.Call().RunKey())
+	name := clusterName(c.Call().RunKey())
 	ref := access.ClusterRef{Kubeconfig: k.kubeconfig(name)}
-	var was made
-	if _, err := c.Noted("bootstrap", &was); err != nil {
+	var was clusterRecord
+	if _, err := c.Recorded("bootstrap", &was); err != nil {
 		return ref, err
 	}
 	there, err := k.exists(c, name)
 	if err != nil {
 		return ref, err
 	}
-	whole := there && was.Whole
-	if err := c.Note("bootstrap", made{Name: name, Whole: whole}, false); err != nil {
+	whole := there && was.Ready
+	if err := c.Record("bootstrap", clusterRecord{Name: name, Ready: whole}, false); err != nil {
 		return ref, err
 	}
 	if there {
 		c.Progress("taking up the bootstrap cluster " + name)
 		if err = k.export(c, name); err == nil {
-			err = answers(c, ref)
+			err = waitForServer(c, ref)
 		}
 		switch {
 		case err == nil:
-			return ref, k.whole(c, name)
+			return ref, k.recordReady(c, name)
 		case whole:
 			return ref, fmt.Errorf("the bootstrap cluster %s does not answer, and may manage clusters: start it again, or delete it by hand if nothing is lost with it: %w", name, err)
 		}
@@ -72,7 +72,7 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 		return ref, fmt.Errorf("making the folder for kubeconfigs: %w", err)
 	}
 	c.Progress("making the bootstrap cluster " + name)
-	args := []string{"create", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig, "--wait", kindWait.String()}
+	args := []string{"create", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig, "--wait", kindTimeout.String()}
 	if k.Image != "" {
 		args = append(args, "--image", k.Image)
 	}
@@ -85,19 +85,19 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	if err := os.Chmod(ref.Kubeconfig, 0o600); err != nil {
 		return ref, fmt.Errorf("the kubeconfig of the bootstrap cluster: %w", err)
 	}
-	if err := answers(c, ref); err != nil {
+	if err := waitForServer(c, ref); err != nil {
 		return ref, err
 	}
-	return ref, k.whole(c, name)
+	return ref, k.recordReady(c, name)
 }
 
-func (*Kind) whole(c *sequence.Context, name string) error {
-	return c.Note("bootstrap", made{Name: name, Whole: true}, false)
+func (*Kind) recordReady(c *sequence.Context, name string) error {
+	return c.Record("bootstrap", clusterRecord{Name: name, Ready: true}, false)
 }
 
 // Delete deletes the cluster and its kubeconfig.
 func (k *Kind) Delete(c *sequence.Context) error {
-	name := name(c.Call().RunKey())
+	name := clusterName(c.Call().RunKey())
 	there, err := k.exists(c, name)
 	if err != nil {
 		return err
@@ -117,11 +117,11 @@ func (k *Kind) Delete(c *sequence.Context) error {
 func (*Kind) Temporary() bool { return true }
 
 // Exists reports whether kind lists the cluster.
-func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, name(c.Call().RunKey())) }
+func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, clusterName(c.Call().RunKey())) }
 
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
 
-func name(run string) string {
+func clusterName(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return fmt.Sprintf("scute-%x", sum[:5])
 }
@@ -149,7 +149,7 @@ func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	if err != nil {
 		return "", task.Final(fmt.Errorf("the program %q is not there (%w): install kind and Docker, or name a cluster in bootstrap.cluster", program, errors.Unwrap(err)))
 	}
-	ctx, cancel := context.WithTimeout(c, 3*kindWait)
+	ctx, cancel := context.WithTimeout(c, 3*kindTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -157,13 +157,13 @@ func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("kind %s: %w: %s", strings.Join(args[:2], " "), err, last(stderr.String()))
+		return "", fmt.Errorf("kind %s: %w: %s", strings.Join(args[:2], " "), err, lastLines(stderr.String()))
 	}
 	return stdout.String(), nil
 }
 
-// last returns the last lines of a text as one line.
-func last(text string) string {
+// lastLines returns the last lines of a text as one line.
+func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")
 }

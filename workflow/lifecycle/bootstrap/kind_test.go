@@ -71,7 +71,7 @@ func TestKindFails(t *testing.T) {
 	if got := strings.Join(verbs, " "); got != "get create get export delete create get delete get" {
 		t.Errorf("calls of kind = %s", got)
 	}
-	if !strings.Contains(string(text), "--image kindest/node:v1") || !strings.Contains(string(text), "--name "+name("run")) {
+	if !strings.Contains(string(text), "--image kindest/node:v1") || !strings.Contains(string(text), "--name "+clusterName("run")) {
 		t.Errorf("arguments of kind = %s", text)
 	}
 }
@@ -81,7 +81,7 @@ func TestKindFails(t *testing.T) {
 func TestKindThatAnsweredIsKept(t *testing.T) {
 	dir := t.TempDir()
 	program, clusters := filepath.Join(dir, "kind"), filepath.Join(dir, "clusters")
-	for path, text := range map[string]string{program: script, clusters: name("run") + "\n"} {
+	for path, text := range map[string]string{program: script, clusters: clusterName("run") + "\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestKindThatAnsweredIsKept(t *testing.T) {
 	t.Setenv("KIND_CALLS", filepath.Join(dir, "calls"))
 	t.Setenv("KIND_CLUSTERS", clusters)
 	k, c := &Kind{Program: program, folder: filepath.Join(dir, "state")}, attempt(t)
-	if err := k.whole(c, name("run")); err != nil {
+	if err := k.recordReady(c, clusterName("run")); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -51,14 +51,14 @@ type Hook struct {
 // NewBinder returns a Binder for hooks of these tasks.
 func NewBinder(points ...Point) *Binder { return &Binder{points: points} }
 
-// As sets the name of the registrar whose hooks are bound next. The names of its hooks begin with it.
-func (b *Binder) As(registrar string) *Binder {
+// SetRegistrar sets the name of the registrar whose hooks are bound next. The names of its hooks begin with it.
+func (b *Binder) SetRegistrar(registrar string) *Binder {
 	b.registrar = registrar
 	return b
 }
 
-// At returns the hooks before or after a task, in the order in which they were bound.
-func (b *Binder) At(task string, after bool) []Hook {
+// HooksAt returns the hooks before or after a task, in the order in which they were bound.
+func (b *Binder) HooksAt(task string, after bool) []Hook {
 	if b == nil {
 		return nil
 	}
@@ -80,10 +80,10 @@ func (b *Binder) Err() error {
 }
 
 // OnFailure returns the failure handlers, in the order in which they were bound.
-func (b *Binder) OnFailure() []Hook { return b.At("", false) }
+func (b *Binder) OnFailure() []Hook { return b.HooksAt("", false) }
 
-// refused returns the number of hooks that could not be bound.
-func (b *Binder) refused() int { return len(b.problems) }
+// refusedCount returns the number of hooks that could not be bound.
+func (b *Binder) refusedCount() int { return len(b.problems) }
 
 // Before binds a handler that runs before a task. If it fails, the task fails without having started. undo, at most one, undoes
 // the handler's work when the run is rolled back.
@@ -101,7 +101,7 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 // is not undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
-		return b.refuse(fmt.Errorf("binding %s to failures: the handler is nil", b.who()))
+		return b.reject(fmt.Errorf("binding %s to failures: the handler is nil", b.subject()))
 	}
 	b.hooks = append(b.hooks, Hook{Name: b.name(""), Run: run})
 	return nil
@@ -109,7 +109,7 @@ func OnFailure[C any](b *Binder, run Handler[C]) error {
 
 func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[C]) error {
 	if err := b.check(p, run == nil, len(undo)); err != nil {
-		return b.refuse(err)
+		return b.reject(err)
 	}
 	h := Hook{Name: b.name(p.Name), Task: p.Name, After: after, Run: run}
 	if len(undo) > 0 {
@@ -119,12 +119,12 @@ func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[
 	return nil
 }
 
-func (b *Binder) refuse(err error) error {
+func (b *Binder) reject(err error) error {
 	b.problems = append(b.problems, err)
 	return err
 }
 
-func (b *Binder) who() string {
+func (b *Binder) subject() string {
 	if b.registrar == "" {
 		return "a hook"
 	}
@@ -149,7 +149,7 @@ func (b *Binder) name(task string) string {
 
 func (b *Binder) check(p Point, empty bool, undos int) error {
 	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
-	who := b.who()
+	who := b.subject()
 	switch {
 	case i < 0:
 		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
@@ -181,9 +181,9 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	}
 	var problems []workflow.Problem
 	for _, r := range registrars {
-		known := b.refused()
-		err := bind(r, b.As(r.Name()))
-		if err != nil && b.refused() == known { // otherwise Build reports it
+		known := b.refusedCount()
+		err := bind(r, b.SetRegistrar(r.Name()))
+		if err != nil && b.refusedCount() == known { // otherwise Build reports it
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

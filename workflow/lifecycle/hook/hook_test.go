@@ -23,8 +23,8 @@ const (
 	first  hook.Task[before, after] = "first"
 	second hook.Task[after, after]  = "second"
 	absent hook.Task[before, after] = "third"
-	// elsewhere has the name of a task here, but belongs to another workflow.
-	elsewhere hook.Task[before, before] = "first"
+	// otherWorkflow has the name of a task here, but belongs to another workflow.
+	otherWorkflow hook.Task[before, before] = "first"
 )
 
 // TestHooksAreBoundInOrder checks the names of hooks. A handler of failures that is bound before them must not change
@@ -33,25 +33,25 @@ func TestHooksAreBoundInOrder(t *testing.T) {
 	b := hook.NewBinder(first.Point(), second.Point())
 	nothing := func(*before) error { return nil }
 	for _, err := range []error{
-		hook.OnFailure(b.As("one"), nothing),
-		hook.Before(b.As("one"), first, nothing),
-		hook.Before(b.As("two"), first, nothing, nothing),
-		hook.After(b.As("one"), first, func(c *after) error { c.Address = ""; return nil }),
+		hook.OnFailure(b.SetRegistrar("one"), nothing),
+		hook.Before(b.SetRegistrar("one"), first, nothing),
+		hook.Before(b.SetRegistrar("two"), first, nothing, nothing),
+		hook.After(b.SetRegistrar("one"), first, func(c *after) error { c.Address = ""; return nil }),
 		hook.Before(b, second, func(*after) error { return nil }),
-		hook.OnFailure(b.As("one"), nothing),
+		hook.OnFailure(b.SetRegistrar("one"), nothing),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	var names []string
-	for _, h := range slices.Concat(b.At("first", false), b.At("first", true), b.At("second", false), b.OnFailure()) {
+	for _, h := range slices.Concat(b.HooksAt("first", false), b.HooksAt("first", true), b.HooksAt("second", false), b.OnFailure()) {
 		names = append(names, h.Name)
 	}
 	if diff := cmp.Diff([]string{"one-1", "two-1", "one-2", "one-3", "one-1", "one-2"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if b.At("first", false)[1].Undo == nil || b.At("first", false)[0].Undo != nil {
+	if b.HooksAt("first", false)[1].Undo == nil || b.HooksAt("first", false)[0].Undo != nil {
 		t.Error("an undo handler is missing or unexpected")
 	}
 	if err := b.Err(); err != nil {
@@ -68,13 +68,13 @@ func TestWhatCannotBeBound(t *testing.T) {
 		says string
 	}{
 		"unknown":     {func(b *hook.Binder) error { return hook.Before(b, absent, nothing) }, `no task "third" in this workflow: its tasks are first, second`},
-		"elsewhere":   {func(b *hook.Binder) error { return hook.Before(b, elsewhere, nothing) }, "another workflow"},
+		"elsewhere":   {func(b *hook.Binder) error { return hook.Before(b, otherWorkflow, nothing) }, "another workflow"},
 		"nil":         {func(b *hook.Binder) error { return hook.Before(b, first, nil) }, "nil"},
 		"nil handler": {func(b *hook.Binder) error { return hook.OnFailure[before](b, nil) }, "nil"},
 		"two inverse": {func(b *hook.Binder) error { return hook.Before(b, first, nothing, nothing, nothing) }, "2 undo handlers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := hook.NewBinder(first.Point(), second.Point()).As("part")
+			b := hook.NewBinder(first.Point(), second.Point()).SetRegistrar("part")
 			if err := c.bind(b); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("bind = %v, want an error with %q", err, c.says)
 			}

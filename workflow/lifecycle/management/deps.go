@@ -29,11 +29,11 @@ type Deps struct {
 
 // The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
 const (
-	withinLook       = 10 * time.Minute
-	withinBootstrap  = 20 * time.Minute
-	withinComponents = 30 * time.Minute
-	withinNetwork    = 30 * time.Minute
-	withinCluster    = time.Hour
-	withinUpgrade    = 4 * time.Hour
-	withinPivot      = time.Hour
+	checkTimeout       = 10 * time.Minute
+	bootstrapTimeout  = 20 * time.Minute
+	componentsTimeout = 30 * time.Minute
+	networkTimeout    = 30 * time.Minute
+	clusterTimeout    = time.Hour
+	upgradeTimeout    = 4 * time.Hour
+	pivotTimeout      = time.Hour
 )

@@ -81,7 +81,7 @@ type moveWith struct {
 
 const (
 	pivotPart = "move"
-	backPart  = "back"
+	moveBackPart  = "back"
 )
 
 // pivot moves the cluster's objects and waits until the cluster is available on the target.
@@ -93,9 +93,9 @@ func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access
 	return cluster.WaitAvailable(c, to, spec)
 }
 
-// unpivot rolls back a move that is in progress, or moves the cluster back after a completed move. back reports whether it moved the cluster back.
-func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) (back bool, err error) {
-	if !c.Began(pivotPart) {
+// undoPivot rolls back a move that is in progress, or moves the cluster back after a completed move. back reports whether it moved the cluster back.
+func (d *Deps) undoPivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) (back bool, err error) {
+	if !c.Started(pivotPart) {
 		return false, nil
 	}
 	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
@@ -103,7 +103,7 @@ func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to acce
 		return false, err
 	}
 	with.From, with.To = to, from
-	if _, err := c.Perform(backPart, d.Move, with); err != nil {
+	if _, err := c.Perform(moveBackPart, d.Move, with); err != nil {
 		return false, fmt.Errorf("moving the cluster back: %w", err)
 	}
 	return true, cluster.WaitAvailable(c, from, spec)

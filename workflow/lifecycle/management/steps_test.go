@@ -16,18 +16,18 @@ import (
 	"scute.dev/workflow/tasks/move"
 )
 
-// temporary is a bootstrap cluster that is unavailable.
-type temporary struct{ exists, created, deleted bool }
+// fakeBootstrap is a bootstrap cluster that is unavailable.
+type fakeBootstrap struct{ exists, created, deleted bool }
 
-func (*temporary) Temporary() bool                          { return true }
-func (t *temporary) Exists(*sequence.Context) (bool, error) { return t.exists, nil }
+func (*fakeBootstrap) Temporary() bool                          { return true }
+func (t *fakeBootstrap) Exists(*sequence.Context) (bool, error) { return t.exists, nil }
 
-func (t *temporary) Create(*sequence.Context) (access.ClusterRef, error) {
+func (t *fakeBootstrap) Create(*sequence.Context) (access.ClusterRef, error) {
 	t.created = true
 	return access.ClusterRef{}, nil
 }
 
-func (t *temporary) Delete(*sequence.Context) error {
+func (t *fakeBootstrap) Delete(*sequence.Context) error {
 	t.deleted = true
 	return nil
 }
@@ -41,7 +41,7 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	c := sequence.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
 	on, spec := access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, provider.Cluster{Namespace: "fleet", Name: "prod"}
 
-	boot := &temporary{exists: true}
+	boot := &fakeBootstrap{exists: true}
 	d := &Deps{Clusters: clusters, Bootstrap: boot}
 	if err := d.deleteBootstrap(&c, on, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
 		t.Errorf("deleteBootstrap: deleted %t, error %v", boot.deleted, err)
@@ -62,20 +62,20 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	}
 }
 
-// undone is a kind Move whose undo returns err; runs counts the moves that it starts.
-type undone struct {
+// recordingKind is a kind Move whose undo returns err; runs counts the moves that it starts.
+type recordingKind struct {
 	err  error
 	runs int
 }
 
-func (*undone) Validate(json.RawMessage) []workflow.Problem { return nil }
+func (*recordingKind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
-func (u *undone) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+func (u *recordingKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	u.runs++
 	return nil, c.Prepare(ctx, struct{}{}, false)
 }
 
-func (u *undone) Undo(context.Context, *task.Call) error { return u.err }
+func (u *recordingKind) Undo(context.Context, *task.Call) error { return u.err }
 
 // TestOnlyWhatWasMovedIsMovedBack checks that only a completed move is moved back: a move that cannot be rolled back
 // for another reason may have objects on both sides.
@@ -87,7 +87,7 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 		err  error
 		runs int
 	}{{nil, 1}, {other, 1}, {task.Final(move.ErrMoved), 2}} {
-		clusters, move := &access.Clusters{Local: true}, &undone{err: is.err}
+		clusters, move := &access.Clusters{Local: true}, &recordingKind{err: is.err}
 		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
 		c := sequence.NewContext(ctx, call, clusters)
 		d := &Deps{Clusters: clusters, Move: move}
@@ -95,7 +95,7 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 		if _, err := c.Perform(pivotPart, move, moveWith{}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := d.unpivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
+		_, err := d.undoPivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
 		if move.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
 			t.Errorf("undo error %v: %d moves, error %v", is.err, move.runs, err)
 		}

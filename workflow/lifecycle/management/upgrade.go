@@ -13,7 +13,7 @@ import (
 )
 
 // NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The result depends only on the arguments.
-func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
+func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	points := []hook.Point{
 		PreUpgrade.Point(), UpgradeManagementComponents.Point(), UpgradeNetworking.Point(), UpgradeInstallManagementComponents.Point(),
 		UpgradeCluster.Point(), WriteClusterConfig.Point(), PostUpgrade.Point(),
@@ -26,24 +26,24 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	w := &upgrade{Deps: d, provider: p}
 	s := sequence.Begin(d.Clusters, binder, Managed{Specified: Specified{Cluster: spec}, Management: management})
 	s = sequence.Then(s, w.preUpgrade())
-	s = sequence.Paused(s, d.Pause)
+	s = sequence.WithPause(s, d.Pause)
 	s = sequence.Then(s, w.upgradeManagementComponents())
 	s = sequence.Then(s, w.upgradeNetworking())
 	s = sequence.Then(s, w.installManagementComponents())
 	if d.InPlace {
 		b := sequence.Convert(s, func(c Managed) Paired { return Paired{Managed: c, Bootstrap: c.Management} })
-		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster(), w.unchanged))
+		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster(), w.waitUnchanged))
 		s = sequence.Convert(b, func(c Paired) Managed { return c.Managed })
 	} else {
 		b := sequence.Then(s, w.addBootstrapCluster())
 		b = sequence.Then(b, cluster.IfNeeded(d.addBootstrapComponents(p), nil))
 		b = sequence.Then(b, cluster.IfNeeded(d.pivotToBootstrap(), nil))
-		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster(), w.unchanged))
+		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster(), w.waitUnchanged))
 		b = sequence.Then(b, cluster.IfNeeded(d.pivotToManagement(), nil))
 		s = sequence.Then(b, cluster.IfNeeded(d.deleteBootstrapCluster(p), nil))
 	}
 	s = sequence.Then(s, d.writeClusterConfig())
-	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
+	s = sequence.Then(s, sequence.NoOp(PostUpgrade, "PostUpgrade"))
 	made, more := s.Build()
 	return made, append(problems, more...)
 }
@@ -55,7 +55,7 @@ type upgrade struct {
 
 func (w *upgrade) preUpgrade() sequence.Step[Managed, Managed, cluster.Decision] {
 	return sequence.Step[Managed, Managed, cluster.Decision]{
-		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinLook, Silent: true,
+		Task: PreUpgrade, Kind: "PreUpgrade", Timeout: checkTimeout, Silent: true,
 		Run: func(c *Managed) (cluster.Decision, error) {
 			d, err := cluster.Decide(&c.Context, w.provider, c.Management, c.Cluster)
 			if err != nil {
@@ -72,15 +72,15 @@ func (w *upgrade) preUpgrade() sequence.Step[Managed, Managed, cluster.Decision]
 func (w *upgrade) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Access] {
 	s := w.Deps.addBootstrapCluster()
 	run, undo := s.Run, s.Undo
-	s.Skips = cluster.Skipped
+	s.SkipReason = cluster.SkipReason
 	s.Run = func(c *Managed) (provider.Access, error) {
-		if skipped := cluster.Skipped(c.Call()); skipped != "" {
+		if skipped := cluster.SkipReason(c.Call()); skipped != "" {
 			return provider.Access{Cluster: &c.Management, Skipped: skipped}, nil
 		}
 		return run(c)
 	}
 	s.Undo = func(c *Managed, a *provider.Access) error {
-		if cluster.Skipped(c.Call()) != "" {
+		if cluster.SkipReason(c.Call()) != "" {
 			return nil
 		}
 		return undo(c, a)
@@ -89,39 +89,39 @@ func (w *upgrade) addBootstrapCluster() sequence.Step[Managed, Paired, provider.
 }
 
 func (w *upgrade) upgradeManagementComponents() sequence.Step[Managed, Managed, sequence.None] {
-	return sequence.Do(UpgradeManagementComponents, "UpgradeManagementComponents", withinComponents,
+	return sequence.Do(UpgradeManagementComponents, "UpgradeManagementComponents", componentsTimeout,
 		func(c *Managed) error { return w.provider.UpgradeComponents(&c.Context, c.Management) },
 		func(c *Managed) error { return w.provider.RestoreComponents(&c.Context, c.Management) })
 }
 
 func (w *upgrade) upgradeNetworking() sequence.Step[Managed, Managed, sequence.None] {
-	return sequence.Do(UpgradeNetworking, "UpgradeNetworking", withinNetwork,
+	return sequence.Do(UpgradeNetworking, "UpgradeNetworking", networkTimeout,
 		func(c *Managed) error { return w.provider.UpgradeNetworking(&c.Context, c.Management) },
 		func(c *Managed) error { return w.provider.RestoreNetworking(&c.Context, c.Management) })
 }
 
 func (w *upgrade) installManagementComponents() sequence.Step[Managed, Managed, sequence.None] {
-	return sequence.Do(UpgradeInstallManagementComponents, "InstallManagementComponents", withinComponents,
+	return sequence.Do(UpgradeInstallManagementComponents, "InstallManagementComponents", componentsTimeout,
 		func(c *Managed) error { return w.provider.InstallComponents(&c.Context, c.Management) },
 		func(c *Managed) error { return w.provider.UninstallComponents(&c.Context, c.Management) })
 }
 
 func (w *upgrade) upgradeCluster() sequence.Step[Paired, Paired, sequence.None] {
-	s := sequence.Do(UpgradeCluster, "UpgradeCluster", withinUpgrade,
+	s := sequence.Do(UpgradeCluster, "UpgradeCluster", upgradeTimeout,
 		func(c *Paired) error {
 			return cluster.Upgrade(&c.Context, w.provider, w.Apply, c.Bootstrap, c.Cluster)
 		},
-		func(c *Paired) error { return cluster.Downgrade(&c.Context) })
+		func(c *Paired) error { return cluster.UndoUpgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
 }
 
-func (w *upgrade) unchanged(c *Paired) error {
-	return cluster.Unchanged(&c.Context, w.provider, c.Management, c.Cluster)
+func (w *upgrade) waitUnchanged(c *Paired) error {
+	return cluster.WaitUnchanged(&c.Context, w.provider, c.Management, c.Cluster)
 }
 
 func (d *Deps) writeClusterConfig() sequence.Step[Managed, Managed, sequence.None] {
-	return sequence.Do(WriteClusterConfig, "WriteClusterConfig", withinLook,
+	return sequence.Do(WriteClusterConfig, "WriteClusterConfig", checkTimeout,
 		func(c *Managed) error { return d.Config.WriteConfig(&c.Context, c.Management, c.Cluster) },
 		func(c *Managed) error { return d.Config.RestoreConfig(&c.Context) })
 }

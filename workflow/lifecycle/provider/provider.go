@@ -97,7 +97,7 @@ type ConfigWriter interface {
 // Cleaner returns the objects of a cluster that are not deleted with its Cluster, such as machine templates. If a provider does not implement it,
 // they are not deleted.
 type Cleaner interface {
-	LeftObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
+	RemainingObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
 // Accessor returns the API server of a new cluster. If a provider does not implement it, the workflow uses the kubeconfig that Cluster API wrote to

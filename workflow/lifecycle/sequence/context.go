@@ -43,12 +43,12 @@ func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 	return c.clusters.Open(c.Context, c.call, ref)
 }
 
-// OnlyWaits reports that the attempt only polls from now on, so that other runs may use its place. Perform and Revert wait for the place first. A
-// step that makes more than a few requests itself must call WorksAgain.
-func (c *Context) OnlyWaits() { c.call.OnlyWaits() }
+// YieldSlot reports that the attempt only polls from now on, so that other runs may use its place. Perform and Revert wait for the place first. A
+// step that makes more than a few requests itself must call ReacquireSlot.
+func (c *Context) YieldSlot() { c.call.YieldSlot() }
 
-// WorksAgain waits for the place after OnlyWaits, or until the context ends.
-func (c *Context) WorksAgain() error { return c.call.WorksAgain(c.Context) }
+// ReacquireSlot waits for the place after YieldSlot, or until the context ends.
+func (c *Context) ReacquireSlot() error { return c.call.ReacquireSlot(c.Context) }
 
 // Progress reports in a sentence what the attempt waits for. It does not block.
 func (c *Context) Progress(message string) {

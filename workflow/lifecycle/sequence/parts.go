@@ -24,7 +24,7 @@ type record struct {
 	Parts []part `json:"parts"`
 }
 
-func (c *Context) recorded() (record, error) {
+func (c *Context) loadRecord() (record, error) {
 	var r record
 	if len(c.call.Undo) == 0 {
 		return r, nil
@@ -42,9 +42,9 @@ func (r *record) find(name string) *part {
 	return nil
 }
 
-// put stores a part. The step is adopted if all its parts so far are adopted.
-func (c *Context) put(p part) error {
-	r, err := c.recorded()
+// putPart stores a part. The step is adopted if all its parts so far are adopted.
+func (c *Context) putPart(p part) error {
+	r, err := c.loadRecord()
 	if err != nil {
 		return err
 	}
@@ -57,19 +57,19 @@ func (c *Context) put(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Note records under a name what the step will change and the state before. The record is durable when Note returns. adopted means that everything
+// Record records under a name what the step will change and the state before. The record is durable when Note returns. adopted means that everything
 // existed already: a rollback keeps it.
-func (c *Context) Note(name string, value any, adopted bool) error {
+func (c *Context) Record(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("recording %s: %w", name, err)
 	}
-	return c.put(part{Name: name, Adopted: adopted, Undo: data})
+	return c.putPart(part{Name: name, Adopted: adopted, Undo: data})
 }
 
-// Noted reads what this attempt or an earlier one recorded with Note; it returns false if there is no record.
-func (c *Context) Noted(name string, value any) (bool, error) {
-	r, err := c.recorded()
+// Recorded reads what this attempt or an earlier one recorded with Note; it returns false if there is no record.
+func (c *Context) Recorded(name string, value any) (bool, error) {
+	r, err := c.loadRecord()
 	if err != nil {
 		return false, err
 	}
@@ -85,7 +85,7 @@ func (c *Context) Noted(name string, value any) (bool, error) {
 
 // Perform runs a kind of task as a part of this step.
 func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessage, error) {
-	if err := c.WorksAgain(); err != nil {
+	if err := c.ReacquireSlot(); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(with)
@@ -101,21 +101,21 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 		return nil, err
 	}
 	// The undo may need the output.
-	r, err := c.recorded()
+	r, err := c.loadRecord()
 	if err != nil {
 		return nil, err
 	}
 	if p := r.find(name); p != nil && len(output) > 0 {
 		done := *p
 		done.Output = output
-		return output, c.put(done)
+		return output, c.putPart(done)
 	}
 	return output, nil
 }
 
 // Output returns the output of a part that was performed in this attempt or an earlier one; nil if there is none.
 func (c *Context) Output(name string) json.RawMessage {
-	r, err := c.recorded()
+	r, err := c.loadRecord()
 	if err != nil {
 		return nil
 	}
@@ -125,17 +125,17 @@ func (c *Context) Output(name string) json.RawMessage {
 	return nil
 }
 
-// Made reports whether a part created an object, according to the object's annotation.
-func (c *Context) Made(name string, u *unstructured.Unstructured) (bool, error) {
+// Created reports whether a part created an object, according to the object's annotation.
+func (c *Context) Created(name string, u *unstructured.Unstructured) (bool, error) {
 	call, err := c.part(name, nil)
 	if err != nil {
 		return false, err
 	}
-	return access.MarkOf(u) == call.StepKey(), nil
+	return access.StepKeyOf(u) == call.StepKey(), nil
 }
 
-// MarkOf returns the value of the annotation for a part of another task of the run.
-func (c *Context) MarkOf(task, name string) string {
+// StepKeyOf returns the value of the annotation for a part of another task of the run.
+func (c *Context) StepKeyOf(task, name string) string {
 	call := *c.call
 	call.Task, call.Step = task, name
 	return call.StepKey()
@@ -143,7 +143,7 @@ func (c *Context) MarkOf(task, name string) string {
 
 // Revert undoes a part that Perform has run in this attempt or an earlier one. It does nothing if the part never began.
 func (c *Context) Revert(name string, kind task.Kind, with any) error {
-	r, err := c.recorded()
+	r, err := c.loadRecord()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	if p == nil || p.Adopted {
 		return nil
 	}
-	if err := c.WorksAgain(); err != nil {
+	if err := c.ReacquireSlot(); err != nil {
 		return err
 	}
 	data, err := json.Marshal(with)
@@ -168,7 +168,7 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 
 // part returns a call for a part of this step, with a separate key and record.
 func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
-	r, err := c.recorded()
+	r, err := c.loadRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -182,14 +182,14 @@ func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
 		call.Undo = p.Undo
 	}
 	call.Record = func(_ context.Context, undo json.RawMessage, adopted bool) error {
-		return c.put(part{Name: name, Adopted: adopted, Undo: undo})
+		return c.putPart(part{Name: name, Adopted: adopted, Undo: undo})
 	}
 	return &call, nil
 }
 
-// Began reports whether a part has recorded that it will change something.
-func (c *Context) Began(name string) bool {
-	r, err := c.recorded()
+// Started reports whether a part has recorded that it will change something.
+func (c *Context) Started(name string) bool {
+	r, err := c.loadRecord()
 	if err != nil {
 		return true
 	}

@@ -14,15 +14,15 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// maker is a kind that records what it is going to create.
-type maker struct {
+// fakeKind is a kind that records what it is going to create.
+type fakeKind struct {
 	fails  bool
 	undone []string
 }
 
-func (m *maker) Validate(json.RawMessage) []workflow.Problem { return nil }
+func (m *fakeKind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
-func (m *maker) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+func (m *fakeKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := c.Prepare(ctx, "made by "+c.Key(), string(c.With) == `"there"`); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (m *maker) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) 
 	return json.RawMessage(`"done"`), nil
 }
 
-func (m *maker) Undo(_ context.Context, c *task.Call) error {
+func (m *fakeKind) Undo(_ context.Context, c *task.Call) error {
 	m.undone = append(m.undone, string(c.Undo)+" "+string(c.Output))
 	return nil
 }
@@ -53,7 +53,7 @@ func TestParts(t *testing.T) {
 		c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 		return &c
 	}
-	k := &maker{}
+	k := &fakeKind{}
 	if _, err := context().Perform("one", k, "there"); err != nil || !adopted {
 		t.Fatalf("Perform = %v, adopted %v", err, adopted)
 	}
@@ -66,7 +66,7 @@ func TestParts(t *testing.T) {
 		t.Fatalf("Perform = %v, adopted %v", err, adopted)
 	}
 	c = context() // the next process
-	if c.Began("one") || !c.Began("two") || c.Began("three") {
+	if c.Started("one") || !c.Started("two") || c.Started("three") {
 		t.Error("Began returned a wrong result")
 	}
 	for _, name := range []string{"three", "two", "one"} {
@@ -84,14 +84,14 @@ func TestNotes(t *testing.T) {
 	var adopted bool
 	c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 	var value string
-	if found, err := c.Noted("what", &value); found || err != nil {
+	if found, err := c.Recorded("what", &value); found || err != nil {
 		t.Fatal(found, err)
 	}
-	if err := c.Note("what", "it was so", false); err != nil {
+	if err := c.Record("what", "it was so", false); err != nil {
 		t.Fatal(err)
 	}
 	c = sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
-	if found, err := c.Noted("what", &value); !found || err != nil || value != "it was so" {
+	if found, err := c.Recorded("what", &value); !found || err != nil || value != "it was so" {
 		t.Fatal(found, err, value)
 	}
 }
@@ -103,8 +103,8 @@ func TestPartsNeedAPlace(t *testing.T) {
 	var adopted bool
 	call := attempt(&record, &adopted)
 	waits, over := false, error(nil)
-	call.Waits = func() { waits = true }
-	call.Works = func(ctx context.Context) error {
+	call.Yield = func() { waits = true }
+	call.Reacquire = func(ctx context.Context) error {
 		if over == nil {
 			waits = false
 		}
@@ -112,14 +112,14 @@ func TestPartsNeedAPlace(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	c := sequence.NewContext(ctx, call, &access.Clusters{})
-	k := &maker{}
-	c.OnlyWaits()
+	k := &fakeKind{}
+	c.YieldSlot()
 	if _, err := c.Perform("one", k, "new"); err != nil || waits {
 		t.Errorf("Perform = %v, waiting %v", err, waits)
 	}
 	over = errors.New("the attempt is over")
-	c.OnlyWaits()
-	if _, err := c.Perform("two", k, "new"); !errors.Is(err, over) || c.Began("two") {
+	c.YieldSlot()
+	if _, err := c.Perform("two", k, "new"); !errors.Is(err, over) || c.Started("two") {
 		t.Errorf("Perform without a worker = %v, want the error", err)
 	}
 	if err := c.Revert("one", k, nil); !errors.Is(err, over) || len(k.undone) > 0 {

@@ -30,7 +30,7 @@ type restore[C any] func(context.Context, *task.Call) (C, error)
 // plan is the state that all sequences of one construction share.
 type plan struct {
 	binder   *hook.Binder
-	made     task.Named
+	named     task.NamedWorkflow
 	hooks    hooks
 	problems []workflow.Problem
 	// pending are hooks after the latest task, which run first before the next task.
@@ -39,8 +39,8 @@ type plan struct {
 
 // Begin starts a sequence with its first context, which embeds Context.
 func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Sequence[C] {
-	p := &plan{binder: binder, hooks: hooks{ofTasks: map[string]bound{}, ofFailures: map[string]bound{}}}
-	p.made.Kinds = task.Kinds{HookKind: p.hooks}
+	p := &plan{binder: binder, hooks: hooks{taskHooks: map[string]boundHook{}, failureHandlers: map[string]boundHook{}}}
+	p.named.Kinds = task.Kinds{HookKind: p.hooks}
 	restore := func(ctx context.Context, call *task.Call) (C, error) {
 		c := start
 		if e, ok := any(&c).(enterer); ok {
@@ -48,7 +48,7 @@ func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Seque
 		}
 		return c, nil
 	}
-	p.made.OnFailure = addHooks(p, "", binder.OnFailure(), restore)
+	p.named.OnFailure = addHooks(p, "", binder.OnFailure(), restore)
 	return Sequence[C]{plan: p, restore: restore}
 }
 
@@ -57,22 +57,22 @@ func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Seque
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	name := string(step.Task)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
-	if _, taken := s.plan.made.Kinds[step.Kind]; taken {
+	if _, taken := s.plan.named.Kinds[step.Kind]; taken {
 		s.plan.problem(name, fmt.Sprintf("kind %s is there twice", step.Kind))
 	}
-	s.plan.made.Kinds[step.Kind] = k
+	s.plan.named.Kinds[step.Kind] = k
 	spec := v1alpha1.TaskSpec{
 		StepSpec:        v1alpha1.StepSpec{Name: name, Kind: step.Kind},
 		PointOfNoReturn: step.PointOfNoReturn,
 	}
-	spec.Before = addHooks(s.plan, name, s.plan.binder.At(name, false), s.restore)
-	after := addHooks(s.plan, name, s.plan.binder.At(name, true), k.after)
-	if k.silent() {
+	spec.Before = addHooks(s.plan, name, s.plan.binder.HooksAt(name, false), s.restore)
+	after := addHooks(s.plan, name, s.plan.binder.HooksAt(name, true), k.contextAfter)
+	if k.isSilent() {
 		spec.After, after = after, nil
 	}
 	s.plan.add(spec)
 	s.plan.pending = after
-	return Sequence[B]{plan: s.plan, restore: k.after}
+	return Sequence[B]{plan: s.plan, restore: k.contextAfter}
 }
 
 // Convert returns the sequence with another context, which to builds from the current one. It adds no task.
@@ -86,31 +86,31 @@ func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	}}
 }
 
-// generic adds a task of one of the engine's kinds, which does not extend the context.
-func generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
+// addTask adds a task of one of the engine's kinds, which does not extend the context.
+func addTask[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
 	s.plan.add(spec)
 	return s
 }
 
 // Build returns the workflow and its problems.
-func (s Sequence[C]) Build() (task.Named, []workflow.Problem) {
+func (s Sequence[C]) Build() (task.NamedWorkflow, []workflow.Problem) {
 	p := s.plan
 	if err := p.binder.Err(); err != nil {
 		p.problem("", err.Error())
 	}
 	if len(p.pending) > 0 {
-		p.problem(p.made.Tasks[len(p.made.Tasks)-1].Name, "hooks after the last task cannot see what it adds to the context: bind them before it")
+		p.problem(p.named.Tasks[len(p.named.Tasks)-1].Name, "hooks after the last task cannot see what it adds to the context: bind them before it")
 	}
-	return p.made, p.problems
+	return p.named, p.problems
 }
 
 func (p *plan) add(spec v1alpha1.TaskSpec) {
-	if n := len(p.made.Tasks); n > 0 {
-		spec.Needs = append(spec.Needs, v1alpha1.Need{Task: p.made.Tasks[n-1].Name})
+	if n := len(p.named.Tasks); n > 0 {
+		spec.Needs = append(spec.Needs, v1alpha1.Need{Task: p.named.Tasks[n-1].Name})
 	}
 	spec.Before = append(p.pending, spec.Before...)
 	p.pending = nil
-	p.made.Tasks = append(p.made.Tasks, spec)
+	p.named.Tasks = append(p.named.Tasks, spec)
 }
 
 func (p *plan) problem(task, message string) {
@@ -119,9 +119,9 @@ func (p *plan) problem(task, message string) {
 
 // hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It never runs a hook as a failure handler, or a
 // handler as a hook.
-type hooks struct{ ofTasks, ofFailures map[string]bound }
+type hooks struct{ taskHooks, failureHandlers map[string]boundHook }
 
-type bound struct {
+type boundHook struct {
 	run, undo func(context.Context, *task.Call) error
 }
 
@@ -142,14 +142,14 @@ func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C])
 			p.problem(name, fmt.Sprintf("hook %s was bound for another context: %s", h.Name, remedy))
 			continue
 		}
-		b := bound{run: with(restore, run), undo: func(context.Context, *task.Call) error { return nil }}
+		b := boundHook{run: bindContext(restore, run), undo: func(context.Context, *task.Call) error { return nil }}
 		if undo, ok := h.Undo.(hook.Handler[C]); ok {
-			b.undo = with(restore, undo)
+			b.undo = bindContext(restore, undo)
 		}
 		if name == "" {
-			p.hooks.ofFailures[h.Name] = b
+			p.hooks.failureHandlers[h.Name] = b
 		} else {
-			p.hooks.ofTasks[h.Name] = b
+			p.hooks.taskHooks[h.Name] = b
 		}
 		data, err := json.Marshal(hookWith{Hook: h.Name})
 		if err != nil {
@@ -161,7 +161,7 @@ func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C])
 	return specs
 }
 
-func with[C any](restore restore[C], handler hook.Handler[C]) func(context.Context, *task.Call) error {
+func bindContext[C any](restore restore[C], handler hook.Handler[C]) func(context.Context, *task.Call) error {
 	return func(ctx context.Context, call *task.Call) error {
 		c, err := restore(ctx, call)
 		if err != nil {
@@ -171,14 +171,14 @@ func with[C any](restore restore[C], handler hook.Handler[C]) func(context.Conte
 	}
 }
 
-func (h hooks) find(with json.RawMessage, handler bool) (bound, error) {
+func (h hooks) find(with json.RawMessage, handler bool) (boundHook, error) {
 	var w hookWith
 	if err := json.Unmarshal(with, &w); err != nil {
-		return bound{}, fmt.Errorf("with: %w", err)
+		return boundHook{}, fmt.Errorf("with: %w", err)
 	}
-	what, among := "hook", h.ofTasks
+	what, among := "hook", h.taskHooks
 	if handler {
-		what, among = "handler of failures", h.ofFailures
+		what, among = "handler of failures", h.failureHandlers
 	}
 	b, ok := among[w.Hook]
 	if !ok {
@@ -196,7 +196,7 @@ func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
-// ReadsInputs marks hooks as a task.Reader, because their contexts are restored from the inputs.
+// ReadsInputs marks hooks as a task.InputReader, because their contexts are restored from the inputs.
 func (h hooks) ReadsInputs() {}
 
 // Run calls the handler.
@@ -206,7 +206,7 @@ func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error
 		return nil, task.Final(err)
 	}
 	if call.Failure != nil {
-		call = unrecorded(call)
+		call = withoutRecords(call)
 	}
 	return nil, b.run(ctx, call)
 }
@@ -217,5 +217,5 @@ func (h hooks) Undo(ctx context.Context, call *task.Call) error {
 	if err != nil {
 		return task.Final(err)
 	}
-	return b.undo(ctx, unrecorded(call))
+	return b.undo(ctx, withoutRecords(call))
 }

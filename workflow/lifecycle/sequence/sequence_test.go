@@ -45,9 +45,9 @@ const (
 )
 
 // construct builds the workflow again for each attempt, as after a restart. seen collects the calls of steps and hooks.
-func construct(t *testing.T, seen *[]string) task.Named {
+func construct(t *testing.T, seen *[]string) task.NamedWorkflow {
 	t.Helper()
-	b := hook.NewBinder(before.Point(), reach.Point(), use.Point()).As("part")
+	b := hook.NewBinder(before.Point(), reach.Point(), use.Point()).SetRegistrar("part")
 	say := func(what string) { *seen = append(*seen, what) }
 	for _, err := range []error{
 		hook.Before(b, reach, func(c *start) error { say("hook before " + c.Name); return nil }),
@@ -56,7 +56,7 @@ func construct(t *testing.T, seen *[]string) task.Named {
 		hook.After(b, use, func(c *reached) error { say("last hook at " + c.Address); return nil }),
 		hook.OnFailure(b, func(c *start) error {
 			say("failure of " + c.Failure().Task + " of " + c.Name)
-			return c.Note("told", true, false)
+			return c.Record("told", true, false)
 		}),
 	} {
 		if err != nil {
@@ -191,7 +191,7 @@ func TestUndo(t *testing.T) {
 
 // TestAnUndoRecordsNothing checks that an undo can perform kinds of tasks although the log accepts no record from it.
 func TestAnUndoRecordsNothing(t *testing.T) {
-	m := &maker{}
+	m := &fakeKind{}
 	s := sequence.Begin(&access.Clusters{}, hook.NewBinder(before.Point()), start{})
 	made, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
 		_, err := c.Perform("back", m, nil)
@@ -232,10 +232,10 @@ func TestHandlersOfFailures(t *testing.T) {
 func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
 	b := hook.NewBinder(before.Point())
 	none := func(*start) error { t.Error("it was performed"); return nil }
-	if err := errors.Join(hook.Before(b.As("hooks"), before, none, none), hook.OnFailure(b.As("handlers"), none)); err != nil {
+	if err := errors.Join(hook.Before(b.SetRegistrar("hooks"), before, none, none), hook.OnFailure(b.SetRegistrar("handlers"), none)); err != nil {
 		t.Fatal(err)
 	}
-	made, problems := sequence.Then(sequence.Begin(&access.Clusters{}, b, start{}), sequence.Place(before, "Before")).Build()
+	made, problems := sequence.Then(sequence.Begin(&access.Clusters{}, b, start{}), sequence.NoOp(before, "Before")).Build()
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -17,13 +17,13 @@ type Step[A, B, O any] struct {
 	// Task is the name of the step. Kind is its name in policies, which is unique in the workflow.
 	Task hook.Task[A, B]
 	Kind string
-	// Within is the timeout of an attempt if neither the manifest nor its deadline sets one.
-	Within time.Duration
+	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
+	Timeout time.Duration
 	// Silent means that the output does not extend the context.
 	Silent bool
-	// Skips returns why the step has nothing to do according to an earlier step; the hooks of the step are skipped then. It returns "", or is nil, if
+	// SkipReason returns why the step has nothing to do according to an earlier step; the hooks of the step are skipped then. It returns "", or is nil, if
 	// the step has something to do.
-	Skips func(*task.Call) string
+	SkipReason func(*task.Call) string
 	// PointOfNoReturn means that nothing is rolled back after the step has started.
 	PointOfNoReturn bool
 
@@ -51,7 +51,7 @@ func (s SkipError) Error() string { return string(s) }
 // Do returns a step that does not extend the context.
 func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, undo func(*C) error) Step[C, C, None] {
 	s := Step[C, C, None]{
-		Task: name, Kind: kind, Within: within,
+		Task: name, Kind: kind, Timeout: within,
 		Run: func(c *C) (None, error) {
 			err, skip := run(c), SkipError("")
 			if errors.As(err, &skip) {
@@ -67,8 +67,8 @@ func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, und
 	return s
 }
 
-// Place returns a step that does nothing, to which hooks before or after the workflow are bound.
-func Place[C any](name hook.Task[C, C], kind string) Step[C, C, None] {
+// NoOp returns a step that does nothing, to which hooks before or after the workflow are bound.
+func NoOp[C any](name hook.Task[C, C], kind string) Step[C, C, None] {
 	return Do(name, kind, 0, func(*C) error { return nil }, nil)
 }
 
@@ -81,15 +81,15 @@ type kind[A, B, O any] struct {
 	restore restore[A]
 }
 
-// ReadsInputs marks the kind as a task.Reader, because the context is restored from the inputs.
+// ReadsInputs marks the kind as a task.InputReader, because the context is restored from the inputs.
 func (k *kind[A, B, O]) ReadsInputs() {}
 
-// Skips returns why the step and its hooks have nothing to do.
-func (k *kind[A, B, O]) Skips(call *task.Call) string {
-	if k.step.Skips == nil {
+// SkipReason returns why the step and its hooks have nothing to do.
+func (k *kind[A, B, O]) SkipReason(call *task.Call) string {
+	if k.step.SkipReason == nil {
 		return ""
 	}
-	return k.step.Skips(call)
+	return k.step.SkipReason(call)
 }
 
 // Validate returns no problem, because the only input of a step is its context.
@@ -97,7 +97,7 @@ func (k *kind[A, B, O]) Validate(json.RawMessage) []workflow.Problem { return ni
 
 // Run restores the context from the log and runs the step.
 func (k *kind[A, B, O]) Run(ctx context.Context, call *task.Call) (json.RawMessage, error) {
-	ctx, cancel := k.bound(ctx)
+	ctx, cancel := k.withTimeout(ctx)
 	defer cancel()
 	c, err := k.restore(ctx, call)
 	if err != nil {
@@ -115,9 +115,9 @@ func (k *kind[A, B, O]) Undo(ctx context.Context, call *task.Call) error {
 	if k.step.Undo == nil {
 		return nil
 	}
-	ctx, cancel := k.bound(ctx)
+	ctx, cancel := k.withTimeout(ctx)
 	defer cancel()
-	c, err := k.restore(ctx, unrecorded(call))
+	c, err := k.restore(ctx, withoutRecords(call))
 	if err != nil {
 		return err
 	}
@@ -131,30 +131,30 @@ func (k *kind[A, B, O]) Undo(ctx context.Context, call *task.Call) error {
 	return k.step.Undo(&c, out)
 }
 
-func (k *kind[A, B, O]) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, set := ctx.Deadline(); set || k.step.Within == 0 {
+func (k *kind[A, B, O]) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, set := ctx.Deadline(); set || k.step.Timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, k.step.Within)
+	return context.WithTimeout(ctx, k.step.Timeout)
 }
 
-// unrecorded returns a call that stores no records, because the log accepts none from an undo or from a failure handler. So a step that performs
+// withoutRecords returns a call that stores no records, because the log accepts none from an undo or from a failure handler. So a step that performs
 // kinds of tasks to undo another, such as a move back, finds its unfinished work only by their keys.
-func unrecorded(call *task.Call) *task.Call {
+func withoutRecords(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
 	return &c
 }
 
-// silent reports whether the step does not extend the context.
-func (k *kind[A, B, O]) silent() bool {
+// isSilent reports whether the step does not extend the context.
+func (k *kind[A, B, O]) isSilent() bool {
 	var out O
 	_, none := any(out).(None)
 	return none || k.step.Silent
 }
 
-// after restores the context after the step from the log.
-func (k *kind[A, B, O]) after(ctx context.Context, call *task.Call) (b B, err error) {
+// contextAfter restores the context after the step from the log.
+func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B, err error) {
 	a, err := k.restore(ctx, call)
 	if err != nil {
 		return b, err
@@ -167,20 +167,20 @@ func (k *kind[A, B, O]) after(ctx context.Context, call *task.Call) (b B, err er
 			return b, task.Final(fmt.Errorf("reading the output of task %s: %w", name, err))
 		}
 	default:
-		if !k.silent() {
-			return b, missing(call, name, "it has none")
+		if !k.isSilent() {
+			return b, missingOutputError(call, name, "it has none")
 		}
 	}
 	if c, ok := any(out).(Checker); ok {
 		if err := c.Check(); err != nil {
-			return b, missing(call, name, err.Error())
+			return b, missingOutputError(call, name, err.Error())
 		}
 	}
 	return k.step.Next(a, out), nil
 }
 
-// missing returns the error for a missing output: an operator ignored a failure, or supplied an incomplete output.
-func missing(call *task.Call, name, why string) error {
+// missingOutputError returns the error for a missing output: an operator ignored a failure, or supplied an incomplete output.
+func missingOutputError(call *task.Call, name, why string) error {
 	return task.Final(fmt.Errorf("the output of task %s is needed, and %s: give it with `scutectl decide run %s -n %s --task %s --action succeed --output '{...}' --reason ...`",
 		name, why, call.Name, call.Namespace, name))
 }

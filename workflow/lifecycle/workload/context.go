@@ -15,8 +15,8 @@ type Managed struct {
 	Management access.ClusterRef
 }
 
-// Reached is the context once the workload cluster exists and its API server is known.
-type Reached struct {
+// Connected is the context once the workload cluster exists and its API server is known.
+type Connected struct {
 	Managed
 	// Workload is the API server of the workload cluster.
 	Workload access.ClusterRef

@@ -11,25 +11,25 @@ import (
 )
 
 // NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the arguments.
-func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
+func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
 	s := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
-	s = sequence.Then(s, sequence.Place(PreDelete, "PreDelete"))
+	s = sequence.Then(s, sequence.NoOp(PreDelete, "PreDelete"))
 	s = sequence.Then(s, d.deleteCluster(p))
-	s = sequence.Then(s, sequence.Place(PostDelete, "PostDelete"))
+	s = sequence.Then(s, sequence.NoOp(PostDelete, "PostDelete"))
 	made, more := s.Build()
 	return made, append(problems, more...)
 }
 
 func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Managed, Managed, sequence.None] {
-	s := sequence.Do(DeleteCluster, "DeleteCluster", withinCluster,
+	s := sequence.Do(DeleteCluster, "DeleteCluster", clusterTimeout,
 		func(c *Managed) error {
 			if err := cluster.Delete(&c.Context, p, c.Management, c.Cluster, func() error { return nil }); err != nil {
 				return err
 			}
-			return cluster.Forget(&c.Context, d.Folder, c.Management, c.Cluster)
+			return cluster.RemoveKubeconfig(&c.Context, d.Folder, c.Management, c.Cluster)
 		},
-		func(c *Managed) error { return cluster.Undelete(&c.Context) })
+		func(c *Managed) error { return cluster.UndoDelete(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
 }

@@ -25,9 +25,9 @@ type Deps struct {
 
 // The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
 const (
-	withinLook       = 10 * time.Minute
-	withinComponents = 30 * time.Minute
-	withinNetwork    = 30 * time.Minute
-	withinCluster    = time.Hour
-	withinUpgrade    = 4 * time.Hour
+	checkTimeout       = 10 * time.Minute
+	componentsTimeout = 30 * time.Minute
+	networkTimeout    = 30 * time.Minute
+	clusterTimeout    = time.Hour
+	upgradeTimeout    = 4 * time.Hour
 )

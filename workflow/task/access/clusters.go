@@ -55,7 +55,7 @@ type Cluster struct {
 	Kube *kube.Cluster
 
 	// pages bounds the pages that Each reads at once for all tasks, shared by the namespaces of their runs.
-	pages     *supervise.Places
+	pages     *supervise.Slots
 	namespace string
 }
 
@@ -72,7 +72,7 @@ type Clusters struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Pages bounds the pages of selected objects that are in memory at once, each of which may take 50 MiB. Elsewhere bounds those of other clusters,
 	// which may respond slowly. Nil means no limit.
-	Pages, Elsewhere *supervise.Places
+	Pages, OtherPages *supervise.Slots
 
 	// daemon is true if requests use the daemon's own identity.
 	daemon bool
@@ -81,10 +81,10 @@ type Clusters struct {
 	kinds     *lru.Cache
 }
 
-// InDaemonsName returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to
+// AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to
 // release objects that the run has annotated as held, because the ServiceAccount may have lost its permissions. ok is false in a local run and for
 // other clusters.
-func (cs *Clusters) InDaemonsName(ref ClusterRef) (in *Clusters, ok bool) {
+func (cs *Clusters) AsDaemon(ref ClusterRef) (in *Clusters, ok bool) {
 	if cs.Local || !ref.isOwn() {
 		return nil, false
 	}
@@ -102,7 +102,7 @@ func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cl
 	if ref.isOwn() {
 		cluster, err = cs.connectOwn(ctx, config, c)
 	} else {
-		pages = cs.Elsewhere
+		pages = cs.OtherPages
 		cluster, err = connect(config, nil)
 	}
 	if err != nil {
@@ -131,14 +131,14 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 		}
 		return config, nil
 	case ref.KubeconfigSecretRef != nil:
-		return cs.fromSecret(ctx, c, ref.KubeconfigSecretRef, ref.AllowInsecure)
+		return cs.configFromSecret(ctx, c, ref.KubeconfigSecretRef, ref.AllowInsecure)
 	default:
-		return cs.own(c)
+		return cs.ownConfig(c)
 	}
 }
 
-// own returns the configuration of the run's own cluster. In the daemon it has the permissions of the run's ServiceAccount.
-func (cs *Clusters) own(c *task.Call) (*rest.Config, error) {
+// ownConfig returns the configuration of the run's own cluster. In the daemon it has the permissions of the run's ServiceAccount.
+func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 	if cs.Own == nil {
 		return nil, errors.New("with.cluster: there is no cluster: set KUBECONFIG, or name a kubeconfig")
 	}
@@ -156,7 +156,7 @@ func (cs *Clusters) own(c *task.Call) (*rest.Config, error) {
 	return config, nil
 }
 
-func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey, insecure bool) (*rest.Config, error) {
+func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *SecretKey, insecure bool) (*rest.Config, error) {
 	namespace, key := c.Namespace, "value"
 	if ref.Namespace != "" {
 		if !cs.Local && ref.Namespace != c.Namespace {
@@ -167,7 +167,7 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey
 	if ref.Key != "" {
 		key = ref.Key
 	}
-	config, err := cs.own(c)
+	config, err := cs.ownConfig(c)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey
 	if err != nil {
 		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w", namespace, ref.Name, err)
 	}
-	if err := kube.Protected(config); err != nil && !insecure {
+	if err := kube.CheckTransportSecurity(config); err != nil && !insecure {
 		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w, or set allowInsecure: true beside kubeconfigSecretRef", namespace, ref.Name, err))
 	}
 	if !cs.Local {
@@ -212,7 +212,7 @@ const cachedKinds = 32
 // waits.
 func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
-		return connectSame(ctx, config, c.Dir)
+		return connectLocal(ctx, config, c.Dir)
 	}
 	cs.kindsOnce.Do(func() { cs.kinds = lru.New(cachedKinds) })
 	known, _ := cs.kinds.Get(c.Namespace)

@@ -52,7 +52,7 @@ func TestDenialOfAStartingServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "a"}, &corev1.ConfigMap{})
-	if !errors.Is(err, kube.ErrStarting) || task.IsFinal(Refusal(err)) {
+	if !errors.Is(err, kube.ErrStarting) || task.IsFinal(FinalIfRefused(err)) {
 		t.Errorf("Get = %v, want ErrStarting", err)
 	}
 }
@@ -61,7 +61,7 @@ func TestDenialOfAStartingServer(t *testing.T) {
 // never in a local run.
 func TestInDaemonsName(t *testing.T) {
 	own := func() (*rest.Config, error) { return &rest.Config{Host: "https://127.0.0.1:1"}, nil }
-	daemons, ok := (&Clusters{Own: own}).InDaemonsName(ClusterRef{})
+	daemons, ok := (&Clusters{Own: own}).AsDaemon(ClusterRef{})
 	if !ok {
 		t.Fatal("InDaemonsName on the daemon's own cluster = false, want true")
 	}
@@ -69,10 +69,10 @@ func TestInDaemonsName(t *testing.T) {
 	if err != nil || cluster.Config.Impersonate.UserName != "" {
 		t.Errorf("Open = %v, impersonates %q", err, cluster.Config.Impersonate.UserName)
 	}
-	if _, ok := (&Clusters{Own: own}).InDaemonsName(ClusterRef{KubeconfigSecretRef: &SecretKey{Name: "other"}}); ok {
+	if _, ok := (&Clusters{Own: own}).AsDaemon(ClusterRef{KubeconfigSecretRef: &SecretKey{Name: "other"}}); ok {
 		t.Error("InDaemonsName on another cluster = true, want false")
 	}
-	if _, ok := (&Clusters{Own: own, Local: true}).InDaemonsName(ClusterRef{}); ok {
+	if _, ok := (&Clusters{Own: own, Local: true}).AsDaemon(ClusterRef{}); ok {
 		t.Error("InDaemonsName in a local run = true, want false")
 	}
 }

@@ -28,23 +28,23 @@ func JobPods(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s active, %d failed", plural.Of(int(count("active")), "pod"), count("failed"))
 }
 
-// LeastTTL is the shortest time, in seconds, that a Job must exist after its end if a task waits for it.
-const LeastTTL = 60
+// MinTTL is the shortest time, in seconds, that a Job must exist after its end if a task waits for it.
+const MinTTL = 60
 
-// ShortLived reports whether an object is a Job that is deleted sooner than LeastTTL after its end.
-func ShortLived(u *unstructured.Unstructured) bool {
+// IsShortLived reports whether an object is a Job that is deleted sooner than MinTTL after its end.
+func IsShortLived(u *unstructured.Unstructured) bool {
 	ttl, set, err := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished")
-	return RefOf(u).is("batch", "Job") && set && err == nil && ttl < LeastTTL
+	return RefOf(u).isKind("batch", "Job") && set && err == nil && ttl < MinTTL
 }
 
-// Ended returns the final condition of a Job or the final phase of a pod. It returns "" if the Job or pod has not ended, and for objects of other
+// FinalState returns the final condition of a Job or the final phase of a pod. It returns "" if the Job or pod has not ended, and for objects of other
 // kinds.
-func Ended(ref ObjectRef, u *unstructured.Unstructured) string {
+func FinalState(ref ObjectRef, u *unstructured.Unstructured) string {
 	switch {
-	case ref.is("batch", "Job"):
+	case ref.isKind("batch", "Job"):
 		end, _ := JobEnd(u)
 		return string(end)
-	case ref.is("", "Pod"):
+	case ref.isKind("", "Pod"):
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 		if phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) {
 			return phase

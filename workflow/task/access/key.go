@@ -28,7 +28,7 @@ func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref 
 	key := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
 	err = own.Kube.Do(ctx, "get "+kind+" "+key.String(), func(ctx context.Context) error { return own.Client.Get(ctx, key, u) })
 	if err != nil {
-		return nil, Refusal(err)
+		return nil, FinalIfRefused(err)
 	}
 	values := make(map[string][]byte)
 	for _, data := range []string{"data", "binaryData"} {

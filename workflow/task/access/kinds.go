@@ -32,8 +32,8 @@ func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	return mapping, nil
 }
 
-// Respell sets the kind of a reference to the spelling of the API server. Earlier versions of scute recorded other spellings.
-func (cl *Cluster) Respell(ref *ObjectRef) {
+// NormalizeKind sets the kind of a reference to the spelling of the API server. Earlier versions of scute recorded other spellings.
+func (cl *Cluster) NormalizeKind(ref *ObjectRef) {
 	mapper, ok := cl.Client.RESTMapper().(exactKinds)
 	if !ok {
 		return

@@ -45,14 +45,14 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 		return cl.Client.Create(ctx, u, client.FieldOwner(kube.FieldManager))
 	})
 	if !apierrors.IsAlreadyExists(err) {
-		return RefusalOf(ref, err)
+		return FinalIfObjectRefused(ref, err)
 	}
 	live, err := cl.Find(ctx, ref)
 	if err == nil && live == nil {
 		err = fmt.Errorf("%s was there, and is gone again", ref)
 	}
 	if err != nil {
-		return RefusalOf(ref, err)
+		return FinalIfObjectRefused(ref, err)
 	}
 	u.Object = live.Object
 	return nil
@@ -67,7 +67,7 @@ func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m 
 		}
 		return err
 	})
-	return m, known, Refusal(err)
+	return m, known, FinalIfRefused(err)
 }
 
 // Qualify sets the namespace of a reference: to the default if the kind is namespaced and the namespace is empty, to "" if the kind is
@@ -109,7 +109,7 @@ func (cl *Cluster) Type(ctx context.Context, ref object.Ref) (typ kube.Type, err
 	err = cl.Kube.Do(ctx, "get "+ref.String(), func(context.Context) error {
 		m, err := cl.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
 		if err != nil {
-			return unserved(err)
+			return notFoundIfUnserved(err)
 		}
 		typ = kube.Type{
 			Group: ref.Group, Kind: ref.Kind, Plural: m.Resource.Resource, Versions: []string{m.Resource.Version}, Namespaced: m.Scope.Name() == meta.RESTScopeNameNamespace,
@@ -132,8 +132,8 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	})
 }
 
-// unserved converts the mapper's error for an unknown kind into NotFound, because it would otherwise be retried as transient.
-func unserved(err error) error {
+// notFoundIfUnserved converts the mapper's error for an unknown kind into NotFound, because it would otherwise be retried as transient.
+func notFoundIfUnserved(err error) error {
 	var none *meta.NoKindMatchError
 	if errors.As(err, &none) {
 		return apierrors.NewNotFound(schema.GroupResource{Group: none.GroupKind.Group, Resource: none.GroupKind.Kind}, "kind "+none.GroupKind.String())
@@ -160,12 +160,12 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 			return "", nil
 		}
 		if f := u.GetFinalizers(); len(f) > 0 {
-			return fmt.Sprintf("%s is being deleted and held by %s", ref, Few(f)), nil
+			return fmt.Sprintf("%s is being deleted and held by %s", ref, Summarize(f)), nil
 		}
 		return ref.String() + " is being deleted", nil
 	})
 	if err != nil {
-		return fmt.Errorf("deleting %s: %w", ref, RefusalOf(ref, err))
+		return fmt.Errorf("deleting %s: %w", ref, FinalIfObjectRefused(ref, err))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestPagesTakeTurns(t *testing.T) {
 	}))
 	defer server.Close()
 	const limit, tasks = 2, 20
-	clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Pages: supervise.NewPlaces(limit)}
+	clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Pages: supervise.NewSlots(limit)}
 	selector := &ObjectSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: "a=b"}
 	each := func(namespace string, fn func()) {
 		c := &task.Call{Namespace: namespace, ServiceAccount: "runs"}
@@ -108,14 +108,14 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := &Cluster{
 			Client: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build(), Kube: &kube.Cluster{Name: "cluster"},
-			pages: supervise.NewPlaces(1), namespace: "quiet",
+			pages: supervise.NewSlots(1), namespace: "quiet",
 		}
 		for _, other := range []string{"one", "another"} {
-			place := cluster.pages.Place(other)
-			if err := place.Take(t.Context()); err != nil {
+			place := cluster.pages.Slot(other)
+			if err := place.Acquire(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.AfterFunc(time.Hour, place.Give)
+			time.AfterFunc(time.Hour, place.Release)
 		}
 		begun, nothing := time.Now(), func(context.Context, *unstructured.Unstructured) error { return nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -162,7 +162,7 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 				return err
 			},
 		})
-		pages := supervise.NewPlaces(1)
+		pages := supervise.NewSlots(1)
 		of := func(namespace string) *Cluster {
 			return &Cluster{Client: api, Kube: &kube.Cluster{Name: "cluster"}, pages: pages, namespace: namespace}
 		}
@@ -190,10 +190,10 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := of("slow").Each(t.Context(), selector, "quiet", func(context.Context, *unstructured.Unstructured) error { return nil })
-		if took := time.Since(begun); err != nil || took != pageTime {
+		if took := time.Since(begun); err != nil || took != pageTimeout {
 			t.Errorf("another page was in memory after %s: %v", took, err)
 		}
-		if err := <-slow; err != nil || time.Since(begun) != 3*time.Hour+pageTime {
+		if err := <-slow; err != nil || time.Since(begun) != 3*time.Hour+pageTimeout {
 			t.Errorf("Each returned after %s: %v", time.Since(begun), err)
 		}
 		if diff := cmp.Diff([]string{"1-quick", "2-slow", "3-slow", "6-slow"}, looked); diff != "" || single != 5 {
@@ -204,9 +204,9 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 		if !errors.Is(err, failed) || single != 5 {
 			t.Errorf("Each = %v, want the error of the callback", err)
 		}
-		place := pages.Place("slow")
-		defer place.Give()
-		place.Ask()
+		place := pages.Slot("slow")
+		defer place.Release()
+		place.Request()
 		if !place.Held() {
 			t.Error("the page was not released")
 		}

@@ -21,9 +21,9 @@ type Pinned struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// errElsewhere is returned if the inputs changed to another cluster, because the record has one cluster and the undo on the other cluster would be
+// errOtherCluster is returned if the inputs changed to another cluster, because the record has one cluster and the undo on the other cluster would be
 // lost.
-var errElsewhere = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
+var errOtherCluster = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
 
 // Pin opens a cluster, and returns what an attempt must record of it before it acts. was is the record of an earlier attempt, if acted is true. Then
 // inputs for another cluster are refused, and so is another cluster in the same execution. In a later execution the cluster may have been recreated.
@@ -32,27 +32,27 @@ func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was P
 		was = Pinned{ClusterRef: ref}
 	}
 	if !reflect.DeepEqual(was.ClusterRef, ref) {
-		return nil, was, task.Final(errElsewhere)
+		return nil, was, task.Final(errOtherCluster)
 	}
 	cl, err := cs.Open(ctx, c, ref)
 	if err != nil || ref.KubeconfigSecretRef == nil {
 		return cl, was, err
 	}
 	if was.UID != "" && was.Execution == c.Execution {
-		return cl, was, cl.is(ctx, was)
+		return cl, was, cl.checkIdentity(ctx, was)
 	}
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	switch {
 	case err == nil:
 		was.UID, was.Execution = uid, c.Execution
 	case was.UID != "": // otherwise the undo could change another cluster
-		return cl, was, unasked(err)
+		return cl, was, identityError(err)
 	}
 	return cl, was, nil // later requests fail if the cluster is unreachable
 }
 
-func unasked(err error) error {
-	return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", Refusal(err))
+func identityError(err error) error {
+	return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", FinalIfRefused(err))
 }
 
 // OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of another cluster.
@@ -61,14 +61,14 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 	if err != nil || was.UID == "" {
 		return cl, err
 	}
-	return cl, cl.is(ctx, was)
+	return cl, cl.checkIdentity(ctx, was)
 }
 
-// is checks that the cluster is the recorded one, and fails if it is not or cannot be read.
-func (cl *Cluster) is(ctx context.Context, was Pinned) error {
+// checkIdentity checks that the cluster is the recorded one, and fails if it is not or cannot be read.
+func (cl *Cluster) checkIdentity(ctx context.Context, was Pinned) error {
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {
-		return unasked(err)
+		return identityError(err)
 	}
 	if uid != was.UID {
 		return task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s leads to another cluster (at %s) than the one that the task has worked on: namespace kube-system had UID %s and has %s. "+

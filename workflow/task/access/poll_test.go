@@ -22,7 +22,7 @@ func TestLongWait(t *testing.T) {
 			gap := time.Since(last)
 			last = time.Now()
 			switch waited := time.Since(began); {
-			case waited < time.Minute && gap > lookMax:
+			case waited < time.Minute && gap > pollMax:
 				t.Errorf("after %s, the interval is %s", waited, gap)
 			case waited > 12*time.Hour && says == "approval":
 				says = "the rest"
@@ -36,7 +36,7 @@ func TestLongWait(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if looks > 4000 || longest > lookLongest || after > lookMax {
+		if looks > 4000 || longest > pollLongest || after > pollMax {
 			t.Errorf("%d polls in a day, longest interval %s, %s after a change", looks, longest, after)
 		}
 	})

@@ -2,19 +2,19 @@ package access
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// MarkAnnotation is the key of the step that created an object, so that an undo deletes only objects of its step.
-const MarkAnnotation = "scute.dev/run"
+// StepKeyAnnotation is the key of the step that created an object, so that an undo deletes only objects of its step.
+const StepKeyAnnotation = "scute.dev/run"
 
-// MarkOf returns the key of the step that created an object; "" if no step did.
-func MarkOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[MarkAnnotation] }
+// StepKeyOf returns the key of the step that created an object; "" if no step did.
+func StepKeyOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[StepKeyAnnotation] }
 
 // The limits of a task's records about objects in the log.
 const (
-	// ObjectsLimit is the maximum number of objects in a record. NamedLimit is the maximum number of objects that an output names.
-	ObjectsLimit = 2000
-	NamedLimit   = 200
-	// RecordLimit bounds the earlier states in one record in bytes, because a record is one message of the log.
-	RecordLimit = 256 << 10
+	// MaxObjects is the maximum number of objects in a record. MaxNamedObjects is the maximum number of objects that an output names.
+	MaxObjects = 2000
+	MaxNamedObjects   = 200
+	// MaxRecordBytes bounds the earlier states in one record in bytes, because a record is one message of the log.
+	MaxRecordBytes = 256 << 10
 )
 
 // The reasons for which the earlier state of an object is not recorded.

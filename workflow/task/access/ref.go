@@ -31,26 +31,26 @@ func (r ObjectRef) GVK() schema.GroupVersionKind {
 }
 
 // String returns the reference for messages: "Machine.cluster.x-k8s.io fleet/prod-abc".
-func (r ObjectRef) String() string { return r.Plain().String() }
+func (r ObjectRef) String() string { return r.Ref().String() }
 
-// Plain returns the reference without the version, because the version may change with an upgrade.
-func (r ObjectRef) Plain() object.Ref {
+// Ref returns the reference without the version, because the version may change with an upgrade.
+func (r ObjectRef) Ref() object.Ref {
 	gvk := r.GVK()
 	return object.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-func (r ObjectRef) is(group, kind string) bool { return r.Kind == kind && r.GVK().Group == group }
+func (r ObjectRef) isKind(group, kind string) bool { return r.Kind == kind && r.GVK().Group == group }
 
 // IsSecret reports whether the object is a Secret. It ignores case, because it is called before an API server can refuse another spelling.
 func (r ObjectRef) IsSecret() bool { return strings.EqualFold(r.Kind, "Secret") && r.GVK().Group == "" }
 
 // IsDefinition reports whether the object is a CustomResourceDefinition.
 func (r ObjectRef) IsDefinition() bool {
-	return r.is("apiextensions.k8s.io", "CustomResourceDefinition")
+	return r.isKind("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
 // IsNamespace reports whether the object is a namespace.
-func (r ObjectRef) IsNamespace() bool { return r.is("", "Namespace") }
+func (r ObjectRef) IsNamespace() bool { return r.isKind("", "Namespace") }
 
 // Check returns the missing fields of a reference.
 func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
@@ -64,5 +64,5 @@ func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
 
 // CompareRefs compares references for sorting.
 func CompareRefs(a, b ObjectRef) int {
-	return cmp.Or(object.Compare(a.Plain(), b.Plain()), cmp.Compare(a.APIVersion, b.APIVersion))
+	return cmp.Or(object.Compare(a.Ref(), b.Ref()), cmp.Compare(a.APIVersion, b.APIVersion))
 }

@@ -16,9 +16,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Refusal makes an error final if the server would respond the same way again: a missing permission, an invalid object, or an object that a policy
+// FinalIfRefused makes an error final if the server would respond the same way again: a missing permission, an invalid object, or an object that a policy
 // denies. Not final are a missing or terminating namespace, which may be created, and an exceeded quota, which may become available.
-func Refusal(err error) error {
+func FinalIfRefused(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
 		return err
@@ -30,30 +30,30 @@ func Refusal(err error) error {
 		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster refuses it: change the inputs, or have the policy changed", redact.Message(err.Error())))
 	case apierrors.IsForbidden(err):
 		return task.Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), kube.Mistyped(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), kube.IsSchemaMismatch(err):
 		return task.Final(errors.New(redact.Message(err.Error())))
 	default:
 		return err
 	}
 }
 
-// RefusalOf returns Refusal for a write to an object. For a Secret it omits the server's message, which may quote values.
-func RefusalOf(ref ObjectRef, err error) error {
+// FinalIfObjectRefused returns FinalIfRefused for a write to an object. For a Secret it omits the server's message, which may quote values.
+func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	if names, fields := conflictingManagers(err); len(names) > 0 {
 		return task.Final(fmt.Errorf("%s: %s belong to %s: leave them out of the manifest, or set with.force: true to take them over",
-			ref, Few(fields), strings.Join(names, ", ")))
+			ref, Summarize(fields), strings.Join(names, ", ")))
 	}
 	var status apierrors.APIStatus
-	if ref.IsSecret() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || kube.Mistyped(err)) && errors.As(err, &status) {
+	if ref.IsSecret() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || kube.IsSchemaMismatch(err)) && errors.As(err, &status) {
 		var fields []string
 		if details := status.Status().Details; details != nil {
 			for _, cause := range details.Causes {
 				fields = append(fields, cause.Field)
 			}
 		}
-		return task.Final(fmt.Errorf("the API server refuses %s as not valid (fields: %s; its words may quote the content and are not shown)", ref, Few(fields)))
+		return task.Final(fmt.Errorf("the API server refuses %s as not valid (fields: %s; its words may quote the content and are not shown)", ref, Summarize(fields)))
 	}
-	return Refusal(err)
+	return FinalIfRefused(err)
 }
 
 // conflictingManagers returns the field managers and the fields that a server-side apply conflicts with.
@@ -79,8 +79,8 @@ func conflictingManagers(err error) (names, fields []string) {
 	return names, fields
 }
 
-// Few returns the first elements of a list and the number of the others.
-func Few(list []string) string {
+// Summarize returns the first elements of a list and the number of the others.
+func Summarize(list []string) string {
 	const named = 5
 	if len(list) <= named {
 		return strings.Join(list, ", ")

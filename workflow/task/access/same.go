@@ -15,8 +15,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// ownFile is the file in the folder of a local run that identifies the run's own cluster.
-const ownFile = "own-cluster.json"
+// ownClusterFile is the file in the folder of a local run that identifies the run's own cluster.
+const ownClusterFile = "own-cluster.json"
 
 // ownCluster is the cluster of a local run. UID is the UID of its namespace kube-system.
 type ownCluster struct {
@@ -24,23 +24,23 @@ type ownCluster struct {
 	Server string `json:"server"`
 }
 
-// Same returns an error if the local run with this folder has begun on another cluster than the current one. It returns nil if the cluster cannot be
+// CheckSameCluster returns an error if the local run with this folder has begun on another cluster than the current one. It returns nil if the cluster cannot be
 // read.
-func (cs *Clusters) Same(ctx context.Context, dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, ownFile)); err != nil {
+func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, ownClusterFile)); err != nil {
 		return nil //nolint:nilerr // the run has not begun
 	}
 	config, err := cs.Own()
 	if err != nil {
 		return nil //nolint:nilerr // the tasks return this error
 	}
-	_, err = connectSame(ctx, config, dir)
+	_, err = connectLocal(ctx, config, dir)
 	return err
 }
 
-// connectSame connects a local run to its own cluster, which must be the one on which the run began. The operator may resume the run with another
+// connectLocal connects a local run to its own cluster, which must be the one on which the run began. The operator may resume the run with another
 // kubeconfig or context. In another cluster the names would mean other objects, and an undo would find nothing.
-func connectSame(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
+func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
 	own, err := connect(config, nil)
 	if err != nil || dir == "" {
 		return own, err
@@ -49,10 +49,10 @@ func connectSame(ctx context.Context, config *rest.Config, dir string) (*Cluster
 	if err != nil {
 		return own, nil //nolint:nilerr // later requests fail if the cluster is unreachable
 	}
-	path := filepath.Join(dir, ownFile)
+	path := filepath.Join(dir, ownClusterFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return own, keepOwn(path, ownCluster{UID: uid, Server: config.Host})
+		return own, writeOwnCluster(path, ownCluster{UID: uid, Server: config.Host})
 	}
 	var began ownCluster
 	if err == nil {
@@ -68,7 +68,7 @@ func connectSame(ctx context.Context, config *rest.Config, dir string) (*Cluster
 	return own, nil
 }
 
-func keepOwn(path string, own ownCluster) error {
+func writeOwnCluster(path string, own ownCluster) error {
 	data, err := json.Marshal(own)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)

@@ -43,18 +43,18 @@ func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 	}
 	if s.LabelSelector == "" {
 		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: "it is empty and would select everything", Remedy: "give labels, for example app=web"})
-	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !inputs.Templated(s.LabelSelector) {
+	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !inputs.HasReferences(s.LabelSelector) {
 		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: err.Error(), Remedy: "write it in the syntax of kubectl, for example app=web"})
 	}
 	return problems
 }
 
-// pageTime is how long a page may stay in memory while other callers wait.
-const pageTime = 10 * time.Second
+// pageTimeout is how long a page may stay in memory while other callers wait.
+const pageTimeout = 10 * time.Second
 
 // Each calls fn for each selected object, page by page, because all objects may not fit into memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for pageTime. Then the object for which fn fails and the remaining objects of the page are
+// The context of fn ends when the page has been in memory for pageTimeout. Then the object for which fn fails and the remaining objects of the page are
 // read again one by one, and fn is called for each of them with ctx.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
@@ -65,22 +65,22 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	if err != nil {
 		return task.Final(fmt.Errorf("with.selector.labelSelector: %w", err))
 	}
-	found, page := 0, cl.pages.Place(cl.namespace)
-	defer page.Give()
-	return kube.Pages("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
-		if err := page.Take(ctx); err != nil { // before the request, whose timeout does not include this wait
+	found, page := 0, cl.pages.Slot(cl.namespace)
+	defer page.Release()
+	return kube.EachPage("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
+		if err := page.Acquire(ctx); err != nil { // before the request, whose timeout does not include this wait
 			return "", fmt.Errorf("waiting to list %s: %w", s, err)
 		}
-		list, err := cl.page(ctx, s, ref, page, client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
+		list, err := cl.readPage(ctx, s, ref, page, client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
 		if err != nil {
-			page.Give()
+			page.Release()
 			return "", err
 		}
 		found, next = found+len(list.Items), list.GetContinue()
-		left, err := early(ctx, list.Items, fn)
-		page.Give()
+		left, err := processInTime(ctx, list.Items, fn)
+		page.Release()
 		for _, name := range left {
-			alone, err := cl.page(ctx, s, ref, new(supervise.Place), client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{metav1.ObjectNameField: name}, client.Limit(1))
+			alone, err := cl.readPage(ctx, s, ref, new(supervise.Slot), client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{metav1.ObjectNameField: name}, client.Limit(1))
 			if err != nil {
 				return "", err
 			}
@@ -90,33 +90,33 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 				}
 			}
 		}
-		if err == nil && next != "" && found > ObjectsLimit {
-			err = task.Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", ObjectsLimit))
+		if err == nil && next != "" && found > MaxObjects {
+			err = task.Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", MaxObjects))
 		}
 		return next, err
 	})
 }
 
-// page reads a page. It holds place during the request, and keeps it afterwards unless the request fails.
-func (cl *Cluster) page(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *supervise.Place, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
+// readPage reads a page. It holds place during the request, and keeps it afterwards unless the request fails.
+func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *supervise.Slot, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(ref.GVK())
 	err := cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
-		if err := place.Take(ctx); err != nil {
+		if err := place.Acquire(ctx); err != nil {
 			return err
 		}
 		err := cl.Client.List(ctx, list, append(o, client.InNamespace(ref.Namespace))...)
 		if err != nil {
-			place.Give() // the next try may be much later
+			place.Release() // the next try may be much later
 		}
 		return err
 	})
-	return list, Refusal(err)
+	return list, FinalIfRefused(err)
 }
 
-// early calls fn for the objects of a page within pageTime. It returns the names of the remaining objects.
-func early(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
-	inTime, cancel := context.WithTimeout(ctx, pageTime)
+// processInTime calls fn for the objects of a page within pageTimeout. It returns the names of the remaining objects.
+func processInTime(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
+	inTime, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	for i := range page {
 		if err = inTime.Err(); err == nil {

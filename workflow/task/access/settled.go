@@ -15,29 +15,29 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Settled returns why an object is not settled, or "". A Cluster API kind with machines must be rolled out; every other object must be ready.
-func (cl *Cluster) Settled(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
+// UnsettledReason returns why an object is not settled, or "". A Cluster API kind with machines must be rolled out; every other object must be ready.
+func (cl *Cluster) UnsettledReason(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	kind := ref.GVK().GroupKind()
-	if u == nil || !settled.Judges(kind) {
-		return Readiness(ref, u)
+	if u == nil || !settled.Supports(kind) {
+		return UnreadyReason(ref, u)
 	}
-	state, err := settled.Look(ctx, cl.Client, kind, client.ObjectKeyFromObject(u))
+	state, err := settled.Read(ctx, cl.Client, kind, client.ObjectKeyFromObject(u))
 	switch {
 	case errors.Is(err, settled.ErrVersion):
 		return "", task.Final(fmt.Errorf("%s: %w", ref, err))
 	case err != nil:
-		return "", Refusal(err)
+		return "", FinalIfRefused(err)
 	default:
-		return redact.Message(Few(state.Missing())), nil
+		return redact.Message(Summarize(state.Problems())), nil
 	}
 }
 
-// Readiness returns why an object is not ready according to kstatus, or "". It returns an error if the object has failed.
-func Readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
+// UnreadyReason returns why an object is not ready according to kstatus, or "". It returns an error if the object has failed.
+func UnreadyReason(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	if u == nil {
 		return ref.String() + " is not there", nil
 	}
-	if ref.is("batch", "Job") { // kstatus treats a started Job as ready
+	if ref.isKind("batch", "Job") { // kstatus treats a started Job as ready
 		switch end, why := JobEnd(u); {
 		case end == batchv1.JobFailed:
 			return "", FailedObject(fmt.Errorf("%s has failed: %s", ref, redact.Message(why)))

@@ -14,17 +14,17 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Kept returns the problem of a secret input that the log would keep forever.
-func Kept(field, message, remedy string) workflow.Problem {
+// SecretProblem returns the problem of a secret input that the log would keep forever.
+func SecretProblem(field, message, remedy string) workflow.Problem {
 	return workflow.Problem{Field: field, Message: message + ", and the log keeps it forever", Remedy: remedy}
 }
 
-// Strict decodes the inputs of a kind. It returns a problem for an unknown field and for a value of another type.
-func Strict(with json.RawMessage, into any) []workflow.Problem {
+// DecodeStrict decodes the inputs of a kind. It returns a problem for an unknown field and for a value of another type.
+func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 	if len(bytes.TrimSpace(with)) == 0 {
 		return nil
 	}
-	if err := document.JSON(with); err != nil {
+	if err := document.CheckJSON(with); err != nil {
 		return []workflow.Problem{{Message: err.Error(), Remedy: "write less into one task"}}
 	}
 	d := json.NewDecoder(bytes.NewReader(with))
@@ -42,17 +42,17 @@ func Strict(with json.RawMessage, into any) []workflow.Problem {
 		name = strings.Trim(name, `"`)
 		return []workflow.Problem{{Field: name, Message: fmt.Sprintf("unknown field %q", name), Remedy: "remove it or correct its name"}}
 	case errors.As(err, &wrong):
-		return []workflow.Problem{{Field: wrong.Field, Message: "it is of the type " + wrong.Value, Remedy: "write " + Named(wrong.Type)}}
+		return []workflow.Problem{{Field: wrong.Field, Message: "it is of the type " + wrong.Value, Remedy: "write " + TypeName(wrong.Type)}}
 	default:
 		return []workflow.Problem{{Message: err.Error(), Remedy: "correct it"}}
 	}
 }
 
-// Named returns the name that users know for a type, with its article.
-func Named(t reflect.Type) string {
+// TypeName returns the name that users know for a type, with its article.
+func TypeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return Named(t.Elem())
+		return TypeName(t.Elem())
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:
@@ -72,28 +72,28 @@ func Named(t reflect.Type) string {
 // Read decodes and checks the inputs of an attempt, in which all references to outputs are replaced.
 func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
-	filled := texts(c.With, reflect.TypeFor[W]())
+	filled := stringify(c.With, reflect.TypeFor[W]())
 	for _, p := range check(filled) {
 		if p.Warning {
 			continue
 		}
 		return with, task.Final(fmt.Errorf("with.%s: %s: %s", p.Field, p.Message, p.Remedy))
 	}
-	if problems := Strict(filled, &with); len(problems) > 0 {
+	if problems := DecodeStrict(filled, &with); len(problems) > 0 {
 		return with, task.Final(errors.New("with: " + problems[0].String()))
 	}
 	return with, nil
 }
 
-// Templated reports whether a string has references to the outputs of other tasks, so that its value is not known yet. It also returns true for
+// HasReferences reports whether a string has references to the outputs of other tasks, so that its value is not known yet. It also returns true for
 // invalid references, which are refused when the run is built.
-func Templated(s string) bool {
+func HasReferences(s string) bool {
 	refs, err := workflow.References(json.RawMessage(s))
 	return len(refs) > 0 || err != nil
 }
 
-// Literal returns a string with each reference replaced by its default, or by ${} if it has none.
-func Literal(s string) string {
+// FillDefaults returns a string with each reference replaced by its default, or by ${} if it has none.
+func FillDefaults(s string) string {
 	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
 		if ref.HasDefault {
 			return ref.Default

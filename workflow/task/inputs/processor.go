@@ -14,8 +14,8 @@ import (
 // ErrTemplate is the error for a template whose variables expand to too much text.
 var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter ones")
 
-// templateVariables bounds the text to which all variables of a template expand, including intermediate results, in bytes.
-const templateVariables = 8 << 20
+// maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
+const maxExpansion = 8 << 20
 
 // Processor replaces the variables of a template as clusterctl does. It refuses a template that expands to too much text: a short template may use a
 // long variable many times, or replace many parts of it.
@@ -26,32 +26,32 @@ func NewProcessor() Processor { return Processor{yamlprocessor.NewSimpleProcesso
 
 // Process replaces the variables.
 func (p Processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
-	tree, err := parse.Parse(spaced.ReplaceAllStringFunc(string(template), unspaced))
+	tree, err := parse.Parse(spacedVariable.ReplaceAllStringFunc(string(template), removeSpaces))
 	if err != nil {
 		return template, fmt.Errorf("reading the variables of the template: %w", err)
 	}
 	m := &measure{value: value}
-	if m.size(tree.Root); m.all > templateVariables {
-		return template, fmt.Errorf("%w%s", ErrTemplate, m.why)
+	if m.size(tree.Root); m.total > maxExpansion {
+		return template, fmt.Errorf("%w%s", ErrTemplate, m.reason)
 	}
 	return p.SimpleProcessor.Process(template, value)
 }
 
-// spaced matches a variable with spaces, which clusterctl removes first.
-var spaced = regexp.MustCompile(`\$\{\s*[A-Za-z0-9_$]+\s*\}`)
+// spacedVariable matches a variable with spaces, which clusterctl removes first.
+var spacedVariable = regexp.MustCompile(`\$\{\s*[A-Za-z0-9_$]+\s*\}`)
 
-func unspaced(variable string) string { return strings.Join(strings.Fields(variable), "") }
+func removeSpaces(variable string) string { return strings.Join(strings.Fields(variable), "") }
 
 // measure adds up the largest sizes of the results of a template's functions.
 type measure struct {
 	value func(string) (string, error)
-	all   int
-	why   string // the cause, if one variable alone is too large
+	total   int
+	reason   string // the cause, if one variable alone is too large
 }
 
 // size returns an upper bound of the length of a node's text. It returns 0 after the limit is exceeded.
 func (m *measure) size(node parse.Node) (size int) {
-	if m.all > templateVariables {
+	if m.total > maxExpansion {
 		return 0
 	}
 	switch node := node.(type) {
@@ -76,9 +76,9 @@ func (m *measure) size(node parse.Node) (size int) {
 		default:
 			size = len(text) + args
 		}
-		if m.all += size + args + work; work > templateVariables {
-			m.why = fmt.Sprintf(": ${%s%s...} tries each part of the value, which has %d bytes: set the variable to a value that need not be trimmed, or to one of at most %d bytes",
-				node.Param, node.Name, len(text), int(math.Sqrt(templateVariables)))
+		if m.total += size + args + work; work > maxExpansion {
+			m.reason = fmt.Sprintf(": ${%s%s...} tries each part of the value, which has %d bytes: set the variable to a value that need not be trimmed, or to one of at most %d bytes",
+				node.Param, node.Name, len(text), int(math.Sqrt(maxExpansion)))
 		}
 	}
 	return size

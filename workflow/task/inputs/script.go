@@ -10,16 +10,16 @@ import (
 	"scute.dev/workflow"
 )
 
-// Scripts returns a warning if a reference to an output is in the script of a shell. It finds the shell anywhere in a command, for example after env
+// CheckScripts returns a warning if a reference to an output is in the script of a shell. It finds the shell anywhere in a command, for example after env
 // or timeout. The words of the command are those of the field command, followed by those of the field args.
-func Scripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
+func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
 	for i := 0; i < len(words); {
 		if !isShell(words[i]) {
 			i++
 			continue
 		}
-		script, at := options(words, i+1)
+		script, at := skipOptions(words, i+1)
 		i = at // another shell may follow the options
 		if !script || at == len(words) {
 			continue
@@ -36,9 +36,9 @@ func Scripts(commandField string, command []string, argsField string, args []str
 	return nil
 }
 
-// options skips the options of a shell and returns the index of the next word. script reports whether -c is among them ("sh -ce", "bash -c -o
+// skipOptions skips the options of a shell and returns the index of the next word. script reports whether -c is among them ("sh -ce", "bash -c -o
 // pipefail --"): then the next word is a script, and the words after it are its arguments, which the shell does not run.
-func options(words []string, i int) (script bool, next int) {
+func skipOptions(words []string, i int) (script bool, next int) {
 	for ; i < len(words); i++ {
 		word := words[i]
 		switch {

@@ -18,7 +18,7 @@ func TestScriptsOfLongCommands(t *testing.T) {
 		"shells with -c": slices.Repeat([]string{"sh", "-c"}, many/2),
 	} {
 		words = append(words, "sh", "-c", "echo ${tasks.a.output}")
-		if problems := inputs.Scripts("command", words, "args", nil, ""); len(problems) != 1 {
+		if problems := inputs.CheckScripts("command", words, "args", nil, ""); len(problems) != 1 {
 			t.Errorf("%s: problems %v, want 1", name, problems)
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// texts returns the inputs with numbers and booleans converted to strings where the type has a string. Such a value comes from a reference that is the
+// stringify returns the inputs with numbers and booleans converted to strings where the type has a string. Such a value comes from a reference that is the
 // whole field, and keeps the type of the output.
-func texts(with json.RawMessage, of reflect.Type) json.RawMessage {
+func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(with))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
 		return with // Strict returns the error
 	}
-	converted, changed := text(v, of)
+	converted, changed := stringifyValue(v, of)
 	if !changed {
 		return with
 	}
@@ -28,8 +28,8 @@ func texts(with json.RawMessage, of reflect.Type) json.RawMessage {
 	return data
 }
 
-// text converts a value and the values in it, in place.
-func text(v any, of reflect.Type) (_ any, changed bool) {
+// stringifyValue converts a value and the values in it, in place.
+func stringifyValue(v any, of reflect.Type) (_ any, changed bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -37,7 +37,7 @@ func text(v any, of reflect.Type) (_ any, changed bool) {
 		return v, false // it decodes itself
 	}
 	put := func(field any, of reflect.Type) any {
-		field, other := text(field, of)
+		field, other := stringifyValue(field, of)
 		changed = changed || other
 		return field
 	}

@@ -35,7 +35,7 @@ type with struct {
 func TestOutputsBecomeText(t *testing.T) {
 	given := `{"name":1,"command":["sleep",3,true],"env":{"PORT":6443,"BIG":12345678901234567890,"ON":false,"<":"&"},"nested":{"In":1.50},
 		"vars":[{"name":"A","value":7}],"port":80,"count":2,"on":true,"any":{"a":1}}`
-	strict := func(raw json.RawMessage) []workflow.Problem { return inputs.Strict(raw, &with{}) }
+	strict := func(raw json.RawMessage) []workflow.Problem { return inputs.DecodeStrict(raw, &with{}) }
 	w, err := inputs.Read[with](&task.Call{With: json.RawMessage(given)}, strict)
 	if err != nil {
 		t.Fatal(err)

@@ -7,42 +7,42 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Place is the place of a run for one call. It is granted whenever the call asks to work again.
-type Place struct {
+// Slot is the place of a run for one call. It is granted whenever the call asks to work again.
+type Slot struct {
 	mu     sync.Mutex
-	waits  bool
-	waited int
+	yielded  bool
+	yields int
 }
 
-// For sets the callbacks of the call to this place, and returns the call.
-func (p *Place) For(c *task.Call) *task.Call {
-	c.Waits = func() {
+// Attach sets the callbacks of the call to this place, and returns the call.
+func (p *Slot) Attach(c *task.Call) *task.Call {
+	c.Yield = func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.waits {
-			p.waits = true
-			p.waited++
+		if !p.yielded {
+			p.yielded = true
+			p.yields++
 		}
 	}
-	c.Works = func(context.Context) error {
+	c.Reacquire = func(context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.waits = false
+		p.yielded = false
 		return nil
 	}
 	return c
 }
 
-// Waits reports whether the call only waits.
-func (p *Place) Waits() bool {
+// Yielded reports whether the call only waits.
+func (p *Slot) Yielded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.waits
+	return p.yielded
 }
 
-// Waited returns how many times the call began to only wait.
-func (p *Place) Waited() int {
+// YieldCount returns how many times the call began to only wait.
+func (p *Slot) YieldCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.waited
+	return p.yields
 }

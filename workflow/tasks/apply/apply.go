@@ -75,8 +75,8 @@ type outputObject struct {
 	NotRestorable string `json:"notRestorable,omitempty"`
 }
 
-// namedFields bounds the fields that an output names.
-const namedFields = 10
+// maxNamedFields bounds the fields that an output names.
+const maxNamedFields = 10
 
 const (
 	actionCreated = "created"
@@ -87,7 +87,7 @@ const (
 // Validate checks the inputs, and the manifests if they are inline.
 func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	var problems []workflow.Problem
@@ -111,7 +111,7 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	if w.Manifests != nil {
 		problems = append(problems, checkSecrets(w.Manifests)...)
-		if !w.Manifests.pending() {
+		if !w.Manifests.hasReferences() {
 			problems = append(problems, checkInline(w.Manifests)...)
 		}
 	}
@@ -195,7 +195,7 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.work(ctx, c, &with)
+	w, err := a.newApplying(ctx, c, &with)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err := w.observe(ctx); err != nil {
 			return nil, err
 		}
-		if err := c.Prepare(ctx, w.record, w.record.adopted()); err != nil {
+		if err := c.Prepare(ctx, w.record, w.record.isAdopted()); err != nil {
 			return nil, err
 		}
 		err := w.write(ctx)
@@ -213,13 +213,13 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err == nil {
 			break
 		}
-		if n == racedLimit || !errors.Is(err, errRaced) && !errors.Is(err, errMoved) {
+		if n == maxRaces || !errors.Is(err, errCreatedByOther) && !errors.Is(err, errChangedByOther) {
 			return nil, err
 		}
 	}
 	if with.Wait == nil || *with.Wait {
-		c.OnlyWaits()
-		if err := w.ready(ctx, w.items); err != nil {
+		c.YieldSlot()
+		if err := w.waitReady(ctx, w.items); err != nil {
 			return nil, err
 		}
 	}
@@ -228,10 +228,10 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 
 // recordWritten stores the record if write has updated it. The undo needs the objects as the API server returned them.
 func (w *applying) recordWritten(ctx context.Context) error {
-	if !w.wrote {
+	if !w.recordChanged {
 		return nil
 	}
-	w.wrote = false
+	w.recordChanged = false
 	return w.call.Prepare(ctx, w.record, false)
 }
 
@@ -242,8 +242,8 @@ type applying struct {
 	cluster *access.Cluster
 	items   []*workItem
 	record  *record
-	// wrote reports whether the record has changed since it was stored.
-	wrote bool
+	// recordChanged reports whether the record has changed since it was stored.
+	recordChanged bool
 }
 
 // workItem is one object of an attempt.
@@ -253,20 +253,20 @@ type workItem struct {
 	// live is the object that was found; nil if it is missing.
 	live *unstructured.Unstructured
 	uid  types.UID
-	// todo reports whether the object must be written; later, whether todo is decided after its definition was written.
-	todo, later bool
+	// needsWrite reports whether the object must be written; later, whether todo is decided after its definition was written.
+	needsWrite, deferred bool
 	// removed are the fields that the write removes.
 	removed []string
 	// complete reports whether the object is a Job that has succeeded.
 	complete bool
 }
 
-func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, error) {
+func (a *Kind) newApplying(ctx context.Context, c *task.Call, with *With) (*applying, error) {
 	record, err := task.Recorded[record](c)
 	if err != nil {
 		return nil, err
 	}
-	cluster, pinned, err := a.Clusters.Pin(ctx, c, with.Cluster, record.Cluster, !record.adopted())
+	cluster, pinned, err := a.Clusters.Pin(ctx, c, with.Cluster, record.Cluster, !record.isAdopted())
 	if err != nil {
 		return nil, err
 	}
@@ -275,8 +275,8 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 	if err != nil {
 		return nil, err
 	}
-	if len(objects) == 0 || len(objects) > access.ObjectsLimit {
-		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task can have 1 to %d: split them between several tasks", len(objects), access.ObjectsLimit))
+	if len(objects) == 0 || len(objects) > access.MaxObjects {
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task can have 1 to %d: split them between several tasks", len(objects), access.MaxObjects))
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}
 	scopes := scopesOf(objects)
@@ -284,7 +284,7 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 		u = u.DeepCopy()
 		ref, known, err := cluster.Qualify(ctx, access.RefOf(u), cmp.Or(with.Namespace, c.Namespace))
 		if err != nil {
-			return nil, access.Refusal(err)
+			return nil, access.FinalIfRefused(err)
 		}
 		if !known {
 			if scopes[ref.GVK().GroupKind()] != clusterScoped {
@@ -293,25 +293,25 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 				ref.Namespace = ""
 			}
 		}
-		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.ShortLived(u) {
-			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has read its result: raise it, remove it, or set with.wait: false", ref, access.LeastTTL))
+		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.IsShortLived(u) {
+			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has read its result: raise it, remove it, or set with.wait: false", ref, access.MinTTL))
 		}
 		u.SetNamespace(ref.Namespace)
 		access.StripServerFields(u)
 		w.items = append(w.items, &workItem{ref: ref, want: u})
 	}
-	slices.SortStableFunc(w.items, func(a, b *workItem) int { return order(a.ref) - order(b.ref) })
+	slices.SortStableFunc(w.items, func(a, b *workItem) int { return applyOrder(a.ref) - applyOrder(b.ref) })
 	return w, nil
 }
 
 func (w *applying) output() output {
 	var out output
 	for _, item := range w.items {
-		if len(out.Objects) == access.NamedLimit {
+		if len(out.Objects) == access.MaxNamedObjects {
 			out.More++
 			continue
 		}
-		o := outputObject{ObjectRef: item.ref, UID: item.uid, Action: actionNone, Complete: item.complete, Removed: item.removed[:min(len(item.removed), namedFields)]}
+		o := outputObject{ObjectRef: item.ref, UID: item.uid, Action: actionNone, Complete: item.complete, Removed: item.removed[:min(len(item.removed), maxNamedFields)]}
 		if e := w.record.find(item.ref); e != nil {
 			o.Action, o.NotRestorable = e.action(), e.Withheld
 		}

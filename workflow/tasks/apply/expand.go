@@ -63,7 +63,7 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	}
 	var with With
 	if base.With != nil {
-		if problems := inputs.Strict(base.With.Raw, &with); len(problems) > 0 {
+		if problems := inputs.DecodeStrict(base.With.Raw, &with); len(problems) > 0 {
 			return nil, problem("with."+problems[0].Field, problems[0].Message, problems[0].Remedy)
 		}
 	}
@@ -74,7 +74,7 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 		return nil, problem("before", "hooks of a task that is expanded would run once for each object", "make separate tasks of them")
 	case base.Undo != nil && string(base.Undo.Raw) != `"None"`:
 		return nil, problem("undo", "the undo of a task that is expanded would run once for each object", "leave it out, or use None")
-	case with.Manifests != nil && with.Manifests.pending():
+	case with.Manifests != nil && with.Manifests.hasReferences():
 		return nil, problem("with.manifests", "manifests from an output cannot be expanded", "remove expand, or write the manifests inline")
 	}
 	return &with, nil
@@ -102,7 +102,7 @@ func partNames(base string, objects []*unstructured.Unstructured) ([]string, []w
 	forms := []func(access.ObjectRef) string{
 		func(r access.ObjectRef) string { return r.Kind + "-" + r.Name },
 		func(r access.ObjectRef) string { return r.Kind + "-" + r.Namespace + "-" + r.Name },
-		func(r access.ObjectRef) string { return r.Plain().GroupKind() + "-" + r.Namespace + "-" + r.Name },
+		func(r access.ObjectRef) string { return r.Ref().GroupKind() + "-" + r.Namespace + "-" + r.Name },
 	}
 	names := make([]string, len(objects))
 	open := make([]int, len(objects))
@@ -141,7 +141,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 	if err != nil {
 		wrong(needsAnnotation, err, "write kind/name or the name of a task, with ! before it, and ? or @10m after it")
 	}
-	for _, n := range slices.Concat(needs, e.implied(i)) {
+	for _, n := range slices.Concat(needs, e.impliedNeeds(i)) {
 		if !slices.ContainsFunc(part.Needs, func(have v1alpha1.Need) bool { return have.Task == n.Task }) {
 			part.Needs = append(part.Needs, n)
 		}
@@ -197,7 +197,7 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 		if name == "" {
 			return nil, fmt.Errorf("%q names no task", word)
 		}
-		if n.Task, err = e.task(name); err != nil {
+		if n.Task, err = e.taskName(name); err != nil {
 			return nil, err
 		}
 		needs = append(needs, n)
@@ -205,8 +205,8 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 	return needs, nil
 }
 
-// task returns the task of the object kind/name, or the name itself if no object has it.
-func (e *expansion) task(name string) (string, error) {
+// taskName returns the task of the object kind/name, or the name itself if no object has it.
+func (e *expansion) taskName(name string) (string, error) {
 	kind, object, _ := strings.Cut(name, "/")
 	var found []string
 	for i, u := range e.objects {
@@ -224,8 +224,8 @@ func (e *expansion) task(name string) (string, error) {
 	}
 }
 
-// implied returns the needs of an object for its namespace and for the definition of its kind.
-func (e *expansion) implied(i int) (needs []v1alpha1.Need) {
+// impliedNeeds returns the needs of an object for its namespace and for the definition of its kind.
+func (e *expansion) impliedNeeds(i int) (needs []v1alpha1.Need) {
 	ref := access.RefOf(e.objects[i])
 	for j, u := range e.objects {
 		other := access.RefOf(u)
@@ -241,7 +241,7 @@ func (e *expansion) implied(i int) (needs []v1alpha1.Need) {
 func parseRetry(text string) (*v1alpha1.Retry, error) {
 	retry := &v1alpha1.Retry{}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		if problems := inputs.Strict([]byte(text), retry); len(problems) > 0 {
+		if problems := inputs.DecodeStrict([]byte(text), retry); len(problems) > 0 {
 			return nil, fmt.Errorf("%s", problems[0])
 		}
 		return retry, nil

@@ -65,10 +65,10 @@ func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// pending reports whether the manifests are a string with references to outputs that are not known yet.
-func (m *Manifests) pending() bool {
+// hasReferences reports whether the manifests are a string with references to outputs that are not known yet.
+func (m *Manifests) hasReferences() bool {
 	data := bytes.TrimSpace(m.raw)
-	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
+	return len(data) > 0 && data[0] == '"' && inputs.HasReferences(string(data))
 }
 
 // separator matches the beginning of a line that ends a document.
@@ -85,37 +85,37 @@ func (m *Manifests) secrets() (names []string, unreadable bool) {
 		var list []map[string]any
 		_ = json.Unmarshal(m.raw, &list) // Objects returns the error if it is no list of objects
 		for _, object := range list {
-			names = secretsIn(object, access.ObjectRef{}, names)
+			names = appendSecrets(object, access.ObjectRef{}, names)
 		}
 		return names, false
 	}
-	for _, document := range separator.Split(string(kubedocument.UTF8([]byte(inputs.Literal(text)))), -1) {
-		objects, err := looseObjects(document)
+	for _, document := range separator.Split(string(kubedocument.ToUTF8([]byte(inputs.FillDefaults(text)))), -1) {
+		objects, err := decodeLoosely(document)
 		unreadable = unreadable || err != nil && mentionsSecret.MatchString(document)
 		for _, object := range objects {
-			names = secretsIn(object, access.ObjectRef{}, names)
+			names = appendSecrets(object, access.ObjectRef{}, names)
 		}
 	}
 	return names, unreadable
 }
 
-// looseObjects decodes the objects of a document. A document in JSON may have several.
-func looseObjects(text string) (objects []map[string]any, err error) {
+// decodeLoosely decodes the objects of a document. A document in JSON may have several.
+func decodeLoosely(text string) (objects []map[string]any, err error) {
 	for raw, err := range kubedocument.Each([]byte(text)) {
 		var object map[string]any
 		if raw != nil && json.Unmarshal(raw, &object) == nil {
 			objects = append(objects, object)
 		}
-		if err != nil && !kubedocument.Says(err) || errors.Is(err, kubedocument.ErrTooLarge) {
+		if err != nil && !kubedocument.IsOwnError(err) || errors.Is(err, kubedocument.ErrTooLarge) {
 			return objects, err
 		}
 	}
 	return objects, nil
 }
 
-// secretsIn appends the name of a Secret with content, or the names of such Secrets among the items of a list. An item without a kind has the kind of
+// appendSecrets appends the name of a Secret with content, or the names of such Secrets among the items of a list. An item without a kind has the kind of
 // a typed list: Secret for SecretList.
-func secretsIn(object map[string]any, list access.ObjectRef, names []string) []string {
+func appendSecrets(object map[string]any, list access.ObjectRef, names []string) []string {
 	u := &unstructured.Unstructured{Object: object}
 	ref := access.RefOf(u)
 	if ref.Kind == "" && ref.APIVersion == "" {
@@ -127,7 +127,7 @@ func secretsIn(object map[string]any, list access.ObjectRef, names []string) []s
 	items, _ := object["items"].([]any)
 	for _, item := range items {
 		if inside, ok := item.(map[string]any); ok {
-			names = secretsIn(inside, ref, names)
+			names = appendSecrets(inside, ref, names)
 		}
 	}
 	return names
@@ -140,7 +140,7 @@ func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	i := 0
 	for raw, err := range kubedocument.Each(text) {
 		i++
-		if kubedocument.Says(err) {
+		if kubedocument.IsOwnError(err) {
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		}
 		if err != nil {

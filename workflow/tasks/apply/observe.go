@@ -19,9 +19,9 @@ import (
 func (w *applying) observe(ctx context.Context) error {
 	changing := make(map[schema.GroupKind]bool) // kinds whose definition will be written
 	for _, item := range w.items {
-		item.live, item.todo, item.later = nil, false, false
-		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.MarkAnnotation) // only the step that creates an object sets this
-		live, err := w.settled(ctx, item.ref)
+		item.live, item.needsWrite, item.deferred = nil, false, false
+		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.StepKeyAnnotation) // only the step that creates an object sets this
+		live, err := w.getSettled(ctx, item.ref)
 		if err != nil {
 			return err
 		}
@@ -31,10 +31,10 @@ func (w *applying) observe(ctx context.Context) error {
 			// If an earlier attempt found it, another client has deleted it since.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
-			mark(item.want, w.call.StepKey())
-			item.todo = true
+			setStepKey(item.want, w.call.StepKey())
+			item.needsWrite = true
 			continue
-		case access.MarkOf(live) == w.call.StepKey():
+		case access.StepKeyOf(live) == w.call.StepKey():
 			// An earlier attempt of this step created it.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
@@ -44,17 +44,17 @@ func (w *applying) observe(ctx context.Context) error {
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
 				// Another client created it after an earlier attempt, so the undo must not delete it.
-				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: managed(live)}
+				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: isManaged(live)}
 			}
 		}
 		if changing[item.ref.GVK().GroupKind()] { // it may have fields that only the new definition has
-			item.live, item.uid, item.todo, item.later = live, live.GetUID(), true, true
+			item.live, item.uid, item.needsWrite, item.deferred = live, live.GetUID(), true, true
 			continue
 		}
 		if err := w.compare(ctx, item, entry, live); err != nil {
 			return err
 		}
-		if item.todo && item.ref.IsDefinition() {
+		if item.needsWrite && item.ref.IsDefinition() {
 			for kind := range scopesOf([]*unstructured.Unstructured{item.want}) {
 				changing[kind] = true
 			}
@@ -63,27 +63,27 @@ func (w *applying) observe(ctx context.Context) error {
 	return nil
 }
 
-// compareLater compares an object after its definition was written, and records its state.
-func (w *applying) compareLater(ctx context.Context, item *workItem) error {
-	item.todo, item.later = false, false
-	live, err := w.settled(ctx, item.ref)
+// compareDeferred compares an object after its definition was written, and records its state.
+func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
+	item.needsWrite, item.deferred = false, false
+	live, err := w.getSettled(ctx, item.ref)
 	if err == nil && live == nil {
-		return fmt.Errorf("%s %w", item.ref, errMoved)
+		return fmt.Errorf("%s %w", item.ref, errChangedByOther)
 	}
 	if err == nil {
 		err = w.compare(ctx, item, w.record.entry(item.ref), live)
 	}
-	if err != nil || !item.todo {
+	if err != nil || !item.needsWrite {
 		return err
 	}
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// settled returns an object, or nil if it does not exist. It first waits until an object that is being deleted is gone.
-func (w *applying) settled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
+// getSettled returns an object, or nil if it does not exist. It first waits until an object that is being deleted is gone.
+func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := w.cluster.Find(ctx, ref)
 	if err != nil {
-		return nil, access.RefusalOf(ref, err)
+		return nil, access.FinalIfObjectRefused(ref, err)
 	}
 	if live == nil || live.GetDeletionTimestamp() == nil {
 		return live, nil
@@ -91,17 +91,17 @@ func (w *applying) settled(ctx context.Context, ref access.ObjectRef) (*unstruct
 	if err := w.cluster.Remove(ctx, w.call, ref, live.GetUID(), metav1.DeletePropagationBackground, true); err != nil {
 		return nil, err
 	}
-	if err := w.call.WorksAgain(ctx); err != nil {
+	if err := w.call.ReacquireSlot(ctx); err != nil {
 		return nil, err
 	}
 	live, err = w.cluster.Find(ctx, ref)
-	return live, access.RefusalOf(ref, err)
+	return live, access.FinalIfObjectRefused(ref, err)
 }
 
 // compare finds out by a dry run what applying an object would change.
 func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEntry, live *unstructured.Unstructured) error {
-	if m := access.MarkOf(live); m != "" {
-		mark(item.want, m) // the step that created the object finds it by this annotation
+	if m := access.StepKeyOf(live); m != "" {
+		setStepKey(item.want, m) // the step that created the object finds it by this annotation
 	}
 	item.live, item.uid = live, live.GetUID()
 	then, err := w.apply(ctx, item, client.DryRunAll)
@@ -111,9 +111,9 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	if reflect.DeepEqual(access.ContentOf(live), access.ContentOf(then)) {
 		return nil
 	}
-	item.todo = true
-	if item.removed = removed(live, item.want); len(item.removed) > 0 {
-		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest does not have it", item.ref, access.Few(item.removed)))
+	item.needsWrite = true
+	if item.removed = removedFields(live, item.want); len(item.removed) > 0 {
+		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest does not have it", item.ref, access.Summarize(item.removed)))
 	}
 	if entry.Created {
 		return nil
@@ -149,36 +149,36 @@ func (w *applying) apply(ctx context.Context, item *workItem, options ...client.
 		return w.cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)
 	})
 	if err != nil {
-		return nil, access.RefusalOf(item.ref, err)
+		return nil, access.FinalIfObjectRefused(item.ref, err)
 	}
 	return u, nil
 }
 
-func mark(u *unstructured.Unstructured, key string) {
+func setStepKey(u *unstructured.Unstructured, key string) {
 	annotations := u.GetAnnotations()
 	if annotations == nil {
 		annotations = make(map[string]string)
 	}
-	annotations[access.MarkAnnotation] = key
+	annotations[access.StepKeyAnnotation] = key
 	u.SetAnnotations(annotations)
 }
 
-// managed reports whether scute owns fields of an object.
-func managed(u *unstructured.Unstructured) bool {
+// isManaged reports whether scute owns fields of an object.
+func isManaged(u *unstructured.Unstructured) bool {
 	for _, e := range u.GetManagedFields() {
-		if ownEntry(e) {
+		if isOwnEntry(e) {
 			return true
 		}
 	}
 	return false
 }
 
-func ownEntry(e metav1.ManagedFieldsEntry) bool {
+func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// ownedByOthers reports whether another manager owns fields of an object. If the task has just created the object, it existed before.
-func ownedByOthers(u *unstructured.Unstructured) bool {
+// hasOtherManagers reports whether another manager owns fields of an object. If the task has just created the object, it existed before.
+func hasOtherManagers(u *unstructured.Unstructured) bool {
 	for _, e := range u.GetManagedFields() {
 		if e.Manager != kube.FieldManager && e.Subresource == "" {
 			return true
@@ -202,8 +202,8 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string 
 	return scopes
 }
 
-// order sorts namespaces first, definitions second and all other objects after them.
-func order(ref access.ObjectRef) int {
+// applyOrder sorts namespaces first, definitions second and all other objects after them.
+func applyOrder(ref access.ObjectRef) int {
 	switch {
 	case ref.IsNamespace():
 		return 0

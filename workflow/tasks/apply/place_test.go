@@ -18,16 +18,16 @@ import (
 	"scute.dev/workflow/task/tasktest"
 )
 
-// served is an API server with the given objects. An object that a step waits for appears, or disappears, when the step
+// fakeServer is an API server with the given objects. An object that a step waits for appears, or disappears, when the step
 // reports that it only waits.
-type served struct {
+type fakeServer struct {
 	t       *testing.T
-	place   tasktest.Place // of the step
+	slot   tasktest.Slot // of the step
 	objects map[string]map[string]any
 	writes  []string // in addition to those of awaited objects
 }
 
-func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	body, _ := io.ReadAll(r.Body)
 	path, say := r.URL.Path, func(v any) { _ = json.NewEncoder(w).Encode(v) }
@@ -35,7 +35,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": %q, "resources": [
 			{"name": %q, "kind": %q, "namespaced": %t, "verbs": ["get", "list", "patch", "delete"]}]}`, group, name, kind, namespaced)
 	}
-	toys := s.place.Waits() && s.objects[crd]["status"] != nil
+	toys := s.slot.Yielded() && s.objects[crd]["status"] != nil
 	switch path {
 	case "/apis/example.com/v1":
 		if toys {
@@ -65,7 +65,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u := s.objects[path]
 	switch {
 	case r.Method == http.MethodPatch:
-		if s.place.Waits() {
+		if s.slot.Yielded() {
 			s.t.Errorf("%s is written, or tried to be, while the step only waits", path)
 		}
 		if err := json.Unmarshal(body, &u); err != nil {
@@ -79,7 +79,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		say(u)
 	case r.Method == http.MethodDelete:
-		if s.place.Waits() {
+		if s.slot.Yielded() {
 			s.t.Errorf("%s is deleted while the step only waits", path)
 		}
 		s.writes = append(s.writes, path)
@@ -93,7 +93,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(u)
 		meta, _ := u["metadata"].(map[string]any)
 		switch {
-		case !s.place.Waits():
+		case !s.slot.Yielded():
 		case meta["deletionTimestamp"] != nil:
 			delete(s.objects, path)
 		case u["kind"] == "CustomResourceDefinition":
@@ -103,13 +103,13 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // step returns the kind, and a call of it.
-func (s *served) step(manifests string) (*Kind, *task.Call) {
+func (s *fakeServer) step(manifests string) (*Kind, *task.Call) {
 	server := httptest.NewServer(s)
 	s.t.Cleanup(server.Close)
 	if s.objects == nil {
 		s.objects = make(map[string]map[string]any)
 	}
-	c := s.place.For(&task.Call{
+	c := s.slot.Attach(&task.Call{
 		Run: "ns/run/1", Task: "apply", Attempt: 1, Namespace: "ns", With: json.RawMessage(`{"wait": false, "manifests": [` + manifests + `]}`),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -130,13 +130,13 @@ const (
 // TestDefinitionsAreWaitedForWithoutAPlace checks that a step releases its worker while it waits for a definition to be
 // served, and has a worker when it writes objects of that kind.
 func TestDefinitionsAreWaitedForWithoutAPlace(t *testing.T) {
-	s := &served{t: t}
+	s := &fakeServer{t: t}
 	k, c := s.step(definition + ", " + toy)
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.place.Waited() != 2 || len(s.writes) != 2 { // until it is established, and until it is served
-		t.Errorf("waited %d times, wrote %s", s.place.Waited(), s.writes)
+	if s.slot.YieldCount() != 2 || len(s.writes) != 2 { // until it is established, and until it is served
+		t.Errorf("waited %d times, wrote %s", s.slot.YieldCount(), s.writes)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
 	meta := func(name string) map[string]any { return map[string]any{"name": name, "namespace": "ns", "uid": name} }
 	going := meta("a")
 	going["deletionTimestamp"], going["finalizers"] = "2026-01-01T00:00:00Z", []string{"example.com/hold"}
-	s := &served{t: t, objects: map[string]map[string]any{
+	s := &fakeServer{t: t, objects: map[string]map[string]any{
 		"/api/v1/namespaces/ns/configmaps/a": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": going},
 		"/api/v1/namespaces/ns/configmaps/b": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("b")},
 	}}
@@ -154,15 +154,15 @@ func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.place.Waited() != 1 {
-		t.Errorf("waited %d times, want once", s.place.Waited())
+	if s.slot.YieldCount() != 1 {
+		t.Errorf("waited %d times, want once", s.slot.YieldCount())
 	}
 }
 
 // TestUndoWorksInItsPlace checks that an undo releases its worker while it waits for the deletion of an object, and has
 // a worker for the next one.
 func TestUndoWorksInItsPlace(t *testing.T) {
-	s := &served{t: t}
+	s := &fakeServer{t: t}
 	k, c := s.step(settings)
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestUndoWorksInItsPlace(t *testing.T) {
 	if err := k.Undo(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.place.Waited() != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
-		t.Errorf("waited %d times, deleted %s", s.place.Waited(), s.writes)
+	if s.slot.YieldCount() != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
+		t.Errorf("waited %d times, deleted %s", s.slot.YieldCount(), s.writes)
 	}
 }

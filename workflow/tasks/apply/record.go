@@ -41,13 +41,13 @@ type recordEntry struct {
 	Withheld string `json:"withheld,omitempty"`
 }
 
-func (e *recordEntry) changed() bool { return len(e.Before) > 0 || e.Withheld != "" }
+func (e *recordEntry) isChanged() bool { return len(e.Before) > 0 || e.Withheld != "" }
 
 func (e *recordEntry) action() string {
 	switch {
 	case e.Created:
 		return actionCreated
-	case e.changed():
+	case e.isChanged():
 		return actionChanged
 	default:
 		return actionNone
@@ -56,15 +56,15 @@ func (e *recordEntry) action() string {
 
 func (r *record) find(ref access.ObjectRef) *recordEntry {
 	for _, e := range r.Objects {
-		if e.Plain() == ref.Plain() {
+		if e.Ref() == ref.Ref() {
 			return e
 		}
 	}
 	return nil
 }
 
-// adopted reports whether every object existed and no object must be changed.
-func (r *record) adopted() bool {
+// isAdopted reports whether every object existed and no object must be changed.
+func (r *record) isAdopted() bool {
 	for _, e := range r.Objects {
 		if e.action() != actionNone {
 			return false
@@ -119,7 +119,7 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 			return fmt.Errorf("recording %s: %w", e, err)
 		}
 	}
-	if r.size()+len(before)+len(after)-len(e.Before)-len(e.After) > access.RecordLimit {
+	if r.size()+len(before)+len(after)-len(e.Before)-len(e.After) > access.MaxRecordBytes {
 		e.Before, e.After, e.Withheld = nil, nil, access.WithheldSize
 		return nil
 	}
@@ -127,8 +127,8 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 	return nil
 }
 
-// wrote records the object that the API server returned for a change, and reports whether the record must be stored again.
-func (r *record) wrote(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
+// recordWrite records the object that the API server returned for a change, and reports whether the record must be stored again.
+func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
 	if e == nil || len(e.Before) == 0 {
 		return false, nil
@@ -138,20 +138,20 @@ func (r *record) wrote(item *workItem, u *unstructured.Unstructured) (changed bo
 	return true, err
 }
 
-// removed returns the paths of the fields that scute has set in an object and that a manifest lacks. Applying the manifest removes these fields.
+// removedFields returns the paths of the fields that scute has set in an object and that a manifest lacks. Applying the manifest removes these fields.
 // It ignores the items of lists.
-func removed(live, want *unstructured.Unstructured) []string {
+func removedFields(live, want *unstructured.Unstructured) []string {
 	for _, e := range live.GetManagedFields() {
 		var owned map[string]any
-		if ownEntry(e) && e.FieldsV1 != nil && json.Unmarshal(e.FieldsV1.GetRawBytes(), &owned) == nil {
-			return lacking(owned, want.Object, "")
+		if isOwnEntry(e) && e.FieldsV1 != nil && json.Unmarshal(e.FieldsV1.GetRawBytes(), &owned) == nil {
+			return missingFields(owned, want.Object, "")
 		}
 	}
 	return nil
 }
 
-// lacking returns the fields of a set (FieldsV1) that an object lacks.
-func lacking(owned, object map[string]any, path string) (fields []string) {
+// missingFields returns the fields of a set (FieldsV1) that an object lacks.
+func missingFields(owned, object map[string]any, path string) (fields []string) {
 	for _, key := range slices.Sorted(maps.Keys(owned)) {
 		name, isField := strings.CutPrefix(key, "f:")
 		if !isField {
@@ -164,7 +164,7 @@ func lacking(owned, object map[string]any, path string) (fields []string) {
 		case !there:
 			fields = append(fields, path+name)
 		case isObject:
-			fields = append(fields, lacking(below, inside, path+name+".")...)
+			fields = append(fields, missingFields(below, inside, path+name+".")...)
 		}
 	}
 	return fields

@@ -35,30 +35,30 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	uids := outputUIDs(c.Output)
 	for _, e := range record.Objects {
 		as := e.ObjectRef
-		cluster.Respell(&e.ObjectRef)
+		cluster.NormalizeKind(&e.ObjectRef)
 		uids[e.ObjectRef] = cmp.Or(uids[e.ObjectRef], uids[as])
 	}
 	entries := slices.Clone(record.Objects)
 	slices.Reverse(entries)
 	// Attempts with other inputs may have added objects at the end, so sort by kind again.
 	slices.SortStableFunc(entries, func(a, b *recordEntry) int {
-		return cmp.Or(templatesLast(a.ObjectRef)-templatesLast(b.ObjectRef), order(b.ObjectRef)-order(a.ObjectRef))
+		return cmp.Or(undoOrder(a.ObjectRef)-undoOrder(b.ObjectRef), applyOrder(b.ObjectRef)-applyOrder(a.ObjectRef))
 	})
 	var failed []error
 	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
-		if err := c.WorksAgain(ctx); err != nil { // the deletion of the object before may have waited
+		if err := c.ReacquireSlot(ctx); err != nil { // the deletion of the object before may have waited
 			return err
 		}
 		var err error
 		switch {
-		case stay[e.Plain()]:
+		case stay[e.Ref()]:
 		case e.Created:
-			err = a.uncreate(ctx, c, cluster, e, uids)
-		case e.changed():
-			err = a.unchange(ctx, cluster, e)
+			err = a.undoCreate(ctx, c, cluster, e, uids)
+		case e.isChanged():
+			err = a.undoChange(ctx, cluster, e)
 		}
-		if e.GVK().GroupKind() == class && e.action() != actionNone && (err == nil || task.IsFinal(err)) {
+		if e.GVK().GroupKind() == clusterClassKind && e.action() != actionNone && (err == nil || task.IsFinal(err)) {
 			err = record.keepTemplates(ctx, cluster, e, stay, err)
 		}
 		if err != nil && !task.IsFinal(err) {
@@ -74,15 +74,15 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-var class = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
+var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
 
-// templatesLast orders a Cluster before its ClusterClass, and a ClusterClass before its templates. Cluster API denies the deletion of a class that
+// undoOrder orders a Cluster before its ClusterClass, and a ClusterClass before its templates. Cluster API denies the deletion of a class that
 // Clusters of any namespace use, but permits the deletion of its templates.
-func templatesLast(ref access.ObjectRef) int {
+func undoOrder(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
 		return 0
-	case kind == class:
+	case kind == clusterClassKind:
 		return 1
 	default:
 		return 2
@@ -94,15 +94,15 @@ func templatesLast(ref access.ObjectRef) int {
 func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
-		return access.RefusalOf(e.ObjectRef, err)
+		return access.FinalIfObjectRefused(e.ObjectRef, err)
 	}
 	if live == nil {
 		return failed
 	}
 	references, kept := object.Observe(live).References, false
 	for _, t := range r.Objects {
-		if t.Created && slices.ContainsFunc(references, func(r object.Reference) bool { return r.Ref == t.Plain() }) {
-			stay[t.Plain()], kept = true, true
+		if t.Created && slices.ContainsFunc(references, func(r object.Reference) bool { return r.Ref == t.Ref() }) {
+			stay[t.Ref()], kept = true, true
 		}
 	}
 	if !kept {
@@ -114,29 +114,29 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 	return task.Final(fmt.Errorf("the templates of %s stay too, because Clusters may use it: `retry-undo` when no Cluster uses it or it has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
 }
 
-// uncreate deletes an object that this step created: it has the step's annotation, or the UID that the step recorded.
-func (a *Kind) uncreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) error {
+// undoCreate deletes an object that this step created: it has the step's annotation, or the UID that the step recorded.
+func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
-		return access.RefusalOf(e.ObjectRef, err)
+		return access.FinalIfObjectRefused(e.ObjectRef, err)
 	}
-	if live == nil || access.MarkOf(live) != c.StepKey() && live.GetUID() != uids[e.ObjectRef] {
+	if live == nil || access.StepKeyOf(live) != c.StepKey() && live.GetUID() != uids[e.ObjectRef] {
 		return nil
 	}
 	if live.GetDeletionTimestamp() == nil {
-		if err := cluster.Unused(ctx, live); err != nil {
-			return access.RefusalOf(e.ObjectRef, err)
+		if err := cluster.CheckUnused(ctx, live); err != nil {
+			return access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
 	}
 	return cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
 }
 
-// unchange restores the fields that this step changed and that still have the values that it set.
-func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
+// undoChange restores the fields that this step changed and that still have the values that it set.
+func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
 	for {
 		live, err := cluster.Find(ctx, e.ObjectRef)
 		if err != nil {
-			return access.RefusalOf(e.ObjectRef, err)
+			return access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
 		if live == nil || live.GetUID() != e.UID {
 			return nil // the changed object is gone
@@ -144,7 +144,7 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 		if e.Withheld != "" {
 			return task.Final(fmt.Errorf("%s was changed and cannot be restored: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
 		}
-		patch, left, err := e.restoration(live)
+		patch, left, err := e.restorePatch(live)
 		if err != nil {
 			return err
 		}
@@ -153,13 +153,13 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 		}
 		if err == nil && len(left) > 0 && e.Planned {
 			return task.Final(fmt.Errorf("%s cannot be restored in %s: the task was interrupted before it recorded the changed object, or another client has changed it since: restore it by hand, then mark the task undone",
-				e.ObjectRef, access.Few(left)))
+				e.ObjectRef, access.Summarize(left)))
 		}
 		if err == nil {
 			return nil
 		}
 		if !apierrors.IsConflict(err) { // another client wrote to it since: read it again
-			return access.RefusalOf(e.ObjectRef, err)
+			return access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -167,9 +167,9 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 	}
 }
 
-// restoration returns the patch that restores the fields that still have the values of this step, nil if there is none, and the paths of the fields
+// restorePatch returns the patch that restores the fields that still have the values of this step, nil if there is none, and the paths of the fields
 // that have other values. If scute owned no field before, the patch also releases its ownership.
-func (e *recordEntry) restoration(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
+func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
 		return nil, nil, task.Final(fmt.Errorf("reading the recorded state of %s before its change: %w", e.ObjectRef, err))
@@ -185,8 +185,8 @@ func (e *recordEntry) restoration(live *unstructured.Unstructured) (patch map[st
 	if err := json.Unmarshal(raw, &now); err != nil {
 		return nil, nil, err
 	}
-	patch = takeBack(before, after, now, "", &left)
-	release := !e.Managed && managed(live)
+	patch = revertPatch(before, after, now, "", &left)
+	release := !e.Managed && isManaged(live)
 	if len(patch) == 0 && !release {
 		return nil, left, nil
 	}
@@ -202,9 +202,9 @@ func (e *recordEntry) restoration(live *unstructured.Unstructured) (patch map[st
 	return patch, left, nil
 }
 
-// takeBack returns the part of the merge patch before whose fields still have, in now, the value whose fingerprint is in after. It adds to left the
+// revertPatch returns the part of the merge patch before whose fields still have, in now, the value whose fingerprint is in after. It adds to left the
 // paths of fields that have neither this value nor the value before.
-func takeBack(before, after, now map[string]any, path string, left *[]string) map[string]any {
+func revertPatch(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(before)) {
 		was, then, is := before[field], after[field], now[field]
@@ -221,7 +221,7 @@ func takeBack(before, after, now map[string]any, path string, left *[]string) ma
 			}
 			fallthrough
 		case a && b && c:
-			if part := takeBack(wasMap, thenMap, isMap, path+field+".", left); len(part) > 0 {
+			if part := revertPatch(wasMap, thenMap, isMap, path+field+".", left); len(part) > 0 {
 				patch[field] = part
 			}
 		case !reflect.DeepEqual(was, is):
@@ -250,10 +250,10 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	}
 	for _, e := range record.Objects {
 		ref := e.ObjectRef
-		cluster.Respell(&ref)
+		cluster.NormalizeKind(&ref)
 		live, err := cluster.Find(ctx, ref)
 		if err != nil {
-			return "", access.RefusalOf(e.ObjectRef, err)
+			return "", access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
 		uid, known := uids[e.ObjectRef]
 		switch {

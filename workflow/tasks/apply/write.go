@@ -15,17 +15,17 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// errRaced is the error for an object that another client created after observe found it missing. The undo must not delete it.
-var errRaced = errors.New("was created by another client just before this task created it")
+// errCreatedByOther is the error for an object that another client created after observe found it missing. The undo must not delete it.
+var errCreatedByOther = errors.New("was created by another client just before this task created it")
 
-// errMoved is the error for an object that another client changed after observe recorded it.
-var errMoved = errors.New("was changed by another client just before this task changed it")
+// errChangedByOther is the error for an object that another client changed after observe recorded it.
+var errChangedByOther = errors.New("was changed by another client just before this task changed it")
 
-// racedLimit is how often an attempt observes the objects again after errRaced or errMoved.
-const racedLimit = 3
+// maxRaces is how often an attempt observes the objects again after errCreatedByOther or errChangedByOther.
+const maxRaces = 3
 
-// servedWithin is how long an API server may take to serve a kind whose definition it has established.
-const servedWithin = 30 * time.Second
+// serveTimeout is how long an API server may take to serve a kind whose definition it has established.
+const serveTimeout = 30 * time.Second
 
 // write applies the objects that must be written: namespaces, then definitions until they are served, then all others in their order.
 func (w *applying) write(ctx context.Context) error {
@@ -34,26 +34,26 @@ func (w *applying) write(ctx context.Context) error {
 	for _, item := range w.items {
 		if item.ref.IsDefinition() {
 			definitions = append(definitions, item)
-		} else if len(definitions) > 0 && order(item.ref) == 2 && !established {
-			if err := w.ready(ctx, definitions); err != nil {
+		} else if len(definitions) > 0 && applyOrder(item.ref) == 2 && !established {
+			if err := w.waitReady(ctx, definitions); err != nil {
 				return err
 			}
-			if err := w.call.WorksAgain(ctx); err != nil {
+			if err := w.call.ReacquireSlot(ctx); err != nil {
 				return err
 			}
 			established = true
 		}
-		if !item.todo {
+		if !item.needsWrite {
 			continue
 		}
-		if err := w.served(ctx, item.ref, established); err != nil {
+		if err := w.waitServed(ctx, item.ref, established); err != nil {
 			return err
 		}
-		if item.later {
-			if err := w.compareLater(ctx, item); err != nil {
+		if item.deferred {
+			if err := w.compareDeferred(ctx, item); err != nil {
 				return err
 			}
-			if !item.todo {
+			if !item.needsWrite {
 				continue
 			}
 		}
@@ -66,48 +66,48 @@ func (w *applying) write(ctx context.Context) error {
 
 func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	if item.live != nil {
-		if err := w.unmoved(ctx, item); err != nil {
+		if err := w.checkUnchanged(ctx, item); err != nil {
 			return err
 		}
 	}
 	u, err := w.apply(ctx, item)
 	if item.live == nil && apierrors.IsConflict(err) {
-		return fmt.Errorf("%s %w: %w", item.ref, errRaced, err)
+		return fmt.Errorf("%s %w: %w", item.ref, errCreatedByOther, err)
 	}
 	if err != nil {
 		return err
 	}
-	if item.live == nil && ownedByOthers(u) {
+	if item.live == nil && hasOtherManagers(u) {
 		// Another client created it since observe read it.
-		if err := w.unmark(ctx, item.ref, u.GetUID()); err != nil {
+		if err := w.removeStepKey(ctx, item.ref, u.GetUID()); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s %w: the next attempt adopts it", item.ref, errRaced)
+		return fmt.Errorf("%s %w: the next attempt adopts it", item.ref, errCreatedByOther)
 	}
 	item.uid = u.GetUID()
 	if item.live != nil {
-		changed, err := w.record.wrote(item, u)
-		w.wrote = w.wrote || changed
+		changed, err := w.record.recordWrite(item, u)
+		w.recordChanged = w.recordChanged || changed
 		return err
 	}
 	return nil
 }
 
-// unmoved returns errMoved if an object has changed since observe read it. Otherwise the record would attribute that change to the task.
-func (w *applying) unmoved(ctx context.Context, item *workItem) error {
+// checkUnchanged returns errChangedByOther if an object has changed since observe read it. Otherwise the record would attribute that change to the task.
+func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	live, err := w.cluster.Find(ctx, item.ref)
 	if err != nil {
-		return access.RefusalOf(item.ref, err)
+		return access.FinalIfObjectRefused(item.ref, err)
 	}
 	if live == nil || live.GetUID() != item.live.GetUID() || !reflect.DeepEqual(access.ContentOf(live), access.ContentOf(item.live)) {
-		return fmt.Errorf("%s %w", item.ref, errMoved)
+		return fmt.Errorf("%s %w", item.ref, errChangedByOther)
 	}
 	item.live = live
 	return nil
 }
 
-// served waits until the API server serves the kind of an object, if this task has just written its definition.
-func (w *applying) served(ctx context.Context, ref access.ObjectRef, established bool) error {
+// waitServed waits until the API server serves the kind of an object, if this task has just written its definition.
+func (w *applying) waitServed(ctx context.Context, ref access.ObjectRef, established bool) error {
 	missing := fmt.Sprintf("the API server has no kind %s in %s", ref.Kind, ref.APIVersion)
 	_, known, err := w.cluster.Mapping(ctx, ref.GVK())
 	switch {
@@ -116,7 +116,7 @@ func (w *applying) served(ctx context.Context, ref access.ObjectRef, established
 	case !established:
 		return errors.New(missing + ": install its definition first")
 	}
-	soon, cancel := context.WithTimeout(ctx, servedWithin)
+	soon, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
 	if err := access.Poll(soon, w.call, func(ctx context.Context) (string, error) {
 		_, known, err := w.cluster.Mapping(ctx, ref.GVK())
@@ -127,11 +127,11 @@ func (w *applying) served(ctx context.Context, ref access.ObjectRef, established
 	}); err != nil {
 		return err
 	}
-	return w.call.WorksAgain(ctx)
+	return w.call.ReacquireSlot(ctx)
 }
 
-// ready waits until the objects are settled. It returns an error if an object reports that it has failed.
-func (w *applying) ready(ctx context.Context, items []*workItem) error {
+// waitReady waits until the objects are settled. It returns an error if an object reports that it has failed.
+func (w *applying) waitReady(ctx context.Context, items []*workItem) error {
 	left := items
 	err := access.Poll(ctx, w.call, func(ctx context.Context) (string, error) {
 		var still []*workItem
@@ -139,9 +139,9 @@ func (w *applying) ready(ctx context.Context, items []*workItem) error {
 		for _, item := range left {
 			u, err := w.cluster.Find(ctx, item.ref)
 			if err != nil {
-				return "", access.RefusalOf(item.ref, err)
+				return "", access.FinalIfObjectRefused(item.ref, err)
 			}
-			missing, err := w.cluster.Settled(ctx, item.ref, u)
+			missing, err := w.cluster.UnsettledReason(ctx, item.ref, u)
 			if err != nil {
 				return "", err
 			}
@@ -150,11 +150,11 @@ func (w *applying) ready(ctx context.Context, items []*workItem) error {
 				reasons = append(reasons, missing)
 			} else {
 				item.uid = u.GetUID()
-				item.complete = access.Ended(item.ref, u) == string(batchv1.JobComplete)
+				item.complete = access.FinalState(item.ref, u) == string(batchv1.JobComplete)
 			}
 		}
 		left = still
-		return access.Few(reasons), nil
+		return access.Summarize(reasons), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for readiness: %w", err)
@@ -162,10 +162,10 @@ func (w *applying) ready(ctx context.Context, items []*workItem) error {
 	return nil
 }
 
-// unmark removes this step's annotation from an object.
-func (w *applying) unmark(ctx context.Context, ref access.ObjectRef, uid types.UID) error {
+// removeStepKey removes this step's annotation from an object.
+func (w *applying) removeStepKey(ctx context.Context, ref access.ObjectRef, uid types.UID) error {
 	return w.cluster.Merge(ctx, ref, map[string]any{"metadata": map[string]any{
-		"uid": uid, "annotations": map[string]any{access.MarkAnnotation: nil},
+		"uid": uid, "annotations": map[string]any{access.StepKeyAnnotation: nil},
 	}})
 }
 
@@ -173,7 +173,7 @@ func (w *applying) unmark(ctx context.Context, ref access.ObjectRef, uid types.U
 func dropOwnEntry(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	kept := make([]metav1.ManagedFieldsEntry, 0, len(fields))
 	for _, e := range fields {
-		if !ownEntry(e) {
+		if !isOwnEntry(e) {
 			kept = append(kept, e)
 		}
 	}

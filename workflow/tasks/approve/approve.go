@@ -22,13 +22,13 @@ type With struct {
 	Message string `json:"message"`
 }
 
-// Asks returns true, because an Approve waits for an operator.
-func (Kind) Asks() bool { return true }
+// Interactive returns true, because an Approve waits for an operator.
+func (Kind) Interactive() bool { return true }
 
 // Validate checks that the message is not empty.
 func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	if w.Message == "" {
@@ -43,7 +43,7 @@ func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, &task.DecisionError{Why: w.Message}
+	return nil, &task.DecisionError{Reason: w.Message}
 }
 
 // Undo does nothing.

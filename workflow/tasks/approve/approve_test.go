@@ -12,7 +12,7 @@ import (
 func TestApproveAsks(t *testing.T) {
 	_, err := approve.Kind{}.Run(t.Context(), &task.Call{With: json.RawMessage(`{"message": "Is the network ready?"}`)})
 	var decision *task.DecisionError
-	if !errors.As(err, &decision) || decision.Why != "Is the network ready?" {
+	if !errors.As(err, &decision) || decision.Reason != "Is the network ready?" {
 		t.Errorf("Run = %v, want a DecisionError with the message", err)
 	}
 	if err := (approve.Kind{}).Undo(t.Context(), &task.Call{}); err != nil {

@@ -44,7 +44,7 @@ type With struct {
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	var problems []workflow.Problem
@@ -60,7 +60,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	switch w.Propagation {
 	case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
 	default:
-		if !inputs.Templated(string(w.Propagation)) {
+		if !inputs.HasReferences(string(w.Propagation)) {
 			problems = append(problems, workflow.Problem{Field: "propagation", Message: fmt.Sprintf("%q is unknown", w.Propagation), Remedy: "use Background, Foreground or Orphan"})
 		}
 	}
@@ -93,8 +93,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
-	err = d.observe(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
-		if record.remade(u, c.Execution) {
+	err = d.eachExisting(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
+		if record.isRecreated(u, c.Execution) {
 			c.Progress("leaving " + access.RefOf(u).String() + ": it was made again since the deletion began")
 			return nil
 		}
@@ -105,8 +105,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(record.Objects) > access.ObjectsLimit {
-		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), access.ObjectsLimit))
+	if len(record.Objects) > access.MaxObjects {
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), access.MaxObjects))
 	}
 	if err := c.Prepare(ctx, record, len(record.Objects) == 0); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if !asked[e.UID] {
 			continue
 		}
-		if err := c.WorksAgain(ctx); err != nil { // the API server may have been unavailable
+		if err := c.ReacquireSlot(ctx); err != nil { // the API server may have been unavailable
 			return nil, err
 		}
 		if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, false); err != nil {
@@ -134,7 +134,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if !asked[e.UID] {
 			live, err := cluster.Find(ctx, e.ObjectRef)
 			if err != nil {
-				return nil, access.RefusalOf(e.ObjectRef, err)
+				return nil, access.FinalIfObjectRefused(e.ObjectRef, err)
 			}
 			if live != nil && live.GetUID() == e.UID {
 				continue // it is kept
@@ -144,7 +144,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 				return nil, err
 			}
 		}
-		if len(out.Objects) == access.NamedLimit {
+		if len(out.Objects) == access.MaxNamedObjects {
 			out.More++
 			continue
 		}
@@ -153,22 +153,22 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// observe calls fn for each existing object.
-func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
+// eachExisting calls fn for each existing object.
+func (d *Kind) eachExisting(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
 	if with.Selector != nil {
 		return cluster.Each(ctx, with.Selector, c.Namespace, func(_ context.Context, u *unstructured.Unstructured) error { return fn(u) })
 	}
 	for _, ref := range with.Objects {
 		ref, known, err := cluster.Qualify(ctx, ref, c.Namespace)
 		if err != nil {
-			return access.Refusal(err)
+			return access.FinalIfRefused(err)
 		}
 		if !known {
 			continue // an unknown kind has no objects
 		}
 		u, err := cluster.Find(ctx, ref)
 		if err != nil {
-			return access.RefusalOf(ref, err)
+			return access.FinalIfObjectRefused(ref, err)
 		}
 		if u != nil {
 			if err := fn(u); err != nil {
@@ -192,7 +192,7 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	var failed []error
 	remade := make(map[string]string)
 	for _, e := range record.ownersFirst() {
-		cluster.Respell(&e.ObjectRef)
+		cluster.NormalizeKind(&e.ObjectRef)
 		err := d.restore(ctx, c, cluster, e, remade)
 		if err != nil && !task.IsFinal(err) {
 			return err
@@ -219,13 +219,13 @@ func (*Kind) Removes(c *task.Call, o task.Object) bool {
 func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, remade map[string]string) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
-		return access.RefusalOf(e.ObjectRef, err)
+		return access.FinalIfObjectRefused(e.ObjectRef, err)
 	}
 	if live != nil && live.GetDeletionTimestamp() != nil {
 		if err := cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true); err != nil {
 			return err
 		}
-		if err := c.WorksAgain(ctx); err != nil {
+		if err := c.ReacquireSlot(ctx); err != nil {
 			return err
 		}
 		live = nil

@@ -20,7 +20,7 @@ import (
 // TestDeleteWorksInItsPlace checks that Delete releases its worker while it waits for the API server, or in its undo
 // for an object that is being deleted, and has a worker for the next object.
 func TestDeleteWorksInItsPlace(t *testing.T) {
-	var place tasktest.Place
+	var place tasktest.Slot
 	held := false
 	var done []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,16 +39,16 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 		case name == "v1":
 			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
 				{"name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "create", "delete"]}]}`)
-		case r.Method == http.MethodDelete && name == "a" && !place.Waits():
+		case r.Method == http.MethodDelete && name == "a" && !place.Yielded():
 			refuse(http.StatusUnauthorized, "Unauthorized") // as an API server that is being upgraded
 		case r.Method == http.MethodDelete, r.Method == http.MethodPost:
-			if place.Waits() && name != "a" {
+			if place.Yielded() && name != "a" {
 				t.Errorf("%s %s without a worker", r.Method, r.URL.Path)
 			}
 			done = append(done, r.Method+" "+name)
 			fmt.Fprint(w, object)
 		case name == "a" && held:
-			held = !place.Waits()
+			held = !place.Yielded()
 			fmt.Fprint(w, strings.Replace(object, `"uid"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"], "uid"`, 1))
 		case len(done) >= 2:
 			refuse(http.StatusNotFound, "NotFound")
@@ -58,7 +58,7 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	k := &Kind{Clusters: &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}}
-	c := place.For(&task.Call{
+	c := place.Attach(&task.Call{
 		Run: "ns/run/1", Task: "delete", Attempt: 1, Namespace: "ns",
 		With:     json.RawMessage(`{"wait": false, "objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}, {"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}]}`),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
@@ -67,12 +67,12 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 		c.Undo = undo
 		return nil
 	}
-	if _, err := k.Run(t.Context(), c); err != nil || place.Waited() != 1 {
-		t.Fatalf("Run = %v; waited %d times: %s", err, place.Waited(), done)
+	if _, err := k.Run(t.Context(), c); err != nil || place.YieldCount() != 1 {
+		t.Fatalf("Run = %v; waited %d times: %s", err, place.YieldCount(), done)
 	}
 	held = true
-	if err := k.Undo(t.Context(), c); err != nil || place.Waited() != 2 {
-		t.Fatalf("Undo = %v; waited %d times: %s", err, place.Waited(), done)
+	if err := k.Undo(t.Context(), c); err != nil || place.YieldCount() != 2 {
+		t.Fatalf("Undo = %v; waited %d times: %s", err, place.YieldCount(), done)
 	}
 	if strings.Join(done, " ") != "DELETE a DELETE b POST configmaps POST configmaps" {
 		t.Errorf("requests = %s", done)

@@ -32,12 +32,12 @@ type recordEntry struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// remade reports whether an object has the name of a different object that an earlier attempt of this execution recorded. Another client created
+// isRecreated reports whether an object has the name of a different object that an earlier attempt of this execution recorded. Another client created
 // it.
-func (r *record) remade(u *unstructured.Unstructured, execution int) bool {
-	ref := access.RefOf(u).Plain()
+func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
+	ref := access.RefOf(u).Ref()
 	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {
-		return e.Plain() == ref && e.UID != u.GetUID() && e.Execution != 0 && e.Execution == execution
+		return e.Ref() == ref && e.UID != u.GetUID() && e.Execution != 0 && e.Execution == execution
 	})
 }
 
@@ -51,13 +51,13 @@ func (r *record) add(u *unstructured.Unstructured, execution int) {
 	for _, o := range u.GetOwnerReferences() {
 		e.Owners = append(e.Owners, o.UID)
 	}
-	r.keep(e, u)
+	r.recordManifest(e, u)
 	// Of two objects with the same name, the undo must restore the later one.
-	r.Objects = slices.DeleteFunc(r.Objects, func(o *recordEntry) bool { return o.Plain() == e.Plain() })
+	r.Objects = slices.DeleteFunc(r.Objects, func(o *recordEntry) bool { return o.Ref() == e.Ref() })
 	r.Objects = append(r.Objects, e)
 }
 
-func (r *record) keep(e *recordEntry, u *unstructured.Unstructured) {
+func (r *record) recordManifest(e *recordEntry, u *unstructured.Unstructured) {
 	if e.IsSecret() {
 		e.Withheld = access.WithheldSecret
 		return
@@ -72,7 +72,7 @@ func (r *record) keep(e *recordEntry, u *unstructured.Unstructured) {
 	for _, o := range r.Objects {
 		size += len(o.Manifest)
 	}
-	if err != nil || len(manifest) > access.RecordLimit || size > 2*access.RecordLimit {
+	if err != nil || len(manifest) > access.MaxRecordBytes || size > 2*access.MaxRecordBytes {
 		e.Withheld = access.WithheldSize
 		return
 	}

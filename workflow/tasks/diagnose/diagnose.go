@@ -76,7 +76,7 @@ type output struct {
 // Validate checks the objects and the folder.
 func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	problems := inputs.Strict(with, &w)
+	problems := inputs.DecodeStrict(with, &w)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -103,12 +103,12 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if !folder {
 		limit = diagnoseConfigMapBytes
 	}
-	if folder && c.Failure != nil && w.To == "" && full(c.Dir) {
+	if folder && c.Failure != nil && w.To == "" && isFull(c.Dir) {
 		return json.Marshal(output{Skipped: fmt.Sprintf("the folder of the run has the evidence of %d failures already", diagnoseFailures)})
 	}
 	e, observed, failed := &evidence{bundle: bundle{limit: limit}}, 0, []error(nil)
 	if c.Failure != nil {
-		e.json("failure.json", c.Failure)
+		e.addJSON("failure.json", c.Failure)
 	}
 	for i, ref := range append([]access.ClusterRef{w.Cluster}, w.Others...) {
 		if i > 0 && ref == (access.ClusterRef{}) {
@@ -119,7 +119,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			e.prefix = fmt.Sprintf("cluster-%d/", i+1)
 		}
 		if e.cluster, err = d.Clusters.Open(ctx, c, ref); err != nil {
-			e.failed("the cluster", err)
+			e.addError("the cluster", err)
 		} else {
 			e.collect(ctx, c, &w)
 		}
@@ -127,16 +127,16 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			return nil, err
 		}
 		observed, failed = observed+len(e.observed), append(failed, e.errors...)
-		e.summary()
+		e.writeSummary()
 	}
 	if observed == 0 && len(failed) > 0 {
 		return nil, fmt.Errorf("nothing could be collected: %w", errors.Join(failed...))
 	}
 	out := output{Files: len(e.files), Bytes: e.bytes, Omitted: e.omitted, Errors: len(failed)}
 	if folder {
-		out.Folder, err = e.write(c, w.To)
+		out.Folder, err = e.writeFolder(c, w.To)
 	} else {
-		out.ConfigMap, err = d.keep(ctx, c, e)
+		out.ConfigMap, err = d.writeConfigMap(ctx, c, e)
 	}
 	if err != nil {
 		return nil, err
@@ -150,34 +150,34 @@ func (*Kind) Undo(context.Context, *task.Call) error { return nil }
 // collect collects the named objects, and the evidence in the namespace.
 func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	for _, o := range w.Objects {
-		e.named(ctx, o, cmp.Or(o.Namespace, c.Namespace))
+		e.collectObject(ctx, o, cmp.Or(o.Namespace, c.Namespace))
 	}
 	if w.Namespace != "" || len(w.Objects) == 0 {
 		c.Progress("collecting what there is in namespace " + cmp.Or(w.Namespace, c.Namespace))
-		e.namespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
+		e.collectNamespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
 	}
 }
 
-// named collects one object.
-func (e *evidence) named(ctx context.Context, o DiagnoseObject, namespace string) {
+// collectObject collects one object.
+func (e *evidence) collectObject(ctx context.Context, o DiagnoseObject, namespace string) {
 	gv, err := schema.ParseGroupVersion(o.APIVersion)
 	if err != nil {
-		e.failed("with.objects", err)
+		e.addError("with.objects", err)
 		return
 	}
 	u, err := e.cluster.Get(ctx, object.Ref{Group: gv.Group, Kind: o.Kind, Namespace: namespace, Name: o.Name})
 	if err != nil {
-		e.failed(o.Kind+" "+o.Name, err)
+		e.addError(o.Kind+" "+o.Name, err)
 		return
 	}
-	e.object(u)
+	e.addObject(u)
 }
 
-// namespace collects a namespace's objects of Cluster API, its events, and its pods that are not ready or have restarted.
-func (e *evidence) namespace(ctx context.Context, namespace string, clusters []string) {
+// collectNamespace collects a namespace's objects of Cluster API, its events, and its pods that are not ready or have restarted.
+func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string, clusters []string) {
 	types, err := e.types(ctx)
 	if err != nil {
-		e.failed("the kinds of Cluster API", err)
+		e.addError("the kinds of Cluster API", err)
 		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && len(types) == 0 {
 			return // the API server does not answer: each of the calls below would be retried, too
 		}
@@ -187,34 +187,34 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 			continue
 		}
 		list := e.cluster.Kube.List
-		if typ.Plain() {
+		if typ.IsCore() {
 			list = e.cluster.Kube.ListMetadata // without the content
 		}
-		err := list(ctx, typ, namespace, func(u *unstructured.Unstructured) error {
-			if ofClusters(u, clusters) {
-				e.object(u.DeepCopy())
+		err := list(ctx, typ, collectNamespace, func(u *unstructured.Unstructured) error {
+			if belongsToClusters(u, clusters) {
+				e.addObject(u.DeepCopy())
 			}
 			return nil
 		})
 		if err != nil {
-			e.failed(typ.GroupKind(), err)
+			e.addError(typ.GroupKind(), err)
 		}
 	}
 	events := kube.Type{Kind: "Event", Plural: "events", Versions: []string{"v1"}, Namespaced: true}
-	err = e.cluster.Kube.List(ctx, events, namespace, func(u *unstructured.Unstructured) error {
-		e.event(u)
+	err = e.cluster.Kube.List(ctx, events, collectNamespace, func(u *unstructured.Unstructured) error {
+		e.addEvent(u)
 		return nil
 	})
 	if err != nil {
-		e.failed("events", err)
+		e.addError("events", err)
 	}
-	e.pods(ctx, namespace)
+	e.collectPods(ctx, collectNamespace)
 }
 
 // types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is forbidden, it returns the kinds of Cluster API's groups
 // that the API server serves.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
-	types, _, err := e.cluster.Kube.Movable(ctx)
+	types, _, err := e.cluster.Kube.MovableTypes(ctx)
 	if !apierrors.IsForbidden(err) {
 		return types, err
 	}

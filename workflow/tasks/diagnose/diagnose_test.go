@@ -40,7 +40,7 @@ func TestRedacted(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(c.text), &u.Object); err != nil {
 				t.Fatal(err)
 			}
-			got, err := yaml.Marshal(redacted(u))
+			got, err := yaml.Marshal(redactObject(u))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,14 +68,14 @@ func TestBundleIsBounded(t *testing.T) {
 func TestEvidenceIsBounded(t *testing.T) {
 	e := &evidence{bundle: bundle{limit: diagnoseFolderBytes}}
 	for range 60 {
-		e.object(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": strings.Repeat("x", 1<<20)}})
+		e.addObject(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": strings.Repeat("x", 1<<20)}})
 	}
 	if n := len(e.observed); n == 0 || n >= 60 || e.omitted != 60-n {
 		t.Errorf("%d objects are kept, %d omitted", n, e.omitted)
 	}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 5 * diagnoseEvents {
-		e.event(&unstructured.Unstructured{Object: map[string]any{"lastTimestamp": start.Add(time.Duration(i) * time.Second).Format(time.RFC3339)}})
+		e.addEvent(&unstructured.Unstructured{Object: map[string]any{"lastTimestamp": start.Add(time.Duration(i) * time.Second).Format(time.RFC3339)}})
 	}
 	if len(e.lines) >= 2*diagnoseEvents {
 		t.Errorf("%d events are kept", len(e.lines))

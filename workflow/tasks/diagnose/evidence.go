@@ -20,7 +20,7 @@ import (
 const (
 	diagnoseFolderBytes    = 20 << 20
 	diagnoseConfigMapBytes = 512 << 10
-	diagnoseHeld           = 2 * diagnoseFolderBytes
+	diagnoseBufferBytes           = 2 * diagnoseFolderBytes
 	diagnoseFiles          = 2000
 	diagnoseFailures       = 10 // of one run, in its folder
 	diagnosePods           = 50
@@ -37,7 +37,7 @@ type evidence struct {
 	lines    []eventLine
 	logs     []outputFile
 	errors   []error
-	held     int // bytes of the observed objects and of the logs
+	bufferedBytes     int // bytes of the observed objects and of the logs
 }
 
 type eventLine struct {
@@ -45,32 +45,32 @@ type eventLine struct {
 	text string
 }
 
-func (e *evidence) failed(what string, err error) {
+func (e *evidence) addError(what string, err error) {
 	e.errors = append(e.errors, fmt.Errorf("%s: %w", what, err))
 }
 
-func (e *evidence) json(name string, v any) {
+func (e *evidence) addJSON(name string, v any) {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		e.failed(name, err)
+		e.addError(name, err)
 		return
 	}
 	e.put(name, data)
 }
 
-// object adds an object. It omits an object that certainly exceeds the limits, because a namespace may be larger than the memory.
-func (e *evidence) object(u *unstructured.Unstructured) {
+// addObject adds an object. It omits an object that certainly exceeds the limits, because a namespace may be larger than the memory.
+func (e *evidence) addObject(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
-	if err != nil || len(e.observed) >= diagnoseFiles || e.held+len(data) > diagnoseHeld {
+	if err != nil || len(e.observed) >= diagnoseFiles || e.bufferedBytes+len(data) > diagnoseBufferBytes {
 		e.omitted++
 		return
 	}
-	e.held += len(data)
+	e.bufferedBytes += len(data)
 	e.observed = append(e.observed, u)
 }
 
-// ofClusters reports whether an object belongs to one of the clusters, or there are none.
-func ofClusters(u *unstructured.Unstructured, clusters []string) bool {
+// belongsToClusters reports whether an object belongs to one of the clusters, or there are none.
+func belongsToClusters(u *unstructured.Unstructured, clusters []string) bool {
 	if len(clusters) == 0 {
 		return true
 	}
@@ -81,8 +81,8 @@ func ofClusters(u *unstructured.Unstructured, clusters []string) bool {
 	return slices.Contains(clusters, name)
 }
 
-// event adds an event as a line.
-func (e *evidence) event(u *unstructured.Unstructured) {
+// addEvent adds an event as a line.
+func (e *evidence) addEvent(u *unstructured.Unstructured) {
 	text := func(path ...string) string { s, _, _ := unstructured.NestedString(u.Object, path...); return s }
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
 	e.lines = append(e.lines, eventLine{at, fmt.Sprintf("%s %s %s %s/%s: %s", at.UTC().Format(time.RFC3339), text("type"), text("reason"),
@@ -100,8 +100,8 @@ func (e *evidence) newestEvents() {
 	}
 }
 
-// summary writes the collection to the bundle, the most useful files first, because the limit omits the last ones.
-func (e *evidence) summary() {
+// writeSummary writes the collection to the bundle, the most useful files first, because the limit omits the last ones.
+func (e *evidence) writeSummary() {
 	// The sort is stable so that of two copies the named object remains, which has the content.
 	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
 		return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref)
@@ -109,7 +109,7 @@ func (e *evidence) summary() {
 	e.observed = slices.CompactFunc(e.observed, func(a, b *unstructured.Unstructured) bool { return object.Observe(a).Ref == object.Observe(b).Ref })
 	var text strings.Builder
 	for _, u := range e.observed {
-		unmet(&text, u)
+		writeUnmetConditions(&text, u)
 	}
 	e.put("conditions.txt", []byte(text.String()))
 	e.newestEvents()
@@ -127,7 +127,7 @@ func (e *evidence) summary() {
 	}
 	for _, u := range e.observed {
 		ref := object.Observe(u).Ref
-		data, err := yaml.Marshal(redacted(u))
+		data, err := yaml.Marshal(redactObject(u))
 		if err != nil {
 			continue // never happens, because JSON can be written as YAML
 		}
@@ -138,8 +138,8 @@ func (e *evidence) summary() {
 	}
 }
 
-// unmet writes the conditions of an object that differ from those of a healthy object.
-func unmet(text *strings.Builder, u *unstructured.Unstructured) {
+// writeUnmetConditions writes the conditions of an object that differ from those of a healthy object.
+func writeUnmetConditions(text *strings.Builder, u *unstructured.Unstructured) {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range list {
 		c, ok := c.(map[string]any)
@@ -147,7 +147,7 @@ func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 			continue
 		}
 		name, _ := c["type"].(string)
-		if good := !badWhenTrue(name); good && c["status"] == "True" || !good && c["status"] == "False" {
+		if good := !isNegativeCondition(name); good && c["status"] == "True" || !good && c["status"] == "False" {
 			continue
 		}
 		message, _ := c["message"].(string)
@@ -155,8 +155,8 @@ func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 	}
 }
 
-// badWhenTrue reports whether a condition of Cluster API, nodes or kstatus is false on a healthy object.
-func badWhenTrue(condition string) bool {
+// isNegativeCondition reports whether a condition of Cluster API, nodes or kstatus is false on a healthy object.
+func isNegativeCondition(condition string) bool {
 	switch condition {
 	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":
 		return true

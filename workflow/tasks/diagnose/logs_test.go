@@ -33,13 +33,13 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 	e := &evidence{}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "p"}}
-	e.log(t.Context(), clientset, pod, "c", false)
+	e.collectLog(t.Context(), clientset, pod, "c", false)
 	if len(e.logs) != 1 || len(e.logs[0].data) > int(diagnoseLogBytes) || len(e.errors) > 0 {
 		t.Fatalf("%d logs, the first with %d bytes, errors %v", len(e.logs), len(e.logs[0].data), e.errors)
 	}
-	e.held = diagnoseHeld
+	e.bufferedBytes = diagnoseBufferBytes
 	for range 3 {
-		e.log(t.Context(), clientset, pod, "c", false)
+		e.collectLog(t.Context(), clientset, pod, "c", false)
 	}
 	if asked != 2 || len(e.logs) != 2 || e.omitted != 2 {
 		t.Errorf("%d requests, %d logs, %d omitted", asked, len(e.logs), e.omitted)
@@ -60,9 +60,9 @@ func TestLogsBesideManyObjects(t *testing.T) {
 		if i >= diagnoseFiles {
 			u.Object["spec"] = strings.Repeat("x", 1<<20)
 		}
-		e.object(u)
+		e.addObject(u)
 	}
-	e.log(t.Context(), clientset, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "p"}}, "c", false)
+	e.collectLog(t.Context(), clientset, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "p"}}, "c", false)
 	if len(e.observed) != diagnoseFiles || e.omitted != 60 || len(e.logs) != 1 {
 		t.Errorf("%d objects, %d logs, %d omitted", len(e.observed), len(e.logs), e.omitted)
 	}

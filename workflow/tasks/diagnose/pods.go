@@ -16,15 +16,15 @@ import (
 	"scute.dev/kube/object"
 )
 
-// pods collects the pods of a namespace that are not ready or have restarted, with the last lines of their logs.
-func (e *evidence) pods(ctx context.Context, namespace string) {
+// collectPods collects the pods of a namespace that are not ready or have restarted, with the last lines of their logs.
+func (e *evidence) collectPods(ctx context.Context, namespace string) {
 	pods, err := corev1client.NewForConfig(e.cluster.Config)
 	if err != nil {
-		e.failed("logs", err)
+		e.addError("logs", err)
 		return
 	}
 	taken := 0
-	err = kube.Pages("list pods", func(o metav1.ListOptions) (string, error) {
+	err = kube.EachPage("list pods", func(o metav1.ListOptions) (string, error) {
 		list := &corev1.PodList{}
 		err := e.cluster.Kube.Do(ctx, "list pods", func(ctx context.Context) error {
 			return e.cluster.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(o.Limit), client.Continue(o.Continue))
@@ -34,36 +34,36 @@ func (e *evidence) pods(ctx context.Context, namespace string) {
 		}
 		for i := range list.Items {
 			pod := &list.Items[i]
-			if podWell(pod) {
+			if isPodHealthy(pod) {
 				continue
 			}
 			if taken++; taken > diagnosePods {
 				e.omitted++
 				continue
 			}
-			e.pod(ctx, pods, pod)
+			e.collectPod(ctx, pods, pod)
 		}
 		return list.Continue, nil
 	})
 	if err != nil {
-		e.failed("pods", err)
+		e.addError("pods", err)
 	}
 }
 
-// pod collects one pod, with the last lines of its logs.
-func (e *evidence) pod(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod) {
-	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err == nil {
-		e.object(u)
+// collectPod collects one pod, with the last lines of its logs.
+func (e *evidence) collectPod(ctx context.Context, pods corev1client.PodsGetter, collectPod *corev1.Pod) {
+	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: collectPod.Namespace, Name: collectPod.Name}); err == nil {
+		e.addObject(u)
 	}
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		e.log(ctx, pods, pod, status.Name, false)
+	for _, status := range slices.Concat(collectPod.Status.InitContainerStatuses, collectPod.Status.ContainerStatuses) {
+		e.collectLog(ctx, pods, collectPod, status.Name, false)
 		if status.RestartCount > 0 {
-			e.log(ctx, pods, pod, status.Name, true)
+			e.collectLog(ctx, pods, collectPod, status.Name, true)
 		}
 	}
 }
 
-func podWell(pod *corev1.Pod) bool {
+func isPodHealthy(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return true
 	}
@@ -72,12 +72,12 @@ func podWell(pod *corev1.Pod) bool {
 	}) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 })
 }
 
-func (e *evidence) log(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod, container string, previous bool) {
+func (e *evidence) collectLog(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod, container string, previous bool) {
 	name := "logs/" + pod.Namespace + "/" + pod.Name + "/" + container
 	if previous {
 		name += ".previous"
 	}
-	if e.held > diagnoseHeld {
+	if e.bufferedBytes > diagnoseBufferBytes {
 		e.omitted++
 		return
 	}
@@ -93,9 +93,9 @@ func (e *evidence) log(ctx context.Context, pods corev1client.PodsGetter, pod *c
 		_ = stream.Close()
 	}
 	if err != nil {
-		e.failed(name, err)
+		e.addError(name, err)
 		return
 	}
-	e.held += len(data)
+	e.bufferedBytes += len(data)
 	e.logs = append(e.logs, outputFile{name + ".log", []byte(redact.Text(string(data)))})
 }

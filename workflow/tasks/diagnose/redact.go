@@ -9,16 +9,16 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// secretField reports whether a field of an object contains a secret, or may contain one (the content of a file).
-func secretField(name string) bool {
-	return redact.Name(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
+// isSecretField reports whether a field of an object contains a secret, or may contain one (the content of a file).
+func isSecretField(name string) bool {
+	return redact.IsSecretName(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
-// wholeObject is the longest annotation of a Secret that is kept; it is too short for a copy of the Secret.
-const wholeObject = 40
+// maxSecretAnnotation is the longest annotation of a Secret that is kept; it is too short for a copy of the Secret.
+const maxSecretAnnotation = 40
 
-// redacted returns an object without the content of Secrets, and without values that look like secrets.
-func redacted(u *unstructured.Unstructured) map[string]any {
+// redactObject returns an object without the content of Secrets, and without values that look like secrets.
+func redactObject(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy().Object
 	unstructured.RemoveNestedField(o, "metadata", "managedFields")
 	// It repeats the whole object, including the content of a Secret.
@@ -36,7 +36,7 @@ func redacted(u *unstructured.Unstructured) map[string]any {
 		}
 		annotations, _, _ := unstructured.NestedStringMap(o, "metadata", "annotations")
 		for key, value := range annotations {
-			if len(value) > wholeObject { // it may contain a copy of the whole object, as kubectl's does
+			if len(value) > maxSecretAnnotation { // it may contain a copy of the whole object, as kubectl's does
 				_ = unstructured.SetNestedField(o, redact.Removed, "metadata", "annotations", key)
 			}
 		}
@@ -50,7 +50,7 @@ func redactValue(name string, v any) any {
 	case map[string]any:
 		// An environment variable or a header has its name beside the value.
 		if n, ok := v["name"].(string); ok {
-			if _, ok := v["value"].(string); ok && (redact.Name(n) || strings.Contains(strings.ToLower(n), "secret") || strings.Contains(strings.ToLower(n), "token")) {
+			if _, ok := v["value"].(string); ok && (redact.IsSecretName(n) || strings.Contains(strings.ToLower(n), "secret") || strings.Contains(strings.ToLower(n), "token")) {
 				v["value"] = redact.Removed
 			}
 		}
@@ -67,7 +67,7 @@ func redactValue(name string, v any) any {
 		switch {
 		case strings.HasPrefix(v, redact.Removed):
 			return v
-		case secretField(name) && v != "":
+		case isSecretField(name) && v != "":
 			return redact.Removed
 		}
 		return redact.Message(v)

@@ -44,14 +44,14 @@ func (b *bundle) put(name string, data []byte) {
 	b.bytes += len(data) + len(name)
 }
 
-// full reports whether the folder of a run has evidence of the maximum number of failures.
-func full(dir string) bool {
+// isFull reports whether the folder of a run has evidence of the maximum number of failures.
+func isFull(dir string) bool {
 	kept, err := os.ReadDir(filepath.Join(dir, "diagnostics"))
 	return err == nil && len(kept) >= diagnoseFailures
 }
 
-// write writes the files to a folder.
-func (e *evidence) write(c *task.Call, to string) (string, error) {
+// writeFolder writes the files to a folder.
+func (e *evidence) writeFolder(c *task.Call, to string) (string, error) {
 	folder := to
 	if folder == "" {
 		name := c.Task
@@ -72,8 +72,8 @@ func (e *evidence) write(c *task.Call, to string) (string, error) {
 	return folder, nil
 }
 
-// keep writes the files to a ConfigMap that the WorkflowRun owns.
-func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, error) {
+// writeConfigMap writes the files to a ConfigMap that the WorkflowRun owns.
+func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (string, error) {
 	own, err := d.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
 		return "", err
@@ -92,7 +92,7 @@ func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, err
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
 	u.SetNamespace(c.Namespace)
 	u.SetName(name)
-	u.SetAnnotations(map[string]string{access.MarkAnnotation: c.Key()})
+	u.SetAnnotations(map[string]string{access.StepKeyAnnotation: c.Key()})
 	owners, err := owner(ctx, own, c)
 	if err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, err
 		return own.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(kube.FieldManager), client.ForceOwnership)
 	})
 	if err != nil {
-		return "", access.Refusal(err)
+		return "", access.FinalIfRefused(err)
 	}
 	return c.Namespace + "/" + name, nil
 }
@@ -122,7 +122,7 @@ func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.Own
 	}
 	// The id ends with the start of the UID. If the run began elsewhere, the WorkflowRun has the id in its annotation.
 	uid := strings.TrimPrefix(c.Run, c.Namespace+"/"+c.Name+"/")
-	if !strings.HasPrefix(string(u.GetUID()), uid) && access.MarkOf(u) != c.Run {
+	if !strings.HasPrefix(string(u.GetUID()), uid) && access.StepKeyOf(u) != c.Run {
 		return nil, nil
 	}
 	return []metav1.OwnerReference{{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: u.GetName(), UID: u.GetUID()}}, nil

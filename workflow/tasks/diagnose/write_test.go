@@ -62,7 +62,7 @@ func TestConfigMapGoesWithTheRun(t *testing.T) {
 			defer server.Close()
 			d := &Kind{Clusters: &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }}}
 			call := &task.Call{Run: c.run, Task: "collect", Namespace: "fleet", Name: "up", ServiceAccount: "runner"}
-			place, err := d.keep(t.Context(), call, &evidence{})
+			place, err := d.writeConfigMap(t.Context(), call, &evidence{})
 			if err != nil || !strings.HasPrefix(place, "fleet/diagnostics-") {
 				t.Fatal(place, err)
 			}

@@ -48,16 +48,16 @@ type With struct {
 
 const (
 	outputLimit = 64 << 10
-	// stopWithin is the time between SIGTERM and SIGKILL.
-	stopWithin = 10 * time.Second
-	// drainWithin is how long the output of an ended command is read if other processes hold it open.
-	drainWithin = 2 * time.Second
+	// stopTimeout is the time between SIGTERM and SIGKILL.
+	stopTimeout = 10 * time.Second
+	// drainTimeout is how long the output of an ended command is read if other processes hold it open.
+	drainTimeout = 2 * time.Second
 )
 
 // Validate checks the inputs.
 func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	var problems []workflow.Problem
@@ -67,13 +67,13 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if len(w.Command) == 0 || w.Command[0] == "" {
 		problems = append(problems, workflow.Problem{Field: "command", Message: "it is empty", Remedy: "give the program and its arguments, for example [sh, -c, \"...\"]"})
 	}
-	problems = append(problems, inputs.Scripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
+	problems = append(problems, inputs.CheckScripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
 			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used", Remedy: "use another one: SCUTE_ is scute's own, and a name has no ="})
 		}
-		if value := w.Env[name]; redact.Name(name) && value != "" {
-			problems = append(problems, inputs.Kept("env."+name, "it holds a secret", "set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
+		if value := w.Env[name]; redact.IsSecretName(name) && value != "" {
+			problems = append(problems, inputs.SecretProblem("env."+name, "it holds a secret", "set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
 		}
 	}
 	return problems
@@ -111,28 +111,28 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = output, output
-	cmd.WaitDelay = drainWithin
-	err = runGroup(ctx, cmd, stopWithin)
+	cmd.WaitDelay = drainTimeout
+	err = runGroup(ctx, cmd, stopTimeout)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the command succeeded; a process that it started holds its output open
 	}
 	if err != nil {
 		recorded, _ := readOutput(filepath.Join(dir, "output")) // the failure of the command is returned instead
-		return recorded, failure(ctx, with.Command[0], err, output)
+		return recorded, commandError(ctx, with.Command[0], err, output)
 	}
 	return readOutput(filepath.Join(dir, "output"))
 }
 
 // Undo returns a KeptError: the inverse of a command is another command, which the manifest defines as undo.
 func (*Kind) Undo(context.Context, *task.Call) error {
-	return &task.KeptError{Why: "a command has no built-in inverse, and the task gives no undo"}
+	return &task.KeptError{Reason: "a command has no built-in inverse, and the task gives no undo"}
 }
 
 // ReadsInputs declares that a command gets its inputs, in a file.
 func (*Kind) ReadsInputs() {}
 
-// Keeps returns true, because a command has no built-in inverse.
-func (*Kind) Keeps(json.RawMessage) bool { return true }
+// Irreversible returns true, because a command has no built-in inverse.
+func (*Kind) Irreversible(json.RawMessage) bool { return true }
 
 // writeFiles writes the files for the command, and returns the environment variables with their paths.
 func writeFiles(dir string, c *task.Call) ([]string, error) {
@@ -161,7 +161,7 @@ func writeFiles(dir string, c *task.Call) ([]string, error) {
 	return environment, nil
 }
 
-func failure(ctx context.Context, command string, err error, output *attemptLog) error {
+func commandError(ctx context.Context, command string, err error, output *attemptLog) error {
 	said := output.Tail()
 	if said != "" {
 		said = ": " + said

@@ -12,8 +12,8 @@ import (
 const (
 	// logLimit bounds the log of one attempt on disk, in bytes.
 	logLimit = 64 << 20
-	// tailKept is how many bytes of the end of the output are kept in memory.
-	tailKept = 16 << 10
+	// tailBytes is how many bytes of the end of the output are kept in memory.
+	tailBytes = 16 << 10
 )
 
 // attemptLog writes the output of a command to a file in the run's folder, if there is one, and keeps its end for a message.
@@ -58,7 +58,7 @@ func (o *attemptLog) Write(p []byte) (int, error) {
 		}
 	}
 	o.tail = append(o.tail, p...)
-	if over := len(o.tail) - tailKept; over > 0 {
+	if over := len(o.tail) - tailBytes; over > 0 {
 		o.tail = append(o.tail[:0], o.tail[over:]...)
 	}
 	return len(p), nil

@@ -13,7 +13,7 @@ import (
 type body struct {
 	// beginning contains up to httpBodyOutput bytes; cut reports whether there were more.
 	beginning []byte
-	cut       bool
+	truncated       bool
 	// found reports whether the text is in the first httpBodyLimit bytes.
 	found bool
 }
@@ -30,7 +30,7 @@ func readBody(from io.Reader, text string) (*body, error) {
 		n, err := from.Read(window[len(window):cap(window)])
 		read := window[len(window) : len(window)+n]
 		room := min(n, httpBodyOutput-len(b.beginning))
-		b.beginning, b.cut = append(b.beginning, read[:room]...), b.cut || room < n
+		b.beginning, b.truncated = append(b.beginning, read[:room]...), b.truncated || room < n
 		window = window[:len(window)+n]
 		b.found = b.found || bytes.Contains(window, wanted)
 		window = window[:copy(window, window[max(0, len(window)-len(wanted)):])]
@@ -43,16 +43,16 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// remove replaces the secrets in the beginning. If the answer was cut, it also drops the end, which may contain a part of a secret.
-func (b *body) remove(secrets [][]byte) {
+// removeSecrets replaces the secrets in the beginning. If the answer was cut, it also drops the end, which may contain a part of a secret.
+func (b *body) removeSecrets(secrets [][]byte) {
 	longest := 1 // in bytes
 	for _, secret := range secrets {
-		for _, written := range spellings(secret) {
+		for _, written := range encodedForms(secret) {
 			b.beginning = bytes.ReplaceAll(b.beginning, written, []byte(redact.Removed))
 			longest = max(longest, len(written))
 		}
 	}
-	if b.cut {
+	if b.truncated {
 		most := (longest - 1) * len(redact.Removed) // each byte of a cut secret may be a short secret that was replaced
 		b.beginning = b.beginning[:max(0, len(b.beginning)-most)]
 	}

@@ -14,8 +14,8 @@ func TestBody(t *testing.T) {
 	for _, at := range []int{0, 4090, 4096, 3*4096 - 1, 20 << 10, httpBodyLimit - len(text)} {
 		for name, read := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "half": iotest.HalfReader, "with the end": iotest.DataErrReader} {
 			b, err := readBody(read(strings.NewReader(strings.Repeat("x", at)+text+strings.Repeat("y", 2<<20))), text)
-			if err != nil || !b.found || !b.cut || len(b.beginning) != httpBodyOutput {
-				t.Errorf("at %d, %s: found %t, cut %t, %d kept, error %v", at, name, b.found, b.cut, len(b.beginning), err)
+			if err != nil || !b.found || !b.truncated || len(b.beginning) != httpBodyOutput {
+				t.Errorf("at %d, %s: found %t, cut %t, %d kept, error %v", at, name, b.found, b.truncated, len(b.beginning), err)
 			}
 		}
 	}
@@ -27,12 +27,12 @@ func TestBody(t *testing.T) {
 		t.Error("a text that is longer than a part was not found")
 	}
 	whole := strings.Repeat("x", httpBodyOutput)
-	if b, _ := readBody(strings.NewReader(whole), ""); b.cut || string(b.beginning) != whole || !b.found {
-		t.Errorf("cut %t, %d kept", b.cut, len(b.beginning))
+	if b, _ := readBody(strings.NewReader(whole), ""); b.truncated || string(b.beginning) != whole || !b.found {
+		t.Errorf("cut %t, %d kept", b.truncated, len(b.beginning))
 	}
 	from := strings.NewReader(strings.Repeat("x", httpBodyLimit+1))
-	if b, _ := readBody(from, ""); !b.cut || from.Len() != 1 {
-		t.Errorf("cut %t, %d left", b.cut, from.Len())
+	if b, _ := readBody(from, ""); !b.truncated || from.Len() != 1 {
+		t.Errorf("cut %t, %d left", b.truncated, from.Len())
 	}
 	if _, err := readBody(iotest.TimeoutReader(from), ""); err == nil {
 		t.Error("readBody of a response that ends early succeeded")
@@ -46,7 +46,7 @@ func TestBodyKeepsTheBeginningOfALargeAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.remove([][]byte{[]byte("c4n4ry")})
+	b.removeSecrets([][]byte{[]byte("c4n4ry")})
 	if !strings.HasPrefix(string(b.beginning), "the database is down: (removed)x") {
 		t.Errorf("%d bytes are kept", len(b.beginning))
 	}
@@ -59,14 +59,14 @@ func TestBodyHasNoHalfASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.remove([][]byte{[]byte(secret)})
+	b.removeSecrets([][]byte{[]byte(secret)})
 	if strings.Contains(string(b.beginning), "c4n4ry") {
 		t.Error("a part of a secret is kept")
 	}
 	if b, err = readBody(strings.NewReader(strings.Repeat("x", httpBodyOutput-6)+"_a_a_a_a"), ""); err != nil {
 		t.Fatal(err)
 	}
-	b.remove([][]byte{[]byte("a"), []byte("_a_a_a_a")})
+	b.removeSecrets([][]byte{[]byte("a"), []byte("_a_a_a_a")})
 	if strings.Contains(string(b.beginning), "_") {
 		t.Error("a part of a secret is kept after a short secret")
 	}

@@ -89,19 +89,19 @@ type output struct {
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	var problems []workflow.Problem
 	u, err := url.Parse(w.URL)
-	if !inputs.Templated(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if !inputs.HasReferences(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
 	} else {
-		problems = append(problems, secretsOf(w.URL)...)
+		problems = append(problems, checkURLSecrets(w.URL)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
-		if redact.Name(name) && w.Headers[name] != "" {
-			problems = append(problems, inputs.Kept("headers."+name, "it holds a secret", "use headersFrom with a Secret"))
+		if redact.IsSecretName(name) && w.Headers[name] != "" {
+			problems = append(problems, inputs.SecretProblem("headers."+name, "it holds a secret", "use headersFrom with a Secret"))
 		}
 	}
 	for i, q := range w.QueryFrom {
@@ -122,26 +122,26 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// secretsOf returns problems for secrets in a URL template. It checks the template with defaults filled in and with outputs filled in, because a
+// checkURLSecrets returns problems for secrets in a URL template. It checks the template with defaults filled in and with outputs filled in, because a
 // reference may hide the text after it.
-func secretsOf(templated string) []workflow.Problem {
-	literal := inputs.Literal(templated)
-	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return anOutput })
+func checkURLSecrets(templated string) []workflow.Problem {
+	literal := inputs.FillDefaults(templated)
+	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return outputPlaceholder })
 	_, user := userOf(literal)
 	given, _ := userOf(outputs)
-	if user || strings.Contains(given, ":"+anOutput) || strings.Contains(given, anOutput+":") {
-		return []workflow.Problem{inputs.Kept("url", "it holds a user", "use headersFrom with a Secret")}
+	if user || strings.Contains(given, ":"+outputPlaceholder) || strings.Contains(given, outputPlaceholder+":") {
+		return []workflow.Problem{inputs.SecretProblem("url", "it holds a user", "use headersFrom with a Secret")}
 	}
 	for _, u := range []string{literal, outputs} {
-		if problems := parametersOf(u); len(problems) > 0 {
+		if problems := checkQuerySecrets(u); len(problems) > 0 {
 			return problems
 		}
 	}
 	return nil
 }
 
-// anOutput replaces the reference to an output.
-const anOutput = "${}"
+// outputPlaceholder replaces the reference to an output.
+const outputPlaceholder = "${}"
 
 // userOf returns the user and the password in a URL.
 func userOf(u string) (user string, ok bool) {
@@ -155,8 +155,8 @@ func userOf(u string) (user string, ok bool) {
 	return host[:max(at, 0)], at >= 0
 }
 
-// parametersOf returns problems for secrets in the query of a URL.
-func parametersOf(u string) []workflow.Problem {
+// checkQuerySecrets returns problems for secrets in the query of a URL.
+func checkQuerySecrets(u string) []workflow.Problem {
 	var problems []workflow.Problem
 	u, _, _ = strings.Cut(u, "#")
 	_, query, _ := strings.Cut(u, "?")
@@ -165,8 +165,8 @@ func parametersOf(u string) []workflow.Problem {
 		if plain, err := url.QueryUnescape(name); err == nil {
 			name = plain
 		}
-		if redact.Name(name) && value != "" {
-			problems = append(problems, inputs.Kept("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
+		if redact.IsSecretName(name) && value != "" {
+			problems = append(problems, inputs.SecretProblem("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
 		}
 	}
 	return problems
@@ -188,26 +188,26 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, web.Error(request, err)
+		return nil, web.WrapError(request, err)
 	}
 	defer response.Body.Close()
 	body, err := readBody(response.Body, with.Expect.BodyContains)
 	if err != nil {
-		return nil, web.Error(request, err)
+		return nil, web.WrapError(request, err)
 	}
-	body.remove(secrets) // an answer may repeat parts of the request
-	if err := with.Expect.check(response, body, h.local()); err != nil {
-		return nil, fmt.Errorf("%s: %w", web.Asked(request), err)
+	body.removeSecrets(secrets) // an answer may repeat parts of the request
+	if err := with.Expect.check(response, body, h.isLocal()); err != nil {
+		return nil, fmt.Errorf("%s: %w", web.Describe(request), err)
 	}
 	out := output{Status: response.StatusCode}
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); (kind == "application/json" || strings.HasSuffix(kind, "+json")) &&
-		!body.cut && len(body.beginning) <= httpBodyOutput && json.Valid(body.beginning) {
+		!body.truncated && len(body.beginning) <= httpBodyOutput && json.Valid(body.beginning) {
 		out.Body = body.beginning
 	}
 	return json.Marshal(out)
 }
 
-func (h *Kind) local() bool { return h.Clusters != nil && h.Clusters.Local }
+func (h *Kind) isLocal() bool { return h.Clusters != nil && h.Clusters.Local }
 
 // request returns the request and the secrets in it, which must be removed from the answer.
 func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *http.Request, secrets [][]byte, err error) {
@@ -269,8 +269,8 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 	return request, secrets, nil
 }
 
-// spellings returns the forms in which an answer may contain a value: plain, in a JSON string and in a URL.
-func spellings(value []byte) [][]byte {
+// encodedForms returns the forms in which an answer may contain a value: plain, in a JSON string and in a URL.
+func encodedForms(value []byte) [][]byte {
 	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
 	var text bytes.Buffer
 	for _, html := range []bool{true, false} {
@@ -313,14 +313,14 @@ func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) erro
 
 // Undo returns a KeptError if the request may have changed something: the inverse is another request, which the manifest defines as undo.
 func (h *Kind) Undo(_ context.Context, c *task.Call) error {
-	if !h.Keeps(c.With) {
+	if !h.Irreversible(c.With) {
 		return nil
 	}
-	return &task.KeptError{Why: "a request has no built-in inverse, and the task gives no undo"}
+	return &task.KeptError{Reason: "a request has no built-in inverse, and the task gives no undo"}
 }
 
-// Keeps reports whether a request may have changed something.
-func (*Kind) Keeps(with json.RawMessage) bool {
+// Irreversible reports whether a request may have changed something.
+func (*Kind) Irreversible(with json.RawMessage) bool {
 	var w With
 	_ = json.Unmarshal(with, &w) // unreadable inputs count as a change
 	switch w.Method {

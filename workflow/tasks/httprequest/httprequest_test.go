@@ -155,7 +155,7 @@ func TestHTTPKeeps(t *testing.T) {
 		`{"url": "http://a"}`: false, `{"url": "http://a", "method": "HEAD"}`: false, `{"url": "http://a", "method": "POST"}`: true,
 		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
 	} {
-		if got := (&httprequest.Kind{}).Keeps(json.RawMessage(with)); got != keeps {
+		if got := (&httprequest.Kind{}).Irreversible(json.RawMessage(with)); got != keeps {
 			t.Errorf("Keeps(%s) = %t, want %t", with, got, keeps)
 		}
 	}

@@ -60,8 +60,8 @@ const (
 	jobExecution = "scute.dev/execution"
 	// jobInputs is a hash of the inputs of a Job.
 	jobInputs = "scute.dev/inputs"
-	// jobCleanup bounds the deletion of the Job of an attempt that timed out.
-	jobCleanup = 10 * time.Second
+	// cleanupTimeout bounds the deletion of the Job of an attempt that timed out.
+	cleanupTimeout = 10 * time.Second
 )
 
 func jobsRef(namespace string) access.ObjectRef {
@@ -72,13 +72,13 @@ func jobsRef(namespace string) access.ObjectRef {
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	problems := check(with)
 	var w With
-	if len(problems) > 0 || len(inputs.Strict(with, &w)) > 0 || w.Template == nil {
+	if len(problems) > 0 || len(inputs.DecodeStrict(with, &w)) > 0 || w.Template == nil {
 		return problems
 	}
-	if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.LeastTTL {
+	if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.MinTTL {
 		problems = append(problems, workflow.Problem{
 			Field: "template.ttlSecondsAfterFinished", Message: "the Job could be gone before the task has seen how it ended, and would run again",
-			Remedy: fmt.Sprintf("give %d or more, or leave it out", access.LeastTTL),
+			Remedy: fmt.Sprintf("give %d or more, or leave it out", access.MinTTL),
 		})
 	}
 	return problems
@@ -86,21 +86,21 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 
 func check(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	var problems []workflow.Problem
 	if (w.Image == "") == (w.Template == nil) {
 		problems = append(problems, workflow.Problem{Field: "image", Message: "the Job is not given in exactly one way", Remedy: "set either image, with command and args, or template"})
 	}
-	problems = append(problems, container("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
+	problems = append(problems, checkContainer("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
 	if w.Template != nil {
 		pod := &w.Template.Template.Spec
 		for i := range pod.InitContainers {
-			problems = append(problems, container(fmt.Sprintf("template.template.spec.initContainers[%d].", i), &pod.InitContainers[i])...)
+			problems = append(problems, checkContainer(fmt.Sprintf("template.template.spec.initContainers[%d].", i), &pod.InitContainers[i])...)
 		}
 		for i := range pod.Containers {
-			problems = append(problems, container(fmt.Sprintf("template.template.spec.containers[%d].", i), &pod.Containers[i])...)
+			problems = append(problems, checkContainer(fmt.Sprintf("template.template.spec.containers[%d].", i), &pod.Containers[i])...)
 		}
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
 			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName go with image", Remedy: "put them into the template"})
@@ -117,20 +117,20 @@ func check(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// container returns problems for secrets and scripts in the command, arguments and environment of a container.
-func container(field string, c *corev1.Container) []workflow.Problem {
+// checkContainer returns problems for secrets and scripts in the command, arguments and environment of a container.
+func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
-		if redact.Name(env.Name) && !public.MatchString(env.Value) {
-			problems = append(problems, inputs.Kept(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
+		if redact.IsSecretName(env.Name) && !publicValue.MatchString(env.Value) {
+			problems = append(problems, inputs.SecretProblem(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
 		}
 	}
-	return append(problems, inputs.Scripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
+	return append(problems, inputs.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
-// public matches the value of a variable that is not a secret, whatever its name is: a switch, or references to variables, which may come from
+// publicValue matches the value of a variable that is not a secret, whatever its name is: a switch, or references to variables, which may come from
 // Secrets, after an optional scheme of a header.
-var public = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
+var publicValue = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
 
 // record is what Job records before it acts.
 type record struct {
@@ -164,7 +164,7 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if was.Namespace != "" && was.Namespace != namespace {
 		return nil, task.Final(fmt.Errorf("with.namespace: an earlier attempt has made Jobs in %s: put it back, or roll the task back first", was.Namespace))
 	}
-	job, err := j.unfinished(ctx, c, cluster, namespace)
+	job, err := j.findUnfinished(ctx, c, cluster, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -172,11 +172,11 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if job == nil {
-		if job, err = j.make(ctx, c, cluster, &with, namespace); err != nil {
+		if job, err = j.createJob(ctx, c, cluster, &with, namespace); err != nil {
 			return nil, err
 		}
 	}
-	job, err = j.ended(ctx, c, cluster, access.RefOf(job))
+	job, err = j.waitEnd(ctx, c, cluster, access.RefOf(job))
 	if err != nil {
 		return nil, err
 	}
@@ -184,9 +184,9 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(output{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
 }
 
-// unfinished returns a Job that an earlier attempt of this execution left and that has not failed, or nil. It first waits until Jobs that are being
+// findUnfinished returns a Job that an earlier attempt of this execution left and that has not failed, or nil. It first waits until Jobs that are being
 // deleted are gone, so that two Jobs never run at once.
-func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
+func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
 	jobs, err := cluster.List(ctx, stepJobs(c, namespace), namespace)
 	if err != nil {
 		return nil, err
@@ -199,8 +199,8 @@ func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Clu
 		own := jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution)
 		made := jobs[i].GetAnnotations()[jobInputs] // "" for a Job of an earlier version
 		switch {
-		case access.MarkOf(&jobs[i]) != c.Key():
-		case jobs[i].GetDeletionTimestamp() != nil, own && end != batchv1.JobFailed && made != "" && made != inputsOf(c):
+		case access.StepKeyOf(&jobs[i]) != c.Key():
+		case jobs[i].GetDeletionTimestamp() != nil, own && end != batchv1.JobFailed && made != "" && made != inputsHash(c):
 			if err := cluster.Remove(ctx, c, access.RefOf(&jobs[i]), jobs[i].GetUID(), metav1.DeletePropagationForeground, true); err != nil {
 				return nil, err
 			}
@@ -211,16 +211,16 @@ func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Clu
 	return nil, nil //nolint:nilnil // nil if there is none
 }
 
-// inputsOf returns a hash of the inputs in the log, with outputs filled in. It does not change with the version of scute or Kubernetes.
-func inputsOf(c *task.Call) string { return task.Hash(string(c.With)) }
+// inputsHash returns a hash of the inputs in the log, with outputs filled in. It does not change with the version of scute or Kubernetes.
+func inputsHash(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
 }
 
-// make creates the Job of this attempt. Its name follows from the step and the attempt, so that an interrupted creation does not lead to a second
+// createJob creates the Job of this attempt. Its name follows from the step and the attempt, so that an interrupted creation does not lead to a second
 // Job.
-func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
+func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
 	spec := with.spec()
 	ref := jobsRef(namespace)
 	ref.Name = jobName(c)
@@ -229,7 +229,7 @@ func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: ref.Name,
 			Labels:      map[string]string{jobLabel: task.Hash(c.Key())},
-			Annotations: map[string]string{access.MarkAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution), jobInputs: inputsOf(c)},
+			Annotations: map[string]string{access.StepKeyAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution), jobInputs: inputsHash(c)},
 		},
 		Spec: *spec,
 	}
@@ -240,8 +240,8 @@ func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 	u := &unstructured.Unstructured{Object: object}
 	delete(u.Object, "status")
 	if old, err := cluster.Find(ctx, ref); err != nil {
-		return nil, access.RefusalOf(ref, err)
-	} else if old != nil && access.MarkOf(old) == c.Key() { // created when an earlier failure was handled
+		return nil, access.FinalIfObjectRefused(ref, err)
+	} else if old != nil && access.StepKeyOf(old) == c.Key() { // created when an earlier failure was handled
 		if err := cluster.Remove(ctx, c, ref, old.GetUID(), metav1.DeletePropagationForeground, true); err != nil {
 			return nil, err
 		}
@@ -251,7 +251,7 @@ func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 	if err := cluster.Create(ctx, ref, u); err != nil {
 		return nil, err
 	}
-	if access.MarkOf(u) != c.Key() {
+	if access.StepKeyOf(u) != c.Key() {
 		return nil, task.Final(fmt.Errorf("%s is there and was not made by this task: remove it", ref))
 	}
 	return u, nil
@@ -294,15 +294,15 @@ func jobName(c *task.Call) string {
 	return fmt.Sprintf("%s-%s-%d", name, task.Hash(c.Key())[:10], c.Attempt)
 }
 
-// ended waits for the end of a Job and returns the Job if it has succeeded.
-func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
+// waitEnd waits for the end of a Job and returns the Job if it has succeeded.
+func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
 	var failed, pod string
 	var asked time.Time
-	c.OnlyWaits()
+	c.YieldSlot()
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cluster.Find(ctx, ref)
 		if err != nil {
-			return "", access.RefusalOf(ref, err)
+			return "", access.FinalIfObjectRefused(ref, err)
 		}
 		if u == nil || u.GetDeletionTimestamp() != nil {
 			return "", access.FailedObject(fmt.Errorf("%s was deleted before it had ended", ref))
@@ -316,8 +316,8 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 			failed = cmp.Or(why, "no reason given")
 			return "", nil
 		}
-		if time.Since(asked) >= podEvery {
-			if pod = podSays(ctx, cluster, ref); pod != "" {
+		if time.Since(asked) >= podInterval {
+			if pod = podSummary(ctx, cluster, ref); pod != "" {
 				asked = time.Now()
 			}
 		}
@@ -338,7 +338,7 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 
 // abandon deletes the Job of an attempt that timed out, so that the next attempt does not wait for it.
 func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluster, job *unstructured.Unstructured) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobCleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	err := cluster.Remove(ctx, c, access.RefOf(job), job.GetUID(), metav1.DeletePropagationForeground, false)
 	if err != nil && c.Logger != nil {
@@ -364,7 +364,7 @@ func (j *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return err
 	}
 	for i := range jobs {
-		if access.MarkOf(&jobs[i]) != c.Key() {
+		if access.StepKeyOf(&jobs[i]) != c.Key() {
 			continue
 		}
 		if err := cluster.Remove(ctx, c, access.RefOf(&jobs[i]), jobs[i].GetUID(), metav1.DeletePropagationForeground, true); err != nil {

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	podLogsWithin = 20 * time.Second
-	podLogsPods   = 5
+	podLogsTimeout = 20 * time.Second
+	podLogsMaxPods   = 5
 	podLogsBytes  = int64(64 << 10)
-	// podEvery is how often the pod of a running Job is read, because the result is written to the event log.
-	podEvery = 30 * time.Second
+	// podInterval is how often the pod of a running Job is read, because the result is written to the event log.
+	podInterval = 30 * time.Second
 )
 
 // podLogs saves the ends of the logs of a Job's pods in the folder of a local run, and returns the last lines for a message. If the logs cannot be
 // read, the message contains that, because the failure of the Job is more important. The daemon saves nothing, because its folder shares the volume
 // with the event log, and its users cannot read it.
 func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
-	ctx, cancel := context.WithTimeout(ctx, podLogsWithin)
+	ctx, cancel := context.WithTimeout(ctx, podLogsTimeout)
 	defer cancel()
 	text, err := readPodLogs(ctx, cl, ref)
 	if local && c.Dir != "" && text != "" {
@@ -53,15 +53,15 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
-// podSays returns the name, the state and the last line of the newest pod of a Job for a message; "" if there is none. It omits parts that may not
+// podSummary returns the name, the state and the last line of the newest pod of a Job for a message; "" if there is none. It omits parts that may not
 // be read.
-func podSays(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
+func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {
 		return ""
 	}
 	const limit = 100
-	list, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofJob(ref), Limit: limit})
+	list, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(ref), Limit: limit})
 	switch {
 	case err != nil:
 		return "; its pods cannot be listed"
@@ -86,15 +86,15 @@ func podSays(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) stri
 	return text
 }
 
-// ofJob returns a selector for the pods of a Job.
-func ofJob(ref access.ObjectRef) string { return "batch.kubernetes.io/job-name=" + ref.Name }
+// jobSelector returns a selector for the pods of a Job.
+func jobSelector(ref access.ObjectRef) string { return "batch.kubernetes.io/job-name=" + ref.Name }
 
 func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) (string, error) {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {
 		return "", fmt.Errorf("preparing to read logs: %w", err)
 	}
-	pods, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofJob(ref), Limit: podLogsPods})
+	pods, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(ref), Limit: podLogsMaxPods})
 	if err != nil {
 		return "", err
 	}

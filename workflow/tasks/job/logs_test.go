@@ -82,7 +82,7 @@ func TestWhatThePodOfAJobSays(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			got := podSays(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, access.ObjectRef{Namespace: "fleet", Name: "j"})
+			got := podSummary(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, access.ObjectRef{Namespace: "fleet", Name: "j"})
 			if got != c.want {
 				t.Errorf("podSays = %q, want %q", got, c.want)
 			}

@@ -19,7 +19,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-const begunWith = `{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}, "timeouts": {"create": "1h"}}`
+const initialInputs = `{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}, "timeouts": {"create": "1h"}}`
 
 // TestCorrectedInputs checks an attempt with inputs that a user changed after an earlier attempt started a move, and
 // possibly completed it before a crash. The move must not count as the one of the new inputs, and its target must not
@@ -27,7 +27,7 @@ const begunWith = `{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "g
 func TestCorrectedInputs(t *testing.T) {
 	for _, k := range []*Kind{local(t), resource(t)} {
 		for with, same := range map[string]bool{
-			begunWith: true,
+			initialInputs: true,
 			`{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                         true, // a timeout is not changed
 			`{"clusters": ["b"], "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                         false,
 			`{"all": true, "to": {"kubeconfigSecretRef": {"name": "green"}}}`:                               false,
@@ -35,7 +35,7 @@ func TestCorrectedInputs(t *testing.T) {
 			`{"clusters": ["a"], "to": {"kubeconfigSecretRef": {"name": "green"}}, "carryStatus": ["A.b"]}`: false,
 		} {
 			for _, undoing := range []bool{false, true} {
-				c := begun(t, undoing)
+				c := startedCall(t, undoing)
 				recorded := false
 				c.With = json.RawMessage(with)
 				c.Record = func(context.Context, json.RawMessage, bool) error {
@@ -51,8 +51,8 @@ func TestCorrectedInputs(t *testing.T) {
 	}
 }
 
-// begun returns a call whose step has started a move; an undo has no record of it.
-func begun(t *testing.T, undoing bool) *task.Call {
+// startedCall returns a call whose step has started a move; an undo has no record of it.
+func startedCall(t *testing.T, undoing bool) *task.Call {
 	t.Helper()
 	c := &task.Call{Run: "fleet/run/1", Namespace: "fleet", Name: "run", ServiceAccount: "runs", Task: "move", Attempt: 2, Undoing: undoing, Logger: slog.New(slog.DiscardHandler)}
 	if undoing {
@@ -66,9 +66,9 @@ func local(t *testing.T) *Kind {
 	t.Helper()
 	k := &Kind{Clusters: &access.Clusters{Local: true}, Log: logtest.Open(t)}
 	for _, undoing := range []bool{false, true} {
-		c := begun(t, undoing)
+		c := startedCall(t, undoing)
 		var w With
-		if err := json.Unmarshal([]byte(begunWith), &w); err != nil {
+		if err := json.Unmarshal([]byte(initialInputs), &w); err != nil {
 			t.Fatal(err)
 		}
 		r := runner.Runner{Log: k.Log, Logger: c.Logger}
@@ -85,7 +85,7 @@ func resource(t *testing.T) *Kind {
 	return daemons(t, func(w http.ResponseWriter, _, name string) {
 		fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
 			"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}, "timeouts": {"create": "1h"}}}`,
-			name, access.MarkAnnotation, map[bool]string{false: begun(t, false).Key(), true: begun(t, true).Key()}[name == resourceBase(begun(t, true))])
+			name, access.StepKeyAnnotation, map[bool]string{false: startedCall(t, false).Key(), true: startedCall(t, true).Key()}[name == resourceBase(startedCall(t, true))])
 	})
 }
 

@@ -23,8 +23,8 @@ func (m *Kind) localBase(c *task.Call) string {
 	return fmt.Sprintf("%s/%s-%s/%s", c.Namespace, c.Name, c.Task, task.Hash(c.Key())[:8])
 }
 
-// state reads a move from the log. It returns the zero State for a missing move.
-func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
+// readState reads a move from the log. It returns the zero State for a missing move.
+func (m *Kind) readState(ctx context.Context, id string) (mover.State, error) {
 	var s mover.State
 	records, err := m.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
 	if err != nil {
@@ -40,10 +40,10 @@ func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
 }
 
 // current returns the first move of a task that is unfinished, has succeeded, or does not exist.
-func (m *Kind) current(ctx context.Context, record moved) (id string, s mover.State, err error) {
+func (m *Kind) current(ctx context.Context, record moveRecord) (id string, s mover.State, err error) {
 	for n := 1; ; n++ {
 		id = record.nth(n)
-		if s, err = m.state(ctx, id); err != nil {
+		if s, err = m.readState(ctx, id); err != nil {
 			return id, s, err
 		}
 		if !s.Finished() || s.Phase == mover.PhaseSucceeded {
@@ -52,13 +52,13 @@ func (m *Kind) current(ctx context.Context, record moved) (id string, s mover.St
 	}
 }
 
-func (m *Kind) runLocal(ctx context.Context, c *task.Call, record moved, w With) (json.RawMessage, error) {
+func (m *Kind) runLocal(ctx context.Context, c *task.Call, record moveRecord, w With) (json.RawMessage, error) {
 	id, s, err := m.current(ctx, record)
 	if err != nil {
 		return nil, err
 	}
 	if !s.Finished() {
-		drive, err := m.driver(ctx, c, record)
+		drive, err := m.newRunner(ctx, c, record)
 		if err != nil {
 			return nil, err
 		}
@@ -71,18 +71,18 @@ func (m *Kind) runLocal(ctx context.Context, c *task.Call, record moved, w With)
 			}
 			return nil, err
 		}
-		if s, err = m.state(ctx, id); err != nil {
+		if s, err = m.readState(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	message, next := mover.Explain(&s)
 	if s.Phase != mover.PhaseSucceeded {
-		return nil, fmt.Errorf("%s", joined(message, next))
+		return nil, fmt.Errorf("%s", joinMessage(message, next))
 	}
 	return json.Marshal(output{Move: id, Clusters: s.Counts.Clusters, Objects: s.Counts.Objects, Message: message})
 }
 
-func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error {
+func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moveRecord) error {
 	id, s, err := m.current(ctx, record)
 	switch {
 	case err != nil:
@@ -92,7 +92,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error 
 	case s.Phase == "":
 		return nil // no move has begun, or the last one was rolled back
 	}
-	drive, err := m.driver(ctx, c, record)
+	drive, err := m.newRunner(ctx, c, record)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error 
 	if err := drive.Drive(ctx, id); err != nil {
 		return err
 	}
-	if s, err = m.state(ctx, id); err != nil {
+	if s, err = m.readState(ctx, id); err != nil {
 		return err
 	}
 	message, next := mover.Explain(&s)
@@ -112,16 +112,16 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error 
 	case s.Finished():
 		return nil
 	default:
-		return fmt.Errorf("%s", joined(message, next))
+		return fmt.Errorf("%s", joinMessage(message, next))
 	}
 }
 
-// driver returns a runner for one move. It opens both sides again, because the process may have restarted since.
-func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.Runner, error) {
+// newRunner returns a runner for one move. It opens both sides again, because the process may have restarted since.
+func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (*runner.Runner, error) {
 	if m.Log == nil {
 		return nil, task.Final(errors.New("there is no log to move by"))
 	}
-	source, err := m.side(ctx, c, "source", record.From)
+	source, err := m.openSide(ctx, c, "source", record.From)
 	if err != nil {
 		return nil, fmt.Errorf("with.from: %w", err)
 	}
@@ -132,8 +132,8 @@ func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.
 	return &runner.Runner{
 		Log: m.Log, Incarnation: m.Incarnation, Logger: logger,
 		Performer: func(id string) runner.Performer {
-			return &told{c: c, Performer: &transfer.Transfer{ID: id, Source: source, Dial: func(ctx context.Context, _ mover.Spec) (*kube.Cluster, error) {
-				target, err := m.side(ctx, c, "target", record.To)
+			return &progressPerformer{c: c, Performer: &transfer.Transfer{ID: id, Source: source, Dial: func(ctx context.Context, _ mover.Spec) (*kube.Cluster, error) {
+				target, err := m.openSide(ctx, c, "target", record.To)
 				if err != nil {
 					return nil, fmt.Errorf("with.to: %w", err)
 				}
@@ -143,8 +143,8 @@ func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.
 	}, nil
 }
 
-// side opens a management cluster with the name that the messages of a move use.
-func (m *Kind) side(ctx context.Context, c *task.Call, name string, ref access.ClusterRef) (*kube.Cluster, error) {
+// openSide opens a management cluster with the name that the messages of a move use.
+func (m *Kind) openSide(ctx context.Context, c *task.Call, name string, ref access.ClusterRef) (*kube.Cluster, error) {
 	cluster, err := m.Clusters.Open(ctx, c, ref)
 	if err != nil {
 		return nil, err
@@ -152,13 +152,13 @@ func (m *Kind) side(ctx context.Context, c *task.Call, name string, ref access.C
 	return kube.Connect(name, cluster.Config)
 }
 
-// told reports the state of the move before each step.
-type told struct {
+// progressPerformer reports the state of the move before each step.
+type progressPerformer struct {
 	runner.Performer
 	c *task.Call
 }
 
-func (t *told) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
+func (t *progressPerformer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
 	message, _ := mover.Explain(s)
 	t.c.Progress(message)
 	return t.Performer.Perform(ctx, s, step, emit)
@@ -168,7 +168,7 @@ func (t *told) Perform(ctx context.Context, s *mover.State, step mover.Step, emi
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
 		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,
-		Acknowledge: limit(w.Timeouts.Acknowledge, moveAcknowledge), Create: limit(w.Timeouts.Create, moveCreate), Awake: limit(w.Timeouts.Awake, moveAwake),
+		Acknowledge: durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout), Create: durationOr(w.Timeouts.Create, createTimeout), Awake: durationOr(w.Timeouts.Awake, awakeTimeout),
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil {
 		s.Target = mover.Target{SecretName: ref.Name, SecretKey: cmp.Or(ref.Key, secretKey), AllowInsecure: w.To.AllowInsecure}
@@ -176,11 +176,11 @@ func moveSpec(c *task.Call, w With) mover.Spec {
 	return s
 }
 
-func limit[D ~int64](d D, otherwise time.Duration) mover.Duration {
+func durationOr[D ~int64](d D, otherwise time.Duration) mover.Duration {
 	return mover.Duration(cmp.Or(time.Duration(d), otherwise))
 }
 
-func joined(message, next string) string {
+func joinMessage(message, next string) string {
 	if next == "" {
 		return message
 	}

@@ -67,8 +67,8 @@ type MoveTimeouts struct {
 	Awake workflow.Duration `json:"awake,omitzero"`
 }
 
-// moved is what Move records before it acts, to reach both sides again.
-type moved struct {
+// moveRecord is what Move records before it acts, to reach both sides again.
+type moveRecord struct {
 	// Base is the name of the first move of this task; the next ones have the suffixes -2, -3, ...
 	Base string            `json:"base"`
 	From access.ClusterRef `json:"from,omitzero"`
@@ -93,15 +93,15 @@ var ErrMoved = errors.New("the clusters are moved, and from there a run only goe
 const secretKey = "value"
 
 const (
-	moveAcknowledge = 5 * time.Minute
-	moveCreate      = 30 * time.Minute
-	moveAwake       = 10 * time.Minute
+	acknowledgeTimeout = 5 * time.Minute
+	createTimeout      = 30 * time.Minute
+	awakeTimeout       = 10 * time.Minute
 )
 
 // Validate checks the selection and the two sides.
 func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	problems := inputs.Strict(with, &w)
+	problems := inputs.DecodeStrict(with, &w)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -143,20 +143,20 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if m.Resource && w.Namespace != "" && w.Namespace != c.Namespace {
 		return nil, task.Final(fmt.Errorf("with.namespace: the daemon moves clusters of the run's own namespace, %s: run the workflow there", c.Namespace))
 	}
-	was, err := task.Recorded[moved](c)
+	was, err := task.Recorded[moveRecord](c)
 	if err != nil {
 		return nil, err
 	}
-	record := moved{From: w.From, To: w.To, Number: was.Number}
+	record := moveRecord{From: w.From, To: w.To, Number: was.Number}
 	if record.Base = m.localBase(c); m.Resource {
 		record.Base = resourceBase(c)
 	}
-	begun, spec, err := m.begun(ctx, c, &record)
+	begun, spec, err := m.findBegun(ctx, c, &record)
 	if err != nil {
 		return nil, err
 	}
 	here := len(c.Undo) == 0 || reflect.DeepEqual(was.From, w.From) && reflect.DeepEqual(was.To, w.To) // an undo has no record
-	if begun != "" && !(here && same(spec, moveSpec(c, w))) {
+	if begun != "" && !(here && sameSpec(spec, moveSpec(c, w))) {
 		return nil, task.Final(fmt.Errorf("an earlier attempt has begun move %s with other inputs, and it is not over or has succeeded: put these inputs back, "+
 			"and the next attempt continues with it; for what else must be moved use another task", begun))
 	}
@@ -169,9 +169,9 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// begun returns the move that an attempt would continue, and its spec; id is "" if the attempt would begin a move. It sets the number in the
+// findBegun returns the move that an attempt would continue, and its spec; id is "" if the attempt would begin a move. It sets the number in the
 // record.
-func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id string, spec mover.Spec, err error) {
+func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
 		id, s, err := m.current(ctx, *record)
 		if err != nil || s.Phase == "" {
@@ -197,8 +197,8 @@ func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id strin
 	}, nil
 }
 
-// same reports whether a move was requested with the same inputs. It ignores the timeouts, because those of a move that has begun do not change.
-func same(asked, wanted mover.Spec) bool {
+// sameSpec reports whether a move was requested with the same inputs. It ignores the timeouts, because those of a move that has begun do not change.
+func sameSpec(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
 		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)
 }
@@ -208,7 +208,7 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	record, err := task.Recorded[moved](c)
+	record, err := task.Recorded[moveRecord](c)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (*Kind) Removes(c *task.Call, o task.Object) bool {
 }
 
 // nth returns the name of the n-th move of a task, from 1.
-func (r moved) nth(n int) string {
+func (r moveRecord) nth(n int) string {
 	if n == 1 {
 		return r.Base
 	}

@@ -23,16 +23,16 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// moveName bounds the name of a Move resource, with space for the suffixes.
-const moveName = 200
+// maxMoveName bounds the name of a Move resource, with space for the suffixes.
+const maxMoveName = 200
 
 // resourceBase returns the name of the first Move of a task.
 func resourceBase(c *task.Call) string {
 	name := strings.ToLower(c.Name + "-" + c.Task)
-	return strings.Trim(name[:min(len(name), moveName)], "-.") + "-" + task.Hash(c.Key())[:8]
+	return strings.Trim(name[:min(len(name), maxMoveName)], "-.") + "-" + task.Hash(c.Key())[:8]
 }
 
-func (m *Kind) runResource(ctx context.Context, c *task.Call, record moved, w With) (json.RawMessage, error) {
+func (m *Kind) runResource(ctx context.Context, c *task.Call, record moveRecord, w With) (json.RawMessage, error) {
 	own, err := m.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
 		return nil, err
@@ -46,16 +46,16 @@ func (m *Kind) runResource(ctx context.Context, c *task.Call, record moved, w Wi
 			return nil, resourceError(err)
 		}
 	}
-	if move, err = followMove(ctx, own, c, move.Name); err != nil {
+	if move, err = waitForMove(ctx, own, c, move.Name); err != nil {
 		return nil, err
 	}
 	if move.Status.Phase != mover.PhaseSucceeded {
-		return nil, fmt.Errorf("Move %s: %s", move.Name, joined(move.Status.Message, move.Status.Next)) //nolint:staticcheck // Move is the name of a kind
+		return nil, fmt.Errorf("Move %s: %s", move.Name, joinMessage(move.Status.Message, move.Status.Next)) //nolint:staticcheck // Move is the name of a kind
 	}
 	return json.Marshal(output{Move: move.Name, Clusters: move.Status.Counts.Clusters, Objects: move.Status.Counts.Objects, Message: move.Status.Message})
 }
 
-func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) error {
+func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord) error {
 	own, err := m.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 			return resourceError(err)
 		}
 	}
-	if move, err = followMove(ctx, own, c, move.Name); err != nil {
+	if move, err = waitForMove(ctx, own, c, move.Name); err != nil {
 		return err
 	}
 	if move.Status.Phase == mover.PhaseSucceeded {
@@ -98,7 +98,7 @@ func hasMoved(recorded json.RawMessage) bool {
 }
 
 // currentMove returns the first Move of a task that is unfinished or has succeeded, and its number. Without a UID, the Move must be created.
-func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved) (move *v1alpha1.Move, n int, err error) {
+func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord) (move *v1alpha1.Move, n int, err error) {
 	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
 		switch {
@@ -114,7 +114,7 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 			return &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: record.nth(n)}}, n, nil
 		case err != nil:
 			return nil, n, err
-		case move.Annotations[access.MarkAnnotation] != c.Key():
+		case move.Annotations[access.StepKeyAnnotation] != c.Key():
 			return nil, n, task.Final(fmt.Errorf("a Move %s/%s is there that this run has not made: delete it when it is over", c.Namespace, move.Name))
 		case move.Status.FinishedAt == nil || move.Status.Phase == mover.PhaseSucceeded:
 			return move, n, nil
@@ -122,19 +122,19 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 	}
 }
 
-// movesAhead is how many names after a missing Move an undo checks.
-const movesAhead = 5
+// maxMovesAhead is how many names after a missing Move an undo checks.
+const maxMovesAhead = 5
 
 // laterMove returns the number of a Move that an undo created after a missing one, or 0. An undo has no record of the number, and the earlier Moves
 // may be deleted.
-func laterMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved, n int) (int, error) {
+func laterMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord, n int) (int, error) {
 	if !c.Undoing {
 		return 0, nil
 	}
-	for later := n + 1; later <= n+movesAhead; later++ {
+	for later := n + 1; later <= n+maxMovesAhead; later++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(later))
 		switch {
-		case err == nil && move.Annotations[access.MarkAnnotation] == c.Key():
+		case err == nil && move.Annotations[access.StepKeyAnnotation] == c.Key():
 			return later, nil
 		case err != nil && !apierrors.IsNotFound(err):
 			return 0, err
@@ -162,7 +162,7 @@ func getMove(ctx context.Context, own *access.Cluster, namespace, name string) (
 func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name string, w With) error {
 	move := v1alpha1.Move{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Annotations: map[string]string{access.MarkAnnotation: c.Key()}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Annotations: map[string]string{access.StepKeyAnnotation: c.Key()}},
 		Spec: v1alpha1.MoveSpec{
 			Target: v1alpha1.MoveTarget{
 				KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: w.To.KubeconfigSecretRef.Name, Key: w.To.KubeconfigSecretRef.Key}, AllowInsecure: w.To.AllowInsecure,
@@ -171,9 +171,9 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 			CarryStatus: w.CarryStatus,
 			AcceptLoss:  w.AcceptLoss,
 			Timeouts: v1alpha1.MoveTimeouts{
-				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Acknowledge, moveAcknowledge))},
-				Create:      &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Create, moveCreate))},
-				Awake:       &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Awake, moveAwake))},
+				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout))},
+				Create:      &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Create, createTimeout))},
+				Awake:       &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Awake, awakeTimeout))},
 			},
 		},
 	}
@@ -191,17 +191,17 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 	return err
 }
 
-// followMove waits until a Move ends.
-func followMove(ctx context.Context, own *access.Cluster, c *task.Call, name string) (*v1alpha1.Move, error) {
-	c.OnlyWaits()
-	pace := access.NewPace()
+// waitForMove waits until a Move ends.
+func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name string) (*v1alpha1.Move, error) {
+	c.YieldSlot()
+	pace := access.NewBackoff()
 	for {
 		move, err := getMove(ctx, own, c.Namespace, name)
 		switch {
 		case err == nil && move.Status.FinishedAt != nil:
 			return move, nil
 		case err == nil:
-			c.Progress(joined(cmp.Or(move.Status.Message, "waiting for a daemon to take up Move "+name), move.Status.Next))
+			c.Progress(joinMessage(cmp.Or(move.Status.Message, "waiting for a daemon to take up Move "+name), move.Status.Next))
 		case ctx.Err() == nil:
 			return nil, resourceError(err)
 		}

@@ -24,7 +24,7 @@ func TestUndoWithoutItsMove(t *testing.T) {
 	k := daemons(t, func(w http.ResponseWriter, _, _ string) {
 		notFound(w)
 	})
-	c := begun(t, false)
+	c := startedCall(t, false)
 	if err := k.Undo(t.Context(), c); err != nil {
 		t.Errorf("Undo without a move = %v", err)
 	}
@@ -37,8 +37,8 @@ func TestUndoWithoutItsMove(t *testing.T) {
 // TestAFailedMoveIsDeletedMeanwhile deletes the first Move of a task, which was rolled back, after the second one has
 // started. The next attempt must continue with the second one without creating another, and the undo must abort it.
 func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
-	c := begun(t, false)
-	c.With, c.Undo = json.RawMessage(begunWith), nil
+	c := startedCall(t, false)
+	c.With, c.Undo = json.RawMessage(initialInputs), nil
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
 	base := resourceBase(c)
 	phases := map[string]string{base: "RolledBack"}
@@ -66,7 +66,7 @@ func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
 			"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}}, "status": {"phase": %q%s}}`,
-			name, access.MarkAnnotation, c.Key(), phase, finished[phase == "RolledBack"])
+			name, access.StepKeyAnnotation, c.Key(), phase, finished[phase == "RolledBack"])
 	})
 	attempt := func() {
 		t.Helper()
@@ -96,8 +96,8 @@ func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 // which it has no record, even if earlier ones were deleted.
 func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
 	for _, latest := range []string{"-2", "-4"} {
-		c := begun(t, true)
-		c.With = json.RawMessage(begunWith)
+		c := startedCall(t, true)
+		c.With = json.RawMessage(initialInputs)
 		c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
 		ctx, cancel := context.WithCancel(t.Context())
 		c.Progress = func(string) { cancel() } // it follows a move
@@ -112,7 +112,7 @@ func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
 				"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}}, "status": {"phase": "Creating"}}`,
-				name, access.MarkAnnotation, c.Key())
+				name, access.StepKeyAnnotation, c.Key())
 		})
 		if _, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
 			t.Error(err)

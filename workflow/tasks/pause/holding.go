@@ -17,38 +17,38 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// holding sets and restores the pause of one record.
-type holding struct {
+// pauser sets and restores the pause of one record.
+type pauser struct {
 	call    *task.Call
 	cluster *access.Cluster
 	record  Record
 	hold    *hold.Pause // nil if no Cluster API Cluster is selected or recorded
-	found   hold.Found
+	found   hold.InitialState
 	// switches are the record's switches that must be turned on.
 	switches []pausedSwitch
 }
 
-func newHolding(ctx context.Context, cluster *access.Cluster, c *task.Call, record Record) (*holding, error) {
-	h := &holding{call: c, cluster: cluster, record: record}
+func newPauser(ctx context.Context, cluster *access.Cluster, c *task.Call, record Record) (*pauser, error) {
+	h := &pauser{call: c, cluster: cluster, record: record}
 	if len(record.Clusters) > 0 || record.All || len(record.Roots) > 0 {
 		graph, err := transfer.NewGraph(ctx, cluster.Kube, record.selection())
 		if err != nil {
 			return nil, err
 		}
-		h.hold = hold.NewPause(cluster.Kube, graph, hold.ByRun(record.Holder))
+		h.hold = hold.NewPause(cluster.Kube, graph, hold.RunHolder(record.Holder))
 	}
 	return h, nil
 }
 
-// look reads the state of all objects to pause. For objects that an earlier attempt has paused, it keeps the earlier record.
-func (h *holding) look(ctx context.Context, w With, earlier Record) error {
+// readState reads the state of all objects to pause. For objects that an earlier attempt has paused, it keeps the earlier record.
+func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
-		found, err := h.hold.Look(ctx, earlier.Roots)
+		found, err := h.hold.Inspect(ctx, earlier.Roots)
 		if err != nil {
 			return err
 		}
-		for ref, by := range found.Alone {
-			return fmt.Errorf("%s: %w by %s", ref, hold.ErrHeld, by.Named())
+		for ref, by := range found.Exclusive {
+			return fmt.Errorf("%s: %w by %s", ref, hold.ErrHeld, by.Describe())
 		}
 		for _, name := range h.record.Clusters {
 			if !slices.ContainsFunc(found.Roots, func(r hold.Root) bool { return r.Ref.Name == name }) {
@@ -71,7 +71,7 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 		return err
 	}
 	for _, ref := range refs {
-		s, err := h.lookSwitch(ctx, ref, earlier.Switches)
+		s, err := h.readSwitch(ctx, ref, earlier.Switches)
 		if err != nil {
 			return err
 		}
@@ -87,9 +87,9 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 }
 
 // set pauses the objects that look has read, and waits until all are at rest.
-func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) {
+func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
-	state := pause.State{Roots: plain(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}
+	state := pause.State{Roots: pauseRoots(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}
 	if h.hold != nil {
 		if err := h.hold.Set(ctx, state.Roots...); err != nil {
 			return out, err
@@ -97,7 +97,7 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) 
 		state.PausedAt = time.Now()
 	}
 	for _, s := range h.switches {
-		if err := h.turn(ctx, s, true); err != nil {
+		if err := h.setSwitch(ctx, s, true); err != nil {
 			return out, err
 		}
 	}
@@ -106,28 +106,28 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	h.call.OnlyWaits()
-	if err := h.acknowledged(ctx, &state, &out, limit); err != nil {
+	h.call.YieldSlot()
+	if err := h.awaitAcks(ctx, &state, &out, limit); err != nil {
 		return out, err
 	}
-	err := h.settled(ctx, limit)
+	err := h.waitSettled(ctx, limit)
 	for _, s := range h.switches {
 		out.Settled = append(out.Settled, s.Ref)
 	}
 	return out, err
 }
 
-// acknowledged waits until no object of the Clusters is pending and two consecutive evaluations had the same objects.
-func (h *holding) acknowledged(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
+// awaitAcks waits until no object of the Clusters is pending and two consecutive evaluations had the same objects.
+func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
 	if h.hold == nil {
 		return nil
 	}
-	pace := access.NewPace()
+	pace := access.NewBackoff()
 	for {
-		below, look, err := h.hold.See(ctx, s)
+		below, look, err := h.hold.Evaluate(ctx, s)
 		if err == nil {
-			if root, lifted := s.Lifted(below); lifted {
-				err = fmt.Errorf("%s: %w", root, hold.ErrLifted)
+			if root, lifted := s.FindUnpaused(below); lifted {
+				err = fmt.Errorf("%s: %w", root, hold.ErrUnpaused)
 			}
 		}
 		maps.Copy(s.Acks, look.New)
@@ -152,22 +152,22 @@ func (h *holding) acknowledged(ctx context.Context, s *pause.State, out *output,
 }
 
 // restore restores the recorded state, and waits a short time for the controllers to resume.
-func (h *holding) restore(ctx context.Context) error {
+func (h *pauser) restore(ctx context.Context) error {
 	for _, s := range h.record.Switches {
-		if err := h.turn(ctx, s, false); err != nil {
+		if err := h.setSwitch(ctx, s, false); err != nil {
 			return err
 		}
 	}
 	if h.hold == nil {
 		return nil
 	}
-	if err := h.hold.Restore(ctx, plain(h.record.Roots)); err != nil {
+	if err := h.hold.Restore(ctx, pauseRoots(h.record.Roots)); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, awake)
+	ctx, cancel := context.WithTimeout(ctx, awakeTimeout)
 	defer cancel()
-	h.call.OnlyWaits()
-	pace := access.NewPace()
+	h.call.YieldSlot()
+	pace := access.NewBackoff()
 	for {
 		asleep, err := h.hold.Asleep(ctx)
 		if err == nil && len(asleep) == 0 {
@@ -182,7 +182,7 @@ func (h *holding) restore(ctx context.Context) error {
 	}
 }
 
-func plain(roots []hold.Root) (list []pause.Root) {
+func pauseRoots(roots []hold.Root) (list []pause.Root) {
 	for _, root := range roots {
 		list = append(list, root.Root)
 	}

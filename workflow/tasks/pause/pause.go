@@ -83,9 +83,9 @@ type output struct {
 }
 
 const (
-	acknowledge = 5 * time.Minute
-	// awake is the timeout for controllers to resume after a restore. Exceeding it is no failure, because the state of the objects is restored.
-	awake = 20 * time.Second
+	acknowledgeTimeout = 5 * time.Minute
+	// awakeTimeout is the timeout for controllers to resume after a restore. Exceeding it is no failure, because the state of the objects is restored.
+	awakeTimeout = 20 * time.Second
 )
 
 // Holds returns true, because the pause is undone at the end of every run.
@@ -94,7 +94,7 @@ func (*Kind) Holds() bool { return true }
 // Validate checks the selection.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	problems := inputs.Strict(with, &w)
+	problems := inputs.DecodeStrict(with, &w)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -129,16 +129,16 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	cluster, pinned, err := p.Clusters.Pin(ctx, c, w.Cluster, earlier.Cluster, earlier.Holder != "")
 	if err != nil {
-		return nil, retriable(err)
+		return nil, classifyError(err)
 	}
-	h, err := newHolding(ctx, cluster, c, Record{
+	h, err := newPauser(ctx, cluster, c, Record{
 		Holder: c.StepKey(), Cluster: pinned, Namespace: cmp.Or(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
 	})
 	if err != nil {
-		return nil, retriable(err)
+		return nil, classifyError(err)
 	}
-	if err := h.look(ctx, w, earlier); err != nil {
-		return nil, retriable(err)
+	if err := h.readState(ctx, w, earlier); err != nil {
+		return nil, classifyError(err)
 	}
 	// Not adopted, even if all objects were paused before, because the mark must be removed.
 	if err := c.Prepare(ctx, h.record, false); err != nil {
@@ -146,11 +146,11 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	limit := time.Duration(w.Acknowledge)
 	if limit == 0 {
-		limit = acknowledge
+		limit = acknowledgeTimeout
 	}
 	out, err := h.set(ctx, limit)
 	if err != nil {
-		return nil, retriable(err)
+		return nil, classifyError(err)
 	}
 	return json.Marshal(out)
 }
@@ -170,7 +170,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return err
 	}
-	daemons, ok := p.Clusters.InDaemonsName(record.Cluster.ClusterRef)
+	daemons, ok := p.Clusters.AsDaemon(record.Cluster.ClusterRef)
 	if !ok {
 		return err
 	}
@@ -180,8 +180,8 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// retriable makes errors final that another attempt cannot resolve, and adds the remedy of a final error of package transfer.
-func retriable(err error) error {
+// classifyError makes errors final that another attempt cannot resolve, and adds the remedy of a final error of package transfer.
+func classifyError(err error) error {
 	var f *transfer.FinalError
 	switch {
 	case err == nil || task.IsFinal(err):

@@ -24,8 +24,8 @@ type pausedSwitch struct {
 	UID types.UID  `json:"uid"`
 	// Annotation is the switch; empty for the field spec.suspend.
 	Annotation string `json:"annotation,omitempty"`
-	// Was is the earlier value; null if there was none.
-	Was any `json:"was"`
+	// Previous is the earlier value; null if there was none.
+	Previous any `json:"was"`
 	// Found means that the switch was on before, so it is not changed. By is the field manager that had set it.
 	Found bool   `json:"found,omitempty"`
 	By    string `json:"by,omitempty"`
@@ -40,40 +40,40 @@ type switchRef struct {
 // toggle returns the switch, with the value that Restore writes.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
-		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was, Exact: true}
+		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Previous, Exact: true}
 	}
-	return hold.Switch{Field: "suspend", On: true, Off: s.Was, Exact: true}
+	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// lookSwitch reads a switch. If the object has this task's mark, lookSwitch returns the record of the earlier attempt.
-func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
+// readSwitch reads a switch. If the object has this task's mark, readSwitch returns the record of the earlier attempt.
+func (h *pauser) readSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
 	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
 	u, err := h.cluster.Get(ctx, ref.ref)
 	if err != nil {
 		return s, fmt.Errorf("with: looking at %s: %w", ref.ref, err)
 	}
 	s.UID = u.GetUID()
-	switch mark := hold.Holder(u); mark {
-	case hold.ByRun(h.record.Holder):
+	switch mark := hold.FirstHolder(u); mark {
+	case hold.RunHolder(h.record.Holder):
 		for _, was := range earlier {
 			if was.Ref == s.Ref && was.UID == s.UID {
 				return was, nil
 			}
 		}
 		return s, task.Final(fmt.Errorf("%s has this task's mark, and its previous state is not recorded: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
-	case hold.Mark{}:
+	case hold.Holder{}:
 	default:
-		return s, fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, mark.Named())
+		return s, fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, mark.Describe())
 	}
-	s.Was, s.Found = s.toggle().Read(u)
+	s.Previous, s.Found = s.toggle().Read(u)
 	if s.Found {
 		s.By = s.toggle().Owner(u)
 	}
 	return s, nil
 }
 
-// unturned returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
-func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
+// restorableSwitches returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
+func (h *pauser) restorableSwitches(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
 	for _, s := range recorded {
 		u, err := h.cluster.Get(ctx, s.Ref)
 		if apierrors.IsNotFound(err) {
@@ -83,16 +83,16 @@ func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept [
 			return nil, err
 		}
 		value, _ := s.toggle().Read(u)
-		held := hold.Holder(u)
-		if u.GetUID() == s.UID && (held == hold.ByRun(h.record.Holder) || held == hold.Mark{} && value == s.Was) {
+		held := hold.FirstHolder(u)
+		if u.GetUID() == s.UID && (held == hold.RunHolder(h.record.Holder) || held == hold.Holder{} && value == s.Previous) {
 			kept = append(kept, s)
 		}
 	}
 	return kept, nil
 }
 
-// turn turns a switch on and adds the mark, or restores both. It does not change a switch that was on before.
-func (h *holding) turn(ctx context.Context, s pausedSwitch, on bool) error {
+// setSwitch turns a switch on and adds the mark, or restores both. It does not change a switch that was on before.
+func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil
 	}
@@ -107,23 +107,23 @@ func (h *holding) turn(ctx context.Context, s pausedSwitch, on bool) error {
 	if err != nil {
 		return err
 	}
-	return write(ctx, h.cluster.Kube, typ, pause.Root{Ref: s.Ref, UID: s.UID}, hold.ByRun(h.record.Holder))
+	return write(ctx, h.cluster.Kube, typ, pause.Root{Ref: s.Ref, UID: s.UID}, hold.RunHolder(h.record.Holder))
 }
 
 // settleTime is how long an object must be unchanged to count as settled.
 const settleTime = 2 * time.Second
 
-// settled waits until the controllers do not work on the objects any more. They cannot acknowledge a pause, so settled checks that no work is in
+// waitSettled waits until the controllers do not work on the objects any more. They cannot acknowledge a pause, so settled checks that no work is in
 // progress and that the objects do not change.
-func (h *holding) settled(ctx context.Context, limit time.Duration) error {
+func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil
 	}
 	version := make(map[object.Ref]string)
 	still := make(map[object.Ref]time.Time)
-	pace := access.NewPace()
+	pace := access.NewBackoff()
 	for {
-		var busy []pause.Wait
+		var busy []pause.PendingObject
 		for _, s := range h.switches {
 			u, err := h.cluster.Get(ctx, s.Ref)
 			if err != nil {
@@ -139,10 +139,10 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 			switch {
 			case !on:
 				return fmt.Errorf("%s is not paused any more, and it was not scute that did it: find out what resets it (a Kustomization above it?)", s.Ref)
-			case working(u):
-				busy = append(busy, pause.Wait{Ref: s.Ref, Why: "its controller is at work on it"})
+			case isWorking(u):
+				busy = append(busy, pause.PendingObject{Ref: s.Ref, Reason: "its controller is at work on it"})
 			case time.Since(still[s.Ref]) < settleTime:
-				busy = append(busy, pause.Wait{Ref: s.Ref, Why: "it was written to a moment ago"})
+				busy = append(busy, pause.PendingObject{Ref: s.Ref, Reason: "it was written to a moment ago"})
 			}
 		}
 		if len(busy) == 0 && ctx.Err() == nil {
@@ -155,8 +155,8 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// working reports whether a controller has work in progress, as kstatus and Flux define it.
-func working(u *unstructured.Unstructured) bool {
+// isWorking reports whether a controller has work in progress, as kstatus and Flux define it.
+func isWorking(u *unstructured.Unstructured) bool {
 	reconciling, _, _ := object.Condition(u, "Reconciling")
 	ready, reason, _ := object.Condition(u, "Ready")
 	return reconciling == object.True || ready == object.Unknown && reason == "Progressing"

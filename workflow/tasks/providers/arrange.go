@@ -24,11 +24,11 @@ import (
 )
 
 // inventory returns clusterctl's inventory, by label.
-func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
+func (a *providerManager) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
-	err := a.cluster.Kube.List(ctx, kube.Inventory(), "", func(u *unstructured.Unstructured) error {
+	err := a.cluster.Kube.List(ctx, kube.InventoryType(), "", func(u *unstructured.Unstructured) error {
 		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
-		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace(), mark: access.MarkOf(u)}
+		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace(), stepKey: access.StepKeyOf(u)}
 		there[p.label()] = p
 		return nil
 	})
@@ -39,8 +39,8 @@ func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
 }
 
 // plan compares the inputs with the inventory, and returns the record of the changes.
-func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
-	record := arranged{}
+func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error) {
+	record := changeRecord{}
 	there, err := a.inventory(ctx)
 	if err != nil {
 		return record, err
@@ -52,7 +52,7 @@ func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
 	if !slices.ContainsFunc(record.Before, func(p provider) bool { return p.Type == clusterctlv1.CoreProviderType }) && w.Core == "" {
 		return record, task.Final(errors.New("with.core: the cluster has no core provider yet: name one, for example cluster-api:v1.14.2"))
 	}
-	for _, want := range w.wanted() {
+	for _, want := range w.requested() {
 		have, ok := there[want.label()]
 		switch {
 		case ok && have.Version == want.Version:
@@ -60,7 +60,7 @@ func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
 			return record, task.Final(fmt.Errorf("%s is there in version %s, and %s is asked for: set with.upgrade: true, or ask for the version that is there", want.label(), have.Version, want.Version))
 		case ok:
 			want.Namespace = have.Namespace
-			upgrade := arrangedUpgrade{provider: want, Replicas: make(map[string]int32)}
+			upgrade := upgradeRecord{provider: want, Replicas: make(map[string]int32)}
 			list, err := a.deployments(ctx, want)
 			if err != nil {
 				return record, err
@@ -84,14 +84,14 @@ func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
 
 // install reads the components of a provider, to check that they are available and to find their namespace, and records which of them exist
 // already.
-func (a *arranger) install(ctx context.Context, want provider, namespace string) (arrangedInstall, error) {
+func (a *providerManager) install(ctx context.Context, want provider, namespace string) (installRecord, error) {
 	a.call.Progress("reading the components of " + want.String())
-	components, err := a.high.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
+	components, err := a.clusterctlClient.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
 	if err != nil {
-		return arrangedInstall{}, fmt.Errorf("reading the components of %s: %w", want, err)
+		return installRecord{}, fmt.Errorf("reading the components of %s: %w", want, err)
 	}
 	want.Namespace = components.TargetNamespace()
-	install := arrangedInstall{provider: want}
+	install := installRecord{provider: want}
 	left, err := a.components(ctx, want)
 	if err != nil {
 		return install, err
@@ -117,19 +117,19 @@ func (a *arranger) install(ctx context.Context, want provider, namespace string)
 }
 
 // components returns the objects with a provider's labels in the cluster.
-func (a *arranger) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
-	return a.low.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
+func (a *providerManager) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
+	return a.clusterClient.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
 }
 
-// arrange makes the changes that are still missing, because an earlier attempt may have made some of them.
-func (a *arranger) arrange(ctx context.Context, w With) error {
+// applyChanges makes the changes that are still missing, because an earlier attempt may have made some of them.
+func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	there, err := a.inventory(ctx)
 	if err != nil {
 		return err
 	}
 	install, upgrade := make(references), make(references)
 	var installs, upgrades []string
-	for _, want := range w.wanted() {
+	for _, want := range w.requested() {
 		have, ok := there[want.label()]
 		switch {
 		case !ok:
@@ -144,7 +144,7 @@ func (a *arranger) arrange(ctx context.Context, w With) error {
 		a.call.Progress("upgrading " + strings.Join(upgrades, ", "))
 		watched, cancel := a.refusal.watch(ctx)
 		defer cancel()
-		if err := a.refusal.or(a.high.ApplyUpgrade(watched, clusterctl.ApplyUpgradeOptions{
+		if err := a.refusal.override(a.clusterctlClient.ApplyUpgrade(watched, clusterctl.ApplyUpgradeOptions{
 			Kubeconfig: a.kubeconfig, CoreProvider: strings.Join(upgrade[clusterctlv1.CoreProviderType], ""),
 			BootstrapProviders: upgrade[clusterctlv1.BootstrapProviderType], ControlPlaneProviders: upgrade[clusterctlv1.ControlPlaneProviderType],
 			InfrastructureProviders: upgrade[clusterctlv1.InfrastructureProviderType], IPAMProviders: upgrade[clusterctlv1.IPAMProviderType],
@@ -165,13 +165,13 @@ func (a *arranger) arrange(ctx context.Context, w With) error {
 	a.call.Progress("installing " + strings.Join(installs, ", "))
 	watched, cancel := a.refusal.watch(ctx)
 	defer cancel()
-	if _, err := a.high.Init(watched, clusterctl.InitOptions{
+	if _, err := a.clusterctlClient.Init(watched, clusterctl.InitOptions{
 		Kubeconfig: a.kubeconfig, TargetNamespace: w.TargetNamespace, CoreProvider: strings.Join(install[clusterctlv1.CoreProviderType], ""),
 		BootstrapProviders: install[clusterctlv1.BootstrapProviderType], ControlPlaneProviders: install[clusterctlv1.ControlPlaneProviderType],
 		InfrastructureProviders: install[clusterctlv1.InfrastructureProviderType], IPAMProviders: install[clusterctlv1.IPAMProviderType],
 		RuntimeExtensionProviders: install[clusterctlv1.RuntimeExtensionProviderType], AddonProviders: install[clusterctlv1.AddonProviderType],
 	}); err != nil {
-		err = a.refusal.or(err)
+		err = a.refusal.override(err)
 		return fmt.Errorf("installing %s: %w", strings.Join(installs, ", "), err)
 	}
 	return nil
@@ -182,10 +182,10 @@ type references map[clusterctlv1.ProviderType][]string
 
 func (r references) add(p provider) { r[p.Type] = append(r[p.Type], p.Name+":"+p.Version) }
 
-// available waits until every Deployment of the providers is available in its latest generation.
-func (a *arranger) available(ctx context.Context, wanted []provider) error {
-	a.call.OnlyWaits()
-	pace := access.NewPace()
+// waitAvailable waits until every Deployment of the providers is available in its latest generation.
+func (a *providerManager) waitAvailable(ctx context.Context, wanted []provider) error {
+	a.call.YieldSlot()
+	pace := access.NewBackoff()
 	for {
 		var waiting []string
 		for _, p := range wanted {
@@ -209,9 +209,9 @@ func (a *arranger) available(ctx context.Context, wanted []provider) error {
 	}
 }
 
-func (a *arranger) deployments(ctx context.Context, p provider) (all []appsv1.Deployment, err error) {
+func (a *providerManager) deployments(ctx context.Context, p provider) (all []appsv1.Deployment, err error) {
 	what := "list Deployments of " + p.label()
-	err = kube.Pages(what, func(o metav1.ListOptions) (string, error) {
+	err = kube.EachPage(what, func(o metav1.ListOptions) (string, error) {
 		list := &appsv1.DeploymentList{}
 		err := a.cluster.Kube.Do(ctx, what, func(ctx context.Context) error {
 			return a.cluster.Client.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: p.label()}, client.Limit(o.Limit), client.Continue(o.Continue))

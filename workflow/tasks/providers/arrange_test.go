@@ -44,7 +44,7 @@ func TestDeploymentsByPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &arranger{cluster: cluster}
+	a := &providerManager{cluster: cluster}
 	list, err := a.deployments(t.Context(), provider{Type: "CoreProvider", Name: "cluster-api"})
 	var names []string
 	for i := range list {

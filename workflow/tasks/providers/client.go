@@ -21,20 +21,20 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// arranger changes the providers of one management cluster with clusterctl's library.
-type arranger struct {
+// providerManager changes the providers of one management cluster with clusterctl's library.
+type providerManager struct {
 	call       *task.Call
 	cluster    *access.Cluster
 	kubeconfig clusterctl.Kubeconfig
 	close      func()
-	high       clusterctl.Client
-	low        ctlcluster.Client
-	hidden     []string
+	clusterctlClient       clusterctl.Client
+	clusterClient        ctlcluster.Client
+	secretValues     []string
 	refusal    *refusals
-	cut        *atomic.Pointer[error] // why the last answer ended early; nil if it did not
+	responseError        *atomic.Pointer[error] // why the last answer ended early; nil if it did not
 }
 
-func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*arranger, error) {
+func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*providerManager, error) {
 	reader, err := p.reader(ctx, c, w)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 			return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
 		}
 	}
-	path, remove, err := kubeconfigFile(c, target)
+	path, remove, err := writeKubeconfig(c, target)
 	if err != nil {
 		stop()
 		return nil, err
@@ -58,21 +58,21 @@ func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 		remove()
 		stop()
 	}
-	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: release, hidden: reader.hidden, refusal: &refusals{}, cut: cut}
+	a := &providerManager{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: release, secretValues: reader.secretValues, refusal: &refusals{}, responseError: cut}
 	proxy := refusalProxy{
 		Proxy:   ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{})),
 		refusal: a.refusal,
 		key:     c.StepKey(),
 	}
-	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repositories(c.Namespace)))
+	a.clusterClient = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repositories(c.Namespace)))
 	if w != nil && w.SkipCertManager {
-		a.low = withoutCertManager{Client: a.low, cluster: cluster}
+		a.clusterClient = withoutCertManager{Client: a.clusterClient, cluster: cluster}
 	}
-	a.high, err = clusterctl.New(ctx, "", clusterctl.InjectConfig(config),
+	a.clusterctlClient, err = clusterctl.New(ctx, "", clusterctl.InjectConfig(config),
 		clusterctl.InjectRepositoryFactory(func(ctx context.Context, in clusterctl.RepositoryClientFactoryInput) (repository.Client, error) {
 			return p.repositories(c.Namespace)(ctx, in.Provider, config, repository.InjectYamlProcessor(in.Processor))
 		}),
-		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.low, nil }))
+		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.clusterClient, nil }))
 	if err != nil {
 		release()
 		return nil, err
@@ -113,18 +113,18 @@ func (f foreignCertManager) EnsureInstalled(context.Context) error {
 // EnsureLatestVersion does nothing.
 func (foreignCertManager) EnsureLatestVersion(context.Context) error { return nil }
 
-// shownError replaces the text of its cause.
-type shownError struct {
+// redactedError replaces the text of its cause.
+type redactedError struct {
 	text  string
 	cause error
 }
 
-func (e *shownError) Error() string { return e.text }
+func (e *redactedError) Error() string { return e.text }
 
-func (e *shownError) Unwrap() error { return e.cause }
+func (e *redactedError) Unwrap() error { return e.cause }
 
-// spellings returns the forms in which an error may contain a value: the value and each line of it that is not very short, plain and quoted.
-func spellings(value string) (all []string) {
+// secretForms returns the forms in which an error may contain a value: the value and each line of it that is not very short, plain and quoted.
+func secretForms(value string) (all []string) {
 	const short = 6
 	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {
 		if part = strings.TrimSpace(part); part != "" && (i == 0 || len(part) >= short) {
@@ -135,22 +135,22 @@ func spellings(value string) (all []string) {
 	return all
 }
 
-// failed returns the error without variables of the Secret, because an API server that refuses an object quotes its content. The result is final if
+// redactError returns the error without variables of the Secret, because an API server that refuses an object quotes its content. The result is final if
 // another attempt cannot help.
-func (a *arranger) failed(err error) error {
+func (a *providerManager) redactError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if cut := a.cut.Swap(nil); cut != nil && *cut != nil {
+	if cut := a.responseError.Swap(nil); cut != nil && *cut != nil {
 		err = fmt.Errorf("%w: an answer ended early: %w", err, *cut)
 	}
 	text := err.Error()
-	for _, value := range a.hidden {
-		for _, written := range spellings(value) {
+	for _, value := range a.secretValues {
+		for _, written := range secretForms(value) {
 			text = strings.ReplaceAll(text, written, redact.Removed)
 		}
 	}
-	err = &shownError{text: redact.Message(text), cause: err}
+	err = &redactedError{text: redact.Message(text), cause: err}
 	if !task.IsFinal(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || errors.Is(err, guard.ErrTooLarge)) {
 		return task.Final(err)
 	}

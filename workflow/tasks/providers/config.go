@@ -26,8 +26,8 @@ import (
 type reader struct {
 	values map[string]any
 	local  bool
-	// hidden are the values of the Secret.
-	hidden []string
+	// secretValues are the values of the Secret.
+	secretValues []string
 }
 
 // Init does nothing, because the configuration is complete.
@@ -103,15 +103,15 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 				continue // a configuration key, which is not a variable
 			}
 			r.values[key] = string(value)
-			r.hidden = append(r.hidden, string(value))
+			r.secretValues = append(r.secretValues, string(value))
 		}
 	}
 	return r, nil
 }
 
-// kubeconfigFile writes a kubeconfig for config, because clusterctl's library only reads a file. The file is in a folder that only this user can
+// writeKubeconfig writes a kubeconfig for config, because clusterctl's library only reads a file. The file is in a folder that only this user can
 // read. It is deleted after the attempt, or after a crash by the next attempt.
-func kubeconfigFile(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
+func writeKubeconfig(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,
 		ClientCertificate: config.CertFile, ClientCertificateData: config.CertData, ClientKey: config.KeyFile, ClientKeyData: config.KeyData,

@@ -55,7 +55,7 @@ func (r gitHubRepository) ComponentsPath() string { return r.components }
 // GetFile reads a file of a release without authentication, or with the token if the file is not found.
 func (r gitHubRepository) GetFile(ctx context.Context, version, file string) ([]byte, error) {
 	content, err := r.get(ctx, gitHub+r.name+"/releases/download/"+url.PathEscape(version)+"/"+url.PathEscape(file), nil)
-	if err == nil || !errors.Is(err, errNothing) {
+	if err == nil || !errors.Is(err, errNotFound) {
 		return content, err
 	}
 	if r.token == "" {
@@ -91,7 +91,7 @@ var tag = regexp.MustCompile(`refs/tags/(v[0-9][0-9A-Za-z.+-]*)\n`)
 func (r gitHubRepository) GetVersions(ctx context.Context) ([]string, error) {
 	from := gitHub + r.name + ".git/info/refs?service=git-upload-pack"
 	answer, err := r.get(ctx, from, nil)
-	if errors.Is(err, errNothing) && r.token != "" {
+	if errors.Is(err, errNotFound) && r.token != "" {
 		login := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + r.token))
 		answer, err = r.get(ctx, from, http.Header{"Authorization": {"Basic " + login}})
 	}

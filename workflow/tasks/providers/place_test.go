@@ -39,7 +39,7 @@ func (p proxy) ListResources(_ context.Context, labels map[string]string, _ ...s
 // TestRemovalWorksInItsPlace checks that an undo releases its worker while it waits for the removal of a provider's
 // components, and has a worker when it deletes those of the next one.
 func TestRemovalWorksInItsPlace(t *testing.T) {
-	var place tasktest.Place
+	var place tasktest.Slot
 	var deleted []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -55,21 +55,21 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 				{"name": "services", "singularName": "service", "namespaced": true, "kind": "Service", "verbs": ["delete"]}]}`)
 			return
 		}
-		if place.Waits() {
+		if place.Yielded() {
 			t.Errorf("%s was deleted without a worker", r.URL.Path)
 		}
 		deleted = append(deleted, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 	}))
 	defer server.Close()
-	call := place.For(&task.Call{Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	call := place.Attach(&task.Call{Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 	cluster, err := clusters.Open(t.Context(), call, access.ClusterRef{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &arranger{call: call, cluster: cluster, low: low{proxy: proxy{list: func(provider string) []unstructured.Unstructured {
-		if place.Waits() { // the components are gone
+	a := &providerManager{call: call, cluster: cluster, clusterClient: low{proxy: proxy{list: func(provider string) []unstructured.Unstructured {
+		if place.Yielded() { // the components are gone
 			return nil
 		}
 		u := unstructured.Unstructured{}
@@ -79,13 +79,13 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 		u.SetName(provider)
 		return []unstructured.Unstructured{u}
 	}}}}
-	record := arranged{Install: []arrangedInstall{
+	record := changeRecord{Install: []installRecord{
 		{provider: provider{Type: "InfrastructureProvider", Name: "first", Namespace: "toys"}}, {provider: provider{Type: "InfrastructureProvider", Name: "second", Namespace: "toys"}},
 	}}
 	if err := a.remove(t.Context(), record, nil); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.Waited() != 2 {
-		t.Errorf("waited %d times, deleted %s", place.Waited(), deleted)
+	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.YieldCount() != 2 {
+		t.Errorf("waited %d times, deleted %s", place.YieldCount(), deleted)
 	}
 }

@@ -74,7 +74,7 @@ type provider struct {
 	Version   string                    `json:"version"`
 	Namespace string                    `json:"namespace,omitempty"`
 
-	mark string // annotation of the inventory entry: the key of the step that installed the provider, "" for other clients
+	stepKey string // annotation of the inventory entry: the key of the step that installed the provider, "" for other clients
 }
 
 // label returns the value of the provider's label on its components, which is also the name of its inventory entry.
@@ -82,25 +82,25 @@ func (p provider) label() string { return clusterctlv1.ManifestLabel(p.Name, p.T
 
 func (p provider) String() string { return p.label() + ":" + p.Version }
 
-// arranged is what Providers records before it acts.
-type arranged struct {
+// changeRecord is what Providers records before it acts.
+type changeRecord struct {
 	Cluster access.Pinned `json:"cluster,omitzero"`
 	// Before is the inventory as the first attempt of this run found it.
 	Before []provider `json:"before,omitempty"`
 	// Install are the providers that were not installed.
-	Install []arrangedInstall `json:"install,omitempty"`
+	Install []installRecord `json:"install,omitempty"`
 	// Upgrade are the providers that were installed in another version; Version is the new one.
-	Upgrade []arrangedUpgrade `json:"upgrade,omitempty"`
+	Upgrade []upgradeRecord `json:"upgrade,omitempty"`
 }
 
-// arrangedUpgrade is an upgraded provider with the earlier replicas of its Deployments, because an upgrade begins by scaling them down.
-type arrangedUpgrade struct {
+// upgradeRecord is an upgraded provider with the earlier replicas of its Deployments, because an upgrade begins by scaling them down.
+type upgradeRecord struct {
 	provider
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 }
 
-// arrangedInstall is an installed provider with its components that existed before.
-type arrangedInstall struct {
+// installRecord is an installed provider with its components that existed before.
+type installRecord struct {
 	provider
 	Keep []object.Ref `json:"keep,omitempty"`
 }
@@ -110,8 +110,8 @@ type output struct {
 	Providers []provider `json:"providers"`
 }
 
-// wanted returns the providers of the inputs, in the order of their installation.
-func (w *With) wanted() []provider {
+// requested returns the providers of the inputs, in the order of their installation.
+func (w *With) requested() []provider {
 	var list []provider
 	for _, part := range w.parts() {
 		for _, s := range part.names {
@@ -147,7 +147,7 @@ func (w *With) parts() []providerPart {
 // Validate checks the names. In the daemon it refuses inputs that use files of the daemon's machine.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	problems := inputs.Strict(with, &w)
+	problems := inputs.DecodeStrict(with, &w)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -162,7 +162,7 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 			if part.field != "core" {
 				field = fmt.Sprintf("%s[%d]", part.field, i)
 			}
-			if name, version, _ := strings.Cut(s, ":"); !inputs.Templated(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
+			if name, version, _ := strings.Cut(s, ":"); !inputs.HasReferences(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
 				problem(field, fmt.Sprintf("%q is not NAME:VERSION", s), "name the version too, so that a second attempt installs the same")
 			}
 		}
@@ -205,14 +205,14 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	reader := &reader{values: config}
 	var providers []place
 	if err := reader.UnmarshalKey("providers", &providers); err != nil {
-		return nil, fmt.Errorf("providers is no list of providers%s", tooLarge(err))
+		return nil, fmt.Errorf("providers is no list of providers%s", tooLargeText(err))
 	}
 	for i, p := range providers {
 		urls = append(urls, configURL{fmt.Sprintf("config.providers[%d].url", i), p.URL})
 	}
 	var certManager *place
 	if err := reader.UnmarshalKey("cert-manager", &certManager); err != nil {
-		return nil, fmt.Errorf("cert-manager is no object with a url%s", tooLarge(err))
+		return nil, fmt.Errorf("cert-manager is no object with a url%s", tooLargeText(err))
 	}
 	if certManager != nil && certManager.URL != "" {
 		urls = append(urls, configURL{"config.cert-manager.url", certManager.URL})
@@ -220,8 +220,8 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	return urls, nil
 }
 
-// tooLarge returns a suffix for an error that does not quote its cause.
-func tooLarge(err error) string {
+// tooLargeText returns a suffix for an error that does not quote its cause.
+func tooLargeText(err error) string {
 	if errors.Is(err, document.ErrTooLarge) {
 		return ": it is " + err.Error()
 	}
@@ -234,7 +234,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, err := task.Recorded[arranged](c)
+	was, err := task.Recorded[changeRecord](c)
 	if err != nil {
 		return nil, err
 	}
@@ -249,23 +249,23 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	defer a.close()
 	record, err := a.plan(ctx, w)
 	if err != nil {
-		return nil, a.failed(err)
+		return nil, a.redactError(err)
 	}
 	record.Cluster = pinned
 	nothing := len(record.Install) == 0 && len(record.Upgrade) == 0
 	if len(c.Undo) > 0 {
-		record = record.after(was)
+		record = record.mergeEarlier(was)
 	}
 	if err := c.Prepare(ctx, record, len(record.Install) == 0 && len(record.Upgrade) == 0); err != nil {
 		return nil, err
 	}
 	if !nothing {
-		if err := a.arrange(ctx, w); err != nil {
-			return nil, a.failed(err)
+		if err := a.applyChanges(ctx, w); err != nil {
+			return nil, a.redactError(err)
 		}
 	}
 	if w.Wait == nil || *w.Wait {
-		if err := a.available(ctx, w.wanted()); err != nil {
+		if err := a.waitAvailable(ctx, w.requested()); err != nil {
 			return nil, err
 		}
 	}
@@ -274,7 +274,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, want := range w.wanted() {
+	for _, want := range w.requested() {
 		if have, ok := there[want.label()]; ok {
 			out.Providers = append(out.Providers, have)
 		}
@@ -282,15 +282,15 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// after adds the record of an earlier attempt, whose installations must not count as found.
-func (now arranged) after(was arranged) arranged {
+// mergeEarlier adds the record of an earlier attempt, whose installations must not count as found.
+func (now changeRecord) mergeEarlier(was changeRecord) changeRecord {
 	now.Before = was.Before
 	for _, p := range was.Install {
-		now.Install = slices.DeleteFunc(now.Install, func(q arrangedInstall) bool { return q.label() == p.label() })
+		now.Install = slices.DeleteFunc(now.Install, func(q installRecord) bool { return q.label() == p.label() })
 	}
 	now.Install = append(slices.Clone(was.Install), now.Install...)
 	for _, p := range was.Upgrade {
-		now.Upgrade = slices.DeleteFunc(now.Upgrade, func(q arrangedUpgrade) bool { return q.label() == p.label() })
+		now.Upgrade = slices.DeleteFunc(now.Upgrade, func(q upgradeRecord) bool { return q.label() == p.label() })
 	}
 	now.Upgrade = append(slices.Clone(was.Upgrade), now.Upgrade...)
 	return now
@@ -301,7 +301,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	record, err := task.Recorded[arranged](c)
+	record, err := task.Recorded[changeRecord](c)
 	if err != nil {
 		return err
 	}
@@ -318,12 +318,12 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	changed, err := a.restore(ctx, record, there)
+	changed, err := a.undoUpgrades(ctx, record, there)
 	if err != nil {
-		return a.failed(err)
+		return a.redactError(err)
 	}
-	if err := a.remove(ctx, a.own(record, there), slices.Collect(maps.Values(there))); err != nil {
-		return a.failed(err)
+	if err := a.remove(ctx, a.ownInstalls(record, there), slices.Collect(maps.Values(there))); err != nil {
+		return a.redactError(err)
 	}
 	if len(changed) > 0 {
 		return task.Final(fmt.Errorf("%s: components are not downgraded, because their objects may be stored in the newer form: go forward", strings.Join(changed, ", ")))

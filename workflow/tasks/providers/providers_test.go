@@ -65,15 +65,15 @@ func TestKubeconfigFile(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	call := &task.Call{Run: "run/1", Task: "providers"}
 	config := &rest.Config{Host: "https://127.0.0.1:1", BearerToken: "s3cr3t"}
-	left, _, err := kubeconfigFile(call, config)
+	left, _, err := writeKubeconfig(call, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, _, err := kubeconfigFile(&task.Call{Run: "run/2", Task: "providers"}, config)
+	others, _, err := writeKubeconfig(&task.Call{Run: "run/2", Task: "providers"}, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, remove, err := kubeconfigFile(call, config)
+	path, remove, err := writeKubeconfig(call, config)
 	if err != nil {
 		t.Fatal(err)
 	}

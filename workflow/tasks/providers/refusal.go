@@ -32,8 +32,8 @@ func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, cancel
 }
 
-// see records the first refusal among the errors of the API server.
-func (r *refusals) see(err error) error {
+// record records the first refusal among the errors of the API server.
+func (r *refusals) record(err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return err
 	}
@@ -46,8 +46,8 @@ func (r *refusals) see(err error) error {
 	return err
 }
 
-// or returns the first refusal instead of an error, because it has more details.
-func (r *refusals) or(err error) error {
+// override returns the first refusal instead of an error, because it has more details.
+func (r *refusals) override(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil && r.err != nil {
@@ -79,11 +79,11 @@ type refusalClient struct {
 
 func (c refusalClient) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
 	if entry, ok := o.(*clusterctlv1.Provider); ok {
-		metav1.SetMetaDataAnnotation(&entry.ObjectMeta, access.MarkAnnotation, c.key)
+		metav1.SetMetaDataAnnotation(&entry.ObjectMeta, access.StepKeyAnnotation, c.key)
 	}
-	return c.refusal.see(c.Client.Create(ctx, o, options...))
+	return c.refusal.record(c.Client.Create(ctx, o, options...))
 }
 
 func (c refusalClient) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return c.refusal.see(c.Client.Patch(ctx, o, patch, options...))
+	return c.refusal.record(c.Client.Patch(ctx, o, patch, options...))
 }

@@ -47,7 +47,7 @@ func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func
 				return fmt.Errorf("the API server redirects (%s), which is not followed", r.Status)
 			}
 			if r.StatusCode != http.StatusSwitchingProtocols {
-				r.Body = &relayed{ReadCloser: r.Body, cut: cut}
+				r.Body = &relayBody{ReadCloser: r.Body, onEnd: cut}
 			}
 			return nil
 		},
@@ -60,20 +60,20 @@ func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func
 	return &rest.Config{Host: "http://" + listener.Addr().String() + path}, func() { s.Close() }, nil
 }
 
-// relayed is the body of an answer.
-type relayed struct {
+// relayBody is the body of an answer.
+type relayBody struct {
 	io.ReadCloser
-	cut func(error)
+	onEnd func(error)
 }
 
 // Read reads, and calls cut at the end.
-func (r *relayed) Read(p []byte) (int, error) {
+func (r *relayBody) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
-		r.cut(nil)
+		r.onEnd(nil)
 	case err != nil && !errors.Is(err, context.Canceled):
-		r.cut(err)
+		r.onEnd(err)
 	}
 	return n, err
 }

@@ -91,7 +91,7 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	if written, err := os.ReadFile(a.kubeconfig.Path); err != nil || strings.Contains(string(written), "c4n4ry") {
 		t.Errorf("kubeconfig for clusterctl's library = %s, error %v", written, err)
 	}
-	c, err := a.low.Proxy().NewClient(t.Context())
+	c, err := a.clusterClient.Proxy().NewClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +105,19 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	}
 	large = true
 	_, err = get()
-	if err = a.failed(err); !errors.Is(err, guard.ErrTooLarge) || !task.IsFinal(err) {
+	if err = a.redactError(err); !errors.Is(err, guard.ErrTooLarge) || !task.IsFinal(err) {
 		t.Errorf("Get of a large response = %v, want ErrTooLarge", err)
 	}
 	_, _ = get()
 	large = false
-	if _, err := get(); err != nil || task.IsFinal(a.failed(http.ErrServerClosed)) {
+	if _, err := get(); err != nil || task.IsFinal(a.redactError(http.ErrServerClosed)) {
 		t.Errorf("Get after a large response = %v", err)
 	}
 	moved = true
 	if _, err := get(); err == nil || !strings.Contains(err.Error(), "redirects") {
 		t.Errorf("Get with a redirect = %v", err)
 	}
-	config, err := a.low.Proxy().GetConfig()
+	config, err := a.clusterClient.Proxy().GetConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

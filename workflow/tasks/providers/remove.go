@@ -17,9 +17,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// restore undoes upgrades that have not changed a version yet, by restoring the replicas of Deployments. It returns the upgrades that cannot be
+// undoUpgrades undoes upgrades that have not changed a version yet, by restoring the replicas of Deployments. It returns the upgrades that cannot be
 // undone.
-func (a *arranger) restore(ctx context.Context, record arranged, there map[string]provider) (tooFar []string, err error) {
+func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord, there map[string]provider) (tooFar []string, err error) {
 	before := make(map[string]provider)
 	for _, p := range record.Before {
 		before[p.label()] = p
@@ -60,12 +60,12 @@ func (a *arranger) restore(ctx context.Context, record arranged, there map[strin
 	return tooFar, nil
 }
 
-// own returns the record without providers that another client has installed since: their inventory entries lack this run's annotation. A provider
+// ownInstalls returns the record without providers that another client has installed since: their inventory entries lack this run's annotation. A provider
 // without an entry is kept in the record, because clusterctl writes the entry last and may have been interrupted.
-func (a *arranger) own(record arranged, there map[string]provider) arranged {
-	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p arrangedInstall) bool {
+func (a *providerManager) ownInstalls(record changeRecord, there map[string]provider) changeRecord {
+	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p installRecord) bool {
 		entry, ok := there[p.label()]
-		if !ok || strings.HasPrefix(entry.mark, a.call.RunKey()+"/") {
+		if !ok || strings.HasPrefix(entry.stepKey, a.call.RunKey()+"/") {
 			return false
 		}
 		a.call.Progress(fmt.Sprintf("leaving %s: somebody else has installed it", entry))
@@ -75,12 +75,12 @@ func (a *arranger) own(record arranged, there map[string]provider) arranged {
 }
 
 // remove deletes the recorded providers, the last one installed first, and waits until they are gone. It keeps objects that existed before them.
-func (a *arranger) remove(ctx context.Context, record arranged, there []provider) error {
+func (a *providerManager) remove(ctx context.Context, record changeRecord, there []provider) error {
 	for _, p := range slices.Backward(record.Install) {
 		shared := slices.ContainsFunc(there, func(q provider) bool {
-			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r arrangedInstall) bool { return r.label() == q.label() })
+			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r installRecord) bool { return r.label() == q.label() })
 		})
-		if err := a.call.WorksAgain(ctx); err != nil { // it may have waited for the previous one
+		if err := a.call.ReacquireSlot(ctx); err != nil { // it may have waited for the previous one
 			return err
 		}
 		if err := a.removeOne(ctx, p, shared); err != nil {
@@ -90,8 +90,8 @@ func (a *arranger) remove(ctx context.Context, record arranged, there []provider
 	return nil
 }
 
-func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool) error {
-	pace := access.NewPace()
+func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared bool) error {
+	pace := access.NewBackoff()
 	for first := true; ; first = false {
 		all, err := a.components(ctx, p.provider)
 		if err != nil {
@@ -107,7 +107,7 @@ func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool
 		slices.SortStableFunc(left, func(x, y unstructured.Unstructured) int { return removeRank(x) - removeRank(y) })
 		if first {
 			a.call.Progress(fmt.Sprintf("removing %s: %d objects", p, len(left)))
-			if err := a.unused(ctx, left); err != nil {
+			if err := a.checkUnused(ctx, left); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool
 				return err
 			}
 		}
-		a.call.OnlyWaits()
+		a.call.YieldSlot()
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("%d objects are still there, among them %s: %w", len(left), object.Observe(&left[0]).Ref, err)
 		}
@@ -139,17 +139,17 @@ func removeRank(u unstructured.Unstructured) int {
 	}
 }
 
-// unused returns an error if a definition has objects or a namespace has clusters, because they would be deleted, too.
-func (a *arranger) unused(ctx context.Context, left []unstructured.Unstructured) error {
+// checkUnused returns an error if a definition has objects or a namespace has clusters, because they would be deleted, too.
+func (a *providerManager) checkUnused(ctx context.Context, left []unstructured.Unstructured) error {
 	for i := range left {
-		if err := a.cluster.Unused(ctx, &left[i]); err != nil {
+		if err := a.cluster.CheckUnused(ctx, &left[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *arranger) delete(ctx context.Context, u *unstructured.Unstructured) error {
+func (a *providerManager) delete(ctx context.Context, u *unstructured.Unstructured) error {
 	if u.GetDeletionTimestamp() != nil {
 		return nil
 	}

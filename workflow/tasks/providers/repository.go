@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// repositoryFile bounds the bytes of a file, and repositoryWithin the time for reading it.
-	repositoryFile   = 8 << 20
-	repositoryWithin = time.Minute
+	// maxFileBytes bounds the bytes of a file, and fileTimeout the time for reading it.
+	maxFileBytes   = 8 << 20
+	fileTimeout = time.Minute
 )
 
 // repositories returns a factory of repositories for clusterctl's library and the tasks of a namespace. In the daemon it enforces the allowed
@@ -59,7 +59,7 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 		if err != nil {
 			return nil, err
 		}
-		o := opener{Client: opened, provider: provider, config: config}
+		o := repositoryClient{Client: opened, provider: provider, config: config}
 		if !p.Clusters.Local {
 			o.remote = read
 		}
@@ -67,8 +67,8 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 	}
 }
 
-// opener is the library's client, except that it fills in the variables of components with the limits of all templates.
-type opener struct {
+// repositoryClient is the library's client, except that it fills in the variables of components with the limits of all templates.
+type repositoryClient struct {
 	repository.Client
 	provider ctlconfig.Provider
 	config   ctlconfig.Client
@@ -78,7 +78,7 @@ type opener struct {
 }
 
 // Metadata reads the metadata of a version.
-func (c opener) Metadata(version string) repository.MetadataClient {
+func (c repositoryClient) Metadata(version string) repository.MetadataClient {
 	if c.remote == nil {
 		return c.Client.Metadata(version)
 	}
@@ -104,18 +104,18 @@ func (m metadata) Get(ctx context.Context) (*clusterctlv1.Metadata, error) {
 }
 
 // Components reads the components of a version.
-func (c opener) Components() repository.ComponentsClient {
-	return components{ComponentsClient: c.Client.Components(), opener: c}
+func (c repositoryClient) Components() repository.ComponentsClient {
+	return components{ComponentsClient: c.Client.Components(), parent: c}
 }
 
 type components struct {
 	repository.ComponentsClient
-	opener opener
+	parent repositoryClient
 }
 
 // Raw reads the components.
 func (c components) Raw(ctx context.Context, options repository.ComponentsOptions) ([]byte, error) {
-	remote := c.opener.remote
+	remote := c.parent.remote
 	if remote == nil {
 		return c.ComponentsClient.Raw(ctx, options)
 	}
@@ -129,7 +129,7 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 		return nil, err
 	}
 	return repository.NewComponents(repository.ComponentsInput{
-		Provider: c.opener.provider, ConfigClient: c.opener.config, Processor: processor{inputs.NewProcessor()}, RawYaml: raw, Options: options,
+		Provider: c.parent.provider, ConfigClient: c.parent.config, Processor: processor{inputs.NewProcessor()}, RawYaml: raw, Options: options,
 	})
 }
 
@@ -140,7 +140,7 @@ type processor struct{ inputs.Processor }
 func (p processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
 	filled, err := p.Processor.Process(template, value)
 	if err == nil {
-		err = document.Bounded(filled)
+		err = document.CheckBounds(filled)
 	}
 	return filled, err
 }
@@ -152,12 +152,12 @@ type files struct {
 	transport http.RoundTripper
 }
 
-// errNothing is returned if a server has no such file, or denies access to it.
-var errNothing = errors.New("nothing to read")
+// errNotFound is returned if a server has no such file, or denies access to it.
+var errNotFound = errors.New("nothing to read")
 
 // get reads a file. Namespaces take turns with large files.
 func (f files) get(ctx context.Context, from string, header http.Header) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, repositoryWithin)
+	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	request.Header = header
 	client := web.NewClient(f.clusters)
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = web.ByHTTPS // to the server of the files, which does not get the token
+	client.CheckRedirect = web.HTTPSOnly // to the server of the files, which does not get the token
 	if f.transport != nil {
 		client.Transport = f.transport
 	}
@@ -174,25 +174,25 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	if f.clusters != nil {
 		turns = f.clusters.Guard
 	}
-	client.Transport = turns.Bound(client.Transport, f.namespace, repositoryFile)
+	client.Transport = turns.Bound(client.Transport, f.namespace, maxFileBytes)
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, web.Error(request, err)
+		return nil, web.WrapError(request, err)
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("%s: the answer is %s: %w", web.Asked(request), response.Status, errNothing)
+		return nil, fmt.Errorf("%s: the answer is %s: %w", web.Describe(request), response.Status, errNotFound)
 	default:
-		return nil, fmt.Errorf("%s: the answer is %s", web.Asked(request), response.Status)
+		return nil, fmt.Errorf("%s: the answer is %s", web.Describe(request), response.Status)
 	}
 	content, err := io.ReadAll(response.Body)
 	if err == nil {
-		err = document.Bounded(content)
+		err = document.CheckBounds(content)
 	}
 	if err != nil {
-		return nil, web.Error(request, err)
+		return nil, web.WrapError(request, err)
 	}
 	return content, nil
 }

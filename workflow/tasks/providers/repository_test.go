@@ -29,15 +29,15 @@ import (
 
 const bomb = "x: &a {k: [1, 2, 3]}\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nw: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
 
-// hub simulates GitHub and its file storage.
-type hub struct {
+// fakeHub simulates GitHub and its file storage.
+type fakeHub struct {
 	mu    sync.Mutex
-	asked []string
+	requests []string
 }
 
-func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
-	h.asked = append(h.asked, r.Host+r.URL.Path+" "+r.Header.Get("Authorization"))
+	h.requests = append(h.requests, r.Host+r.URL.Path+" "+r.Header.Get("Authorization"))
 	h.mu.Unlock()
 	own := r.Header.Get("Authorization") == "Bearer tok-of-A"
 	_, password, _ := r.BasicAuth()
@@ -99,9 +99,9 @@ func daemon(t *testing.T) *Kind {
 	return &Kind{Clusters: &access.Clusters{Guard: g}}
 }
 
-func serve(t *testing.T, p *Kind) *hub {
+func serve(t *testing.T, p *Kind) *fakeHub {
 	t.Helper()
-	h := &hub{}
+	h := &fakeHub{}
 	server := httptest.NewTLSServer(h)
 	t.Cleanup(server.Close)
 	transport := server.Client().Transport.(*http.Transport).Clone()
@@ -134,9 +134,9 @@ func TestGitHub(t *testing.T) {
 			t.Errorf("read with the token = %q, error %v", text, err)
 		}
 	}
-	h.asked = nil
-	if text, err := raw(t.Context(), gitHubOf(t, p, "a", "acme/public", "tok-of-A")); err != nil || text != "a: public" || strings.Join(h.asked, "") != "github.com/acme/public/releases/download/v1.0.0/c.yaml " {
-		t.Errorf("read of a public file = %q, error %v, requests %q", text, err, h.asked)
+	h.requests = nil
+	if text, err := raw(t.Context(), gitHubOf(t, p, "a", "acme/public", "tok-of-A")); err != nil || text != "a: public" || strings.Join(h.requests, "") != "github.com/acme/public/releases/download/v1.0.0/c.yaml " {
+		t.Errorf("read of a public file = %q, error %v, requests %q", text, err, h.requests)
 	}
 	for name, token := range map[string]string{"acme/public": "", "acme/private": "tok-of-A"} {
 		versions, err := gitHubOf(t, p, "a", name, token).GetVersions(t.Context())
@@ -190,7 +190,7 @@ func TestGitHubWaitsForNobody(t *testing.T) {
 	if text, err := raw(t.Context(), gitHubOf(t, p, "good", "acme/public", "")); err != nil || text != "a: public" {
 		t.Errorf("read = %q, error %v", text, err)
 	}
-	if took := time.Since(begin); took > repositoryWithin/6 {
+	if took := time.Since(begin); took > fileTimeout/6 {
 		t.Errorf("read took %s", took)
 	}
 	cancel()
@@ -239,8 +239,8 @@ func TestSecretsOfVariables(t *testing.T) {
 	for _, said := range []string{
 		`region "hunter2-line" is not known`, `cannot use "{\"key\": \"hunter2-json\"}"`, `{"key": "hunter2-json"} is not known`, `line 2: hunter2-b`, `"hunter2-a\nhunter2-b\n" is not known`,
 	} {
-		a := &arranger{hidden: hidden, cut: new(atomic.Pointer[error])}
-		if err := a.failed(errors.New(said)); strings.Contains(err.Error(), "hunter2") {
+		a := &providerManager{secretValues: hidden, responseError: new(atomic.Pointer[error])}
+		if err := a.redactError(errors.New(said)); strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("error for %s = %v, want no part of a secret", said, err)
 		}
 	}

@@ -35,7 +35,7 @@ type resumed struct {
 // Validate checks that a task is named.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	if w.Task == "" {
@@ -89,5 +89,5 @@ func (r *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	return pause.SetAgain(ctx, r.Clusters, c, record.Pause)
+	return pause.PauseAgain(ctx, r.Clusters, c, record.Pause)
 }

@@ -36,8 +36,8 @@ const (
 	celSteps   = 20_000_000
 )
 
-// errCostly is returned for an expression that exceeds a limit.
-var errCostly = errors.New("the expression costs too much: make it simpler")
+// errTooCostly is returned for an expression that exceeds a limit.
+var errTooCostly = errors.New("the expression costs too much: make it simpler")
 
 // celProgram is a compiled expression over an object.
 type celProgram struct {
@@ -59,15 +59,15 @@ func compileCEL(text string) (*celProgram, error) {
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("it gives a %s and not true or false", t)
 	}
-	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(10), cel.CustomDecoratorV2(bounded))
+	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(10), cel.CustomDecoratorV2(limitCost))
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
 	return &celProgram{text: text, program: program}, nil
 }
 
-// bounded limits comparisons and matches. A short expression can create a list of 2^40 values that takes no memory, because its parts are shared.
-func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+// limitCost limits comparisons and matches. A short expression can create a list of 2^40 values that takes no memory, because its parts are shared.
+func limitCost(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok {
 		return i, nil
@@ -86,30 +86,30 @@ func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error)
 			return types.ValOrErr(b, "no such overload")
 		}
 	case overloads.Matches:
-		compare = match
+		compare = matchRegexp
 	default:
 		return i, nil
 	}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
 		left := celValues
 		for _, arg := range args {
-			if left = count(arg, left); left < 0 {
-				return types.WrapErr(errCostly)
+			if left = countValues(arg, left); left < 0 {
+				return types.WrapErr(errTooCostly)
 			}
 		}
 		return compare(args[0], args[1])
 	}), nil
 }
 
-// match reports whether a text matches a regular expression.
-func match(text, expression ref.Val) ref.Val {
+// matchRegexp reports whether a text matches a regular expression.
+func matchRegexp(text, expression ref.Val) ref.Val {
 	in, ok := text.(types.String)
 	pattern, is := expression.(types.String)
 	if !ok || !is {
 		return types.ValOrErr(text, "no such overload")
 	}
 	if len(pattern) > celPattern {
-		return types.WrapErr(errCostly)
+		return types.WrapErr(errTooCostly)
 	}
 	parsed, err := syntax.Parse(string(pattern), syntax.Perl)
 	if err != nil {
@@ -120,13 +120,13 @@ func match(text, expression ref.Val) ref.Val {
 		return types.WrapErr(err)
 	}
 	if len(in)*len(program.Inst) > celSteps {
-		return types.WrapErr(errCostly)
+		return types.WrapErr(errTooCostly)
 	}
 	return in.Match(pattern)
 }
 
-// count subtracts the number of nested values of a list or a map from left; it stops below zero.
-func count(v ref.Val, left int) int {
+// countValues subtracts the number of nested values of a list or a map from left; it stops below zero.
+func countValues(v ref.Val, left int) int {
 	left--
 	all, ok := v.(traits.Iterable)
 	if !ok {
@@ -138,7 +138,7 @@ func count(v ref.Val, left int) int {
 		if in != nil {
 			one = in.Get(one)
 		}
-		left = count(one, left)
+		left = countValues(one, left)
 	}
 	return left
 }
@@ -151,8 +151,8 @@ func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstruct
 	defer cancel()
 	value, details, err := p.program.ContextEval(evaluating, map[string]any{"object": u.Object})
 	switch {
-	case errors.Is(err, errCostly), err != nil && details != nil && details.ActualCost() != nil && *details.ActualCost() >= celCost:
-		return "", task.Final(fmt.Errorf("with.for.cel: %w", errCostly))
+	case errors.Is(err, errTooCostly), err != nil && details != nil && details.ActualCost() != nil && *details.ActualCost() >= celCost:
+		return "", task.Final(fmt.Errorf("with.for.cel: %w", errTooCostly))
 	case err != nil && ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && ref.IsSecret(): // the error may quote a value
@@ -168,8 +168,8 @@ func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstruct
 
 func (w output) sorted() output {
 	slices.SortFunc(w.Objects, access.CompareRefs)
-	if len(w.Objects) > access.NamedLimit {
-		w.Objects = w.Objects[:access.NamedLimit]
+	if len(w.Objects) > access.MaxNamedObjects {
+		w.Objects = w.Objects[:access.MaxNamedObjects]
 	}
 	return w
 }

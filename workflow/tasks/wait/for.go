@@ -46,8 +46,8 @@ const (
 	waitGone    = "gone"
 )
 
-// allowed is the remedy for an invalid "for".
-const allowed = "use settled, ready, gone, {condition: {type, status}} or {cel: EXPRESSION}"
+// allowedStates is the remedy for an invalid "for".
+const allowedStates = "use settled, ready, gone, {condition: {type, status}} or {cel: EXPRESSION}"
 
 // UnmarshalJSON decodes a word or an object.
 func (f *WaitFor) UnmarshalJSON(data []byte) error {
@@ -56,7 +56,7 @@ func (f *WaitFor) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, &f.State)
 	}
 	type plain WaitFor
-	if problems := inputs.Strict(data, (*plain)(f)); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(data, (*plain)(f)); len(problems) > 0 {
 		return fmt.Errorf("for: %s", problems[0])
 	}
 	return nil
@@ -83,12 +83,12 @@ func (f *WaitFor) check() []workflow.Problem {
 	}
 	switch {
 	case ways != 1:
-		return problem("for", "it does not say exactly one thing", allowed)
-	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !inputs.Templated(f.State):
-		return problem("for", fmt.Sprintf("%q is unknown", f.State), allowed)
+		return problem("for", "it does not say exactly one thing", allowedStates)
+	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !inputs.HasReferences(f.State):
+		return problem("for", fmt.Sprintf("%q is unknown", f.State), allowedStates)
 	case f.Condition != nil && f.Condition.Type == "":
 		return problem("for.condition.type", "it is empty", "name the condition, for example Available")
-	case f.CEL != "" && !inputs.Templated(f.CEL):
+	case f.CEL != "" && !inputs.HasReferences(f.CEL):
 		if _, err := compileCEL(f.CEL); err != nil {
 			return problem("for.cel", err.Error(), "correct the expression; the object is in the variable object")
 		}
@@ -99,7 +99,7 @@ func (f *WaitFor) check() []workflow.Problem {
 // objectTest is a function that returns what an object lacks, or "".
 type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
 
-func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objectTest, error) {
+func (w *With) newTest(cluster *access.Cluster, evaluation *supervise.Slot) (objectTest, error) {
 	switch {
 	case w.For.State == waitGone:
 		return func(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
@@ -109,16 +109,16 @@ func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objec
 			return ref.String() + " is still there", nil
 		}, nil
 	case w.For.State == waitSettled:
-		return cluster.Settled, nil
+		return cluster.UnsettledReason, nil
 	case w.For.State == waitReady:
 		return func(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
-			return access.Readiness(ref, u)
+			return access.UnreadyReason(ref, u)
 		}, nil
 	case w.For.Condition != nil:
 		lag := func(u *unstructured.Unstructured) string { return object.ConditionLag(u, w.For.Condition.Type) }
-		test := w.fresh(w.For.Condition.test, lag)
+		test := w.requireFresh(w.For.Condition.test, lag)
 		if w.Object != nil { // a selector may also select objects that have ended
-			test = unlessEnded(test)
+			test = failIfEnded(test)
 		}
 		return test, nil
 	case w.For.CEL != "":
@@ -126,39 +126,39 @@ func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objec
 		if err != nil {
 			return nil, task.Final(fmt.Errorf("with.for.cel: %w", err))
 		}
-		return w.fresh(inTurn(evaluation, program.test), object.StatusLag), nil
+		return w.requireFresh(withSlot(evaluation, program.test), object.StatusLag), nil
 	default:
 		return nil, task.Final(errors.New("with.for: it says nothing"))
 	}
 }
 
-// unlessEnded makes a test fail if the object lacks something and can no longer change.
-func unlessEnded(test objectTest) objectTest {
+// failIfEnded makes a test fail if the object lacks something and can no longer change.
+func failIfEnded(test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		missing, err := test(ctx, ref, u)
 		if err != nil || missing == "" || u == nil {
 			return missing, err
 		}
-		if ended := access.Ended(ref, u); ended != "" {
+		if ended := access.FinalState(ref, u); ended != "" {
 			return "", access.FailedObject(fmt.Errorf("%s: it has ended (%s)", missing, ended))
 		}
 		return missing, nil
 	}
 }
 
-// inTurn returns a test that waits for its place.
-func inTurn(place *supervise.Place, test objectTest) objectTest {
+// withSlot returns a test that waits for its place.
+func withSlot(place *supervise.Slot, test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
-		if err := place.Take(ctx); err != nil {
+		if err := place.Acquire(ctx); err != nil {
 			return "", err
 		}
-		defer place.Give()
+		defer place.Release()
 		return test(ctx, ref, u)
 	}
 }
 
-// fresh returns a test that ignores a status of an earlier generation.
-func (w *With) fresh(test objectTest, lag func(*unstructured.Unstructured) string) objectTest {
+// requireFresh returns a test that ignores a status of an earlier generation.
+func (w *With) requireFresh(test objectTest, lag func(*unstructured.Unstructured) string) objectTest {
 	if w.AllowStale {
 		return test
 	}

@@ -30,7 +30,7 @@ func TestWaitIsFresh(t *testing.T) {
 	} {
 		for stale, want := range map[bool]string{false: ref.String() + ": status is of generation 3, spec is of generation 4", true: ""} {
 			w.AllowStale = stale
-			test, err := w.test(nil, new(supervise.Place))
+			test, err := w.newTest(nil, new(supervise.Slot))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,17 +45,17 @@ func TestWaitIsFresh(t *testing.T) {
 // another one.
 func TestEvaluationsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places, begun := supervise.NewPlaces(1), time.Now()
+		places, begun := supervise.NewSlots(1), time.Now()
 		slow := func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error) {
 			time.Sleep(time.Second)
 			return "", nil
 		}
 		var all sync.WaitGroup
 		for range 50 {
-			all.Go(func() { _, _ = inTurn(places.Place("noisy"), slow)(t.Context(), access.ObjectRef{}, nil) })
+			all.Go(func() { _, _ = withSlot(places.Slot("noisy"), slow)(t.Context(), access.ObjectRef{}, nil) })
 		}
 		synctest.Wait()
-		_, err := inTurn(places.Place("quiet"), slow)(t.Context(), access.ObjectRef{}, nil)
+		_, err := withSlot(places.Slot("quiet"), slow)(t.Context(), access.ObjectRef{}, nil)
 		if took := time.Since(begun); err != nil || took != time.Second {
 			t.Errorf("evaluation took %s, error %v", took, err)
 		}
@@ -63,10 +63,10 @@ func TestEvaluationsTakeTurns(t *testing.T) {
 			t.Errorf("50 evaluations of one namespace took %s", time.Since(begun))
 		}
 
-		held := places.Place("noisy")
-		<-held.Ask()
+		held := places.Slot("noisy")
+		<-held.Request()
 		w := With{For: WaitFor{CEL: "true"}}
-		test, err := w.test(nil, places.Place("noisy"))
+		test, err := w.newTest(nil, places.Slot("noisy"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type Kind struct {
 	Clusters *access.Clusters
 	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU for seconds; nil is no limit. The limit of the
 	// run does not bound them, because a waiting task does not count for it.
-	Evaluations *supervise.Places
+	Evaluations *supervise.Slots
 }
 
 // With are the inputs of Wait.
@@ -43,7 +43,7 @@ type With struct {
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	var problems []workflow.Problem
@@ -80,16 +80,16 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	test, err := with.test(cluster, w.Evaluations.Place(c.Namespace))
+	test, err := with.newTest(cluster, w.Evaluations.Slot(c.Namespace))
 	if err != nil {
 		return nil, err
 	}
 	var out output
-	c.OnlyWaits()
+	c.YieldSlot()
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
 		out = output{}
 		var missing []string
-		asked, err := with.look(ctx, c, cluster, func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) error {
+		asked, err := with.eachObject(ctx, c, cluster, func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) error {
 			says, err := test(ctx, ref, u)
 			switch {
 			case err != nil:
@@ -104,7 +104,7 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err != nil {
 			return "", err
 		}
-		return with.verdict(asked, len(out.Objects), missing), nil
+		return with.missingText(asked, len(out.Objects), missing), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("waiting: %w", err)
@@ -112,8 +112,8 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out.sorted())
 }
 
-// look reads the objects and tests each; a missing object is nil. asked is their name in messages.
-func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
+// eachObject reads the objects and tests each; a missing object is nil. asked is their name in messages.
+func (w *With) eachObject(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
 	if w.Selector != nil {
 		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(ctx context.Context, u *unstructured.Unstructured) error {
 			return test(ctx, access.RefOf(u), u)
@@ -121,26 +121,26 @@ func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 	}
 	ref, known, err := cluster.Qualify(ctx, *w.Object, c.Namespace)
 	if err != nil {
-		return "", access.Refusal(err)
+		return "", access.FinalIfRefused(err)
 	}
 	var u *unstructured.Unstructured
 	if known {
 		if u, err = cluster.Find(ctx, ref); err != nil {
-			return "", access.RefusalOf(ref, err)
+			return "", access.FinalIfObjectRefused(ref, err)
 		}
 	}
 	return ref.String(), test(ctx, ref, u)
 }
 
-// verdict returns what is missing, or "".
-func (w *With) verdict(asked string, satisfied int, missing []string) string {
+// missingText returns what is missing, or "".
+func (w *With) missingText(asked string, satisfied int, missing []string) string {
 	switch {
 	case w.Count > 0 && satisfied >= w.Count:
 		return ""
 	case w.Count > 0:
-		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, asked, access.Few(missing))
+		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, asked, access.Summarize(missing))
 	case len(missing) > 0:
-		return access.Few(missing)
+		return access.Summarize(missing)
 	case satisfied == 0 && w.For.State != waitGone:
 		return "there is no " + asked
 	default:

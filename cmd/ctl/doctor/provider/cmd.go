@@ -95,7 +95,7 @@ func (o *options) run(ctx context.Context) error {
 		o.Env.Notef("%d of %d kinds did not pass.", failed, len(report.Kinds))
 		return cli.Failed()
 	}
-	o.Env.Notef("Every kind passed; the cluster was restored and awake after %s.", seconds(report.AwakeSeconds))
+	o.Env.Notef("Every kind passed; the cluster was restored and awake after %s.", seconds(report.ResumeSeconds))
 	return nil
 }
 

@@ -14,19 +14,19 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// looker reads the objects of a cluster with the user's own permissions. It writes nothing.
-type looker struct {
+// clusterReader reads the objects of a cluster with the user's own permissions. It writes nothing.
+type clusterReader struct {
 	cluster         *kube.Cluster
 	explain         func(error) error
 	namespace, name string
 }
 
-func newLooker(c *connect.Cluster, name string) (*looker, error) {
+func newClusterReader(c *connect.Cluster, name string) (*clusterReader, error) {
 	k, err := kube.Connect("cluster", c.Config)
-	return &looker{cluster: k, explain: c.Explain, namespace: c.Namespace, name: name}, err
+	return &clusterReader{cluster: k, explain: c.Explain, namespace: c.Namespace, name: name}, err
 }
 
-func (l *looker) below(ctx context.Context) ([]pause.Subject, error) {
+func (l *clusterReader) objects(ctx context.Context) ([]pause.Subject, error) {
 	graph, err := transfer.NewGraph(ctx, l.cluster, mover.Selection{Namespace: l.namespace, Clusters: []string{l.name}})
 	if err != nil {
 		return nil, l.explain(err)
@@ -41,18 +41,18 @@ func (l *looker) below(ctx context.Context) ([]pause.Subject, error) {
 // errAbsent reports that the cluster does not exist.
 var errAbsent = errors.New("there is no such Cluster")
 
-// free returns an error if a cluster cannot be checked now: it does not exist, or is already paused, so its objects would not react.
-func free(below []pause.Subject, namespace, name string) error {
+// checkNotPaused returns an error if a cluster cannot be checked now: it does not exist, or is already paused, so its objects would not react.
+func checkNotPaused(below []pause.Subject, namespace, name string) error {
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {
 			continue
 		}
-		marks := hold.Others(o.Observed)
+		marks := hold.SharedHolders(o.Observed)
 		switch {
-		case o.Mark != "":
-			return fmt.Errorf("cluster %s/%s is held by move %s: check it when the move is over", namespace, name, o.Mark)
+		case o.MoveID != "":
+			return fmt.Errorf("cluster %s/%s is held by move %s: check it when the move is over", namespace, name, o.MoveID)
 		case len(marks) > 0:
-			return fmt.Errorf("cluster %s/%s is held paused by %s: check it when that is over", namespace, name, marks[0].Named())
+			return fmt.Errorf("cluster %s/%s is held paused by %s: check it when that is over", namespace, name, marks[0].Describe())
 		case o.PausedByUser || o.Observed.Cluster.Paused:
 			return fmt.Errorf("cluster %s/%s is paused already, which hides what its objects do: set spec.paused to false and remove annotation %s from it, then check again",
 				namespace, name, object.PausedAnnotation)

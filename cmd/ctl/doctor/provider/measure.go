@@ -22,15 +22,15 @@ import (
 const (
 	// Reason is the reason of the Pauses that checks create.
 	Reason = "scutectl doctor provider"
-	// grace is added to the objects' timeout for the work of the daemon.
-	grace = time.Minute
+	// daemonGracePeriod is added to the objects' timeout for the work of the daemon.
+	daemonGracePeriod = time.Minute
 )
 
 // check is one check of a cluster.
 type check struct {
 	*options
 	cluster *connect.Cluster
-	looker  *looker
+	reader  *clusterReader
 	pauses  source.Source[*v1alpha1.Pause]
 	key     types.NamespacedName
 }
@@ -40,12 +40,12 @@ func newCheck(o *options) (*check, error) {
 	if err != nil {
 		return nil, err
 	}
-	looker, err := newLooker(cluster, o.name)
+	looker, err := newClusterReader(cluster, o.name)
 	if err != nil {
 		return nil, cluster.Explain(err)
 	}
 	return &check{
-		options: o, cluster: cluster, looker: looker, pauses: pause.InCluster(cluster, o.Broken),
+		options: o, cluster: cluster, reader: looker, pauses: pause.InCluster(cluster, o.ReportBroken),
 		key: types.NamespacedName{Namespace: cluster.Namespace, Name: "doctor-provider." + o.name},
 	}, nil
 }
@@ -68,12 +68,12 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	below, err := c.looker.below(ctx)
+	below, err := c.reader.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report.Kinds = survey(below)
-	return report, free(below, c.cluster.Namespace, c.name)
+	return report, checkNotPaused(below, c.cluster.Namespace, c.name)
 }
 
 // measure pauses the cluster, waits for its objects, resumes it, and judges the kinds. It deletes the Pause in any case.
@@ -86,7 +86,7 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 	if err := c.cluster.Client.Create(ctx, made); err != nil {
 		return fmt.Errorf("making the Pause: %w", c.cluster.Explain(err))
 	}
-	status, err := c.asked(ctx)
+	status, err := c.waitForAnswers(ctx)
 	if err != nil {
 		return errors.Join(err, c.abandon(made))
 	}
@@ -96,20 +96,20 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 	if err := c.release(ctx, made); err != nil {
 		return errors.Join(err, c.abandon(made))
 	}
-	report.AwakeSeconds = c.Env.Now().Sub(began).Seconds()
-	below, err := c.looker.below(ctx)
+	report.ResumeSeconds = c.Env.Now().Sub(began).Seconds()
+	below, err := c.reader.objects(ctx)
 	if err != nil {
 		return err
 	}
-	report.Kinds, report.Passed = awoken(report.Kinds, below), true
+	report.Kinds, report.Passed = checkResumed(report.Kinds, below), true
 	for _, k := range report.Kinds {
 		report.Passed = report.Passed && k.Passed
 	}
 	return nil
 }
 
-// asked waits until every object has acknowledged, or one has timed out.
-func (c *check) asked(ctx context.Context) (status v1alpha1.PauseStatus, err error) {
+// waitForAnswers waits until every object has acknowledged, or one has timed out.
+func (c *check) waitForAnswers(ctx context.Context) (status v1alpha1.PauseStatus, err error) {
 	err = c.follow(ctx, func(p *v1alpha1.Pause) bool {
 		status = p.Status
 		return p.Status.Phase == v1alpha1.PauseAcknowledged || p.Status.Phase == v1alpha1.PauseTimedOut
@@ -118,9 +118,9 @@ func (c *check) asked(ctx context.Context) (status v1alpha1.PauseStatus, err err
 	case err == nil:
 		return status, nil
 	case errors.Is(err, context.DeadlineExceeded) && status.Phase == "":
-		return status, fmt.Errorf("no daemon has taken the Pause up within %s: %s says whether one runs", timespan.Text(c.timeout+grace), c.Hint("", "doctor"))
+		return status, fmt.Errorf("no daemon has taken the Pause up within %s: %s says whether one runs", timespan.Text(c.timeout+daemonGracePeriod), c.Hint("", "doctor"))
 	case errors.Is(err, context.DeadlineExceeded):
-		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", timespan.Text(c.timeout+grace), status.Message, status.Next)
+		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", timespan.Text(c.timeout+daemonGracePeriod), status.Message, status.Next)
 	default:
 		return status, err
 	}
@@ -137,7 +137,7 @@ func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
 		return p.UID != made.UID
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("pause %s is deleted, and its cluster is not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+grace), last.Message, last.Next)
+		return fmt.Errorf("pause %s is deleted, and its cluster is not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+daemonGracePeriod), last.Message, last.Next)
 	}
 	if errors.Is(err, source.ErrNotFound) {
 		return nil
@@ -162,7 +162,7 @@ func (c *check) abandon(made *v1alpha1.Pause) error { return c.remove(context.Ba
 func (c *check) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {
 	progress := c.Env.Progress()
 	defer progress.Done()
-	waiting, cancel := context.WithTimeout(ctx, c.timeout+grace)
+	waiting, cancel := context.WithTimeout(ctx, c.timeout+daemonGracePeriod)
 	defer cancel()
 	err := c.pauses.Watch(waiting, c.key, func(p *v1alpha1.Pause) bool {
 		progress.Showf("%s: %s", p.Status.Phase, p.Status.Message)

@@ -20,9 +20,9 @@ type Report struct {
 	Passed   bool `json:"passed"`
 	// TimeoutSeconds is the objects' timeout for acknowledging.
 	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
-	// AwakeSeconds is the time from the deletion of the Pause until it no longer existed.
-	AwakeSeconds float64 `json:"awakeSeconds,omitempty"`
-	Kinds        []Kind  `json:"kinds"`
+	// ResumeSeconds is the time from the deletion of the Pause until it no longer existed.
+	ResumeSeconds float64 `json:"awakeSeconds,omitempty"`
+	Kinds         []Kind  `json:"kinds"`
 }
 
 func (r *Report) objects() (all int) {
@@ -43,7 +43,7 @@ func (r *Report) lines(v show.View) []string {
 		name, _, _ := strings.Cut(k.Kind, ".")
 		row := []string{name, fmt.Sprint(k.Objects), fmt.Sprint(k.Conditions)}
 		if r.Measured {
-			row = []string{name, fmt.Sprint(k.Objects), string(k.Answer), by(k), after(k), awake(k)}
+			row = []string{name, fmt.Sprint(k.Objects), string(k.Answer), formatSignals(k), formatSlowest(k), formatResumed(k)}
 		}
 		t.Add(row...)
 	}
@@ -71,20 +71,20 @@ func (r *Report) faults(v show.View) (out []string) {
 			continue
 		}
 		out = append(out, "")
-		out = append(out, term.Wrap(term.Clean(k.Kind+": "+k.Why), v.Width)...)
+		out = append(out, term.Wrap(term.Clean(k.Kind+": "+k.Reason), v.Width)...)
 		out = append(out, term.Wrap(term.Clean("→ "+k.Remedy), v.Width)...)
 	}
 	return out
 }
 
-func by(k Kind) string {
+func formatSignals(k Kind) string {
 	if k.Answer != acknowledged {
 		return "-"
 	}
 	return strings.Join(k.Signals, ", ")
 }
 
-func after(k Kind) string {
+func formatSlowest(k Kind) string {
 	if k.SlowestSeconds == nil || k.Answer != acknowledged {
 		return "-"
 	}
@@ -95,9 +95,9 @@ func seconds(n float64) string {
 	return timespan.Text(time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond))
 }
 
-func awake(k Kind) string {
+func formatResumed(k Kind) string {
 	switch {
-	case k.Asleep > 0:
+	case k.StillPaused > 0:
 		return "no"
 	case k.Conditions == 0 && k.Answer != acknowledged:
 		return "-"

@@ -17,16 +17,16 @@ type Answer string
 
 // Answers.
 const (
-	// unasked means that the cluster was not paused.
-	unasked Answer = "not asked"
+	// notAsked means that the cluster was not paused.
+	notAsked Answer = "not asked"
 	// acknowledged means that every object acknowledged.
 	acknowledged Answer = "acknowledged"
-	// silent means that the objects have no signal, so a pause has to assume that they are at rest.
-	silent Answer = "no signal"
+	// noSignal means that the objects have no signal, so a pause has to assume that they are at rest.
+	noSignal Answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
 	notNeeded Answer = "none needed"
-	// never means that an object did not acknowledge in time.
-	never Answer = "never"
+	// notAcknowledged means that an object did not acknowledge in time.
+	notAcknowledged Answer = "never"
 )
 
 // Kind is the result of one kind.
@@ -43,20 +43,20 @@ type Kind struct {
 	Signals      []string `json:"signals,omitempty"`
 	// SlowestSeconds is the time from the pause to the last acknowledgement.
 	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
-	// Asleep is the number of objects still reporting Paused after the Pause was deleted.
-	Asleep int `json:"asleep,omitempty"`
+	// StillPaused is the number of objects still reporting Paused after the Pause was deleted.
+	StillPaused int `json:"asleep,omitempty"`
 	// Passed is the verdict. If it is false, Why is the reason and Remedy what to do.
 	Passed bool   `json:"passed"`
-	Why    string `json:"why,omitempty"`
+	Reason string `json:"why,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
 // Remedies for kinds that do not pass.
 const (
-	remedySilent = "set condition Paused in the controller (docs/providers.md); if no controller acts on the kind, name it with --ignore"
-	remedyNever  = "see whether its controller runs, watches the Cluster's spec.paused, and may write the status"
-	remedyBlock  = "its controller holds it with annotation " + object.BlockMoveAnnotation + ": see what it still has to stop"
-	remedyAsleep = "have the controller watch the Cluster's spec.paused, and set condition Paused to False when it is lifted"
+	remedySilent      = "set condition Paused in the controller (docs/providers.md); if no controller acts on the kind, name it with --ignore"
+	remedyNever       = "see whether its controller runs, watches the Cluster's spec.paused, and may write the status"
+	remedyBlock       = "its controller holds it with annotation " + object.BlockMoveAnnotation + ": see what it still has to stop"
+	remedyStillPaused = "have the controller watch the Cluster's spec.paused, and set condition Paused to False when it is lifted"
 )
 
 // survey counts the objects of a cluster by kind.
@@ -65,7 +65,7 @@ func survey(below []pause.Subject) []Kind {
 	for _, o := range below {
 		name := o.Ref.GroupKind()
 		if by[name] == nil {
-			by[name] = &Kind{Kind: name, Answer: unasked}
+			by[name] = &Kind{Kind: name, Answer: notAsked}
 		}
 		by[name].Objects++
 		if o.Paused != object.Absent {
@@ -87,30 +87,30 @@ func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
 		k := &out[i]
 		for _, s := range status.Kinds {
 			if s.Kind == k.Kind {
-				k.answer(s)
+				k.recordAnswer(s)
 			}
 		}
 		switch {
 		case k.Pending > 0:
-			k.Answer, k.Why, k.Remedy = never, unanswered(k.Kind, status), remedyNever
-			if strings.Contains(k.Why, object.BlockMoveAnnotation) {
+			k.Answer, k.Reason, k.Remedy = notAcknowledged, describePending(k.Kind, status), remedyNever
+			if strings.Contains(k.Reason, object.BlockMoveAnnotation) {
 				k.Remedy = remedyBlock
 			}
 		case k.Acknowledged == 0:
-			k.Answer, k.Why, k.Remedy = never, "its objects were not looked at, or were deleted meanwhile", "see that nothing else changes the cluster, and check again"
+			k.Answer, k.Reason, k.Remedy = notAcknowledged, "its objects were not looked at, or were deleted meanwhile", "see that nothing else changes the cluster, and check again"
 		case !slices.Equal(k.Signals, []string{string(pause.Assumed)}):
 			k.Answer, k.Passed = acknowledged, true
-		case !acts(k.Kind) || slices.Contains(ignored, k.Kind):
+		case !hasController(k.Kind) || slices.Contains(ignored, k.Kind):
 			k.Answer, k.Passed = notNeeded, true
 		default:
-			k.Answer, k.Why, k.Remedy = silent, "it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does", remedySilent
+			k.Answer, k.Reason, k.Remedy = noSignal, "it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does", remedySilent
 		}
 	}
 	return out
 }
 
-// answer sets the acknowledgements of the kind from the Pause's status.
-func (k *Kind) answer(s v1alpha1.PauseKind) {
+// recordAnswer sets the acknowledgements of the kind from the Pause's status.
+func (k *Kind) recordAnswer(s v1alpha1.PauseKind) {
 	k.Acknowledged, k.Pending, k.Signals = s.Acknowledged, s.Pending, slices.Clone(s.Signals)
 	if s.BlockMove {
 		k.Signals = append([]string{"block-move"}, k.Signals...)
@@ -121,8 +121,8 @@ func (k *Kind) answer(s v1alpha1.PauseKind) {
 	}
 }
 
-// unanswered describes the first pending object of a kind, with the reason.
-func unanswered(kind string, status v1alpha1.PauseStatus) string {
+// describePending describes the first pending object of a kind, with the reason.
+func describePending(kind string, status v1alpha1.PauseStatus) string {
 	for _, w := range status.WaitingFor {
 		if strings.HasPrefix(w.Object, kind+" ") {
 			return strings.TrimPrefix(w.Object, kind+" ") + ": " + w.Why
@@ -131,28 +131,28 @@ func unanswered(kind string, status v1alpha1.PauseStatus) string {
 	return "an object did not acknowledge in time"
 }
 
-// awoken marks the kinds that still report Paused after the Pause was deleted.
-func awoken(kinds []Kind, below []pause.Subject) []Kind {
+// checkResumed marks the kinds that still report Paused after the Pause was deleted.
+func checkResumed(kinds []Kind, below []pause.Subject) []Kind {
 	out := slices.Clone(kinds)
-	users := pause.UsersOf(below)
+	users := pause.PausedClustersOf(below)
 	first := make(map[string]string)
 	for i := range out {
 		k := &out[i]
 		for _, o := range below {
-			if o.Ref.GroupKind() == k.Kind && o.Paused == object.True && !users.Hold(o) {
-				k.Asleep++
+			if o.Ref.GroupKind() == k.Kind && o.Paused == object.True && !users.IsPaused(o) {
+				k.StillPaused++
 				first[k.Kind] = cmp.Or(first[k.Kind], o.Ref.Namespace+"/"+o.Ref.Name)
 			}
 		}
-		if k.Asleep > 0 && k.Passed {
-			k.Passed, k.Why, k.Remedy = false, first[k.Kind]+" still has condition Paused=True after the pause", remedyAsleep
+		if k.StillPaused > 0 && k.Passed {
+			k.Passed, k.Reason, k.Remedy = false, first[k.Kind]+" still has condition Paused=True after the pause", remedyStillPaused
 		}
 	}
 	return out
 }
 
-// acts reports whether a provider's controller acts on a kind, that is, neither a template nor a kind of Cluster API itself.
-func acts(kind string) bool {
+// hasController reports whether a provider's controller acts on a kind, that is, neither a template nor a kind of Cluster API itself.
+func hasController(kind string) bool {
 	name, _, _ := strings.Cut(kind, ".")
 	switch group(kind) {
 	case object.CoreGroup, object.AddonsGroup, "ipam." + object.CoreGroup, "runtime." + object.CoreGroup:

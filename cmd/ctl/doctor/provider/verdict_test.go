@@ -17,7 +17,7 @@ import (
 
 const infra = "infrastructure.cluster.x-k8s.io"
 
-func of(group, kind, name string, paused object.Truth) pause.Subject {
+func subjectOf(group, kind, name string, paused object.ConditionStatus) pause.Subject {
 	o := object.Observed{Ref: object.Ref{Group: group, Kind: kind, Namespace: "fleet", Name: name}, Paused: paused}
 	if group == object.CoreGroup && kind == "Cluster" {
 		o.Cluster = &object.ClusterFacts{}
@@ -25,13 +25,13 @@ func of(group, kind, name string, paused object.Truth) pause.Subject {
 	return pause.Subject{Observed: o, Cluster: "test"}
 }
 
-func world(sleeper object.Truth) []pause.Subject {
+func subjects(sleeper object.ConditionStatus) []pause.Subject {
 	return []pause.Subject{
-		of(object.CoreGroup, "Cluster", "test", object.False),
-		of(infra, "WellMachine", "a", object.False), of(infra, "WellMachine", "b", object.False),
-		of(infra, "WellMachineTemplate", "a", object.Absent), of(infra, "Identity", "a", object.Absent),
-		of(infra, "MuteCluster", "a", object.Absent), of(infra, "HeldCluster", "a", object.False),
-		of(infra, "StuckCluster", "a", object.False), of(infra, "SleepyCluster", "a", sleeper), of(infra, "GoneCluster", "a", object.False),
+		subjectOf(object.CoreGroup, "Cluster", "test", object.False),
+		subjectOf(infra, "WellMachine", "a", object.False), subjectOf(infra, "WellMachine", "b", object.False),
+		subjectOf(infra, "WellMachineTemplate", "a", object.Absent), subjectOf(infra, "Identity", "a", object.Absent),
+		subjectOf(infra, "MuteCluster", "a", object.Absent), subjectOf(infra, "HeldCluster", "a", object.False),
+		subjectOf(infra, "StuckCluster", "a", object.False), subjectOf(infra, "SleepyCluster", "a", sleeper), subjectOf(infra, "GoneCluster", "a", object.False),
 	}
 }
 
@@ -56,13 +56,13 @@ func status() v1alpha1.PauseStatus {
 }
 
 func TestEachKindIsJudged(t *testing.T) {
-	kinds := awoken(judge(survey(world(object.False)), status(), []string{"Identity." + infra}), world(object.True))
+	kinds := checkResumed(judge(survey(subjects(object.False)), status(), []string{"Identity." + infra}), subjects(object.True))
 	got := make(map[string]string)
 	for _, k := range kinds {
 		name, _, _ := strings.Cut(k.Kind, ".")
 		got[name] = string(k.Answer)
 		if !k.Passed {
-			got[name] += "; " + k.Why
+			got[name] += "; " + k.Reason
 		}
 		if k.Passed != (k.Remedy == "") {
 			t.Errorf("%s: passed = %t with remedy %q", k.Kind, k.Passed, k.Remedy)
@@ -83,15 +83,15 @@ func TestEachKindIsJudged(t *testing.T) {
 
 // TestWhatAUserPausedSleeps checks that an object that a user paused is not expected to be unpaused.
 func TestWhatAUserPausedSleeps(t *testing.T) {
-	sleeping := of(infra, "WellMachine", "a", object.True)
+	sleeping := subjectOf(infra, "WellMachine", "a", object.True)
 	sleeping.PausedByUser = true
-	if k := awoken([]Kind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].Asleep != 0 || !k[0].Passed {
+	if k := checkResumed([]Kind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].StillPaused != 0 || !k[0].Passed {
 		t.Errorf("awoken = %+v", k)
 	}
 }
 
 func TestTheTableFits(t *testing.T) {
-	r := &Report{Measured: true, Kinds: awoken(judge(survey(world(object.False)), status(), nil), world(object.False))}
+	r := &Report{Measured: true, Kinds: checkResumed(judge(survey(subjects(object.False)), status(), nil), subjects(object.False))}
 	for _, line := range r.lines(show.View{Width: 80}) {
 		if term.Width(line) > 80 {
 			t.Errorf("line of %d columns, want at most 80: %s", term.Width(line), line)
@@ -110,18 +110,18 @@ func TestTheTableFits(t *testing.T) {
 }
 
 func TestWhatCannotBeChecked(t *testing.T) {
-	paused, marked, held := world(object.False), world(object.False), world(object.False)
+	paused, marked, held := subjects(object.False), subjects(object.False), subjects(object.False)
 	paused[0].Observed.Cluster = &object.ClusterFacts{Paused: true}
-	marked[0].Mark = "fleet/go/1"
-	held[0].Holds = map[string]string{object.PausePrefix + "1a": "fleet/maintenance"}
+	marked[0].MoveID = "fleet/go/1"
+	held[0].PauseHolders = map[string]string{object.PausePrefix + "1a": "fleet/maintenance"}
 	for want, below := range map[string][]pause.Subject{
 		"there is no such Cluster": nil, "is paused already": paused, "is held by move fleet/go/1": marked, "is held paused by Pause fleet/maintenance": held,
 	} {
-		if err := free(below, "fleet", "test"); err == nil || !strings.Contains(err.Error(), want) {
+		if err := checkNotPaused(below, "fleet", "test"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("free = %v, want %q", err, want)
 		}
 	}
-	if err := free(world(object.False), "fleet", "test"); err != nil {
+	if err := checkNotPaused(subjects(object.False), "fleet", "test"); err != nil {
 		t.Error(err)
 	}
 }

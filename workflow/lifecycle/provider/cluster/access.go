@@ -23,10 +23,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Keep returns how a run reaches a cluster's API server: by the reference that the provider returns, or by a copy of the
+// StoreKubeconfig returns how a run reaches a cluster's API server: by the reference that the provider returns, or by a copy of the
 // kubeconfig that Cluster API wrote on the manager. A local run stores the copy in a file in folder, the daemon in a Secret
 // of the run's namespace. The Secret that Cluster API wrote cannot be used, because it moves with the cluster.
-func Keep(c *sequence.Context, from any, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
+func StoreKubeconfig(c *sequence.Context, from any, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
 	if a, ok := from.(provider.Accessor); ok {
 		ref, known, err := a.Access(c, manager, spec)
 		if err != nil {
@@ -40,23 +40,23 @@ func Keep(c *sequence.Context, from any, folder string, manager access.ClusterRe
 	if err != nil {
 		return provider.Access{}, err
 	}
-	data, err := kubeconfig(c, on, spec)
+	data, err := waitForKubeconfig(c, on, spec)
 	if err != nil {
 		return provider.Access{}, err
 	}
 	var ref access.ClusterRef
 	if c.Local() {
-		ref, err = keepFile(c, folder, spec, data)
+		ref, err = writeKubeconfigFile(c, folder, spec, data)
 	} else {
-		ref, err = keepSecret(c, manager, spec, data)
+		ref, err = writeKubeconfigSecret(c, manager, spec, data)
 	}
 	return provider.Access{Cluster: &ref}, err
 }
 
-// Forget removes the kubeconfig that Keep stored.
-func Forget(c *sequence.Context, folder string, manager access.ClusterRef, spec provider.Cluster) error {
+// RemoveKubeconfig removes the kubeconfig that StoreKubeconfig stored.
+func RemoveKubeconfig(c *sequence.Context, folder string, manager access.ClusterRef, spec provider.Cluster) error {
 	if c.Local() {
-		if err := os.Remove(file(c, folder, spec)); err != nil && !os.IsNotExist(err) {
+		if err := os.Remove(kubeconfigPath(c, folder, spec)); err != nil && !os.IsNotExist(err) {
 			return fmt.Errorf("removing the kubeconfig of cluster %s: %w", spec.Name, err)
 		}
 		return nil
@@ -69,15 +69,15 @@ func Forget(c *sequence.Context, folder string, manager access.ClusterRef, spec 
 	return on.Kube.Do(c, "delete Secret "+key.String(), func(ctx context.Context) error {
 		var secret corev1.Secret
 		err := on.Client.Get(ctx, key, &secret)
-		if err != nil || secret.Annotations[AccessMark] == "" || ofAnother(&secret, manager, spec) { // it does not exist, or is not the run's
+		if err != nil || secret.Annotations[AccessAnnotation] == "" || belongsToAnother(&secret, manager, spec) { // it does not exist, or is not the run's
 			return client.IgnoreNotFound(err)
 		}
 		return client.IgnoreNotFound(on.Client.Delete(ctx, &secret, client.Preconditions{UID: &secret.UID}))
 	})
 }
 
-// kubeconfig waits for the Secret that Cluster API writes.
-func kubeconfig(c *sequence.Context, on *access.Cluster, spec provider.Cluster) (data []byte, err error) {
+// waitForKubeconfig waits for the Secret that Cluster API writes.
+func waitForKubeconfig(c *sequence.Context, on *access.Cluster, spec provider.Cluster) (data []byte, err error) {
 	key := types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name + "-kubeconfig"}
 	err = poll(c, "Secret "+key.String(), func(ctx context.Context) ([]string, error) {
 		var secret corev1.Secret
@@ -99,15 +99,15 @@ func kubeconfig(c *sequence.Context, on *access.Cluster, spec provider.Cluster) 
 	return data, nil
 }
 
-// file returns the path of a cluster's kubeconfig. It is unique for the run, because clusters of different managers may have the same name.
-func file(c *sequence.Context, folder string, spec provider.Cluster) string {
+// kubeconfigPath returns the path of a cluster's kubeconfig. It is unique for the run, because clusters of different managers may have the same name.
+func kubeconfigPath(c *sequence.Context, folder string, spec provider.Cluster) string {
 	run := sha256.Sum256([]byte(c.Call().RunKey()))
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", spec.Namespace, spec.Name, run[:4]))
 }
 
-// keepFile replaces the file, so that only its owner may read it whatever the mode of the old one was.
-func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
-	path := file(c, folder, spec)
+// writeKubeconfigFile replaces the file, so that only its owner may read it whatever the mode of the old one was.
+func writeKubeconfigFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
+	path := kubeconfigPath(c, folder, spec)
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
 		err = atomicfile.WriteBytes(path, data)
@@ -120,13 +120,13 @@ func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []
 
 func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
 
-// AccessMark is the annotation of an object that a run has made. Its value is the idempotency key of the run.
-const AccessMark = access.MarkAnnotation
+// AccessAnnotation is the annotation of an object that a run has made. Its value is the idempotency key of the run.
+const AccessAnnotation = access.StepKeyAnnotation
 
-// accessCluster is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of other namespaces or managers may have the same name.
-const accessCluster = "scute.dev/cluster"
+// clusterAnnotation is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of other namespaces or managers may have the same name.
+const clusterAnnotation = "scute.dev/cluster"
 
-func clusterMark(manager access.ClusterRef, spec provider.Cluster) string {
+func clusterAnnotationValue(manager access.ClusterRef, spec provider.Cluster) string {
 	name := spec.Namespace + "/" + spec.Name
 	if data, err := json.Marshal(manager); err == nil && manager != (access.ClusterRef{}) {
 		name += " of " + string(data)
@@ -134,14 +134,14 @@ func clusterMark(manager access.ClusterRef, spec provider.Cluster) string {
 	return name
 }
 
-// ofAnother reports whether a Secret has the kubeconfig of another cluster. It returns false for a Secret of an earlier version of scute, which has
+// belongsToAnother reports whether a Secret has the kubeconfig of another cluster. It returns false for a Secret of an earlier version of scute, which has
 // no annotation.
-func ofAnother(secret *corev1.Secret, manager access.ClusterRef, spec provider.Cluster) bool {
-	mark := secret.Annotations[accessCluster]
-	return mark != "" && mark != clusterMark(manager, spec)
+func belongsToAnother(secret *corev1.Secret, manager access.ClusterRef, spec provider.Cluster) bool {
+	mark := secret.Annotations[clusterAnnotation]
+	return mark != "" && mark != clusterAnnotationValue(manager, spec)
 }
 
-func keepSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
+func writeKubeconfigSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return access.ClusterRef{}, err
@@ -151,7 +151,7 @@ func keepSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cl
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: call.Namespace, Name: secretName(spec),
-			Annotations: map[string]string{AccessMark: call.RunKey(), accessCluster: clusterMark(manager, spec)},
+			Annotations: map[string]string{AccessAnnotation: call.RunKey(), clusterAnnotation: clusterAnnotationValue(manager, spec)},
 		},
 		Data: map[string][]byte{"value": data},
 	}
@@ -164,11 +164,11 @@ func keepSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cl
 		if err := on.Client.Get(ctx, client.ObjectKeyFromObject(secret), &old); err != nil {
 			return err
 		}
-		if old.Annotations[AccessMark] == "" {
+		if old.Annotations[AccessAnnotation] == "" {
 			return task.Final(errors.New("it exists, and no run has made it: delete or rename it"))
 		}
-		if ofAnother(&old, manager, spec) {
-			return task.Final(fmt.Errorf("it has the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if nothing uses it any more", old.Annotations[accessCluster]))
+		if belongsToAnother(&old, manager, spec) {
+			return task.Final(fmt.Errorf("it has the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if nothing uses it any more", old.Annotations[clusterAnnotation]))
 		}
 		maps.Copy(old.Annotations, secret.Annotations)
 		old.Data = secret.Data

@@ -27,11 +27,11 @@ type applyWith struct {
 
 const (
 	objectsPart = "objects"
-	ownPart     = "cluster"
+	clusterPart     = "cluster"
 )
 
-// found records whether a cluster existed before the run.
-type found struct {
+// clusterRecord records whether a cluster existed before the run.
+type clusterRecord struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
@@ -45,8 +45,8 @@ func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRe
 	if err != nil {
 		return err
 	}
-	var before found
-	noted, err := c.Noted(ownPart, &before)
+	var before clusterRecord
+	noted, err := c.Recorded(clusterPart, &before)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRe
 			return err
 		}
 		before.Existed = s.Object != nil
-		if err := c.Note(ownPart, before, before.Existed); err != nil {
+		if err := c.Record(clusterPart, before, before.Existed); err != nil {
 			return err
 		}
 	}
@@ -74,21 +74,21 @@ func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRe
 // removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the objects that their controllers need exist,
 // and then the other objects. It keeps a cluster that existed before the run. made reports whether the run created the cluster.
 func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) (made bool, err error) {
-	var before found
-	noted, err := c.Noted(ownPart, &before)
+	var before clusterRecord
+	noted, err := c.Recorded(clusterPart, &before)
 	if err != nil || !noted {
 		return false, err
 	}
 	if made = !before.Existed; made {
-		if err := removeOwn(c, manager, spec); err != nil {
+		if err := removeOwnCluster(c, manager, spec); err != nil {
 			return made, err
 		}
 	}
 	return made, c.Revert(objectsPart, apply, applyWith{Cluster: manager, Namespace: spec.Namespace})
 }
 
-// removeOwn deletes the Cluster that the run created. It fails if another Cluster has this name, because it may use the same objects.
-func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
+// removeOwnCluster deletes the Cluster that the run created. It fails if another Cluster has this name, because it may use the same objects.
+func removeOwnCluster(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Clu
 	if err != nil {
 		return err
 	}
-	if !own && c.Began(objectsPart) {
+	if !own && c.Started(objectsPart) {
 		return task.Final(fmt.Errorf("Cluster %s/%s is not the one that this run created: it and all objects of the template stay. "+ //nolint:staticcheck // Cluster is the name of a kind
 			"Delete by hand the objects that you do not need, then mark the task undone", spec.Namespace, spec.Name))
 	}
@@ -117,7 +117,7 @@ func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Clu
 // isOwn reports whether the run created a Cluster: the Cluster has the annotation of the run, or, if all objects were applied, the recorded UID.
 // A Cluster without them may have been created by another client after the run first read it.
 func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
-	marked, err := c.Made(objectsPart, u)
+	marked, err := c.Created(objectsPart, u)
 	if err != nil {
 		return false, err
 	}
@@ -136,22 +136,22 @@ func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
 		return false, task.Final(fmt.Errorf("reading the recorded output: %w", err))
 	}
 	for _, o := range applied.Objects {
-		if o.Plain() == access.RefOf(u).Plain() {
+		if o.Ref() == access.RefOf(u).Ref() {
 			return o.Action == "created" && (marked || o.UID == u.GetUID()), nil
 		}
 	}
 	return marked, nil
 }
 
-// Returned sets the annotation of the run on a Cluster that the task by created and a move has brought back. The copies that a move makes have
+// RestoreAnnotation sets the annotation of the run on a Cluster that the task by created and a move has brought back. The copies that a move makes have
 // neither the annotation nor the UID.
-func Returned(c *sequence.Context, by string, manager access.ClusterRef, spec provider.Cluster) error {
+func RestoreAnnotation(c *sequence.Context, by string, manager access.ClusterRef, spec provider.Cluster) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
 	}
 	ref := access.ObjectRef{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: spec.Namespace, Name: spec.Name}
-	return on.Merge(c, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.MarkAnnotation: c.MarkOf(by, objectsPart)}}})
+	return on.Merge(c, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.StepKeyAnnotation: c.StepKeyOf(by, objectsPart)}}})
 }
 
 // check returns an error if the objects belong to another cluster.
@@ -176,17 +176,17 @@ func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 
 // Exists reports whether a manager has the cluster.
 func Exists(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (bool, error) {
-	s, err := readThrough(c, manager, spec)
+	s, err := readFromManager(c, manager, spec)
 	return s.Object != nil, err
 }
 
-// Others returns the names of all other Clusters of a manager, in all namespaces.
-func Others(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (names []string, err error) {
+// OtherClusters returns the names of all other Clusters of a manager, in all namespaces.
+func OtherClusters(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (names []string, err error) {
 	on, err := c.Open(manager)
 	if err != nil {
 		return nil, err
 	}
-	err = on.Kube.List(c, clusters(), "", func(u *unstructured.Unstructured) error {
+	err = on.Kube.List(c, clusterType(), "", func(u *unstructured.Unstructured) error {
 		if u.GetNamespace() != spec.Namespace || u.GetName() != spec.Name {
 			names = append(names, u.GetNamespace()+"/"+u.GetName())
 		}

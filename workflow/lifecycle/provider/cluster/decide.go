@@ -24,31 +24,31 @@ type Decision struct {
 	Needed bool `json:"needed"`
 	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and upgrade it are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
-	// Why the cluster changes.
-	Why string `json:"why,omitempty"`
+	// Reason the cluster changes.
+	Reason string `json:"why,omitempty"`
 	// Objects is a checksum of the objects that were compared.
 	Objects string `json:"objects,omitempty"`
 	// Components that change.
 	Components []provider.Component `json:"components,omitempty"`
 }
 
-const notNeeded = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
+const notNeededReason = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
 
 // Decide compares a cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
 func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) (d Decision, err error) {
-	objects, s, err := upgradable(c, p, manager, spec)
+	objects, s, err := upgradeObjects(c, p, manager, spec)
 	if err != nil {
 		return d, err
 	}
 	if old := oldVersion(s, spec.Version); old != "" {
 		d.Components = append(d.Components, provider.Component{Name: "Kubernetes", OldVersion: old, NewVersion: spec.Version})
 	}
-	why, err := Differing(c, manager, spec.Namespace, objects)
+	why, err := ChangedObjects(c, manager, spec.Namespace, objects)
 	if err != nil {
 		return d, err
 	}
-	why = append(why, outdated(s, spec.Version)...)
-	d.UpgradeCluster, d.Why = len(why) > 0, access.Few(why)
+	why = append(why, outdatedReasons(s, spec.Version)...)
+	d.UpgradeCluster, d.Reason = len(why) > 0, access.Summarize(why)
 	d.Needed = d.UpgradeCluster
 	d.Objects, err = checksum(objects)
 	return d, err
@@ -59,10 +59,10 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// Unchanged waits until a cluster is settled for which pre-upgrade found nothing to upgrade: components that were upgraded since may have replaced
+// WaitUnchanged waits until a cluster is settled for which pre-upgrade found nothing to upgrade: components that were upgraded since may have replaced
 // its machines. It fails if the template or the version has changed since pre-upgrade, because the change would not be applied.
-func Unchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) error {
-	objects, _, err := upgradable(c, p, manager, spec)
+func WaitUnchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) error {
+	objects, _, err := upgradeObjects(c, p, manager, spec)
 	if err != nil {
 		return err
 	}
@@ -70,16 +70,16 @@ func Unchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterR
 	if err != nil {
 		return err
 	}
-	if was := Decided(c.Call()).Objects; was != "" && was != now {
-		why, err := Differing(c, manager, spec.Namespace, objects)
+	if was := DecisionOf(c.Call()).Objects; was != "" && was != now {
+		why, err := ChangedObjects(c, manager, spec.Namespace, objects)
 		if err != nil {
 			return err
 		}
 		if len(why) > 0 {
-			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade found nothing to upgrade: %s: put them back, or abort this run and start a new one", access.Few(why)))
+			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade found nothing to upgrade: %s: put them back, or abort this run and start a new one", access.Summarize(why)))
 		}
 	}
-	return upToDate(c, manager, spec)
+	return waitUpToDate(c, manager, spec)
 }
 
 // Compare adds the components of a cluster that the provider will change.
@@ -91,8 +91,8 @@ func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) err
 	more, err := comparer.Differences(c, on)
 	d.Components = append(d.Components, more...)
 	d.Needed = d.Needed || len(more) > 0
-	if n := len(d.Components) - access.NamedLimit; n > 0 {
-		d.Components = append(d.Components[:access.NamedLimit], provider.Component{Name: fmt.Sprintf("and %d more", n)})
+	if n := len(d.Components) - access.MaxNamedObjects; n > 0 {
+		d.Components = append(d.Components[:access.MaxNamedObjects], provider.Component{Name: fmt.Sprintf("and %d more", n)})
 	}
 	return err
 }
@@ -110,8 +110,8 @@ func oldVersion(s settled.State, version string) string {
 	return ""
 }
 
-// Differing finds out by dry runs which objects would be created or changed if they were applied.
-func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
+// ChangedObjects finds out by dry runs which objects would be created or changed if they were applied.
+func ChangedObjects(c *sequence.Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
 	on, err := c.Open(ref)
 	if err != nil {
 		return nil, err
@@ -132,18 +132,18 @@ func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, obj
 		want := o.DeepCopy()
 		want.SetNamespace(ref.Namespace)
 		want.SetUID(live.GetUID())
-		if mark := access.MarkOf(live); mark != "" { // as Apply does
+		if mark := access.StepKeyOf(live); mark != "" { // as Apply does
 			annotations := want.GetAnnotations()
 			if annotations == nil {
 				annotations = make(map[string]string)
 			}
-			annotations[access.MarkAnnotation] = mark
+			annotations[access.StepKeyAnnotation] = mark
 			want.SetAnnotations(annotations)
 		}
 		err = on.Kube.Do(c, "compare "+ref.String(), func(ctx context.Context) error {
 			return on.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)
 		})
-		switch err := access.RefusalOf(ref, err); {
+		switch err := access.FinalIfObjectRefused(ref, err); {
 		case task.IsFinal(err): // its kind may be one that the new components bring
 			names = append(names, ref.String()+" cannot be compared")
 		case err != nil:
@@ -155,20 +155,20 @@ func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, obj
 	return names, nil
 }
 
-// Decided returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
+// DecisionOf returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
 // an earlier version of scute ran it.
-func Decided(call *task.Call) Decision {
+func DecisionOf(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)
 	return d
 }
 
-// Skipped returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
-func Skipped(call *task.Call) string {
-	if Decided(call).UpgradeCluster {
+// SkipReason returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
+func SkipReason(call *task.Call) string {
+	if DecisionOf(call).UpgradeCluster {
 		return ""
 	}
-	return notNeeded
+	return notNeededReason
 }
 
 // IfNeeded returns a step that is skipped if the cluster does not change. A skipped step runs otherwise, which may be nil.
@@ -177,9 +177,9 @@ func IfNeeded[A, B any, C interface {
 	Call() *task.Call
 }](s sequence.Step[A, B, sequence.None], otherwise func(*A) error) sequence.Step[A, B, sequence.None] {
 	run, undo := s.Run, s.Undo
-	s.Skips = Skipped
+	s.SkipReason = SkipReason
 	s.Run = func(c *A) (sequence.None, error) {
-		if skipped := Skipped(C(c).Call()); skipped != "" {
+		if skipped := SkipReason(C(c).Call()); skipped != "" {
 			if otherwise == nil {
 				return sequence.None{Skipped: skipped}, nil
 			}
@@ -188,7 +188,7 @@ func IfNeeded[A, B any, C interface {
 		return run(c)
 	}
 	s.Undo = func(c *A, out *sequence.None) error {
-		if Skipped(C(c).Call()) != "" {
+		if SkipReason(C(c).Call()) != "" {
 			return nil
 		}
 		return undo(c, out)

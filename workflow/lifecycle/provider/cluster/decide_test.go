@@ -22,14 +22,14 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// running is an API server with one available Cluster.
-type running struct {
+// fakeServer is an API server with one available Cluster.
+type fakeServer struct {
 	machine string // version of its only machine; empty means no machine
 	changes string // label that a dry run adds to the Cluster
 	refuses bool   // the API server refuses the dry run
 }
 
-func (m *running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.Copy(io.Discard, r.Body)
 	say := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
@@ -90,21 +90,21 @@ func (upgrader) Differences(*sequence.Context, access.ClusterRef) ([]provider.Co
 // cannot be compared.
 func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
-		running
+		fakeServer
 		names []string
 		want  Decision
 	}{
-		"nothing to do": {running{}, []string{"prod"}, Decision{}},
-		"another version": {running{machine: "v1.35.2"}, []string{"prod"}, Decision{
-			Needed: true, UpgradeCluster: true, Why: "Machine m has version v1.35.2",
+		"nothing to do": {fakeServer{}, []string{"prod"}, Decision{}},
+		"another version": {fakeServer{machine: "v1.35.2"}, []string{"prod"}, Decision{
+			Needed: true, UpgradeCluster: true, Reason: "Machine m has version v1.35.2",
 			Components: []provider.Component{{Name: "Kubernetes", OldVersion: "v1.35.2", NewVersion: "v1.36.0"}},
 		}},
-		"another object": {running{changes: "b"}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Why: "Cluster.cluster.x-k8s.io fleet/prod changes"}},
-		"a new object":   {running{}, []string{"prod", "new"}, Decision{Needed: true, UpgradeCluster: true, Why: "Cluster.cluster.x-k8s.io fleet/new is new"}},
-		"refused":        {running{refuses: true}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Why: "Cluster.cluster.x-k8s.io fleet/prod cannot be compared"}},
+		"another object": {fakeServer{changes: "b"}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Reason: "Cluster.cluster.x-k8s.io fleet/prod changes"}},
+		"a new object":   {fakeServer{}, []string{"prod", "new"}, Decision{Needed: true, UpgradeCluster: true, Reason: "Cluster.cluster.x-k8s.io fleet/new is new"}},
+		"refused":        {fakeServer{refuses: true}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Reason: "Cluster.cluster.x-k8s.io fleet/prod cannot be compared"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(&c.running)
+			server := httptest.NewServer(&c.fakeServer)
 			defer server.Close()
 			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 			own := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "pre-upgrade", Namespace: "fleet"}, clusters)
@@ -124,16 +124,16 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// many has more components than an output lists.
-type many struct{}
+// manyComponents has more components than an output lists.
+type manyComponents struct{}
 
-func (many) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
-	return make([]provider.Component, access.NamedLimit+2), nil
+func (manyComponents) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
+	return make([]provider.Component, access.MaxNamedObjects+2), nil
 }
 
 func TestTheDecisionIsBounded(t *testing.T) {
 	var d Decision
-	if err := d.Compare(nil, many{}, access.ClusterRef{}); err != nil || len(d.Components) != access.NamedLimit+1 || d.Components[access.NamedLimit].Name != "and 2 more" {
+	if err := d.Compare(nil, manyComponents{}, access.ClusterRef{}); err != nil || len(d.Components) != access.MaxNamedObjects+1 || d.Components[access.MaxNamedObjects].Name != "and 2 more" {
 		t.Errorf("got %d components, error %v", len(d.Components), err)
 	}
 }
@@ -144,20 +144,20 @@ func TestUnchanged(t *testing.T) {
 	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}
 	const says = "have changed since pre-upgrade"
 	for name, c := range map[string]struct {
-		running
+		fakeServer
 		names []string // of the objects, at its turn
 		was   string   // the output of pre-upgrade, if it differs from now
 		want  string
 	}{
-		"the same":                         {running{}, []string{"prod"}, "", ""},
-		"the components have new defaults": {running{changes: "b"}, []string{"prod"}, "", ""},
-		"another template":                 {running{}, []string{"prod", "new"}, "", says + " found nothing to upgrade: Cluster.cluster.x-k8s.io fleet/new is new"},
-		"another that differs in nothing":  {running{}, []string{"prod", "prod"}, "", ""},
-		"of an earlier version":            {running{}, []string{"prod", "new"}, `{"upgradeCluster": false}`, ""},
-		"machines are being replaced":      {running{machine: "v1.35.2"}, []string{"prod"}, "", "Machine m has version v1.35.2"},
+		"the same":                         {fakeServer{}, []string{"prod"}, "", ""},
+		"the components have new defaults": {fakeServer{changes: "b"}, []string{"prod"}, "", ""},
+		"another template":                 {fakeServer{}, []string{"prod", "new"}, "", says + " found nothing to upgrade: Cluster.cluster.x-k8s.io fleet/new is new"},
+		"another that differs in nothing":  {fakeServer{}, []string{"prod", "prod"}, "", ""},
+		"of an earlier version":            {fakeServer{}, []string{"prod", "new"}, `{"upgradeCluster": false}`, ""},
+		"machines are being replaced":      {fakeServer{machine: "v1.35.2"}, []string{"prod"}, "", "Machine m has version v1.35.2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(&c.running)
+			server := httptest.NewServer(&c.fakeServer)
 			defer server.Close()
 			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -177,7 +177,7 @@ func TestUnchanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			call.Inputs = map[string]json.RawMessage{"pre-upgrade": json.RawMessage(stdcmp.Or(c.was, `{"upgradeCluster": false, "objects": "`+sum+`"}`))}
-			err = Unchanged(&own, upgrader{names: c.names}, access.ClusterRef{}, spec)
+			err = WaitUnchanged(&own, upgrader{names: c.names}, access.ClusterRef{}, spec)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || task.IsFinal(err) != strings.HasPrefix(c.want, says) {
 				t.Errorf("Unchanged = %v, want %q", err, c.want)
 			}

@@ -24,8 +24,8 @@ import (
 
 const deletePart = "delete"
 
-// deleting records the UID of the Cluster that a run deletes. A later Cluster of the same name is not deleted.
-type deleting struct {
+// deletionRecord records the UID of the Cluster that a run deletes. A later Cluster of the same name is not deleted.
+type deletionRecord struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
@@ -36,7 +36,7 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	var objects []*unstructured.Unstructured
 	if p, ok := p.(provider.Cleaner); ok {
 		var err error
-		if objects, err = p.LeftObjects(c, spec); err != nil {
+		if objects, err = p.RemainingObjects(c, spec); err != nil {
 			return err
 		}
 	}
@@ -44,8 +44,8 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	if err != nil {
 		return err
 	}
-	var this deleting
-	noted, err := c.Noted(deletePart, &this)
+	var this deletionRecord
+	noted, err := c.Recorded(deletePart, &this)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 		if s.Object != nil {
 			this.UID = s.Object.GetUID()
 		}
-		if err := c.Note(deletePart, this, this.UID == ""); err != nil {
+		if err := c.Record(deletePart, this, this.UID == ""); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 			o.SetNamespace(spec.Namespace)
 		}
 	}
-	shared, err := ofOthers(c, on, objects)
+	shared, err := usedByOthers(c, on, objects)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 		if shared[object.Observe(o).Ref] {
 			continue
 		}
-		if err := c.WorksAgain(); err != nil { // the deletion of the cluster or of the object before may have waited
+		if err := c.ReacquireSlot(); err != nil { // the deletion of the cluster or of the object before may have waited
 			return err
 		}
 		if err := removeObject(c, on, spec, o); err != nil {
@@ -100,9 +100,9 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	return nil
 }
 
-// ofOthers returns the ClusterClasses among the objects that other Clusters use, and the templates of these classes. Cluster API denies the deletion
+// usedByOthers returns the ClusterClasses among the objects that other Clusters use, and the templates of these classes. Cluster API denies the deletion
 // of such a class, but permits the deletion of its templates.
-func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
+func usedByOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {
 		if o.GetKind() != "ClusterClass" || o.GroupVersionKind().Group != object.CoreGroup {
@@ -119,12 +119,12 @@ func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.U
 		if err != nil {
 			return nil, err
 		}
-		why := "Clusters use it: " + access.Few(users)
+		why := "Clusters use it: " + access.Summarize(users)
 		if len(users) == 0 && all {
 			continue
 		}
 		if len(users) == 0 {
-			if why, err = denied(c, on, class); err != nil {
+			if why, err = denialReason(c, on, class); err != nil {
 				return nil, err
 			}
 			if why == "" {
@@ -141,9 +141,9 @@ func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.U
 	return shared, nil
 }
 
-// denied returns the reason why a ClusterClass cannot be deleted, or "" if it can. Cluster API, which knows the Clusters of all namespaces, denies the
+// denialReason returns the reason why a ClusterClass cannot be deleted, or "" if it can. Cluster API, which knows the Clusters of all namespaces, denies the
 // deletion of a class that Clusters use.
-func denied(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
+func denialReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	uid := class.GetUID()
 	err = on.Kube.Do(ctx, "try to delete ClusterClass "+class.GetNamespace()+"/"+class.GetName(), func(ctx context.Context) error {
 		return on.Client.Delete(ctx, class, client.DryRunAll, client.Preconditions{UID: &uid})
@@ -154,8 +154,8 @@ func denied(ctx context.Context, on *access.Cluster, class *unstructured.Unstruc
 	return "", client.IgnoreNotFound(err)
 }
 
-// clusters returns the kind Cluster.
-func clusters() kube.Type {
+// clusterType returns the kind Cluster.
+func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
 
@@ -164,7 +164,7 @@ func clusters() kube.Type {
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
-		err = on.Kube.List(ctx, clusters(), namespace, func(u *unstructured.Unstructured) error {
+		err = on.Kube.List(ctx, clusterType(), namespace, func(u *unstructured.Unstructured) error {
 			if f := object.Observe(u).Cluster; f != nil && f.ClassName == class.GetName() && f.ClassNamespace == class.GetNamespace() {
 				names = append(names, u.GetNamespace()+"/"+u.GetName())
 			}
@@ -187,9 +187,9 @@ func checkNameFree(ctx context.Context, on *access.Cluster, spec provider.Cluste
 		"Find out what created it (GitOps?); to delete it too, start another run", spec.Namespace, spec.Name))
 }
 
-// Undelete undoes Delete. It returns an error if the deletion has begun.
-func Undelete(c *sequence.Context) error {
-	if !c.Began(deletePart) {
+// UndoDelete undoes Delete. It returns an error if the deletion has begun.
+func UndoDelete(c *sequence.Context) error {
+	if !c.Started(deletePart) {
 		return nil
 	}
 	return task.Final(errors.New("the cluster is being deleted, and cannot be brought back: resume the run, which deletes the rest"))
@@ -212,7 +212,7 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 		case s.Object.GetUID() != uid:
 			return nil, nil // another Cluster of the same name
 		case s.Object.GetDeletionTimestamp() != nil:
-			return deletionOf(s), nil
+			return deletionProgress(s), nil
 		}
 		err = on.Kube.Do(ctx, "delete Cluster "+name, func(ctx context.Context) error {
 			return on.Client.Delete(ctx, s.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -224,7 +224,7 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 	})
 }
 
-func deletionOf(s settled.State) []string {
+func deletionProgress(s settled.State) []string {
 	why := []string{fmt.Sprintf("%d machines left", len(machines(s)))}
 	if paused, _, _ := object.Condition(s.Object, clusterv1.PausedCondition); paused == object.True {
 		why = append(why, "the Cluster is paused, and Cluster API deletes nothing of it until it is resumed")

@@ -22,7 +22,7 @@ import (
 // cleaner is a provider whose clusters leave two Secrets.
 type cleaner struct{}
 
-func (cleaner) LeftObjects(*sequence.Context, provider.Cluster) (left []*unstructured.Unstructured, err error) {
+func (cleaner) RemainingObjects(*sequence.Context, provider.Cluster) (left []*unstructured.Unstructured, err error) {
 	for _, name := range []string{"first", "second"} {
 		u := &unstructured.Unstructured{}
 		u.SetAPIVersion("v1")
@@ -37,10 +37,10 @@ func (cleaner) LeftObjects(*sequence.Context, provider.Cluster) (left []*unstruc
 // object that it leaves, and has a worker for each deletion.
 func TestDeletionWorksInItsPlace(t *testing.T) {
 	m := &manager{}
-	var place tasktest.Place
+	var place tasktest.Slot
 	there := map[string]bool{"first": true, "second": true}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete && place.Waits() {
+		if r.Method == http.MethodDelete && place.Yielded() {
 			t.Errorf("%s was deleted without a worker", r.URL.Path)
 		}
 		name, secret := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], strings.Contains(r.URL.Path, "/secrets/")
@@ -59,14 +59,14 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-	c := sequence.NewContext(t.Context(), place.For(&task.Call{
+	c := sequence.NewContext(t.Context(), place.Attach(&task.Call{
 		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 	}), clusters)
 	err := Delete(&c, cleaner{}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
 	if err != nil || !m.deleted || there["first"] || there["second"] {
 		t.Errorf("Delete = %v; deleted %t, left %v", err, m.deleted, there)
 	}
-	if waited := place.Waited(); waited != 3 {
+	if waited := place.YieldCount(); waited != 3 {
 		t.Errorf("waited %d times, want 3", waited)
 	}
 }

@@ -26,10 +26,10 @@ import (
 // manager is an API server with one Cluster until it is deleted.
 type manager struct {
 	mu      sync.Mutex
-	mark    string // of the run that created the Cluster
-	remade  bool   // another client creates a Cluster of its name once it is gone
+	stepKey    string // of the run that created the Cluster
+	recreated  bool   // another client creates a Cluster of its name once it is gone
 	deleted bool
-	forgot  bool // the Secret with the kubeconfig is deleted
+	kubeconfigRemoved  bool // the Secret with the kubeconfig is deleted
 }
 
 func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -57,15 +57,15 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/clusters/prod") && !m.deleted:
 		m.deleted = r.Method == http.MethodDelete
 		say(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": "fleet", "name": "prod", "uid": "u-1", "annotations": {%q: %q}}}`,
-			access.MarkAnnotation, m.mark)
-	case strings.HasSuffix(path, "/clusters/prod") && m.remade:
+			access.StepKeyAnnotation, m.stepKey)
+	case strings.HasSuffix(path, "/clusters/prod") && m.recreated:
 		say(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": "fleet", "name": "prod", "uid": "u-2"}}`)
 	case strings.HasSuffix(path, "/clusters/prod"):
 		w.WriteHeader(http.StatusNotFound)
 		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
 	case strings.HasSuffix(path, "/secrets/prod-access"):
-		m.forgot = m.forgot || r.Method == http.MethodDelete
-		say(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": "prod-access", "uid": "s-1", "annotations": {%q: "fleet/other/1"}}}`, AccessMark)
+		m.kubeconfigRemoved = m.kubeconfigRemoved || r.Method == http.MethodDelete
+		say(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": "prod-access", "uid": "s-1", "annotations": {%q: "fleet/other/1"}}}`, AccessAnnotation)
 	case path == "/apis/cluster.x-k8s.io/v1beta2/clusters":
 		item, next := `{"metadata": {"namespace": "fleet", "name": "prod"}}`, "more"
 		if r.FormValue("continue") != "" {
@@ -91,7 +91,7 @@ func undo(t *testing.T, m *manager, local bool, record string) error {
 	create := hook.Task[steps, steps]("create")
 	s := sequence.Then(sequence.Begin(clusters, hook.NewBinder(create.Point()), steps{}),
 		sequence.Do(create, "Create", 0, func(*steps) error { return nil }, func(c *steps) error {
-			return Uncreate(&c.Context, &apply.Kind{Clusters: clusters}, t.TempDir(), access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+			return UndoCreate(&c.Context, &apply.Kind{Clusters: clusters}, t.TempDir(), access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
 		}))
 	made, problems := s.Build()
 	if len(problems) > 0 {
@@ -128,7 +128,7 @@ func TestRollbackLeavesTheClusterOfAnother(t *testing.T) {
 		"of another, while that of this run is deleted":  {mark: own, remade: true, deleted: true, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &manager{mark: c.mark, remade: c.remade}
+			m := &manager{stepKey: c.mark, recreated: c.remade}
 			err := undo(t, m, true, fmt.Sprintf(`{"parts": [{"name": "cluster", "undo": {}}, {"name": "objects", "adopted": %t, "undo": {"objects": []}%s}]}`, c.adopted, c.output))
 			if c.refused != (err != nil) || err != nil && !task.IsFinal(err) {
 				t.Error(err)
@@ -148,12 +148,12 @@ func TestRollbackKeepsTheWayToAnEarlierCluster(t *testing.T) {
 		`{"parts": [{"name": "cluster", "undo": {"existed": true}}, {"name": "objects", "undo": {"objects": []}}]}`: false,
 		`{"parts": [{"name": "cluster", "undo": {}}, {"name": "objects", "undo": {"objects": []}}]}`:                true,
 	} {
-		m := &manager{mark: "fleet/create/1/create@objects"}
+		m := &manager{stepKey: "fleet/create/1/create@objects"}
 		if err := undo(t, m, false, record); err != nil {
 			t.Error(err)
 		}
-		if m.forgot != want {
-			t.Errorf("record %s: Secret prod-access deleted %t, want %t", record, m.forgot, want)
+		if m.kubeconfigRemoved != want {
+			t.Errorf("record %s: Secret prod-access deleted %t, want %t", record, m.kubeconfigRemoved, want)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func TestRollbackKeepsTheWayToAnEarlierCluster(t *testing.T) {
 // its name is deleted, for example by GitOps.
 func TestDeletionLeavesAnotherCluster(t *testing.T) {
 	for _, remade := range []bool{false, true} {
-		m := &manager{remade: remade}
+		m := &manager{recreated: remade}
 		server := httptest.NewServer(m)
 		defer server.Close()
 		clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
@@ -193,7 +193,7 @@ func TestOthers(t *testing.T) {
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 	c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "task"}, clusters)
-	others, err := Others(&c, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+	others, err := OtherClusters(&c, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
 	if err != nil || strings.Join(others, " ") != "other/prod" {
 		t.Errorf("Others = %v, error %v, want other/prod", others, err)
 	}

@@ -20,14 +20,14 @@ import (
 // readState reads a cluster and the objects that belong to it.
 func readState(ctx context.Context, on *access.Cluster, namespace, name string) (s settled.State, err error) {
 	err = on.Kube.Do(ctx, "read Cluster "+namespace+"/"+name, func(ctx context.Context) (err error) {
-		s, err = settled.Look(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: namespace, Name: name})
+		s, err = settled.Read(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: namespace, Name: name})
 		return err
 	})
 	return s, err
 }
 
-// readThrough reads a cluster and the objects that belong to it from its manager.
-func readThrough(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (settled.State, error) {
+// readFromManager reads a cluster and the objects that belong to it from its manager.
+func readFromManager(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (settled.State, error) {
 	on, err := c.Open(manager)
 	if err != nil {
 		return settled.State{}, err
@@ -35,8 +35,8 @@ func readThrough(c *sequence.Context, manager access.ClusterRef, spec provider.C
 	return readState(c, on, spec.Namespace, spec.Name)
 }
 
-// uninitialized returns the reasons why the control plane does not serve requests yet.
-func uninitialized(s settled.State) []string {
+// uninitializedReasons returns the reasons why the control plane does not serve requests yet.
+func uninitializedReasons(s settled.State) []string {
 	if s.Object == nil {
 		return []string{"there is no such Cluster"}
 	}
@@ -44,7 +44,7 @@ func uninitialized(s settled.State) []string {
 		return nil
 	}
 	return append([]string{"its control plane is not initialized"},
-		object.Untrue(s.Object, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition)...)
+		object.UntrueConditions(s.Object, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition)...)
 }
 
 // machines returns the Machines of the cluster.
@@ -57,11 +57,11 @@ func machines(s settled.State) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// outdated returns the reasons why the upgrade of a cluster to a version is not complete. It is complete when the cluster is
+// outdatedReasons returns the reasons why the upgrade of a cluster to a version is not complete. It is complete when the cluster is
 // settled, all its machines have the version, and the control plane provider reports that etcd and the control plane's
 // components are healthy: until then etcd may lack members, and nothing else may be changed.
-func outdated(s settled.State, version string) []string {
-	why := s.Missing()
+func outdatedReasons(s settled.State, version string) []string {
+	why := s.Problems()
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != version {
 			why = append(why, fmt.Sprintf("Machine %s has version %s", m.GetName(), have))
@@ -79,11 +79,11 @@ func outdated(s settled.State, version string) []string {
 	if _, external, _ := unstructured.NestedMap(cp.Object, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external"); !external {
 		healthy = append(healthy, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition)
 	}
-	return append(why, object.Untrue(cp, healthy...)...)
+	return append(why, object.UntrueConditions(cp, healthy...)...)
 }
 
-// newest returns the newest of the versions in the specs of a cluster and the given version. It ignores versions that cannot be parsed.
-func newest(s settled.State, than string) string {
+// newestVersion returns the newest of the versions in the specs of a cluster and the given version. It ignores versions that cannot be parsed.
+func newestVersion(s settled.State, than string) string {
 	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
 	for _, u := range workers(s) {
 		specs[u] = []string{"spec", "template", "spec", "version"}
@@ -114,9 +114,9 @@ func workers(s settled.State) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// sized returns a specification in which missing replicas are set to those of the running cluster, because an upgrade does not scale.
+// withReplicas returns a specification in which missing replicas are set to those of the running cluster, because an upgrade does not scale.
 // WorkerReplicas stays nil if the worker objects have different numbers.
-func sized(s settled.State, spec provider.Cluster) provider.Cluster {
+func withReplicas(s settled.State, spec provider.Cluster) provider.Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {
 			return nil

@@ -48,7 +48,7 @@ func upgraded(t *testing.T) settled.State {
 // TestOutdated checks that each sign of an incomplete upgrade is reported. The reports of settled.State are tested
 // there.
 func TestOutdated(t *testing.T) {
-	if why := outdated(upgraded(t), version); len(why) > 0 {
+	if why := outdatedReasons(upgraded(t), version); len(why) > 0 {
 		t.Fatalf("outdated for an upgraded cluster = %v, want none", why)
 	}
 	conditions := func(s settled.State) []any {
@@ -71,14 +71,14 @@ func TestOutdated(t *testing.T) {
 	} {
 		s := upgraded(t)
 		change(&s)
-		if why := strings.Join(outdated(s, version), "; "); !strings.Contains(why, says) {
+		if why := strings.Join(outdatedReasons(s, version), "; "); !strings.Contains(why, says) {
 			t.Errorf("outdated = %q, want %q in it", why, says)
 		}
 	}
 	external := upgraded(t)
 	set(t, external.ControlPlane, []any{"https://etcd.example:2379"}, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external", "endpoints")
 	set(t, external.ControlPlane, conditions(external)[:2], "status", "conditions")
-	if why := outdated(external, version); len(why) > 0 {
+	if why := outdatedReasons(external, version); len(why) > 0 {
 		t.Errorf("outdated with an external etcd = %v, want none", why)
 	}
 }
@@ -93,7 +93,7 @@ func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) 
 // TestBeyond checks that an upgrade fails if any part of the cluster has a newer version than its target.
 func TestBeyond(t *testing.T) {
 	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: version}
-	if err := beyond(upgraded(t), spec); err != nil {
+	if err := checkUpgradePossible(upgraded(t), spec); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*settled.State){
@@ -103,13 +103,13 @@ func TestBeyond(t *testing.T) {
 	} {
 		s := upgraded(t)
 		change(&s)
-		if err := beyond(s, spec); !task.IsFinal(err) || !strings.Contains(err.Error(), "already: Kubernetes is not downgraded to v1.36.1") {
+		if err := checkUpgradePossible(s, spec); !task.IsFinal(err) || !strings.Contains(err.Error(), "already: Kubernetes is not downgraded to v1.36.1") {
 			t.Errorf("%s: beyond = %v, want a final error", name, err)
 		}
 	}
 	s := upgraded(t)
 	s.Object = nil
-	if err := beyond(s, spec); !task.IsFinal(err) {
+	if err := checkUpgradePossible(s, spec); !task.IsFinal(err) {
 		t.Errorf("beyond for a deleted cluster = %v, want a final error", err)
 	}
 }
@@ -119,20 +119,20 @@ func TestSized(t *testing.T) {
 	s := upgraded(t)
 	set(t, s.ControlPlane, int64(3), "spec", "replicas")
 	set(t, workers(s)[0], int64(0), "spec", "replicas")
-	if spec := sized(s, provider.Cluster{}); *spec.ControlPlaneReplicas != 3 || *spec.WorkerReplicas != 0 {
+	if spec := withReplicas(s, provider.Cluster{}); *spec.ControlPlaneReplicas != 3 || *spec.WorkerReplicas != 0 {
 		t.Errorf("replicas = %d and %d, want those of the cluster", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
 	}
-	if spec := sized(s, provider.Cluster{ControlPlaneReplicas: new(1), WorkerReplicas: new(2)}); *spec.ControlPlaneReplicas != 1 || *spec.WorkerReplicas != 2 {
+	if spec := withReplicas(s, provider.Cluster{ControlPlaneReplicas: new(1), WorkerReplicas: new(2)}); *spec.ControlPlaneReplicas != 1 || *spec.WorkerReplicas != 2 {
 		t.Errorf("replicas = %d and %d, want those of the parameters", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
 	}
 	other := workers(s)[0].DeepCopy()
 	set(t, other, int64(2), "spec", "replicas")
 	s.Members = append(s.Members, other)
-	if spec := sized(s, provider.Cluster{}); spec.WorkerReplicas != nil {
+	if spec := withReplicas(s, provider.Cluster{}); spec.WorkerReplicas != nil {
 		t.Errorf("worker replicas = %d for groups of 0 and 2, want none", *spec.WorkerReplicas)
 	}
 	s.ControlPlane = nil
-	if spec := sized(s, provider.Cluster{}); spec.ControlPlaneReplicas != nil {
+	if spec := withReplicas(s, provider.Cluster{}); spec.ControlPlaneReplicas != nil {
 		t.Error("control plane replicas without a control plane, want none")
 	}
 }

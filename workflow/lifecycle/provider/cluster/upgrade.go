@@ -17,7 +17,7 @@ import (
 // machines have that version, and etcd and the control plane's components are healthy. It forces the ownership of the fields
 // that it sets, because other clients, for example a move, may own them.
 func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
-	objects, _, err := upgradable(c, p, manager, spec)
+	objects, _, err := upgradeObjects(c, p, manager, spec)
 	if err != nil {
 		return err
 	}
@@ -26,28 +26,28 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 	if err != nil {
 		return err
 	}
-	return upToDate(c, manager, spec)
+	return waitUpToDate(c, manager, spec)
 }
 
-// upToDate waits until all of a cluster has the version, and is settled and healthy.
-func upToDate(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) }, beyond)
+// waitUpToDate waits until all of a cluster has the version, and is settled and healthy.
+func waitUpToDate(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
+	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdatedReasons(s, spec.Version) }, checkUpgradePossible)
 }
 
-// upgradable returns the objects with the specification's version, and the state of the cluster. It fails if the Cluster does not exist, is being
+// upgradeObjects returns the objects with the specification's version, and the state of the cluster. It fails if the Cluster does not exist, is being
 // deleted, or has a newer version already.
-func upgradable(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, settled.State, error) {
-	s, err := readThrough(c, manager, spec)
+func upgradeObjects(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, settled.State, error) {
+	s, err := readFromManager(c, manager, spec)
 	switch {
 	case err != nil:
 		return nil, s, err
 	case s.Object == nil:
 		return nil, s, errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
 	}
-	if err := beyond(s, spec); err != nil {
+	if err := checkUpgradePossible(s, spec); err != nil {
 		return nil, s, err
 	}
-	objects, err := p.UpgradeObjects(c, sized(s, spec))
+	objects, err := p.UpgradeObjects(c, withReplicas(s, spec))
 	if err != nil {
 		return nil, s, err
 	}
@@ -57,26 +57,26 @@ func upgradable(c *sequence.Context, p provider.Upgrader, manager access.Cluster
 	return objects, s, nil
 }
 
-// Upgraded returns the objects of a running cluster, as Upgrade applies them.
-func Upgraded(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
-	s, err := readThrough(c, manager, spec)
+// UpgradeObjects returns the objects of a running cluster, as Upgrade applies them.
+func UpgradeObjects(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
+	s, err := readFromManager(c, manager, spec)
 	if err != nil {
 		return nil, err
 	}
-	return p.UpgradeObjects(c, sized(s, spec))
+	return p.UpgradeObjects(c, withReplicas(s, spec))
 }
 
-// beyond returns an error if a Cluster will never have the specification's version, because it is lost or has a newer version.
-func beyond(s settled.State, spec provider.Cluster) error {
-	if err := lost(s, spec); err != nil {
+// checkUpgradePossible returns an error if a Cluster will never have the specification's version, because it is lost or has a newer version.
+func checkUpgradePossible(s settled.State, spec provider.Cluster) error {
+	if err := checkPresent(s, spec); err != nil {
 		return err
 	}
-	return downgrade(s, spec, "params.upgrade.version")
+	return checkDowngrade(s, spec, "params.upgrade.version")
 }
 
-// downgrade returns an error if the specification's version is older than a version in the specs of the cluster.
-func downgrade(s settled.State, spec provider.Cluster, parameter string) error {
-	newer := newest(s, spec.Version)
+// checkDowngrade returns an error if the specification's version is older than a version in the specs of the cluster.
+func checkDowngrade(s settled.State, spec provider.Cluster, parameter string) error {
+	newer := newestVersion(s, spec.Version)
 	if newer == spec.Version {
 		return nil
 	}
@@ -84,9 +84,9 @@ func downgrade(s settled.State, spec provider.Cluster, parameter string) error {
 		spec.Namespace, spec.Name, newer, spec.Version, parameter))
 }
 
-// Downgrade undoes Upgrade. It returns an error if the run has changed anything, because Kubernetes does not support downgrades.
-func Downgrade(c *sequence.Context) error {
-	if !c.Began(objectsPart) {
+// UndoUpgrade undoes Upgrade. It returns an error if the run has changed anything, because Kubernetes does not support downgrades.
+func UndoUpgrade(c *sequence.Context) error {
+	if !c.Started(objectsPart) {
 		return nil
 	}
 	return task.Final(errors.New("versions of Kubernetes are not downgraded: correct what failed and resume the run, which upgrades the rest"))

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	firstPause = 300 * time.Millisecond
-	maxPause   = 3 * time.Second
+	pollFirst = 300 * time.Millisecond
+	pollMax   = 3 * time.Second
 )
 
 // WaitAvailable waits until a cluster is settled: all its objects exist, are healthy and match their specs.
 func WaitAvailable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to be available", settled.State.Missing, lost)
+	return wait(c, manager, spec, "to be available", settled.State.Problems, checkPresent)
 }
 
 // wait reads the cluster until missing returns nothing, or never returns the reason why the wait cannot succeed. It retries failed reads, because API
@@ -43,8 +43,8 @@ func wait(
 	})
 }
 
-// lost returns an error if the Cluster is gone or is being deleted, so that a wait for it cannot succeed.
-func lost(s settled.State, spec provider.Cluster) error {
+// checkPresent returns an error if the Cluster is gone or is being deleted, so that a wait for it cannot succeed.
+func checkPresent(s settled.State, spec provider.Cluster) error {
 	name := spec.Namespace + "/" + spec.Name
 	switch {
 	case s.Object == nil:
@@ -59,7 +59,7 @@ func lost(s settled.State, spec provider.Cluster) error {
 // poll calls read until it returns nothing missing or a final error. When the context ends, the error names what is still missing. While it waits,
 // other runs may use the worker of this run.
 func poll(c *sequence.Context, what string, read func(context.Context) (missing []string, err error)) error {
-	pause, last := firstPause, ""
+	pause, last := pollFirst, ""
 	for {
 		why, err := read(c)
 		if err == nil && len(why) == 0 || task.IsFinal(err) {
@@ -68,7 +68,7 @@ func poll(c *sequence.Context, what string, read func(context.Context) (missing 
 		if err != nil && c.Err() == nil {
 			why = []string{err.Error()}
 		}
-		c.OnlyWaits()
+		c.YieldSlot()
 		if now := strings.Join(why, "; "); now != "" && now != last {
 			last = now
 			c.Progress("waiting for " + what + ": " + now)
@@ -76,6 +76,6 @@ func poll(c *sequence.Context, what string, read func(context.Context) (missing 
 		if access.Sleep(c, pause) != nil {
 			return fmt.Errorf("waiting for %s: %w: %s", what, context.Cause(c), last)
 		}
-		pause = min(pause*5/4, maxPause)
+		pause = min(pause*5/4, pollMax)
 	}
 }

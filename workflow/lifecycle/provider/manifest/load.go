@@ -42,7 +42,7 @@ func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parame
 		}
 		text, err := read(c, s)
 		if err == nil {
-			_, err = render(text, sample(p.cluster))
+			_, err = render(text, sampleValues(p.cluster))
 		}
 		if s.File != "" {
 			field += ".file"
@@ -145,7 +145,7 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 			err = json.Unmarshal(raw, &u.Object)
 		}
 		switch {
-		case document.Says(err):
+		case document.IsOwnError(err):
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		case err != nil:
 			return nil, fmt.Errorf("document %d cannot be parsed (the content is not shown)", i)

@@ -76,17 +76,17 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 }
 
-// applied is a kind that records its inputs.
-type applied struct{ with []string }
+// recordingKind is a kind that records its inputs.
+type recordingKind struct{ with []string }
 
-func (*applied) Validate(json.RawMessage) []workflow.Problem { return nil }
+func (*recordingKind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
-func (a *applied) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
+func (a *recordingKind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 	a.with = append(a.with, string(c.With))
 	return nil, nil
 }
 
-func (*applied) Undo(context.Context, *task.Call) error { return nil }
+func (*recordingKind) Undo(context.Context, *task.Call) error { return nil }
 
 // TestComponentsOfAnUpgrade checks that an upgrade installs the components in upgrade.components in a cluster that
 // lacks them, so that the upgraded components of a management cluster are not replaced.
@@ -99,8 +99,8 @@ func TestComponentsOfAnUpgrade(t *testing.T) {
 	}
 	upgraded := manifests("v2.0.0")
 	for upgrades, want := range map[bool]string{false: "v1.0.0", true: "v2.0.0"} {
-		k := &applied{}
-		p, problems := New(Params{Components: manifests("v1.0.0"), Upgrade: UpgradeParams{Components: &upgraded}, Upgrades: upgrades}, provider.Cluster{}, true, k, k)
+		k := &recordingKind{}
+		p, problems := New(Params{Components: manifests("v1.0.0"), Upgrade: UpgradeParams{Components: &upgraded}, IsUpgrade: upgrades}, provider.Cluster{}, true, k, k)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

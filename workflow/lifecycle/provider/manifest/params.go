@@ -20,8 +20,8 @@ type Params struct {
 	Configuration Manifests
 	// Upgrade contains the parameters that differ in an upgrade.
 	Upgrade UpgradeParams
-	// Upgrades is true if the workflow is an upgrade.
-	Upgrades bool
+	// IsUpgrade is true if the workflow is an upgrade.
+	IsUpgrade bool
 	// Access is the API server of the cluster, if it differs from Cluster API's kubeconfig.
 	Access *access.ClusterRef
 }

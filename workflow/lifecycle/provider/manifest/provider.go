@@ -32,7 +32,7 @@ type Provider struct {
 func New(p Params, cluster provider.Cluster, local bool, apply, providers task.Kind) (*Provider, []workflow.Problem) {
 	const at = "spec.workflow.params"
 	var problems []workflow.Problem
-	values := sample(cluster)
+	values := sampleValues(cluster)
 	components := func(field string, c *Components) {
 		problems = append(problems, c.check(field, local, values)...)
 		if len(c.Providers) == 0 {
@@ -77,7 +77,7 @@ const (
 
 // InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade it installs the components of params.upgrade.
 func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.components(c, p.installed(), on, false)
+	return p.applyComponents(c, p.installed(), on, false)
 }
 
 // UninstallComponents deletes what InstallComponents created, and keeps what existed before.
@@ -87,7 +87,7 @@ func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef
 
 // UpgradeComponents upgrades the components to the versions of params.upgrade.components.
 func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.components(c, p.upgraded(), on, true)
+	return p.applyComponents(c, p.upgraded(), on, true)
 }
 
 // RestoreComponents restores the manifests. It returns an error for upgraded providers of clusterctl, because they cannot be downgraded.
@@ -96,7 +96,7 @@ func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) 
 }
 
 func (p *Provider) installed() *Components {
-	if p.params.Upgrades {
+	if p.params.IsUpgrade {
 		return p.upgraded()
 	}
 	return &p.params.Components
@@ -111,7 +111,7 @@ func (p *Provider) upgraded() *Components {
 
 // Differences compares the inventory of clusterctl and the manifests with what the upgrade applies.
 func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
-	if all, err = p.versions(c, on); err != nil {
+	if all, err = p.compareVersions(c, on); err != nil {
 		return nil, err
 	}
 	networking, field := &p.params.Networking, "networking"
@@ -119,11 +119,11 @@ func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all [
 		networking, field = n, "upgrade.networking"
 	}
 	for at, m := range map[string]*Manifests{"components": &p.upgraded().Manifests, field: networking} {
-		objects, err := p.objects(c, at, m)
+		objects, err := p.loadObjects(c, at, m)
 		if err != nil {
 			return nil, err
 		}
-		names, err := cluster.Differing(c, on, c.Call().Namespace, objects)
+		names, err := cluster.ChangedObjects(c, on, c.Call().Namespace, objects)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +135,8 @@ func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all [
 	return all, nil
 }
 
-// versions compares the providers that clusterctl has installed with the providers of the upgrade.
-func (p *Provider) versions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+// compareVersions compares the providers that clusterctl has installed with the providers of the upgrade.
+func (p *Provider) compareVersions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	var with struct {
 		Core                                                                   string
 		Bootstrap, ControlPlane, Infrastructure, Addon, IPAM, RuntimeExtension []string
@@ -152,7 +152,7 @@ func (p *Provider) versions(c *sequence.Context, on access.ClusterRef) (all []pr
 		return nil, err
 	}
 	there := make(map[string]string)
-	err = cl.Kube.List(c, kube.Inventory(), "", func(u *unstructured.Unstructured) error {
+	err = cl.Kube.List(c, kube.InventoryType(), "", func(u *unstructured.Unstructured) error {
 		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
 		there[text("type")+" "+text("providerName")] = text("version")
 		return nil
@@ -175,7 +175,7 @@ func (p *Provider) versions(c *sequence.Context, on access.ClusterRef) (all []pr
 
 // InstallNetworking applies the manifests of params.networking.
 func (p *Provider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
-	return p.manifests(c, "networking", &p.params.Networking, on)
+	return p.applyManifests(c, "networking", &p.params.Networking, on)
 }
 
 // UninstallNetworking deletes what InstallNetworking created.
@@ -186,9 +186,9 @@ func (p *Provider) UninstallNetworking(c *sequence.Context, on access.ClusterRef
 // UpgradeNetworking applies the manifests of params.upgrade.networking.
 func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
 	if n := p.params.Upgrade.Networking; n != nil {
-		return p.manifests(c, "upgrade.networking", n, on)
+		return p.applyManifests(c, "upgrade.networking", n, on)
 	}
-	return p.manifests(c, "networking", &p.params.Networking, on)
+	return p.applyManifests(c, "networking", &p.params.Networking, on)
 }
 
 // RestoreNetworking restores the manifests.
@@ -234,8 +234,8 @@ func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster)
 	return objects, err
 }
 
-// LeftObjects returns all objects of the template, if there is one.
-func (p *Provider) LeftObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+// RemainingObjects returns all objects of the template, if there is one.
+func (p *Provider) RemainingObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, nil
 	}
@@ -244,7 +244,7 @@ func (p *Provider) LeftObjects(c *sequence.Context, cluster provider.Cluster) ([
 
 // InstallConfiguration applies the manifests of params.configuration.
 func (p *Provider) InstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
-	return p.manifests(c, "configuration", &p.params.Configuration, on)
+	return p.applyManifests(c, "configuration", &p.params.Configuration, on)
 }
 
 // UninstallConfiguration deletes what InstallConfiguration created.
@@ -260,7 +260,7 @@ func (p *Provider) Access(*sequence.Context, access.ClusterRef, provider.Cluster
 	return *p.params.Access, true, nil
 }
 
-func (p *Provider) components(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
+func (p *Provider) applyComponents(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
 	if len(what.Providers) > 0 {
 		with, err := providersWith(what.Providers, on, upgrade)
 		if err != nil {
@@ -274,7 +274,7 @@ func (p *Provider) components(c *sequence.Context, what *Components, on access.C
 	if what == p.params.Upgrade.Components {
 		field = "upgrade.components"
 	}
-	return p.manifests(c, field, &what.Manifests, on)
+	return p.applyManifests(c, field, &what.Manifests, on)
 }
 
 // revert undoes components in reverse order.
@@ -300,8 +300,8 @@ type applyWith struct {
 	Force     bool                         `json:"force,omitempty"`
 }
 
-func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
-	objects, err := p.objects(c, field, m)
+func (p *Provider) applyManifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
+	objects, err := p.loadObjects(c, field, m)
 	if err != nil || len(objects) == 0 {
 		return err
 	}
@@ -309,16 +309,16 @@ func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on
 	return err
 }
 
-// objects loads all objects of manifests.
-func (p *Provider) objects(c *sequence.Context, field string, m *Manifests) (objects []*unstructured.Unstructured, err error) {
+// loadObjects loads all objects of manifests.
+func (p *Provider) loadObjects(c *sequence.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, some...)
+		loadObjects = append(loadObjects, some...)
 	}
-	return objects, nil
+	return loadObjects, nil
 }
 
 // providersWith returns the inputs of the kind Providers for one cluster.
@@ -368,8 +368,8 @@ func variables(cluster provider.Cluster) map[string]string {
 	return all
 }
 
-// sample returns values to check a template before the run. A missing parameter is a separate problem.
-func sample(cluster provider.Cluster) map[string]string {
+// sampleValues returns values to check a template before the run. A missing parameter is a separate problem.
+func sampleValues(cluster provider.Cluster) map[string]string {
 	all := variables(cluster)
 	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {
 		if all[name] == "" {

@@ -37,16 +37,16 @@ const (
 	dialTimeout = 30 * time.Second
 	// headerLimit bounds the header of an answer, in bytes.
 	headerLimit = 64 << 10
-	// redirects is the maximum number of redirects.
-	redirects = 10
+	// maxRedirects is the maximum number of redirects.
+	maxRedirects = 10
 )
 
-// ByHTTPS allows a redirect only to https.
-func ByHTTPS(r *http.Request, via []*http.Request) error {
+// HTTPSOnly allows a redirect only to https.
+func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
 	}
-	if len(via) >= redirects {
+	if len(via) >= maxRedirects {
 		return errors.New("it redirects in a circle")
 	}
 	return nil
@@ -58,23 +58,23 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s: name that in with.url if it is meant", r.URL.Scheme, r.URL.Host))
 	}
-	if len(via) >= redirects {
+	if len(via) >= maxRedirects {
 		return errors.New("it redirects in a circle")
 	}
 	return nil
 }
 
-// Asked returns the request for messages, without the query, which may contain a key.
-func Asked(r *http.Request) string {
+// Describe returns the request for messages, without the query, which may contain a key.
+func Describe(r *http.Request) string {
 	u := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}
 	return r.Method + " " + u.String()
 }
 
-// Error returns an error without the URL that package http adds.
-func Error(r *http.Request, err error) error {
+// WrapError returns an error without the URL that package http adds.
+func WrapError(r *http.Request, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("%s: %w", Asked(r), err)
+	return fmt.Errorf("%s: %w", Describe(r), err)
 }
