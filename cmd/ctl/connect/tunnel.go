@@ -85,8 +85,8 @@ func (t *tunnel) join(local net.Conn, remote io.ReadWriteCloser) {
 	go func() {
 		defer close(back)
 		_, _ = io.Copy(local, remote)
-		if c, ok := remote.(interface{ Complaint() error }); ok {
-			t.recordError(c.Complaint())
+		if c, ok := remote.(interface{ RemoteError() error }); ok {
+			t.recordError(c.RemoteError())
 		}
 		local.Close()
 	}()

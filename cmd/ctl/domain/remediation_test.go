@@ -31,7 +31,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, Voters: 3, Fallbacks: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "external", Reason: "etcd is external"}, Evidence: remediator.Evidence{Replicas: 1, Machines: 1, Ready: 1, External: true}},
-		remediator.HoldSet{Machine: m, Until: at, Reason: "forensics\x1b[2J"},
+		remediator.HoldSet{Machine: m, Until: at, Reason: "forensics"},
 		remediator.HoldSet{Machine: m},
 		remediator.HoldReleased{Machine: m},
 		remediator.AbortRequested{Machine: m},
