@@ -56,7 +56,7 @@ func (d *execution) checkMachine(ctx context.Context, atHand client.Object) erro
 	case !m.DeletionTimestamp.IsZero():
 		return preconditionFailed("the machine is being deleted already")
 	case hasAnnotation(m, clusterv1.MachineSkipRemediationAnnotation):
-		return preconditionFailed("the machine has the annotation %s: take it off to have the machine replaced", clusterv1.MachineSkipRemediationAnnotation)
+		return preconditionFailed("the machine has the annotation %s: remove it to have the machine replaced", clusterv1.MachineSkipRemediationAnnotation)
 	case hasAnnotation(m, clusterv1.PausedAnnotation):
 		return preconditionFailed("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
 	}
@@ -126,7 +126,7 @@ func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking at the machine: %w", err)
+		return nil, fmt.Errorf("getting the machine: %w", err)
 	}
 	return m, nil
 }

@@ -72,7 +72,7 @@ func setUnhealthy(m *clusterv1.Machine) {
 	}
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 		Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
-		Reason: remediator.HandOverReason, Message: "The machine was found unhealthy; its annotation scute.dev/unhealthy says why",
+		Reason: remediator.HandOverReason, Message: "The machine is unhealthy; its annotation scute.dev/unhealthy has the reason",
 	})
 }
 

@@ -44,7 +44,7 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 func (d *execution) moveLeadership(ctx context.Context) error {
 	return d.runOnEtcd(func() error {
 		if d.Value == "" {
-			return errors.New("no node is named whose member shall lead")
+			return errors.New("no node is named for the new leader")
 		}
 		for _, m := range d.facts.Machines {
 			if m.Name == d.Machine.Name && m.Node == d.Value {

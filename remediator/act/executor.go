@@ -17,7 +17,7 @@ import (
 
 // ErrPreconditionFailed means that another client changed the object of an action after the decision. Nothing was written. The caller must observe
 // again, not retry.
-var ErrPreconditionFailed = errors.New("somebody else changed what this was decided on")
+var ErrPreconditionFailed = errors.New("the state has changed since the decision")
 
 // preconditionFailed returns an ErrPreconditionFailed with what was found.
 func preconditionFailed(format string, args ...any) error {
@@ -99,6 +99,6 @@ func (d *execution) perform(ctx context.Context) error {
 	case remediator.Disarm:
 		return d.disarm(ctx)
 	default:
-		return fmt.Errorf("%q is nothing that this version knows how to do", d.Type)
+		return fmt.Errorf("this version does not know the action %q", d.Type)
 	}
 }

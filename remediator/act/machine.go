@@ -111,7 +111,7 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 		case have == d.Value:
 			return nil
 		case !ownedBy(i, m):
-			return preconditionFailed("the %s %s is not the machine's (any more)", i.Kind, i.Name)
+			return preconditionFailed("the %s %s does not belong to the machine", i.Kind, i.Name)
 		}
 		if err := d.checkTrigger(ctx, m, remediator.TriggerClonedFrom, have); err != nil {
 			return err

@@ -98,7 +98,7 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 	if d.Value != "" {
 		var value remediationInProgress
 		if err := json.Unmarshal([]byte(d.Value), &value); err != nil {
-			return fmt.Errorf("the value %q is none that the control plane could read: %w", d.Value, err)
+			return fmt.Errorf("the control plane cannot read the value %q: %w", d.Value, err)
 		}
 		if value.Machine != d.Machine.Name || value.Timestamp.IsZero() {
 			return fmt.Errorf("the value %q names another machine, or no time", d.Value)
@@ -106,7 +106,7 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 	}
 	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		if !o.RelaxesPreflight() {
-			return fmt.Errorf("a %s has no preflight to be relaxed", d.facts.Owner.Kind)
+			return fmt.Errorf("a %s has no preflight checks to relax", d.facts.Owner.Kind)
 		}
 		have, there := o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
 		var found remediationInProgress
@@ -118,7 +118,7 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 		case there && ours, d.Value == "":
 			return nil
 		case there:
-			return preconditionFailed("the control plane's annotation %s is there already, for another machine: %s", controlplanev1.RemediationInProgressAnnotation, have)
+			return preconditionFailed("the control plane already has the annotation %s for another machine: %s", controlplanev1.RemediationInProgressAnnotation, have)
 		}
 		if err := d.checkAllowed(ctx, o); err != nil {
 			return err

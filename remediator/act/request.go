@@ -27,7 +27,7 @@ func (d *execution) createRequest(ctx context.Context) error {
 		return err
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() {
-		return preconditionFailed("the machine is gone, or on its way out")
+		return preconditionFailed("the machine is gone, or is being deleted")
 	}
 	err = d.addFinalizer(ctx, m)
 	if !apierrors.IsNotFound(err) {
@@ -85,7 +85,7 @@ func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec
 		return requestedSpec, nil
 	}
 	if err := json.Unmarshal([]byte(d.Value), &requestedSpec); err != nil {
-		return requestedSpec, fmt.Errorf("reading what a request says: %w", err)
+		return requestedSpec, fmt.Errorf("decoding the request: %w", err)
 	}
 	return requestedSpec, nil
 }
@@ -113,9 +113,9 @@ func (d *execution) deleteRequest(ctx context.Context) error {
 		case err != nil:
 			return err
 		case ordersRemoved(said, r):
-			return preconditionFailed("an operator has taken back what the SurgeRemediation %s said", r.Name)
+			return preconditionFailed("an operator has removed the hold or abort from SurgeRemediation %s", r.Name)
 		case d.Value == "" && hasOrders(r):
-			return preconditionFailed("an operator has written on the SurgeRemediation %s, which said nothing", r.Name)
+			return preconditionFailed("an operator has set a hold or abort in SurgeRemediation %s", r.Name)
 		}
 		seen := client.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}
 		err = call(ctx, "deleting SurgeRemediation "+r.Name, func(ctx context.Context) error {

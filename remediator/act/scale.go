@@ -24,7 +24,7 @@ func (d *execution) scale(ctx context.Context) error {
 	case remediator.AtTopology:
 		return d.scaleTopology(ctx)
 	default:
-		return fmt.Errorf("replicas are asked for at %q or %q, not at %q", remediator.AtOwner, remediator.AtTopology, d.Where)
+		return fmt.Errorf("replicas are requested in %q or %q, not in %q", remediator.AtOwner, remediator.AtTopology, d.Where)
 	}
 }
 
@@ -56,7 +56,7 @@ func (d *execution) checkTopology(ctx context.Context, o ownerkind.Owner) error 
 	}
 	c := &clusterv1.Cluster{}
 	if err := d.get(ctx, d.clusterKey(), c); err != nil {
-		return fmt.Errorf("looking whether the Cluster's topology manages replicas: %w", err)
+		return fmt.Errorf("checking whether the Cluster's topology manages replicas: %w", err)
 	}
 	at, err := d.topologyOf(c, o)
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 			return err
 		}
 		if *at == nil {
-			return preconditionFailed("the topology of Cluster %s does not say how many machines the %s shall have", c.Name, d.facts.Owner.Kind)
+			return preconditionFailed("the topology of Cluster %s does not set the replicas of the %s", c.Name, d.facts.Owner.Kind)
 		}
 		if has := **at; has == d.Replicas {
 			return nil
@@ -129,7 +129,7 @@ func (d *execution) checkAllKnown(ctx context.Context) error {
 	for i := range machines {
 		known := func(m remediator.Machine) bool { return m.UID == machines[i].UID }
 		if !slices.ContainsFunc(d.facts.Machines, known) {
-			return preconditionFailed("machine %s is new, and this was decided without it", machines[i].Name)
+			return preconditionFailed("machine %s was created after this decision", machines[i].Name)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func (d *execution) createStepObject(ctx context.Context) error {
 		return err
 	}
 	if template == nil {
-		return preconditionFailed("the RepairPolicy %s has no step %q (any more)", d.facts.Policy.Name, d.Value)
+		return preconditionFailed("the RepairPolicy %s no longer has step %q", d.facts.Policy.Name, d.Value)
 	}
 	m, err := d.machine(ctx)
 	if err != nil {
@@ -79,9 +79,9 @@ func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Uns
 	case err != nil:
 		return false, err
 	case !d.isStepObject(found):
-		return false, preconditionFailed("there is a %s %s that scute did not make for this machine: rename it, or the step of the policy", made.GetKind(), made.GetName())
+		return false, preconditionFailed("%s %s exists, and scute did not create it for this machine: rename it, or the step of the policy", made.GetKind(), made.GetName())
 	case found.DeletionTimestamp != nil:
-		return false, preconditionFailed("the %s %s of an earlier try is still being deleted", made.GetKind(), made.GetName())
+		return false, preconditionFailed("the %s %s of an earlier attempt is still being deleted", made.GetKind(), made.GetName())
 	default:
 		return true, nil
 	}
@@ -133,10 +133,10 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 		}
 		template := &unstructured.Unstructured{}
 		if n := len(step.Template.Raw); n > MaxTemplateSize {
-			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes: it may have %d", key.Name, name, n, MaxTemplateSize)
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes; the limit is %d", key.Name, name, n, MaxTemplateSize)
 		}
 		if err := template.UnmarshalJSON(step.Template.Raw); err != nil {
-			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is no object with apiVersion and kind: %w", key.Name, name, err)
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is not an object with apiVersion and kind: %w", key.Name, name, err)
 		}
 		return template, nil
 	}
@@ -192,7 +192,7 @@ func (d *execution) placeholders(ctx context.Context, template *unstructured.Uns
 	}
 	of, err := d.infrastructure(m)
 	if err != nil {
-		return nil, fmt.Errorf("looking for kind %s: %w", m.Spec.InfrastructureRef.Kind, err)
+		return nil, fmt.Errorf("getting kind %s: %w", m.Spec.InfrastructureRef.Kind, err)
 	}
 	infra := &unstructured.Unstructured{}
 	infra.SetGroupVersionKind(of.GroupVersionKind())
@@ -232,14 +232,14 @@ func (d *execution) checkTemplate(template *unstructured.Unstructured) error {
 		return fmt.Errorf("a policy may not create a %s, because it grants access: name the kind that your remediation controller handles", gvk.Kind)
 	}
 	if in := template.GetNamespace(); in != "" && in != d.facts.Owner.Namespace {
-		return fmt.Errorf("metadata.namespace is %s: the object is made in the policy's namespace, so leave it out", in)
+		return fmt.Errorf("metadata.namespace is %s: remove it, the object is created in the policy's namespace", in)
 	}
 	mapping, err := d.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return fmt.Errorf("looking for kind %s: %w", gvk.Kind, err)
+		return fmt.Errorf("getting kind %s: %w", gvk.Kind, err)
 	}
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		return errors.New("a " + gvk.Kind + " is of the whole cluster: only objects of the policy's namespace are made")
+		return errors.New("a " + gvk.Kind + " is cluster-scoped: only objects in the policy's namespace are created")
 	}
 	return nil
 }

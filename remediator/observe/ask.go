@@ -16,7 +16,7 @@ const (
 	// probeTimeout bounds all requests to one cluster, however many machines it has and however slowly it responds.
 	probeTimeout = 20 * time.Second
 	// notQueried is the reason of a member that was not queried in time.
-	notQueried = "not asked: asking this cluster has taken all the time that there is for it"
+	notQueried = "not asked: the time for asking this cluster is used up"
 	// reachTimeout bounds the probe of the workload cluster's API server, memberTimeout that of one member of etcd.
 	reachTimeout  = 3 * time.Second
 	memberTimeout = 3 * time.Second

@@ -54,11 +54,11 @@ func TestAnswersAreBounded(t *testing.T) {
 		why  string
 	}{
 		"an etcd":                      {&fakeEtcd{members: many[:5]}, 5, ""},
-		"some more members":            {&fakeEtcd{members: many[:maxMembers+1]}, 0, "not credible"},
-		"many members":                 {&fakeEtcd{members: many}, 0, "not credible"},
-		"a long name":                  {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<10)}}}, 0, "not credible"},
-		"a very long name":             {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<20)}}}, 0, "not credible"},
-		"a name that moves the cursor": {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: "m\x1b[2J"}}}, 0, "not credible"},
+		"some more members":            {&fakeEtcd{members: many[:maxMembers+1]}, 0, "is invalid"},
+		"many members":                 {&fakeEtcd{members: many}, 0, "is invalid"},
+		"a long name":                  {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<10)}}}, 0, "is invalid"},
+		"a very long name":             {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<20)}}}, 0, "is invalid"},
+		"a name that moves the cursor": {&fakeEtcd{members: []*etcd.Member{{ID: 1, Name: "m\x1b[2J"}}}, 0, "is invalid"},
 		"many alarms":                  {&fakeEtcd{members: many[:1], alarms: slices.Repeat([]*etcd.AlarmMember{{MemberID: 1, Alarm: etcd.AlarmType_NOSPACE}}, 5_000)}, 1, ""},
 		"a long complaint":             {&fakeEtcd{members: many[:1], errors: []string{strings.Repeat("no leader ", 100)}}, 1, "no leader"},
 		"a very long complaint":        {&fakeEtcd{members: many[:1], errors: []string{strings.Repeat("x", 1<<20)}}, 0, "larger than max"},

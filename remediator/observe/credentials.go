@@ -52,7 +52,7 @@ func (o *Observer) secret(ctx context.Context, cluster types.NamespacedName, pur
 	s := &corev1.Secret{}
 	err := o.live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, s)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no Secret %s", name)
+		return nil, fmt.Errorf("Secret %s does not exist", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
@@ -73,19 +73,19 @@ func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (f
 	}
 	ca, err := certs.DecodeCertPEM(data[secret.TLSCrtDataName])
 	if err != nil || ca == nil {
-		return nil, fmt.Errorf("reading Secret %s: there is no certificate that can be read in %s", name, secret.TLSCrtDataName)
+		return nil, fmt.Errorf("reading Secret %s: %s has no readable certificate", name, secret.TLSCrtDataName)
 	}
 	key, err := certs.DecodePrivateKeyPEM(data[secret.TLSKeyDataName])
 	if err != nil || key == nil {
-		return nil, fmt.Errorf("reading Secret %s: there is no key that can be read in %s, so no client certificate can be signed", name, secret.TLSKeyDataName)
+		return nil, fmt.Errorf("reading Secret %s: %s has no readable key, so no client certificate can be signed", name, secret.TLSKeyDataName)
 	}
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making a key for etcd: %w", err)
+		return nil, fmt.Errorf("creating a key for etcd: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate for etcd: %w", err)
+		return nil, fmt.Errorf("creating a certificate for etcd: %w", err)
 	}
 	now := o.now()
 	signed, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
@@ -94,7 +94,7 @@ func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (f
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, ca, own.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("signing a certificate for etcd with the CA of Secret %s: it holds no pair of a CA", name)
+		return nil, fmt.Errorf("signing a certificate for etcd: Secret %s has no CA with its key", name)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)

@@ -86,9 +86,9 @@ func (d *dialer) healthyAnswer(ctx context.Context, nodes []string, node string)
 	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == node })
 	switch {
 	case memberNamed(heard.list, heard.each, node) == nil || i < 0:
-		return answer{}, errors.New("it has no member")
+		return answer{}, errors.New("etcd lists no member on the node")
 	case heard.each[i].route.peer != "":
-		return answer{}, fmt.Errorf("it can be asked by %s alone", heard.each[i].route)
+		return answer{}, fmt.Errorf("it can only be reached by %s", heard.each[i].route)
 	}
 	return heard.each[i], nil
 }
@@ -99,7 +99,7 @@ func (d *dialer) disarm(ctx context.Context, nodes []string) error {
 	heard := d.queryMembers(ctx, nodes)
 	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.answers == object.True && a.route.peer == "" })
 	if i < 0 {
-		return fmt.Errorf("no member could be asked: %s", formatReasons(heard.each))
+		return fmt.Errorf("no member could be reached: %s", formatReasons(heard.each))
 	}
 	line, err := d.open(ctx, heard.each[i].node, heard.each[i].route)
 	if err != nil {

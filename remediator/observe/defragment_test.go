@@ -22,7 +22,7 @@ func TestDefragment(t *testing.T) {
 		{name: "all is well", size: 400, left: 1},
 		{name: "it is smaller than it was", size: 401, left: 400},
 		{name: "kubelet dead, client port open", open: []string{"b"}, breaks: func(tn *workload) { tn.node("b").kubelet = connectionRefused }, size: 400, left: 1},
-		{name: "kubelet dead", breaks: func(tn *workload) { tn.node("b").kubelet = connectionRefused }, size: 400, left: 400, why: "it can be asked by etcdctl in etcd-"},
+		{name: "kubelet dead", breaks: func(tn *workload) { tn.node("b").kubelet = connectionRefused }, size: 400, left: 400, why: "it can only be reached by etcdctl in etcd-"},
 		{name: "another is down", breaks: func(tn *workload) { tn.node("c").answers.Stop() }, size: 400, left: 400, why: "the member on c is a learner, or does not answer"},
 		{name: "another is a learner", breaks: func(tn *workload) { tn.node("c").learner = true }, size: 400, left: 400, why: "the member on c is a learner"},
 		{name: "it takes too long", breaks: func(tn *workload) { tn.node("b").blockDefragment = func() {} }, size: 400, left: 400, why: "it did not answer in time"},

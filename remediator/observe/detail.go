@@ -118,7 +118,7 @@ func (l *observation) stepObjects(ctx context.Context) error {
 		for _, step := range l.escalation {
 			found, err := l.observer.stepObject(ctx, l.facts.Owner.Namespace, step, m.Name)
 			if err != nil {
-				return fmt.Errorf("looking for the object of step %s for machine %s: %w", step.Name, m.Name, err)
+				return fmt.Errorf("getting the object of step %s for machine %s: %w", step.Name, m.Name, err)
 			}
 			if found == nil {
 				continue
@@ -146,7 +146,7 @@ func (l *observation) addLeftovers(ctx context.Context, m *remediator.Machine) e
 		}
 		found, err := l.observer.getStepObject(ctx, l.facts.Owner.Namespace, l.created[m.UID][step])
 		if err != nil {
-			return fmt.Errorf("looking for what was made at step %s for machine %s: %w", step, m.Name, err)
+			return fmt.Errorf("listing the objects of step %s for machine %s: %w", step, m.Name, err)
 		}
 		if found != nil {
 			m.StepObjects = append(m.StepObjects, step)

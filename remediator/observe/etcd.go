@@ -25,17 +25,17 @@ const (
 	maxParallel = 9
 	// maxMembers bounds the list of members. An etcd has a handful, each with the name of a node. Its tenant may list more, and each would be
 	// queried and shown.
-	maxMembers = 63
+	maxMembers    = 63
 	maxNameLength = 253
-	maxAlarms  = 2 * maxMembers
+	maxAlarms     = 2 * maxMembers
 )
 
 // answer is the response of one member.
 type answer struct {
 	node    string
-	route     route // by which the member was queried
+	route   route // by which the member was queried
 	answers object.ConditionStatus
-	reason     string
+	reason  string
 	version string         // of etcd
 	id      uint64         // of the member that responded
 	leader  uint64         // as the member reports
@@ -102,7 +102,7 @@ func discardForeign(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
 		if m := memberNamed(list, answers, a.node); m != nil && a.answers == object.True && a.id != m.ID {
-			*a = answer{node: a.node, route: a.route, answers: object.Unknown, reason: fmt.Sprintf("member %x answers in the place of member %x", a.id, m.ID)}
+			*a = answer{node: a.node, route: a.route, answers: object.Unknown, reason: fmt.Sprintf("member %x answers instead of member %x", a.id, m.ID)}
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (l *line) query(ctx context.Context, a answer) answer {
 	}
 	if tooLarge(err) || !plausible(list.GetMembers()) {
 		a.answers, a.list, a.stale = object.False, nil, nil
-		a.reason = fmt.Sprintf("its list of members is not credible: more than %d, or one whose name has more than %d bytes or cannot be printed", maxMembers, maxNameLength)
+		a.reason = fmt.Sprintf("its list of members is invalid: it has more than %d members, or a name of more than %d bytes or with characters that cannot be printed", maxMembers, maxNameLength)
 		return a
 	}
 	complaints := said.Errors
@@ -292,7 +292,7 @@ func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) erro
 	leader, target := reportedLeader(heard.each), memberNamed(heard.list, heard.each, to)
 	switch {
 	case target == nil:
-		return fmt.Errorf("it has no member: %s", formatReasons(heard.each))
+		return fmt.Errorf("etcd lists no member on its node: %s", formatReasons(heard.each))
 	case leader == 0:
 		return fmt.Errorf("no leader is known: %s", formatReasons(heard.each))
 	case target.ID == leader:
@@ -307,7 +307,7 @@ func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) erro
 	from := heard.list[i]
 	j := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == from.Name })
 	if j < 0 || !heard.each[j].responded() {
-		return fmt.Errorf("the leader on %s could not be asked: %s", from.Name, formatReasons(heard.each))
+		return fmt.Errorf("the leader on %s could not be reached: %s", from.Name, formatReasons(heard.each))
 	}
 	if err := d.transferLeadership(ctx, from, heard.each[j].route, target.ID); err != nil {
 		return fmt.Errorf("asking the leader on %s (%s): %w", from.Name, heard.each[j].route, err)

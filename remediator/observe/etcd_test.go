@@ -80,7 +80,7 @@ func TestMeaning(t *testing.T) {
 		{"nothing behind the port", &line{reached: true}, unavailable, object.False, "its node answers, and etcd does not"},
 		{"silence", &line{reached: true, timeout: 3 * time.Second}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
 		{"another CA", &line{reached: true, distrusted: errors.New("signed by unknown authority")}, unavailable, object.Unknown, "cannot be trusted"},
-		{"it refuses us", &line{reached: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "does not take our certificate"},
+		{"it refuses us", &line{reached: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "rejects the client certificate"},
 		{"a client port refuses", &line{route: route{address: "10.0.0.7:2379"}, refused: errors.New("connect: connection refused")}, unavailable, object.Unknown, "no connection to 10.0.0.7:2379: connect"},
 		{"something else has the address", &line{route: route{address: "10.0.0.7:2379"}, reached: true}, unavailable, object.Unknown, "handshake failed"},
 		{"it refuses", &line{reached: true}, status.Error(codes.Unknown, "member\nremoved"), object.False, "member removed"},

@@ -53,8 +53,8 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 // line is a connection to one member. It records how far connecting succeeded, because the meaning of an error depends on that.
 type line struct {
 	*grpc.ClientConn
-	route        route
-	timeout     time.Duration // timeout of a response
+	route      route
+	timeout    time.Duration // timeout of a response
 	mu         sync.Mutex
 	reached    bool  // a connection was accepted
 	refused    error // why no connection was accepted
@@ -125,7 +125,7 @@ func (l *line) classify(err error) (object.ConditionStatus, string) {
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded, status.Code(err) == codes.Canceled:
 		return object.Unknown, "no answer within " + timespan.Text(l.timeout)
 	case strings.Contains(err.Error(), "remote error: tls"):
-		return object.Unknown, "it does not take our certificate: " + shorten(err)
+		return object.Unknown, "it rejects the client certificate: " + shorten(err)
 	case l.route.address != "":
 		return object.Unknown, shorten(err)
 	case status.Code(err) == codes.Unavailable:

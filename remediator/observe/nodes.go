@@ -39,7 +39,7 @@ type nodeCache struct {
 }
 
 type cachedNodes struct {
-	at   time.Time
+	at    time.Time
 	nodes map[types.UID]*remediator.NodeFacts // by the machine's UID
 }
 
@@ -176,7 +176,7 @@ func parseNode(raw []byte, notices []remediator.Notice) (remediator.NodeFacts, e
 	}
 	node.Metadata.Annotations.keys = keysOf(notices, v1alpha1.NoticeNodeAnnotation)
 	if err := json.Unmarshal(raw, &node); err != nil {
-		return remediator.NodeFacts{}, fmt.Errorf("what the API server answers is none: %w", err)
+		return remediator.NodeFacts{}, fmt.Errorf("the response of the API server is not a Node: %w", err)
 	}
 	looked := remediator.NodeFacts{Conditions: make(map[string]remediator.Condition, len(node.Status.Conditions)), Annotations: node.Metadata.Annotations.found}
 	for _, c := range node.Status.Conditions {

@@ -28,10 +28,10 @@ func TestReadNode(t *testing.T) {
 		},
 		"none":           {404, `{"kind":"Status"}`, remediator.NodeFacts{}},
 		"refused":        {403, `secret`, remediator.NodeFacts{Err: "reading the Node: the API server answers 403 Forbidden"}},
-		"not JSON":       {200, `<html>`, remediator.NodeFacts{Err: "reading the Node: what the API server answers is none: invalid character '<' looking for beginning of value"}},
+		"not JSON":       {200, `<html>`, remediator.NodeFacts{Err: "reading the Node: the response of the API server is not a Node: invalid character '<' looking for beginning of value"}},
 		"sent elsewhere": {302, ``, remediator.NodeFacts{Err: "reading the Node: the API server answers 302 Found"}},
 		"endless":        {200, `{"a":"` + strings.Repeat("x", 1<<20), remediator.NodeFacts{Err: "reading the Node: it sends too much: more than 512 KiB"}},
-		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeFacts{Err: "reading the Node: what the API server answers is none: one of its lists has more than 100 items"}},
+		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeFacts{Err: "reading the Node: the response of the API server is not a Node: one of its lists has more than 100 items"}},
 		"none said":      {200, `{"status":{"conditions":null}}`, remediator.NodeFacts{Conditions: map[string]remediator.Condition{}}},
 		"escapes": {
 			200, `{"status":{"conditions":[{"type":"\u001b[2JReady","status":"True","reason":"a\nb"}]}}`,

@@ -70,7 +70,7 @@ func notable(key, value string) bool {
 
 // selectedAnnotations are the annotations of an object whose keys are listed in of; the others are not stored.
 type selectedAnnotations struct {
-	keys    []string
+	keys  []string
 	found map[string]string
 }
 
@@ -87,7 +87,7 @@ func (t *selectedAnnotations) UnmarshalJSON(raw []byte) error {
 		}
 		var value string
 		if err := d.Decode(&value); err != nil {
-			return fmt.Errorf("the annotation %v: %w", key, err)
+			return fmt.Errorf("annotation %v: %w", key, err)
 		}
 		if name, ok := key.(string); ok && slices.Contains(t.keys, name) {
 			t.found = addValue(t.found, name, value)

@@ -31,7 +31,7 @@ func TestNoticesOfANode(t *testing.T) {
 			taints: map[string]string{"event": "stop"},
 		},
 		"none":           {body: `{"metadata":{"annotations":null},"spec":{"taints":null}}`},
-		"an odd one":     {body: `{"metadata":{"annotations":{"a":1}}}`, err: "the annotation a"},
+		"an odd one":     {body: `{"metadata":{"annotations":{"a":1}}}`, err: "annotation a"},
 		"many taints":    {body: `{"spec":{"taints":[` + strings.Repeat("{},", 100) + `{}]}}`, err: "more than 100 items"},
 		"no annotations": {body: `{"metadata":{"annotations":[]}}`},
 	} {

@@ -38,15 +38,15 @@ type Observer struct {
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	connection, err := connect(config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the look at machines: %w", err)
+		return nil, fmt.Errorf("setting up the observer of machines: %w", err)
 	}
 	live, err := client.New(connection.config, client.Options{HTTPClient: connection.client, Scheme: connection.scheme, Mapper: connection.mapper})
 	if err != nil {
-		return nil, fmt.Errorf("preparing the look at machines: %w", err)
+		return nil, fmt.Errorf("setting up the observer of machines: %w", err)
 	}
 	c, err := connection.cache(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the look at machines: %w", err)
+		return nil, fmt.Errorf("setting up the observer of machines: %w", err)
 	}
 	tenants := tenant.New(g.AllowPrivate())
 	tenants.CheckWritesAllowed = held

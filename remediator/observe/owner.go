@@ -56,7 +56,7 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 			owner := o.Owner()
 			return one(owner, owner.Cluster != "", nil)
 		}
-		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", of)
+		return nil, fmt.Errorf("finding the owners for a %T: it refers to none", of)
 	}
 }
 

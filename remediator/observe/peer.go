@@ -98,7 +98,7 @@ func (a answer) decode(output []byte, m *etcd.Member) answer {
 	}
 	status := said[0].Status
 	if status.Header.Member != m.ID {
-		a.reason = fmt.Sprintf("%s: member %x answers in the place of member %x", a.route, status.Header.Member, m.ID)
+		a.reason = fmt.Sprintf("%s: member %x answers instead of member %x", a.route, status.Header.Member, m.ID)
 		return a
 	}
 	a.answers, a.reason, a.id, a.leader = object.True, "", m.ID, status.Leader
@@ -158,5 +158,5 @@ func errorText(stderr []byte, code int) string {
 	if text := strings.Join(lines, "; "); text != "" {
 		return text
 	}
-	return fmt.Sprintf("it ended with %d", code)
+	return fmt.Sprintf("it exited with code %d", code)
 }

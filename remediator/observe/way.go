@@ -142,7 +142,7 @@ func (d *dialer) queryPort(ctx context.Context, node string) answer {
 			return a
 		}
 		if a.responded() {
-			a.reason = "the member that answers on " + address + " is another"
+			a.reason = "another member answers on " + address
 		}
 		none.route, none.reason = a.route, a.reason
 	}

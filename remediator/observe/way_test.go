@@ -58,11 +58,11 @@ func TestWays(t *testing.T) {
 		},
 		{
 			name: "machine dead", open: []string{"a"}, breaks: func(tn *workload) { tn.node("a").kubelet = connectionRefused; tn.node("a").answers.Stop() },
-			answers: object.Unknown, why: "etcdctl in etcd-b: Failed to get the status of endpoint https://127.0.0.1:", asked: 1, stays: "the leader on a could not be asked",
+			answers: object.Unknown, why: "etcdctl in etcd-b: Failed to get the status of endpoint https://127.0.0.1:", asked: 1, stays: "the leader on a could not be reached",
 		},
 		{
 			name: "etcd dead, its node is well", breaks: func(tn *workload) { tn.node("a").answers.Stop() },
-			answers: object.False, why: "its node answers, and etcd does not", asked: 1, stays: "the leader on a could not be asked",
+			answers: object.False, why: "its node answers, and etcd does not", asked: 1, stays: "the leader on a could not be reached",
 		},
 		{
 			name: "kubelet forwards to nowhere", breaks: func(tn *workload) { tn.node("a").kubelet = kubeletNoPod },
@@ -70,18 +70,18 @@ func TestWays(t *testing.T) {
 		},
 		{
 			name: "exec forbidden", breaks: func(tn *workload) { tn.node("a").kubelet, tn.noExec = connectionRefused, true },
-			answers: object.Unknown, why: `etcdctl in etcd-c: pods "etcd-c" is forbidden`, stays: "could not be asked",
+			answers: object.Unknown, why: `etcdctl in etcd-c: pods "etcd-c" is forbidden`, stays: "could not be reached",
 		},
 		{
 			name: "etcd without etcdctl", breaks: func(tn *workload) { tn.node("a").kubelet, tn.noEtcdctl = connectionRefused, true },
-			answers: object.Unknown, why: "etcdctl in etcd-c: the image of its etcd has no etcdctl", stays: "could not be asked",
+			answers: object.Unknown, why: "etcdctl in etcd-c: the image of its etcd has no etcdctl", stays: "could not be reached",
 		},
 		{
 			name: "another member has the address", open: []string{"a"}, breaks: func(tn *workload) {
 				a := tn.node("a")
 				a.kubelet, a.port = connectionRefused, tn.node("b").port
 			},
-			answers: object.True, way: "etcdctl in etcd-b", why: "is another", asked: 1,
+			answers: object.True, way: "etcdctl in etcd-b", why: "another member answers", asked: 1,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestEtcdctl(t *testing.T) {
 		{"status.stdout.txt", m, object.True, 0x248ff1817228a82b, ""},
 		{"no-leader.stdout.txt", m, object.False, 0, "etcdserver: no leader"},
 		{"nobody.stdout.txt", m, object.Unknown, 0, "its output is not the status of one member"},
-		{"status.stdout.txt", &etcd.Member{ID: 7, Name: "n1"}, object.Unknown, 0, "member 20841a002de00821 answers in the place of member 7"},
+		{"status.stdout.txt", &etcd.Member{ID: 7, Name: "n1"}, object.Unknown, 0, "member 20841a002de00821 answers instead of member 7"},
 	} {
 		if a := asked.decode(file(c.file), c.member); a.answers != c.answers || a.leader != c.leader || !strings.Contains(a.reason, c.why) || (c.why == "") != (a.reason == "") {
 			t.Errorf("%s: read = %+v", c.file, a)

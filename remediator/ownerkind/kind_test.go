@@ -129,7 +129,7 @@ func TestRollingOut(t *testing.T) {
 		"rollout after":                       {machines: []of{{message: "* KubeadmControlPlane spec.rolloutAfter expired"}}, want: "1 of 1 machines are not up to date: KubeadmControlPlane spec.rolloutAfter expired"},
 		"in place":                            {machines: []of{{updating: true}}, want: "1 of 1 machines are not up to date: update in place"},
 		"an image with another kubelet":       {machines: []of{{message: "* Node.status.nodeInfo.kubeletVersion v1.36.2, v1.36.0 required"}}},
-		"no reason":                           {machines: []of{{message: " "}}, want: "1 of 1 machines are not up to date: a change of its spec"},
+		"no reason":                           {machines: []of{{message: " "}}, want: "1 of 1 machines are not up to date: its spec has changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var machines []*clusterv1.Machine

@@ -69,7 +69,7 @@ func (o controlPlane) Outdates(trigger remediator.RolloutTrigger, value string, 
 	}
 	expires, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return false, fmt.Errorf("the certificates' expiry must be a time as in RFC 3339: %w", err)
+		return false, fmt.Errorf("the expiry of the certificates must be a time in the format of RFC 3339: %w", err)
 	}
 	days := int(o.Spec.Rollout.Before.CertificatesExpiryDays)
 	if days == 0 && !expires.After(now) {

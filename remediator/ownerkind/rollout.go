@@ -82,7 +82,7 @@ func outdatedBy(m *clusterv1.Machine, wanted string) []string {
 		}
 	}
 	if lines == 0 {
-		return []string{"a change of its spec"}
+		return []string{"its spec has changed"}
 	}
 	return reasons
 }

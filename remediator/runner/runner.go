@@ -58,7 +58,7 @@ type Runner struct {
 	startMu sync.Mutex
 	// before contains the passages through the turnstile that this process has not counted yet. gate guards both fields.
 	turnstile *root
-	uncounted    admissions
+	uncounted admissions
 }
 
 const (
@@ -105,7 +105,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	defer cancel()
 	f, err := r.Observer.Observe(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
-		return turn{}, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
+		return turn{}, fmt.Errorf("observing %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
 	now := r.now()
 	if e.requests.First.IsZero() || e.requests.First.After(now) {
@@ -194,16 +194,16 @@ func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts)
 			e.recordAnswer(f, r.now())
 		}
 	}
-	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.Name.ID, maxRounds)
+	return fmt.Errorf("%s: no stable state after %d decisions in one turn", e.agg.Name.ID, maxRounds)
 }
 
 // outcome is the result of one decision.
 type outcome int
 
 const (
-	nothingRecorded        outcome = iota // nothing was recorded
-	someRecorded                // something was recorded, from which more may follow
-	needsProbe                      // the cluster must be asked first
+	nothingRecorded outcome = iota // nothing was recorded
+	someRecorded                   // something was recorded, from which more may follow
+	needsProbe                     // the cluster must be asked first
 )
 
 // decide records the events of one decision. gate guards everything that may start something; the cluster is asked outside of it.
@@ -336,7 +336,7 @@ func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Fa
 		return 0, cause
 	}
 	e.failures++
-	r.Logger.Warn("a write failed; trying again", "owner", e.agg.Name.ID, "error", redact.Message(cause.Error()))
+	r.Logger.Warn("a write failed; retrying", "owner", e.agg.Name.ID, "error", redact.Message(cause.Error()))
 	message := redact.Message(cause.Error())
 	if state := e.agg.State; state.Active != nil && !similar(state.Failure, message) && e.failures > 1 {
 		if err := e.agg.Append(ctx, remediator.TransientFailure{Message: message}); err != nil {

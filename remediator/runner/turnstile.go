@@ -74,7 +74,7 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	for i, named := range r.uncounted.owners {
 		claim := i == len(r.uncounted.owners)-1 && r.uncounted.holder != r.Incarnation
 		if err := r.countOwner(ctx, named, claim); err != nil {
-			return false, fmt.Errorf("taking in what another process has begun for %s: %w", named.ID(), err)
+			return false, fmt.Errorf("applying what another process has started for %s: %w", named.ID(), err)
 		}
 	}
 	r.turnstile.Seq, r.uncounted.owners = r.uncounted.seq, nil
@@ -89,7 +89,7 @@ func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim b
 		err := agg.Read(ctx)
 		var unreadable *aggregate.UnreadableError
 		if errors.As(err, &unreadable) {
-			r.Logger.Warn("an owner's events cannot be read: nothing is begun for it", "owner", agg.Name.ID, "error", err)
+			r.Logger.Warn("the events of an owner cannot be read; nothing starts for it", "owner", agg.Name.ID, "error", err)
 			agg.Seq = unreadable.Last
 		} else if err != nil {
 			return err

@@ -350,7 +350,7 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	}
 	// A hold or an abort that an operator has just removed is not lost together with the request.
 	harness.Must(t, shared.admin.Patch(ctx, made, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":null}}`))))
-	p.refused(ctx, on(m, remediator.DeleteRequest, `{"abort":true,"hold":{"reason":"disk"}}`), "taken back")
+	p.refused(ctx, on(m, remediator.DeleteRequest, `{"abort":true,"hold":{"reason":"disk"}}`), "has removed the hold or abort")
 	p.do(ctx, on(m, remediator.CreateRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
 	if fresh(ctx, t, made).Spec.Abort {
 		t.Error("CreateRequest wrote an abort that the operator had removed")
@@ -395,7 +395,7 @@ func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.M
 
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.StepObjectName(m.Name, "reboot")}}
 	harness.Must(t, shared.admin.Create(ctx, object.DeepCopy()))
-	p.refused(ctx, on(m, remediator.CreateStepObject, "reboot"), "did not make")
+	p.refused(ctx, on(m, remediator.CreateStepObject, "reboot"), "did not create it")
 	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 	harness.Must(t, shared.admin.Delete(ctx, fresh(ctx, t, object)))
 
@@ -706,7 +706,7 @@ func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 	started := time.Now()
 	newMachine := p.newMachine(ctx, victim, baseline)
 	p.c.t.Logf("new machine after %s", time.Since(started).Round(10*time.Millisecond))
-	p.refused(ctx, scale(victim, where, 5, 3), " is new, and this was decided without it")
+	p.refused(ctx, scale(victim, where, 5, 3), " was created after this decision")
 	p.look(ctx)
 	p.do(ctx, scale(victim, where, 5, 3))
 	p.replaced(ctx, victim, newMachine, baseline)
@@ -860,7 +860,7 @@ func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediato
 			return ""
 		})
 		harness.Must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
-		p.refused(ctx, scale(&victim, where, 2, 1), " is new, and this was decided without it")
+		p.refused(ctx, scale(&victim, where, 2, 1), " was created after this decision")
 		p.look(ctx)
 		p.do(ctx, on(&victim, remediator.SetDelete, remediator.DeleteValue))
 		p.do(ctx, scale(&victim, where, 2, 1))
