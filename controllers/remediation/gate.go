@@ -48,7 +48,7 @@ func (r *Gate) SetupWithManager(mgr ctrl.Manager) error {
 		})).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("preparing the start of the remediator: %w", err)
+		return fmt.Errorf("setting up the start of the remediator: %w", err)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 // reportMissing records in a policy's status why the remediator cannot start.
 func (r *Gate) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, without string) error {
 	after := p.DeepCopy()
-	message := without + ": scute looks again every " + timespan.Text(installRetryInterval)
+	message := without + ": scute checks again every " + timespan.Text(installRetryInterval)
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
 	after.Status.Conditions = resource.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
 		resource.Value{Message: message}, resource.Value{}, resource.Value{True: true, Message: message})

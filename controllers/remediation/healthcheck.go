@@ -101,9 +101,9 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 		refers := fmt.Sprintf("cluster %s: MachineHealthCheck %s refers to %s %s, ", c.Spec.ClusterName, c.Name, observe.TemplateKind, name)
 		switch t := byName[name]; {
 		case t == nil && name != templateName(p.Name):
-			list = append(list, refers+"which does not exist, so it requests no remediation: create that, or refer its templateRef to "+templateName(p.Name))
+			list = append(list, refers+"which does not exist, so it requests no remediation: create it, or set the templateRef to "+templateName(p.Name))
 		case t != nil && t.Unreadable.Spec != nil:
-			list = append(list, refers+"of which "+t.Unreadable.Spec.String()+"; what it requests is held: correct the field")
+			list = append(list, refers+"which is invalid ("+t.Unreadable.Spec.String()+"), so its requests wait: correct the field")
 		}
 	}
 	return list
@@ -146,7 +146,7 @@ func competingChecks(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mach
 			}
 			selector := observe.Selector(c)
 			if slices.ContainsFunc(machines, func(m *clusterv1.Machine) bool { return selector.Matches(labels.Set(m.Labels)) }) {
-				list = append(list, fmt.Sprintf("cluster %s: MachineHealthCheck %s remediates workers itself, and scute leaves them to it: refer its templateRef to %s %s, or delete it",
+				list = append(list, fmt.Sprintf("cluster %s: MachineHealthCheck %s remediates workers itself, so scute does not: set its templateRef to %s %s, or delete it",
 					cluster, c.Name, observe.TemplateKind, templateName(p.Name)))
 			}
 		}

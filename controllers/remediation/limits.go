@@ -58,7 +58,7 @@ func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
 		WatchesRawSource(limitsSource(&feed.limits)).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("preparing the RepairLimits controller: %w", err)
+		return fmt.Errorf("setting up the RepairLimits controller: %w", err)
 	}
 	return nil
 }
@@ -155,15 +155,15 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 	c := &metav1.Condition{Type: v1alpha1.ConditionMassFailure, Status: metav1.ConditionTrue}
 	switch {
 	case f.FleetFailing():
-		c.Reason, c.Message = "Fleet", "so many machines are unhealthy at once that nothing is begun"
+		c.Reason, c.Message = "Fleet", "too many machines are unhealthy at once; nothing starts"
 	case atLarge != nil:
-		c.Reason, c.Message = "FleetCooldown", "a mass failure has passed; nothing is begun until "+atLarge.UTC().Format(time.RFC3339)
+		c.Reason, c.Message = "FleetCooldown", "a mass failure has ended; nothing starts before "+atLarge.UTC().Format(time.RFC3339)
 	case len(failing) > 0:
-		c.Reason, c.Message = "FailureDomains", "nothing is sent into "+few(failing)
+		c.Reason, c.Message = "FailureDomains", "no replacement is created in "+few(failing)
 	case len(closed) > 0:
-		c.Reason, c.Message = "FailureDomainsCooldown", "nothing is sent into "+few(closed)
+		c.Reason, c.Message = "FailureDomainsCooldown", "no replacement is created in "+few(closed)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "None", "neither the fleet nor a failure domain has one"
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "None", "neither the fleet nor a failure domain has a mass failure"
 	}
 	return c
 }
@@ -174,9 +174,9 @@ func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.T
 	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + windowClause(opens)
 	switch {
 	case l.Unreadable.Spec != nil:
-		return resource.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"
+		return resource.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing starts"
 	case len(l.Spec.PauseRequests) > 0:
-		return "Paused", "begins nothing: " + strings.Join(l.Spec.PauseRequests, "; ") + "; " + watches
+		return "Paused", "paused, nothing starts: " + strings.Join(l.Spec.PauseRequests, "; ") + "; " + watches
 	case mass == nil:
 		return "Idle", "no RepairPolicy selects a machine"
 	case mass.Status == metav1.ConditionTrue:

@@ -36,21 +36,21 @@ func TestLimitsStatus(t *testing.T) {
 		"a failure domain": {
 			remediator.Fleet{Unhealthy: map[string]int{"a": 1, "b": 60}},
 			[]v1alpha1.FailureDomainStatus{{Name: "b", Machines: 100, Unhealthy: 60, Failing: true}, {Name: "a", Machines: 100, Unhealthy: 1}},
-			"FailureDomains", "nothing is sent into b (60 of 100 machines)", time.Minute,
+			"FailureDomains", "no replacement is created in b (60 of 100 machines)", time.Minute,
 		},
 		"a failure domain that recovered": {
 			remediator.Fleet{MassFailuresEnded: map[string]time.Time{"b": now.Add(-time.Minute)}},
 			[]v1alpha1.FailureDomainStatus{{Name: "b", Machines: 100, ClosedUntil: &until}},
-			"FailureDomainsCooldown", "nothing is sent into b until 2026-05-01T12:09:00Z", time.Minute,
+			"FailureDomainsCooldown", "no replacement is created in b until 2026-05-01T12:09:00Z", time.Minute,
 		},
 		"the fleet": {
 			remediator.Fleet{Unhealthy: map[string]int{"a": 40, "b": 40}},
 			[]v1alpha1.FailureDomainStatus{{Name: "a", Machines: 100, Unhealthy: 40}, {Name: "b", Machines: 100, Unhealthy: 40}},
-			"Fleet", "nothing is begun", time.Minute,
+			"Fleet", "nothing starts", time.Minute,
 		},
 		"the fleet, a moment ago": {
 			remediator.Fleet{MassFailuresEnded: map[string]time.Time{"": now.Add(-10*time.Minute + time.Second)}},
-			nil, "FleetCooldown", "nothing is begun until 2026-05-01T12:00:01Z", time.Second,
+			nil, "FleetCooldown", "nothing starts before 2026-05-01T12:00:01Z", time.Second,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,12 +75,12 @@ func TestLimitsStatus(t *testing.T) {
 
 func TestLimitsSayWhyNothingIsBegun(t *testing.T) {
 	_, full := availability(&v1alpha1.RepairLimits{}, &metav1.Condition{Status: metav1.ConditionFalse}, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
-	if !strings.HasSuffix(full, "0 remediations in progress; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z") {
+	if !strings.HasSuffix(full, "0 remediations in progress; perWindow is used up, the next one may start at 2026-05-01T12:00:00Z") {
 		t.Error(full)
 	}
 	paused := v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{PauseRequests: []string{"network works"}}}
 	unread := v1alpha1.RepairLimits{Unreadable: v1alpha1.Unreadable{Spec: &v1alpha1.UnreadablePart{Field: "spec.window", Problem: "it is a list"}}}
-	for want, l := range map[string]*v1alpha1.RepairLimits{"Paused: begins nothing: network works": &paused, "Unreadable: spec.window cannot be read": &unread, "Idle: no RepairPolicy": {}} {
+	for want, l := range map[string]*v1alpha1.RepairLimits{"Paused: paused, nothing starts: network works": &paused, "Unreadable: spec.window cannot be read": &unread, "Idle: no RepairPolicy": {}} {
 		if reason, message := availability(l, nil, time.Time{}); !strings.HasPrefix(reason+": "+message, want) {
 			t.Errorf("begins = %s: %s", reason, message)
 		}

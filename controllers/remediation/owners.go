@@ -74,7 +74,7 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		b = b.WatchesRawSource(watchOwners(r, r.Limits, &v1alpha1.RepairLimits{}, neverDiffers))
 	}
 	if err := b.Complete(r); err != nil {
-		return fmt.Errorf("preparing the turns of owners: %w", err)
+		return fmt.Errorf("setting up the owner controller: %w", err)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func watchOwners[T client.Object](r *OwnerReconciler, watched cache.Cache, kind 
 	owners := func(ctx context.Context, o T) []remediator.Owner { // for both objects of an update, so the previous owner is included
 		owners, err := r.Owners.OwnersFor(ctx, o)
 		if err != nil { // the caches are being shut down
-			ctrl.LoggerFrom(ctx).Error(err, "finding whose turn it is")
+			ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
 		}
 		return owners
 	}

@@ -100,12 +100,12 @@ func (r *Policies) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy,
 			continue
 		}
 		if existing != nil && existing.Labels[policyLabel] == "" {
-			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s is not this policy's: rename or remove it, or set spec.healthCheck to false", pl.cluster.Name, name))
+			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s does not belong to this policy: rename or delete it, or set spec.healthCheck to false", pl.cluster.Name, name))
 			continue
 		}
 		other, wired := conflictingCheck(checks, pl.owner, pl.cluster.Name, pl.machines)
 		if other != nil {
-			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s selects the same control plane, and would remediate beside this policy: remove it, or refer its templateRef to %s %s",
+			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s selects the same control plane, and would remediate it without this policy: delete it, or set its templateRef to %s %s",
 				pl.cluster.Name, other.Name, observe.TemplateKind, templateName(p.Name)))
 			continue
 		}
@@ -217,7 +217,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 		return nil
 	}
 	if err := client.IgnoreNotFound(r.Live.Patch(ctx, o, patch)); err != nil {
-		return fmt.Errorf("correcting %T %s: %w", o, o.GetName(), err)
+		return fmt.Errorf("updating %T %s: %w", o, o.GetName(), err)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 // that would need one more permission and nothing waits for it.
 func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
 	if err := controllerutil.SetControllerReference(p, o, r.Live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
-		return fmt.Errorf("owning %s: %w", o.GetName(), err)
+		return fmt.Errorf("setting the owner of %s: %w", o.GetName(), err)
 	}
 	return nil
 }

@@ -163,8 +163,8 @@ func TestTemplatesOfHealthChecks(t *testing.T) {
 		check("well", "a", "good"), check("own", "a", "scute-repair"), theirs, check("elsewhere", "b", "gone"), check("lost", "a", "gone"), check("held", "a", "bad"),
 	}
 	want := []string{
-		"cluster a: MachineHealthCheck lost refers to SurgeRemediationTemplate gone, which does not exist, so it requests no remediation: create that, or refer its templateRef to scute-repair",
-		"cluster a: MachineHealthCheck held refers to SurgeRemediationTemplate bad, of which spec.template.spec.hold.until cannot be read: it is a list; what it requests is held: correct the field",
+		"cluster a: MachineHealthCheck lost refers to SurgeRemediationTemplate gone, which does not exist, so it requests no remediation: create it, or set the templateRef to scute-repair",
+		"cluster a: MachineHealthCheck held refers to SurgeRemediationTemplate bad, which is invalid (spec.template.spec.hold.until cannot be read: it is a list), so its requests wait: correct the field",
 	}
 	if diff := cmp.Diff(want, templateProblems(p, &scope{clusters: []string{"a"}}, checks, templates)); diff != "" {
 		t.Error(diff)
@@ -185,11 +185,11 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 		"nothing said":   {v1alpha1.RepairPolicySpec{}, ""},
 		"good steps":     {v1alpha1.RepairPolicySpec{Escalation: step(fine)}, ""},
 		"bad selector":   {v1alpha1.RepairPolicySpec{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.selector.matchExpressions[0].operator: "},
-		"no template":    {v1alpha1.RepairPolicySpec{Escalation: step("")}, "spec.escalation[0].template: it is no object"},
+		"no template":    {v1alpha1.RepairPolicySpec{Escalation: step("")}, "spec.escalation[0].template: it is not an object"},
 		"no kind":        {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1"}`)}, `spec.escalation[0].template: apiVersion "v1" and kind "": both`},
 		"a role":         {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}`)}, "kind Role grants access"},
 		"a secret":       {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1","kind":"Secret"}`)}, "kind Secret grants access"},
-		"a large one":    {v1alpha1.RepairPolicySpec{Escalation: step(strings.Repeat(" ", 64<<10) + fine)}, "it may have 65536"},
+		"a large one":    {v1alpha1.RepairPolicySpec{Escalation: step(strings.Repeat(" ", 64<<10) + fine)}, "the limit is 65536"},
 		"a costly path":  {v1alpha1.RepairPolicySpec{Escalation: costly}, "spec.escalation[0].failedWhen[0].jsonPath: reading JSONPath ..a..a..a"},
 		"no time":        {v1alpha1.RepairPolicySpec{Escalation: []v1alpha1.EscalationStep{{Template: runtime.RawExtension{Raw: []byte(fine)}}}}, "spec.escalation[0].timeout is 0s"},
 		"no wait":        {v1alpha1.RepairPolicySpec{Timeouts: v1alpha1.RepairTimeouts{Ready: after(0)}}, "spec.timeouts.ready is 0s: it must be more than 0"},
@@ -219,19 +219,19 @@ func TestPolicyStatus(t *testing.T) {
 		calm    time.Time
 		opens   time.Time
 	}{
-		"used up":      {scope: all, totals: runner.Totals{Unhealthy: 1}, opens: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "Unhealthy", says: "; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z; 6"},
+		"used up":      {scope: all, totals: runner.Totals{Unhealthy: 1}, opens: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "Unhealthy", says: "; perWindow is used up, the next one may start at 2026-05-01T12:00:00Z; 6"},
 		"well":         {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
 		"one of one":   {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
 		"nothing":      {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
 		"unhealthy":    {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
 		"at work":      {scope: all, totals: runner.Totals{Unhealthy: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
-		"mass failure": {scope: all, totals: runner.Totals{Unhealthy: 5, MassFailure: true}, reason: "MassFailure", says: "a mass failure: begins no remediation before it has passed; look for the common cause; 0 in progress, 5 unhealthy; 6"},
-		"calm":         {scope: all, totals: runner.Totals{Unhealthy: 1, Active: 1}, calm: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "MassFailure", says: "a mass failure has passed: begins no remediation before 2026-05-01T12:00:00Z; 1 in progress, 1 unhealthy; 6"},
-		"dry run":      {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
+		"mass failure": {scope: all, totals: runner.Totals{Unhealthy: 5, MassFailure: true}, reason: "MassFailure", says: "a mass failure: nothing starts before it has ended; look for the common cause; 0 in progress, 5 unhealthy; 6"},
+		"calm":         {scope: all, totals: runner.Totals{Unhealthy: 1, Active: 1}, calm: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "MassFailure", says: "a mass failure has ended: nothing starts before 2026-05-01T12:00:00Z; 1 in progress, 1 unhealthy; 6"},
+		"dry run":      {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "dry run, decisions are only recorded"},
 		"paused":       {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
 		"refused":      {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
 		"in the way":   {scope: all, wrong: []string{"cluster a: theirs"}, reason: "Conflict", says: "cluster a: theirs; 6 machines", stalled: true},
-		"overlapping":  {scope: &scope{clusters: []string{"a"}, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters selected too, and an earlier policy has them: b, c, d and 1 more"},
+		"overlapping":  {scope: &scope{clusters: []string{"a"}, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters also selected by an earlier policy, which applies: b, c, d and 1 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: c.spec}
@@ -287,7 +287,7 @@ func TestBesidesNamesWhatRemediatesWorkersWithoutScute(t *testing.T) {
 	worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "x"}}}
 	s := &scope{workers: map[string][]*clusterv1.Machine{"a": {worker}}}
 	got := competingChecks(p, s, []clusterv1.MachineHealthCheck{wired, check("theirs", "a", "x"), check("others", "a", "y"), check("elsewhere", "b", "x")})
-	want := []string{"cluster a: MachineHealthCheck theirs remediates workers itself, and scute leaves them to it: refer its templateRef to SurgeRemediationTemplate scute-repair, or delete it"}
+	want := []string{"cluster a: MachineHealthCheck theirs remediates workers itself, so scute does not: set its templateRef to SurgeRemediationTemplate scute-repair, or delete it"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

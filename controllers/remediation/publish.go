@@ -87,7 +87,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", plural.Of(s.machines, "machine"), plural.Of(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
-		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
+		watches += fmt.Sprintf("; %s also selected by an earlier policy, which applies: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
 	}
 	usedUp := windowClause(opens)
 	switch {
@@ -96,13 +96,13 @@ func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []
 	case len(wrong) > 0:
 		return "Conflict", strings.Join(wrong, "; ") + "; " + watches
 	case len(p.Spec.PauseRequests) > 0:
-		return "Paused", "begins nothing: paused: " + strings.Join(p.Spec.PauseRequests, "; ") + "; " + watches
+		return "Paused", "paused, nothing starts: " + strings.Join(p.Spec.PauseRequests, "; ") + "; " + watches
 	case p.Spec.DryRun:
-		return "DryRun", "decides and records, touches nothing: dry run; " + watches
+		return "DryRun", "dry run, decisions are only recorded; " + watches
 	case t.MassFailure:
-		return "MassFailure", fmt.Sprintf("a mass failure: begins no remediation before it has passed; look for the common cause; %d in progress, %d unhealthy; %s", t.Active, t.Unhealthy, watches)
+		return "MassFailure", fmt.Sprintf("a mass failure: nothing starts before it has ended; look for the common cause; %d in progress, %d unhealthy; %s", t.Active, t.Unhealthy, watches)
 	case !calm.IsZero():
-		return "MassFailure", fmt.Sprintf("a mass failure has passed: begins no remediation before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)
+		return "MassFailure", fmt.Sprintf("a mass failure has ended: nothing starts before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)
 	case t.Active > 0:
 		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy%s; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, usedUp, watches)
 	case t.Unhealthy > 0:
@@ -119,7 +119,7 @@ func windowClause(opens time.Time) string {
 	if opens.IsZero() {
 		return ""
 	}
-	return "; perWindow is used up, the next one may begin at " + opens.UTC().Format(time.RFC3339)
+	return "; perWindow is used up, the next one may start at " + opens.UTC().Format(time.RFC3339)
 }
 
 // few lists at most three names.

@@ -146,7 +146,7 @@ func (t *EventReporter) next() (runner.Report, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lost > 0 {
-		t.Logger.Warn("so much happens that no Kubernetes event was made of some facts; the log has them", "facts", t.lost)
+		t.Logger.Warn("too many events at once: some have no Kubernetes event; the log has them", "facts", t.lost)
 		t.lost = 0
 	}
 	for len(t.waiting) > 0 {
@@ -169,7 +169,7 @@ func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return false
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err), meta.IsNoMatchError(err):
-		t.Logger.Warn("a Kubernetes event was refused; the log has the fact", "about", e.Regarding.Name, "reason", e.Reason, "error", err)
+		t.Logger.Warn("a Kubernetes event was rejected; the log has the event", "about", e.Regarding.Name, "reason", e.Reason, "error", err)
 		return false
 	default:
 		return true

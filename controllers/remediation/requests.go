@@ -125,22 +125,22 @@ func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v
 	case known:
 	case metav1.GetControllerOfNoCopy(m) == nil: // whether a policy selects it depends on its controller
 		status.Phase, status.Cluster = v1alpha1.RemediationFrozen, m.Spec.ClusterName
-		status.Message = "no owner controls this Machine, so that nothing would replace it: nothing is done about it"
-		status.Next = "see why it has no owner: the control plane or the MachineSet whose labels it has adopts it, if there is one; or delete it"
+		status.Message = "no owner controls this Machine, so nothing would replace it; scute does nothing"
+		status.Next = "find out why it has no owner (a control plane or MachineSet with its labels would adopt it), or delete it"
 	case policy == nil:
 		status.Phase, status.Cluster = v1alpha1.RemediationUnselected, m.Spec.ClusterName
-		status.Message = "no RepairPolicy of the namespace selects this machine: nothing is done about it"
-		status.Next = fmt.Sprintf("to opt in, make a RepairPolicy in namespace %s whose selector matches the labels of Cluster %s", m.Namespace, m.Spec.ClusterName)
+		status.Message = "no RepairPolicy of the namespace selects this machine; scute does nothing"
+		status.Next = fmt.Sprintf("to opt in, create a RepairPolicy in namespace %s whose selector matches the labels of Cluster %s", m.Namespace, m.Spec.ClusterName)
 		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; !ok {
 			status.Next += ", with spec.workers set to true"
 		}
 	case observe.Unreadable(policy) != "":
 		status.Phase, status.Cluster, status.Policy = v1alpha1.RemediationFrozen, m.Spec.ClusterName, policy.Name
-		status.Message = fmt.Sprintf("RepairPolicy %s cannot be read: %s; nothing is begun", policy.Name, observe.Unreadable(policy))
+		status.Message = fmt.Sprintf("RepairPolicy %s cannot be read: %s; nothing starts", policy.Name, observe.Unreadable(policy))
 		status.Next = "correct RepairPolicy " + policy.Name
 	default:
 		status.Phase, status.Cluster, status.Policy = v1alpha1.RemediationMarked, m.Spec.ClusterName, policy.Name
-		status.Message = "asked for; nothing was decided yet"
+		status.Message = "requested; nothing was decided yet"
 	}
 	return status
 }

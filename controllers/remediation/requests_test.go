@@ -94,7 +94,7 @@ func TestARequestWithoutAMachineSaysSo(t *testing.T) {
 	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "gone", Generation: 2}}
 	s := noMachineStatus(request)
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
-	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "MachineNotFound" || !strings.Contains(c.Message, "no Machine gone in namespace fleet") {
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "MachineNotFound" || !strings.Contains(c.Message, "Machine gone does not exist in namespace fleet") {
 		t.Errorf("Stalled = %+v", c)
 	}
 	if s.Next == "" || s.ObservedGeneration != 2 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReconciling) {

@@ -44,7 +44,7 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		}
 	}
 	if err := b.Complete(r); err != nil {
-		return fmt.Errorf("preparing the RepairPolicy controller: %w", err)
+		return fmt.Errorf("setting up the RepairPolicy controller: %w", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		}, updatedIf(neverDiffers[*clusterv1.Cluster]))).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("preparing the SurgeRemediation controller: %w", err)
+		return fmt.Errorf("setting up the SurgeRemediation controller: %w", err)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatu
 func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
 	s := v1alpha1.SurgeRemediationStatus{
 		ObservedGeneration: request.Generation,
-		Message:            fmt.Sprintf("there is no Machine %s in namespace %s: nothing is done", request.Name, request.Namespace),
-		Next:               "delete this SurgeRemediation; one that you make yourself has the name of its Machine",
+		Message:            fmt.Sprintf("Machine %s does not exist in namespace %s; scute does nothing", request.Name, request.Namespace),
+		Next:               "delete this SurgeRemediation; a SurgeRemediation must have the name of its Machine",
 	}
 	s.Conditions = resource.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
 		resource.Value{Message: s.Message}, resource.Value{}, resource.Value{True: true, Message: s.Message + "; " + s.Next})

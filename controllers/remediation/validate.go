@@ -23,7 +23,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if wrong := p.Unreadable.Spec; wrong != nil {
-		return []string{wrong.String() + ": correct it; until then nothing is begun, and what was begun is frozen"}
+		return []string{wrong.String() + ": correct it; until then nothing starts, and remediations in progress are frozen"}
 	}
 	for _, err := range validation.ValidateLabelSelector(&p.Spec.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "selector")) {
 		say("%v: correct it; an empty selector selects all clusters of the namespace", err)
@@ -43,7 +43,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	}
 	for i, c := range p.Spec.Checks.UnhealthyMachineConditions {
 		if slices.Contains(derivedConditions(), c.Type) {
-			say("spec.checks.unhealthyMachineConditions[%d].type: %s follows from other conditions, and from remediation itself: name one of those", i, c.Type)
+			say("spec.checks.unhealthyMachineConditions[%d].type: %s is derived from other conditions and from remediation: name one of the other conditions", i, c.Type)
 		}
 	}
 	for i, c := range slices.Concat(p.Spec.Checks.UnhealthyNodeConditions, p.Spec.Checks.UnhealthyMachineConditions) {
@@ -96,20 +96,20 @@ func checkTemplate(raw []byte) error {
 		metav1.TypeMeta `json:",inline"`
 	}
 	if len(raw) > act.MaxTemplateSize {
-		return fmt.Errorf("it has %d bytes: it may have %d", len(raw), act.MaxTemplateSize)
+		return fmt.Errorf("it has %d bytes; the limit is %d", len(raw), act.MaxTemplateSize)
 	}
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return fmt.Errorf("it is no object: %w: write one with apiVersion and kind", err)
+		return fmt.Errorf("it is not an object with apiVersion and kind: %w", err)
 	}
 	if object.APIVersion == "" || object.Kind == "" {
-		return fmt.Errorf("apiVersion %q and kind %q: both are needed", object.APIVersion, object.Kind)
+		return fmt.Errorf("apiVersion %q and kind %q: both are required", object.APIVersion, object.Kind)
 	}
 	gv, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
 		return fmt.Errorf("apiVersion %q: write group/version", object.APIVersion)
 	}
 	if act.GrantsAccess(gv.WithKind(object.Kind).GroupKind()) {
-		return fmt.Errorf("kind %s grants access: scute creates none; name the kind that your remediation controller handles", object.Kind)
+		return fmt.Errorf("kind %s grants access, so scute does not create it: name the kind that your remediation controller handles", object.Kind)
 	}
 	return nil
 }

@@ -159,14 +159,14 @@ func TestLimitsThatKeepSomethingFromBeginning(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName},
 		Spec:       v1alpha1.RepairLimitsSpec{PauseRequests: []string{"network works"}},
 		Status: v1alpha1.RepairLimitsStatus{Conditions: []metav1.Condition{
-			{Type: v1alpha1.ConditionMassFailure, Status: metav1.ConditionTrue, Reason: "FailureDomains", Message: "nothing is sent into a (60 of 100 machines)"},
+			{Type: v1alpha1.ConditionMassFailure, Status: metav1.ConditionTrue, Reason: "FailureDomains", Message: "no replacement is created in a (60 of 100 machines)"},
 			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Message: "spec.window cannot be read"},
 		}},
 	}
 	want := []string{
 		"ok policies: no RepairPolicy: scute touches no machine",
 		"warning limits: RepairLimits begins nothing anywhere: network works",
-		"warning limits: mass failure (FailureDomains): nothing is sent into a (60 of 100 machines)",
+		"warning limits: mass failure (FailureDomains): no replacement is created in a (60 of 100 machines)",
 		"problem limits: RepairLimits is stalled: spec.window cannot be read",
 		"ok remediations: 0 open, 0 in all; no mark is left behind",
 	}
