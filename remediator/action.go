@@ -16,24 +16,24 @@ const (
 	// SetNeeded sets the annotation scute.dev/needed of Machine to Value; "" removes it.
 	SetNeeded ActionType = "guard against deletion"
 	// SetDelete sets cluster.x-k8s.io/delete-machine of Machine to DeleteValue. Value "" removes the annotation if scute set it.
-	SetDelete ActionType = "mark for the owner's next scale-down"
+	SetDelete ActionType = "set the delete annotation"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry of Machine to Value; "" removes it.
 	SetCertificates ActionType = "set the certificates' expiry"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name of Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
 	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress of the owner to Value; "" removes the annotation if it names Machine.
-	SetRelaxed ActionType = "relax the preflight"
+	SetRelaxed ActionType = "relax the preflight checks"
 	// Touch sets scute.dev/touched of the owner to Value, so that the owner reconciles what it does not watch; "" removes it.
 	Touch ActionType = "touch the owner"
 	// Scale sets the replicas at Where to Replicas if they are Expect or Replicas. Otherwise it fails with ErrPreconditionFailed.
 	Scale ActionType = "scale"
 	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and HealthCheckSucceeded to False.
-	HandOver ActionType = "hand over to the owner"
+	HandOver ActionType = "request the owner's remediation"
 	// Report sets the Machine's condition HealthCheckSucceeded to False. Its owner then knows that the machine is unhealthy, but is not asked to
 	// remediate it.
 	Report ActionType = "report as unhealthy"
 	// Withdraw removes OwnerRemediated from the Machine, unless its owner is deleting it. The machine is still unhealthy.
-	Withdraw ActionType = "withdraw the hand-over"
+	Withdraw ActionType = "withdraw the owner's remediation"
 	// ClearConditions removes OwnerRemediated and ExternallyRemediated from the Machine, and sets HealthCheckSucceeded to True.
 	ClearConditions ActionType = "clear the remediation's conditions"
 	// MoveLeadership moves etcd's leadership from Machine's member to the member of node Value.
@@ -46,8 +46,8 @@ const (
 	DeleteStepObject ActionType = "delete the step's object"
 	// CreateRequest creates Machine's SurgeRemediation with Value, the JSON of a spec with the hold and the abort of an earlier request, or "".
 	// DeleteRequest deletes the SurgeRemediation if its spec still has the orders in Value, and removes its finalizer.
-	CreateRequest ActionType = "make the request"
-	DeleteRequest ActionType = "drop the request"
+	CreateRequest ActionType = "create the SurgeRemediation"
+	DeleteRequest ActionType = "delete the SurgeRemediation"
 	// Defragment defragments the etcd member on node Value until Until, if its database still has Size bytes. If the member leads, the leadership
 	// moves to the member on node To first.
 	Defragment ActionType = "defragment etcd"
@@ -68,11 +68,11 @@ type Action struct {
 	Entry            string // in the topology
 	Replicas, Expect int32
 	// For Defragment.
-	NewLeader   string
-	Size int64
+	NewLeader string
+	Size      int64
 	// Until is the deadline of a Defragment, and identifies the attempt. For is its timeout.
-	Until time.Time
-	Timeout   time.Duration
+	Until   time.Time
+	Timeout time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
 	Object *StepObject
 	// forRemediation means that the action belongs to the remediation that has been started, and not to the housekeeping of a machine.

@@ -69,7 +69,7 @@ func decideOthers(s *State, f *Facts, now time.Time) []Event {
 		}
 		d, before := waitForTurn(first.Victim, f), first
 		if made := s.creatorOf(f.machine(u.Subject)); made != nil {
-			before, d.Reason = made, "it was made in the remediation of machine "+made.Victim.Name+", which is not over"
+			before, d.Reason = made, "it was created in the remediation of machine "+made.Victim.Name+", which is still in progress"
 		}
 		if before.Frozen != "" {
 			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+before.Frozen+")", before.FrozenNext
@@ -113,7 +113,7 @@ func waitForTurn(before Subject, f *Facts) Decision {
 		atATime = fmt.Sprintf("%d at a time", n)
 	}
 	return Decision{Verdict: Wait, Rule: ruleTurn, Reason: fmt.Sprintf(
-		"machine %s comes first: %s, the most broken first; it is replaced, or taken back, within %s", before.Name, atATime, timespan.Text(t.ScaleUp+t.Ready+t.Removal))}
+		"machine %s comes first (%s, the most broken first); it is replaced, or its replacement is cancelled, within %s", before.Name, atATime, timespan.Text(t.ScaleUp+t.Ready+t.Removal))}
 }
 
 // escalating returns the machine with an escalation step in progress, or nil. Nothing is started for another machine meanwhile, not even for a more

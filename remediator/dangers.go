@@ -31,15 +31,15 @@ func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	_, outwaited := s.waitExpired(u, m, f, now)
 	switch {
 	case f.Cluster.UpgradePending:
-		d := wait(ruleRollout, "%s is not at the version of the cluster's topology yet, and neither makes nor remediates a machine before", f.Owner.Name)
-		d.Next = "see what holds the upgrade: its other machines, or an annotation that defers it"
+		d := wait(ruleRollout, "%s has not reached the version of the Cluster topology, and neither creates nor remediates a machine before that", f.Owner.Name)
+		d.Next = "find out what delays the upgrade: other machines of the owner, or an annotation that defers it"
 		return d
 	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.inCurrentSet(m)) && !outwaited:
-		next := fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
+		next := fmt.Sprintf("if the rollout does not end, check the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
 		if m.Node == "" {
 			next += "; or delete this machine by hand (kubectl delete machine)"
 		}
-		return waitForHuman(next, ruleRollout, "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+		return waitForHuman(next, ruleRollout, "%s: a rollout replaces the machine anyway", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {
 		if d := s.checkStable(m, f, blocks != "" || outwaited); d != nil {
@@ -48,7 +48,7 @@ func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	}
 	switch {
 	case len(f.Policy.blockingHooks(m)) > 0:
-		return waitForHuman("see to what put the hook there, or name it in the policy's allowedHooks", ruleHook, "its deletion would be held%s", formatHooks(f.Policy.blockingHooks(m)))
+		return waitForHuman("find out who set the hook, or add it to allowedHooks of the policy", ruleHook, "its deletion would not end%s", formatHooks(f.Policy.blockingHooks(m)))
 	case f.Owner.Relaxed != "" && !f.stallsOwner(m):
 		return f.checkOwnerRemediation()
 	default:
@@ -63,12 +63,12 @@ func (f *Facts) checkOwnerRemediation() *Decision {
 	if n, ok := parseNote(f.Owner.Relaxed); ok {
 		machine = "machine " + n.Machine
 	}
-	next := fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name)
+	next := fmt.Sprintf("if this lasts, find out why %s creates no machine: check the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name)
 	if _, gone := f.orphan(); gone && f.remainingMachines() >= int(f.desiredReplicas()) {
 		// Its replicas were lowered meanwhile, or another machine was created by hand. The owner removes the annotation only when it creates a machine.
-		next = fmt.Sprintf("%s has as many machines as it is asked for, and makes none: take its annotation %s off", f.Owner.Name, controlplanev1.RemediationInProgressAnnotation)
+		next = fmt.Sprintf("remove the annotation %[2]s from %[1]s, which has as many machines as requested and creates none", f.Owner.Name, controlplanev1.RemediationInProgressAnnotation)
 	}
-	return waitForHuman(next, "owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
+	return waitForHuman(next, "owner-remediation", "%s is remediating %s without scute, until it has created another", f.Owner.Name, machine)
 }
 
 // stallsOwner reports whether this machine keeps the owner from finishing its own remediation. The remediated machine is gone, and the owner creates no
@@ -88,14 +88,14 @@ func (f *Facts) hasStrayLearner() bool {
 func (f *Facts) waitForJoin(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
-		bound = "; it is unhealthy itself at " + other.startupFrom().Add(startup).UTC().Format(time.RFC3339)
+		bound = "; it counts as unhealthy from " + other.startupFrom().Add(startup).UTC().Format(time.RFC3339)
 	}
-	return waitForHuman("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
+	return waitForHuman("find out why machine "+other.Name+" does not join: check its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
 }
 
 // waitForDeletion returns the wait for a machine that is being deleted.
 func waitForDeletion(other *Machine) *Decision {
-	return waitForHuman("see what holds the deletion of machine "+other.Name+", if it hangs: its hooks, its drain, its volumes, its infrastructure",
+	return waitForHuman("if the deletion of machine "+other.Name+" hangs, find out what blocks it: hooks, the drain, volumes or the infrastructure",
 		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
 }
 
@@ -110,12 +110,12 @@ func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 		case !s.stranded(other):
 			return f.waitForJoin(other)
 		case m.Node != "" && !f.preventsJoin(m):
-			return waitForHuman("see what was decided about machine "+other.Name, ruleScaling, "machine %s never joined, and is unhealthy itself: it comes first", other.Name)
+			return waitForHuman("check the decision about machine "+other.Name, ruleScaling, "machine %s never joined, and is unhealthy: it comes first", other.Name)
 		}
 	}
 	if int(f.Owner.Replicas) != len(f.Machines) && !stuck {
-		return waitForHuman(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-			ruleScaling, "%s there, and %d asked for: %s comes to that number first", machinesAre(len(f.Machines)), f.Owner.Replicas, f.Owner.Name)
+		return waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not act: check the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
+			ruleScaling, "%s has %s instead of %d, and must reach that number first", f.Owner.Name, plural.Of(len(f.Machines), "machine"), f.Owner.Replicas)
 	}
 	return nil
 }
@@ -180,17 +180,17 @@ func checkBlind(f *Facts) *Decision {
 	}
 	switch q := Count(f.Etcd); {
 	case f.Cluster.Reachable != object.True:
-		return freeze("unreachable", "see whether the cluster's API server answers", "the API server of %s cannot be reached: what is not seen is not acted on", f.Owner.Cluster)
+		return freeze("unreachable", "check whether the API server of the cluster answers", "the API server of %s cannot be reached, so the state of its machines is unknown", f.Owner.Cluster)
 	case f.Owner.ExternalEtcd:
 		return nil
 	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
-		why := "nobody asked"
+		why := "it was not asked"
 		if f.Etcd != nil {
 			why = f.Etcd.Err
 		}
-		return freeze("etcd-unknown", "look at etcd by hand", "etcd's members could not be listed: %s", why)
+		return freeze("etcd-unknown", "check etcd by hand", "the members of etcd could not be listed: %s", why)
 	case q.Lost():
-		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+"; if none can be, restore etcd from a backup", "only %d of %d etcd members answer: quorum is lost", q.Answering, q.Voters)
+		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+"; if that is impossible, restore etcd from a backup", "only %d of %d members of etcd answer: quorum is lost", q.Answering, q.Voters)
 	default:
 		return nil
 	}
@@ -202,14 +202,14 @@ func checkAlarms(e *Etcd) *Decision {
 	if full := e.alarmed("NOSPACE"); len(full) > 0 && !Count(e).Lost() {
 		return &Decision{
 			Verdict: Freeze, Rule: "etcd-alarm",
-			Reason: "etcd has the alarm NOSPACE for " + strings.Join(full, ", ") + ": its database is full, and no member takes writes",
+			Reason: "etcd has the alarm NOSPACE on " + strings.Join(full, ", ") + ": its database is full, and no member accepts writes",
 			Next:   nextNoSpace,
 		}
 	}
 	if corrupt := e.alarmed("CORRUPT"); len(corrupt) > 0 && !Count(e).Lost() {
 		return &Decision{
 			Verdict: Freeze, Rule: "etcd-alarm",
-			Reason: "etcd has the alarm CORRUPT for " + strings.Join(corrupt, ", ") + ": its data differ from those of the others, and no member answers requests",
+			Reason: "etcd has the alarm CORRUPT on " + strings.Join(corrupt, ", ") + ": its data differs from that of the other members, and no member answers requests",
 			Next:   nextCorrupt,
 		}
 	}
@@ -217,7 +217,7 @@ func checkAlarms(e *Etcd) *Decision {
 }
 
 func formatHooks(names []string) string {
-	return formatIf(len(names) > 0, " by the hook %s", strings.Join(names, ", "))
+	return formatIf(len(names) > 0, ", blocked by the hook %s", strings.Join(names, ", "))
 }
 
 // blockingHooks returns the deletion hooks that the policy does not allow, because it is unknown when they release the machine.
@@ -242,7 +242,7 @@ func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decisi
 	}
 	if !now.After(at.Add(retry.Period)) {
 		return waitForHuman(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
-			"its owner is to remediate it (rule %s), but %s remediated machine %s at %s, made this one for it, and remediates it no sooner than %s later (retryPeriodSeconds)",
+			"its owner must remediate it (rule %s), but %s remediated machine %s at %s, created this one for it, and waits %s before it remediates this one (retryPeriodSeconds)",
 			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), timespan.Text(retry.Period))
 	}
 	if retry.Max == nil || last.RetryCount < int(*retry.Max) {
@@ -250,9 +250,9 @@ func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decisi
 	}
 	return &Decision{
 		Verdict: CannotRemediate, Rule: "owner-max-retry",
-		Reason: fmt.Sprintf("its owner is to remediate it (rule %s), but %s has retried what it did for machine %s %s, and does so no more before %s (maxRetry)",
+		Reason: fmt.Sprintf("its owner must remediate it (rule %s), but %s has retried the remediation of machine %s %s, and does not retry again before %s (maxRetry)",
 			d.Rule, f.Owner.Name, last.Machine, plural.Of(last.RetryCount, "time"), at.Add(retry.MinHealthy).UTC().Format(time.RFC3339)),
-		Next: fmt.Sprintf("find out what makes its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine): it makes another", f.Owner.Kind, f.Owner.Name),
+		Next: fmt.Sprintf("find out why its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine), and the owner creates another", f.Owner.Kind, f.Owner.Name),
 	}
 }
 

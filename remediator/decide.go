@@ -90,9 +90,9 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		h := Judge(m, u.mark(), f.Policy.Checks, now)
 		switch {
 		case h.State == "" && u != nil && u.Mark != nil:
-			why := "healthy again"
+			why := "the machine is healthy again"
 			if u.hasNotice() {
-				why = "no notice says any more that it stops"
+				why = "the notice is gone"
 			}
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Reason: why})
 		case h.State != "" && !u.matches(h):
@@ -109,9 +109,9 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		}
 		switch m := f.machine(u.Subject); {
 		case f.Policy.Name == "":
-			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Reason: "no RepairPolicy selects it"})
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Reason: "no RepairPolicy selects the machine"})
 		case m == nil:
-			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Reason: "it is gone"})
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Reason: "the machine is gone"})
 		}
 	}
 	return events
@@ -160,7 +160,9 @@ func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 }
 
 // lacksOrderOf reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
-func (r *Request) lacksOrderOf(said types.UID) bool { return said != "" && said != r.UID && !r.OrdersCopied }
+func (r *Request) lacksOrderOf(said types.UID) bool {
+	return said != "" && said != r.UID && !r.OrdersCopied
+}
 
 // lacksOrder reports whether this request lacks an order of an earlier request. An order is valid as long as the machine exists, so it is copied to the
 // request, where an operator can remove it.

@@ -59,12 +59,12 @@ type MaintenanceFacts struct {
 	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited longer; "" for none. Free is when that ends at the
 	// latest, or zero if it is unknown.
 	OtherOwner string
-	FreeAt      time.Time
+	FreeAt     time.Time
 	// QueuedSince is since when this etcd has waited only for others; zero if it does not.
 	QueuedSince time.Time
 	// Attempted identifies the defragmentation that this process has carried out, by its deadline. Err is its error, or "".
 	Attempted time.Time
-	Err   string
+	Err       string
 }
 
 const (
@@ -110,7 +110,7 @@ func (s *State) startDefragmentation(f *Facts, now time.Time) []Event {
 	}
 	return []Event{DefragmentationStarted{
 		Node: m.Node, Leader: m.Leader, Before: m.database(), Until: now.Add(f.Policy.Defragmentation.Deadline),
-		Reason: fmt.Sprintf("its database has at least %s, and %d %% of it are free", formatSize(f.Policy.Defragmentation.MinSize), f.Policy.Defragmentation.FreePercent),
+		Reason: fmt.Sprintf("its database has at least %s, of which at least %d %% are free", formatSize(f.Policy.Defragmentation.MinSize), f.Policy.Defragmentation.FreePercent),
 	}}
 }
 
@@ -161,13 +161,13 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {
 	case !f.mayStart():
-		return "the cluster is moved or paused, or there is a pause request"
+		return "the cluster is being moved or is paused, or there is a pause request"
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return f.Owner.Name + " is being deleted"
 	case s.Active != nil:
 		return unhealthyReason(s.Active.Victim.Name)
 	case s.escalating() != nil:
-		return "an escalation step is tried for machine " + s.escalating().Name
+		return "an escalation step is in progress for machine " + s.escalating().Name
 	case f.Cluster.Reachable != object.True:
 		return "the API server of the cluster does not answer"
 	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
@@ -183,9 +183,9 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 	case f.Owner.RollingOut != "" || f.Cluster.UpgradePending:
 		return "a rollout or an upgrade is in progress"
 	case f.Owner.Relaxed != "":
-		return f.Owner.Name + " is remediating a machine by itself"
+		return f.Owner.Name + " is remediating a machine without scute"
 	case f.deletingMachines() > 0 || int(f.desiredReplicas()) != len(f.Machines) || int(f.Owner.Replicas) != len(f.Machines) || len(f.Etcd.Members) != len(f.Machines):
-		return "machines or members of etcd are added or removed"
+		return "machines or members of etcd are being added or removed"
 	}
 	for m := range f.all() {
 		u := s.Unhealthy[m.UID]
@@ -200,7 +200,7 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 }
 
 func unhealthyReason(machine string) string {
-	return "machine " + machine + " is not healthy, or is being replaced"
+	return "machine " + machine + " is unhealthy, or is being replaced"
 }
 
 // end returns how a defragmentation ended, or nil before that. If the database has become smaller, the member was defragmented by some process.
@@ -219,15 +219,15 @@ func (d *Defragmenting) end(f *Facts, now time.Time) []Event {
 	case answers && (m.Size > 0 && m.Size < d.Before.Size || tried && f.Maintenance.Err == ""):
 		end.Outcome = DefragmentationDone
 		if len(f.Etcd.alarmed("NOSPACE")) > 0 && !f.Policy.Defragmentation.Disarm {
-			end.Next = "when all members have room again: etcdctl alarm disarm"
+			end.Next = "when all members have free space again, run etcdctl alarm disarm"
 		}
 	case answers && expired && tried: // not before the deadline, because it may continue after its connection ended
 		end.Outcome, end.Reason = DefragmentationFailed, f.Maintenance.Err
 	case answers && expired:
-		end.Outcome, end.Reason = DefragmentationFailed, "it was not carried out in time"
+		end.Outcome, end.Reason = DefragmentationFailed, "it was not run before the deadline"
 	case expired:
-		end.Outcome, end.Reason = DefragmentationTimedOut, "the member could not be asked, or does not answer, since it was begun"
-		end.Next = "see whether the member answers again: a large database takes minutes; if it does not, restart it"
+		end.Outcome, end.Reason = DefragmentationTimedOut, "the member could not be reached, or has not answered since the defragmentation started"
+		end.Next = "check whether the member answers again (a large database takes minutes); if it does not, restart it"
 	default:
 		return nil
 	}
@@ -277,7 +277,7 @@ func (s *State) checkDefragmentation() *Decision {
 	if s.Maintenance.Active == nil {
 		return nil
 	}
-	return wait("defragmentation", "the member of etcd on %s is being defragmented; that ends by %s", s.Maintenance.Active.Node, s.Maintenance.Active.deadline().UTC().Format(time.RFC3339))
+	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, s.Maintenance.Active.deadline().UTC().Format(time.RFC3339))
 }
 
 // maintenanceIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.

@@ -3,124 +3,393 @@ package remediator
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
 	"scute.dev/view"
 )
 
-// Describe returns an event of an owner of machines in words.
-func Describe(e Event) view.Line {
-	switch e := e.(type) {
-	case Registered:
-		return view.Line{Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}
-	case Claimed:
-		return view.Line{Detail: "by " + e.Holder}
-	case MachineMarked:
-		return view.Line{Name: "marked", About: e.Machine.Name, Detail: fmt.Sprintf("%s since %s: %s (%s)", e.State, view.Second(e.Since), e.Reason, e.Source)}
-	case MachineMarkCleared:
-		return view.Line{Name: "mark cleared", About: e.Machine.Name, Detail: e.Reason}
-	case Decided:
-		return view.Line{About: e.Machine.Name, Detail: view.Join(e.Decision.Words()+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, e.Evidence.Text())}
-	case HoldSet:
-		return view.Line{Name: "held", About: e.Machine.Name, Detail: view.Join(holdUntil(e.Until), e.Reason)}
-	case HoldReleased:
-		return view.Line{Name: "released", About: e.Machine.Name}
-	case AbortRequested:
-		return view.Line{About: e.Machine.Name}
-	case EscalationStarted:
-		return view.Line{Name: "escalated", About: e.Machine.Name, Detail: "step " + e.Step}
-	case EscalationEnded:
-		return view.Line{About: e.Machine.Name, Detail: "step " + e.Step + " " + stepOutcome(e)}
-	case SurgeRequested:
-		return view.Line{About: e.Machine.Name, Detail: surge(e)}
-	case HandedOver:
-		return view.Line{About: e.Machine.Name, Detail: fmt.Sprintf("to its owner, which deletes it first; %s before; attempt %d", plural.Of(len(e.Baseline), "machine"), e.Attempt)}
-	default:
-		return remediationStep(e)
-	}
-}
-
-// remediationStep describes an event of the remediation in progress.
-func remediationStep(e Event) view.Line {
-	switch e := e.(type) {
-	case ReplacementObserved:
-		if e.Extra {
-			return view.Line{Name: "extra machine", About: e.Replacement.Name, Detail: "one more than was asked for: it is not wanted"}
+// Describe returns an event of an owner of machines in words. before is the state before the event. If it is empty, the text omits what only earlier
+// events contain, such as the name of the owner.
+func Describe(before *State, e Event) view.Line {
+	for i := range descriptions {
+		if line, ok := descriptions[i].describe(before, e); ok {
+			line.About = SubjectOf(before, e).Name
+			return line
 		}
-		return view.Line{Name: "replacement made", About: e.Replacement.Name}
-	case Continued:
-		return view.Line{Name: "continues", About: e.Machine.Name, Detail: "what follows is about this one of the remediations in progress"}
-	case Merged:
-		return view.Line{About: e.Machine.Name, Detail: e.Reason + ": what was asked for it is taken back with the remediation of another machine"}
-	case ScaleRaised:
-		return view.Line{Detail: "the owner's replicas are what was asked for"}
-	case VictimSpared:
-		return view.Line{Name: "spared", Detail: "all that must come first is taken back: the machine may lose its mark"}
-	case ScaleRestored:
-		return view.Line{Detail: "the owner's replicas are what they were"}
-	case ReplacementReady:
-		return view.Line{About: e.Replacement.Name}
-	case VictimDeleting:
-		return view.Line{Name: "being deleted", Detail: "its owner has begun to delete the machine"}
-	case SurgeRelaxed:
-		return view.Line{Detail: e.Reason + ": its preflight is relaxed"}
-	case DrainSkipped:
-		return view.Line{Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Normalize(e.After), view.Second(e.Since))}
-	case VolumeDetachSkipped:
-		return view.Line{Name: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Normalize(e.After), view.Second(e.Since))}
-	case VictimGone:
-		return view.Line{Name: "gone", Detail: "the machine is no more"}
-	case SurgeConsumed:
-		return view.Line{Detail: e.Reason}
-	case CancelStarted:
-		return view.Line{Detail: string(e.Cause) + formatReason(e.Reason)}
-	case Frozen:
-		return view.Line{Detail: view.Join(e.Reason, e.Next)}
-	case Thawed:
-		return view.Line{Detail: "the cause has passed"}
-	case Succeeded:
-		return view.Line{Detail: e.Note}
-	case Cancelled:
-		return view.Line{Detail: string(e.Cause)}
-	case TransientFailure:
-		return view.Line{Detail: e.Message}
-	case ClockSetBack:
-		return view.Line{Detail: "by " + timespan.Normalize(e.By)}
-	case PolicyMassFailurePassed:
-		return view.Line{Name: "mass failure passed"}
-	case Admitted:
+	}
+	return view.Line{}
+}
+
+// description describes a type of event.
+type description struct {
+	event    Event // zero value of the type
+	describe func(before *State, e Event) (line view.Line, ok bool)
+	// notices are the Kubernetes events that users may get of it. The first one that applies is sent.
+	notices []notice
+}
+
+// notice is a kind of Kubernetes event: a row of the table in docs/remediation.md.
+type notice struct {
+	reason, when string
+	to           audience
+	applies      func(before *State, e Event) bool
+}
+
+// audience is who gets a Kubernetes event, and whether it is a warning.
+type audience int
+
+const (
+	toMachine audience = 0
+	toOwner   audience = 1 << iota // the machine's owner gets it too
+	onlyOwner
+	warning
+)
+
+// describes returns the description of a type of event.
+func describes[E Event](line func(s *State, e E) view.Line, notices ...notice) description {
+	var event E
+	return description{event: event, notices: notices, describe: func(s *State, e Event) (view.Line, bool) {
+		typed, ok := e.(E)
+		if !ok {
+			return view.Line{}, false
+		}
+		return line(s, typed), true
+	}}
+}
+
+// notify returns a notice that always applies.
+func notify(reason string, to audience, when string) notice {
+	return notice{reason, when, to, func(*State, Event) bool { return true }}
+}
+
+// notifyIf returns a notice that applies to some events.
+func notifyIf[E Event](reason string, to audience, when string, applies func(s *State, e E) bool) notice {
+	return notice{reason, when, to, func(s *State, e Event) bool { return applies(s, e.(E)) }}
+}
+
+// descriptions describes every type of event.
+//
+//nolint:gochecknoglobals // a table
+var descriptions = []description{
+	describes(func(_ *State, e Registered) view.Line {
+		return view.Line{Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}
+	}),
+	describes(func(_ *State, e Claimed) view.Line { return view.Line{Detail: "by " + e.Holder} }),
+	describes(func(_ *State, e Admitted) view.Line {
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}
-	case EtcdReported:
-		return view.Line{Detail: etcd(e)}
-	case DefragmentationWaits:
-		return view.Line{About: e.Node, Detail: e.Reason}
-	case DefragmentationStarted:
-		return view.Line{Name: "defragmentation", About: e.Node, Detail: fmt.Sprintf("%s: %s; it ends by %s", e.Before, e.Reason, view.Second(e.Until))}
-	case DefragmentationEnded:
-		return view.Line{Name: "defragmented", About: e.Node, Detail: view.Join(defragmentation(e), e.Next)}
-	case NoSpaceDisarmed:
-		return view.Line{Name: "alarm disarmed", Detail: "NOSPACE of " + view.First(e.Members)}
-	case MassFailurePassed:
+	}),
+	describes(func(_ *State, e MachineMarked) view.Line {
+		next := map[MarkState]string{Failing: "the machine counts as unhealthy when the timeout of the check has passed", Unhealthy: nextDecide}[e.State]
+		reason := e.Reason
+		if e.Source == FromNotice {
+			reason = "about to stop: " + reason
+			if e.State == Failing {
+				next = "scute replaces the machine from the notice's lead time on"
+			}
+		}
+		return view.Line{Name: "marked", Detail: fmt.Sprintf("%s since %s: %s (%s)", e.State, utc(e.Since), reason, e.Source), Next: next}
+	},
+		notifyIf("NoticeSeen", toMachine, "the machine is healthy, and a [notice](#machines-that-are-about-to-stop) says that it stops",
+			func(s *State, e MachineMarked) bool { return e.Source == FromNotice && !s.hasMark(e) }),
+		notifyIf("HealthCheckFailing", warning, "a check of the machine fails, and its timeout has not passed", func(s *State, e MachineMarked) bool {
+			return e.State == Failing && !s.hasMark(e)
+		}),
+		notifyIf("MachineUnhealthy", warning, "the machine is unhealthy", func(s *State, e MachineMarked) bool {
+			return e.State == Unhealthy && !s.hasMark(e)
+		})),
+	describes(func(_ *State, e MachineMarkCleared) view.Line {
+		return view.Line{Name: "mark cleared", Detail: e.Reason}
+	},
+		notifyIf("MachineRecovered", toMachine, "the machine is healthy again, or its notice is gone", func(_ *State, e MachineMarkCleared) bool {
+			return e.Cause == Recovered || e.Cause == ""
+		}),
+		notify("MachineMarkCleared", toMachine, "the machine is gone, or no policy selects it any more")),
+	describes(func(_ *State, e Decided) view.Line {
+		d := e.Decision
+		detail := fmt.Sprintf("%s by rule %s: %s", d.Words(), d.Rule, d.Reason)
+		if e.Evidence.DryRun && d.acts() {
+			detail = "dry run, nothing is changed: it would be " + detail
+		}
+		next := map[Verdict]string{
+			Wait: "scute decides again when the cause has passed", Freeze: "scute continues when the cause has passed", CannotRemediate: "replace the machine by hand",
+		}
+		return view.Line{Detail: detail, Observed: e.Evidence.Text(), Next: cmp.Or(d.Next, next[d.Verdict])}
+	},
+		notifyIf("RemediationDryRun", toMachine, "the policy is a dry run, and would otherwise act", func(_ *State, e Decided) bool {
+			return e.Evidence.DryRun && e.Decision.acts()
+		}),
+		notifyIf("RemediationHeld", toMachine, "the policy holds the machine", func(_ *State, e Decided) bool { return e.Decision.Rule == rulePolicyHold }),
+		notifyIf("RemediationWaiting", toMachine, "something else comes first; the rule says what", func(_ *State, e Decided) bool {
+			return e.Decision.Verdict == Wait && e.Decision.Rule != ruleHold && e.Decision.Rule != "aborted" // an operator's request has its own notice
+		}),
+		notifyIf("RemediationFrozen", warning|toOwner, "acting would be dangerous", func(_ *State, e Decided) bool { return e.Decision.Verdict == Freeze }),
+		notifyIf("CannotRemediate", warning|toOwner, "no method is safe, or all attempts failed; a human is needed", func(_ *State, e Decided) bool {
+			return e.Decision.Verdict == CannotRemediate
+		})),
+	describes(func(_ *State, e HoldSet) view.Line {
+		return view.Line{
+			Name: "held", Detail: "an operator holds the machine" + formatUntil(e.Until) + formatReason(e.Reason),
+			Next: "nothing starts for the machine before it is released" + formatIf(!e.Until.IsZero(), " or the hold ends"),
+		}
+	}, notify("RemediationHeld", toMachine, "an operator holds the machine")),
+	describes(func(*State, HoldReleased) view.Line {
+		return view.Line{Name: "released", Detail: "an operator released the machine", Next: "scute decides again"}
+	}, notify("RemediationReleased", toMachine, "an operator releases the machine")),
+	describes(func(*State, AbortRequested) view.Line {
+		return view.Line{
+			Detail: "an operator aborted the remediation", Next: "scute cancels the replacement, and nothing starts for the machine before it is released",
+		}
+	}, notify("RemediationAborted", toMachine, "an operator aborts the remediation")),
+	describes(func(_ *State, e EscalationStarted) view.Line {
+		return view.Line{
+			Name: "escalated", Detail: "escalation step " + e.Step + " started",
+			Next: "scute tries the next step or replaces the machine, if it does not recover in time",
+		}
+	}, notify("EscalationStarted", toMachine, "a step of the policy's escalation is tried")),
+	describes(func(_ *State, e EscalationEnded) view.Line {
+		step, next := "escalation step "+e.Step, "scute tries the next step, or replaces the machine"
+		switch e.Outcome {
+		case StepFailed:
+			return view.Line{Detail: step + " failed: " + e.Reason, Next: next}
+		case StepTimedOut:
+			return view.Line{Detail: step + " did not make the machine healthy in time", Next: next}
+		case StepCancelled:
+			return view.Line{Detail: step + " was cancelled"}
+		case StepRecovered:
+			return view.Line{Detail: step + " ended: the machine recovered"}
+		default:
+			return view.Line{Detail: step + " did not make the machine healthy", Next: next}
+		}
+	}, notify("EscalationEnded", warning, "the step did not make the machine healthy in time, or failed")),
+	describes(func(s *State, e SurgeRequested) view.Line {
+		how := Decision{Verdict: e.Method, Relaxed: e.Relaxed}.Words()
+		switch {
+		case e.From != e.To:
+			how += fmt.Sprintf(", replicas %d to %d in the %s", e.From, e.To, e.Where)
+		case e.Trigger != "":
+			how += " by " + string(e.Trigger)
+		}
+		return view.Line{
+			Detail: s.ownerTitle() + " is asked for another machine: " + how + "; " + s.attempt(e.Machine, e.Baseline, e.Attempt),
+			Next:   s.ownerName() + " creates the new machine, and deletes this one when the new one is ready",
+		}
+	}, notify("ReplacementRequested", toOwner, "the owner is asked for a replacement")),
+	describes(func(s *State, e HandedOver) view.Line {
+		return view.Line{
+			Detail: s.ownerTitle() + " is asked to remediate the machine; " + s.attempt(e.Machine, e.Baseline, e.Attempt),
+			Next:   s.ownerName() + " deletes this machine first, then creates another",
+		}
+	}, notify("OwnerRemediationRequested", toOwner, "the owner is asked to remediate, deleting first")),
+	describes(func(s *State, e ReplacementObserved) view.Line {
+		if e.Extra {
+			return view.Line{Name: "extra machine", Detail: "machine " + e.Replacement.Name + " exists, one more than was requested; it is surplus"}
+		}
+		line := view.Line{Name: "replacement made", Detail: "replacement " + e.Replacement.Name + " exists, and is not ready", Next: "it becomes ready"}
+		if s.Active != nil && !s.victimDeleting() && s.Active.Request.Method != OwnerRemediation {
+			line.Next = s.ownerName() + " deletes this machine when the replacement is ready"
+		}
+		return line
+	}, notifyIf("ReplacementCreated", toMachine, "the replacement exists", func(_ *State, e ReplacementObserved) bool { return !e.Extra })),
+	describes(func(*State, Continued) view.Line {
+		return view.Line{Name: "continues", Detail: "the following events are about this machine, one of several remediations in progress"}
+	}),
+	describes(func(_ *State, e SurgeRelaxed) view.Line {
+		return view.Line{Detail: "scute relaxes the preflight checks of the owner: " + e.Reason}
+	}),
+	describes(func(*State, ScaleRaised) view.Line { return view.Line{Detail: "the owner has the requested replicas"} }),
+	describes(func(*State, ScaleRestored) view.Line {
+		return view.Line{Detail: "the owner has its original replicas again"}
+	}),
+	describes(func(s *State, e ReplacementReady) view.Line {
+		return view.Line{
+			Detail: "replacement " + e.Replacement.Name + " is ready",
+			Next:   formatIf(s.Active != nil && !s.victimDeleting(), "%s deletes this machine", s.ownerName()),
+		}
+	}, notify("ReplacementReady", toMachine, "the replacement has joined, and is ready")),
+	describes(func(*State, VictimDeleting) view.Line {
+		return view.Line{Name: "being deleted", Detail: "the machine is being deleted", Next: "scute waits until it is gone and its replacement is ready"}
+	}, notify("MachineDeleting", toMachine, "the machine is being deleted")),
+	describes(func(_ *State, e DrainSkipped) view.Line {
+		return view.Line{
+			Detail: "the drain of the Node has taken more than " + timespan.Normalize(e.After) + ", since " + utc(e.Since) + ": the deletion continues without it",
+			Next:   "the machine's volumes are detached",
+		}
+	}, notify("DrainSkipped", warning, "the Node was not drained within `removal.drainTimeout`")),
+	describes(func(_ *State, e VolumeDetachSkipped) view.Line {
+		return view.Line{
+			Name:   "volumes skipped",
+			Detail: "the machine's volumes were not detached within " + timespan.Normalize(e.After) + ", since " + utc(e.Since) + ": the deletion continues",
+			Next:   "the machine's infrastructure is deleted",
+		}
+	}, notify("VolumeDetachSkipped", warning, "volumes were not detached within `removal.volumeDetachTimeout`")),
+	describes(func(s *State, _ VictimGone) view.Line {
+		line := view.Line{Name: "gone", Detail: "the machine is deleted"}
+		if s.Active != nil && !s.Active.Ready {
+			line.Next = "scute waits until " + cmp.Or(s.Active.Replacement.Name, "another machine of "+s.ownerName()) + " is ready"
+		}
+		return line
+	}, notifyIf("MachineDeleted", toMachine, "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) bool {
+		return s.Active == nil || !s.Active.Ready
+	})),
+	describes(func(_ *State, e SurgeConsumed) view.Line {
+		return view.Line{Detail: e.Reason, Next: "scute decides again"}
+	},
+		notify("ReplacementConsumed", warning, "another client deleted a machine, and the new machine replaced the deleted one")),
+	describes(func(_ *State, e CancelStarted) view.Line {
+		return view.Line{Detail: "scute cancels the replacement (" + string(e.Cause) + ")" + formatReason(e.Reason)}
+	}, notify("RemediationCancelling", warning, "scute cancels the replacement")),
+	describes(func(*State, VictimSpared) view.Line {
+		return view.Line{Name: "spared", Detail: "all other requests are undone: scute may remove the delete annotation of the machine"}
+	}),
+	describes(func(_ *State, e Frozen) view.Line {
+		next := cmp.Or(e.Next, "the remediation continues when the cause has passed")
+		return view.Line{Detail: "frozen by rule " + e.Rule + ": " + e.Reason, Next: next}
+	}, notify("RemediationFrozen", warning|toOwner, "the replacement must not continue for now")),
+	describes(func(*State, Thawed) view.Line {
+		return view.Line{Detail: "the cause of the freeze has passed", Next: "the remediation continues"}
+	}, notify("RemediationResumed", toMachine, "the cause of the freeze has passed")),
+	describes(func(_ *State, e TransientFailure) view.Line {
+		return view.Line{Detail: e.Message, Next: "scute retries"}
+	},
+		notify("ActionFailed", warning, "a write failed, and is retried")),
+	describes(func(s *State, e Succeeded) view.Line {
+		detail := "the machine is replaced"
+		if s.Active != nil && s.Active.Replacement.Name != "" {
+			detail += " by " + s.Active.Replacement.Name
+		}
+		return view.Line{Detail: view.Join(detail, e.Note)}
+	}, notify("RemediationSucceeded", toOwner, "the machine is replaced")),
+	describes(func(s *State, e Cancelled) view.Line {
+		line := view.Line{Detail: "the replacement is cancelled (" + string(e.Cause) + ")"}
+		if s.Active != nil {
+			line.Detail += formatReason(s.Active.Reason)
+		}
+		switch e.Cause {
+		case Aborted:
+			line.Next = "nothing starts for the machine before an operator releases it"
+		case TimedOut, Reverted:
+			line.Next = "scute decides again after the cooldown"
+		}
+		return line
+	},
+		notifyIf("RemediationCancelled", toOwner, "the replacement was cancelled, because the machine is healthy", func(_ *State, e Cancelled) bool {
+			return e.Cause == Recovered
+		}),
+		notify("RemediationCancelled", warning|toOwner, "the replacement was cancelled")),
+	describes(func(_ *State, e Merged) view.Line {
+		detail := "the replacement is cancelled, and undone with that of another machine"
+		return view.Line{Detail: detail + formatReason(e.Reason), Next: "scute decides again"}
+	}, notify("RemediationCancelled", toMachine, "several workers were being replaced, and another client interfered")),
+	describes(func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
+	describes(func(*State, PolicyMassFailurePassed) view.Line {
+		return view.Line{Name: "mass failure passed", Detail: "of the policy"}
+	}),
+	describes(func(_ *State, e MassFailurePassed) view.Line {
 		return view.Line{Detail: cmp.Or(e.Domain, "of the fleet")}
+	}),
+	describes(func(_ *State, e EtcdReported) view.Line { return view.Line{Detail: e.text(), Next: e.advice()} },
+		notifyIf("EtcdAlarm", warning|onlyOwner, "[etcd has an alarm](#etcd-has-an-alarm)", func(s *State, e EtcdReported) bool {
+			return e.adds(s.Etcd, v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace)
+		}),
+		notifyIf("EtcdDatabaseLarge", warning|onlyOwner, "the database of etcd is [near its quota, or fragmented](#the-database-of-etcd)",
+			func(s *State, e EtcdReported) bool {
+				return e.adds(s.Etcd, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
+			}),
+		notifyIf("EtcdRecovered", onlyOwner, "etcd has no alarm any more, and its database is small enough", func(s *State, e EtcdReported) bool {
+			return s.Etcd != nil && len(s.Etcd.Problems) > 0 && len(e.Problems) == 0
+		})),
+	describes(func(_ *State, e DefragmentationWaits) view.Line {
+		return view.Line{Detail: "the defragmentation of etcd on " + e.Node + " waits: " + e.Reason, Next: "scute defragments it when the cause has passed"}
+	}, notify("EtcdDefragmentationWaiting", onlyOwner, "a member of etcd should be [defragmented](#defragmentation), and something else comes first")),
+	describes(func(_ *State, e DefragmentationStarted) view.Line {
+		return view.Line{
+			Name: "defragmentation", Detail: fmt.Sprintf("scute defragments etcd on %s (%s): %s", e.Node, e.Before, e.Reason),
+			Next: "the member answers again by " + utc(e.Until),
+		}
+	}, notify("EtcdDefragmentationStarted", onlyOwner, "scute defragments a member of etcd")),
+	describes(func(_ *State, e DefragmentationEnded) view.Line {
+		detail, next := "etcd on "+e.Node+" is defragmented", e.Next
+		if e.Outcome != DefragmentationDone {
+			detail, next = fmt.Sprintf("the defragmentation of etcd on %s failed (%s)", e.Node, e.Outcome), cmp.Or(e.Next, "scute retries after an hour")
+		}
+		detail += formatReason(e.Reason) + "; before: " + e.Before.String() + formatIf(e.After.Size > 0, "; after: %s", e.After)
+		return view.Line{Name: "defragmented", Detail: detail, Next: next}
+	},
+		notifyIf("EtcdDefragmented", onlyOwner, "the member is defragmented, and answers", func(_ *State, e DefragmentationEnded) bool {
+			return e.Outcome == DefragmentationDone
+		}),
+		notify("EtcdDefragmentationFailed", warning|onlyOwner, "the member was not defragmented, or has not answered since")),
+	describes(func(_ *State, e NoSpaceDisarmed) view.Line {
+		return view.Line{
+			Name: "alarm disarmed", Detail: "the alarm NOSPACE on " + view.First(e.Members) + " is disarmed: defragmentation has freed space",
+			Next: "find out what fills the database",
+		}
+	}, notify("EtcdAlarmDisarmed", onlyOwner, "the alarm NOSPACE is disarmed")),
+}
+
+const nextDecide = "scute decides how to replace it"
+
+// Notification is a Kubernetes event about an event in the log.
+type Notification struct {
+	// Machine is the subject of the event. It is the zero value if the event is about the owner alone.
+	Machine Subject
+	// Owner means that the machine's owner gets the event too.
+	Owner   bool
+	Warning bool
+	Reason  string
+	// Note says what happened and what happens next.
+	Note string
+}
+
+// NotificationOf returns the Kubernetes event about an event in the log. s is the state before it. ok is false if there is none.
+func NotificationOf(s *State, e Event) (n Notification, ok bool) {
+	for _, d := range descriptions {
+		line, is := d.describe(s, e)
+		i := slices.IndexFunc(d.notices, func(n notice) bool { return is && n.applies(s, e) })
+		if i >= 0 {
+			to := d.notices[i].to
+			return Notification{
+				Machine: SubjectOf(s, e), Owner: to&(toOwner|onlyOwner) != 0, Warning: to&warning != 0,
+				Reason: d.notices[i].reason, Note: view.Line{Detail: line.Detail, Next: line.Next}.Text(),
+			}, true
+		}
+	}
+	return Notification{}, false
+}
+
+// SubjectOf returns the machine that an event is about: the one in the event, or else the victim of the active remediation. It returns the zero
+// value for an event about no machine.
+func SubjectOf(s *State, e Event) Subject {
+	switch e := e.(type) {
+	case interface{ machine() Subject }:
+		return e.machine()
+	case Registered, Claimed, ClockSetBack, PolicyMassFailurePassed, MassFailurePassed, Admitted,
+		EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
+		return Subject{}
 	default:
-		return view.Line{}
+		if s.Active != nil {
+			return s.Active.Victim
+		}
+		return Subject{}
 	}
 }
 
-// Text returns the evidence of a decision as a line.
+// Text returns the evidence of a decision in words.
 func (s Evidence) Text() string {
-	parts := []string{fmt.Sprintf("seen: %d of %s ready", s.Ready, plural.Of(s.Machines, "machine"))}
+	parts := []string{fmt.Sprintf("%d of %s ready", s.Ready, plural.Of(s.Machines, "machine"))}
 	if int(s.Replicas) != s.Machines {
-		parts[0] += fmt.Sprintf(" (%d wanted)", s.Replicas)
+		parts[0] += fmt.Sprintf(" (%d requested)", s.Replicas)
 	}
 	switch {
 	case s.External:
 		parts = append(parts, "etcd is external")
 	case s.EtcdError != "":
-		parts = append(parts, "etcd not asked: "+s.EtcdError)
+		parts = append(parts, "etcd unknown: "+s.EtcdError)
 	case s.Voters > 0:
 		parts = append(parts, fmt.Sprintf("%d of %s answer", s.Voters-len(s.Silent), plural.Of(s.Voters, "voter")))
 	}
@@ -130,7 +399,7 @@ func (s Evidence) Text() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"led by", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"asked", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+	}{{"leader", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"reached", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
 		if len(l.names) > 0 {
 			parts = append(parts, l.what+" "+view.First(l.names))
 		}
@@ -148,73 +417,28 @@ func nonEmpty(name string) []string {
 	return []string{name}
 }
 
-// etcd returns the report of the etcd members as a line.
-func etcd(e EtcdReported) string {
-	var parts []string
-	for _, p := range e.Problems {
-		parts = append(parts, fmt.Sprintf("%s of %s", p.Kind, view.First(p.Members)))
-	}
-	if len(parts) == 0 {
-		parts = append(parts, "no problem")
-	}
-	if e.Leader != "" {
-		parts = append(parts, "led by "+e.Leader)
-	}
-	if len(e.Learners) > 0 {
-		parts = append(parts, "learners "+view.First(e.Learners))
-	}
-	for _, d := range e.Databases {
-		parts = append(parts, d.Node+" "+d.String())
-	}
-	return strings.Join(parts, ", ")
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// hasMark reports whether the machine already has a mark with the same state.
+func (s *State) hasMark(e MachineMarked) bool {
+	u := s.Unhealthy[e.Machine.UID]
+	return u != nil && u.Mark != nil && u.Mark.State == e.State
 }
 
-// defragmentation returns how a defragmentation ended.
-func defragmentation(e DefragmentationEnded) string {
-	out := fmt.Sprintf("%s: %s before", e.Outcome, e.Before)
-	if e.After.Size > 0 {
-		out += ", " + e.After.String() + " after"
+// attempt describes the attempt that starts for a machine, with the decision if it is known. baseline contains the machines that exist.
+func (s *State) attempt(m Subject, baseline []Subject, attempt int) string {
+	text := fmt.Sprintf("%s before; attempt %d", plural.Of(len(baseline), "machine"), attempt)
+	if u := s.Unhealthy[m.UID]; u != nil && u.Decision.acts() {
+		text += "; rule " + u.Decision.Rule + ": " + u.Decision.Reason
 	}
-	if e.Reason != "" {
-		out += ": " + e.Reason
-	}
-	return out
+	return text
 }
 
-func surge(e SurgeRequested) string {
-	what := string(e.Method)
-	if e.Relaxed {
-		what += " (relaxed)"
-	}
-	switch {
-	case e.From != e.To:
-		what += fmt.Sprintf(", replicas %d to %d at the %s", e.From, e.To, e.Where)
-	case e.Trigger != "":
-		what += " by " + string(e.Trigger)
-	}
-	return fmt.Sprintf("%s; %s before; attempt %d", what, plural.Of(len(e.Baseline), "machine"), e.Attempt)
-}
+func (s *State) ownerName() string { return cmp.Or(s.Owner.Name, "the owner") }
 
-// holdUntil returns the end of a hold.
-func holdUntil(t time.Time) string {
-	if t.IsZero() {
-		return "until it is released"
-	}
-	return "until " + view.Second(t)
-}
+func (s *State) ownerTitle() string { return strings.TrimSpace(s.Owner.Kind + " " + s.ownerName()) }
 
-// stepOutcome returns how an escalation step ended.
-func stepOutcome(e EscalationEnded) string {
-	switch e.Outcome {
-	case StepFailed:
-		return "failed: " + e.Reason
-	case StepTimedOut:
-		return "did not make it healthy in time"
-	case StepCancelled:
-		return "was cancelled"
-	case StepRecovered:
-		return "ended as the machine had recovered"
-	default:
-		return "did not make it healthy"
-	}
+// victimDeleting reports whether the victim of the active remediation is being deleted or gone.
+func (s *State) victimDeleting() bool {
+	return s.Active != nil && (s.Active.Step == Deleting || s.Active.Step == Settling)
 }

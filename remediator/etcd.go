@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // Database contains the sizes of the database of one etcd member, in bytes.
@@ -43,7 +44,7 @@ const (
 	nearQuotaPercent, belowQuotaPercent = 80, 75
 	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent are free, until less than defragmented percent are.
 	// The numbers are those by which OpenShift's etcd operator defragments.
-	fragmentedSize           = 100 << 20
+	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
 	// alarmInterval is the longest interval between two requests to etcd while it may have an alarm, and sizeInterval while it has any problem.
 	alarmInterval, sizeInterval = 5 * time.Minute, time.Hour
@@ -222,23 +223,68 @@ func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	return list
 }
 
-// describe describes a problem.
-func (r *EtcdReported) describe(p EtcdProblem) string {
+// describe describes a problem, with the databases that it concerns.
+func (r EtcdReported) describe(p EtcdProblem) string {
+	if p.Kind != v1alpha1.EtcdNearQuota && p.Kind != v1alpha1.EtcdFragmented {
+		return p.text()
+	}
+	return p.text() + ": " + r.describeDatabases(p.Members)
+}
+
+func (p EtcdProblem) text() string {
+	members := strings.Join(p.Members, ", ")
 	switch p.Kind {
 	case v1alpha1.EtcdNoSpace:
-		return "etcd has the alarm NOSPACE for " + strings.Join(p.Members, ", ") + ": its database is full, and no member accepts writes"
+		return "etcd has the alarm NOSPACE on " + members + ": its database is full, and no member accepts writes"
 	case v1alpha1.EtcdCorrupt:
-		return "etcd has the alarm CORRUPT for " + strings.Join(p.Members, ", ") + ": its data differ from those of the others"
+		return "etcd has the alarm CORRUPT on " + members + ": its data differs from that of the other members"
 	case v1alpha1.EtcdNearQuota:
-		return "the database of etcd is near its quota, at which no member accepts writes: " + r.describeDatabases(p.Members)
+		return "the database of etcd on " + members + " is near its quota, at which no member accepts writes"
 	case v1alpha1.EtcdFragmented:
-		return "the database of etcd has much free space that counts for its quota: " + r.describeDatabases(p.Members)
+		return "the database of etcd on " + members + " has much free space, which counts for its quota"
 	default:
-		return string(p.Kind) + " of " + strings.Join(p.Members, ", ")
+		return string(p.Kind) + " on " + members
 	}
 }
 
-func (r *EtcdReported) describeDatabases(nodes []string) string {
+// text describes the whole report.
+func (r EtcdReported) text() string {
+	var parts []string
+	for _, p := range r.Problems {
+		parts = append(parts, p.text())
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "etcd has no problem")
+	}
+	if r.Leader != "" {
+		parts = append(parts, "leader "+r.Leader)
+	}
+	if len(r.Learners) > 0 {
+		parts = append(parts, "learners "+view.First(r.Learners))
+	}
+	for _, d := range r.Databases {
+		parts = append(parts, d.Node+" "+d.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// advice returns what a human can do about the problems.
+func (r EtcdReported) advice() string {
+	var list []string
+	for _, p := range r.Problems {
+		list = append(list, p.advice())
+	}
+	return view.Join(list...)
+}
+
+// adds reports whether the report has problems of some kinds that the report before it does not have.
+func (r EtcdReported) adds(before *EtcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
+	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
+		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })
+	})
+}
+
+func (r EtcdReported) describeDatabases(nodes []string) string {
 	var told []string
 	for _, d := range r.Databases {
 		if slices.Contains(nodes, d.Node) {
@@ -276,27 +322,18 @@ func (p EtcdProblem) advice() string {
 	case v1alpha1.EtcdCorrupt:
 		return nextCorrupt
 	case v1alpha1.EtcdNearQuota:
-		return "find out what fills it, compact and defragment (etcdctl compact REVISION, etcdctl defrag --cluster), or raise --quota-backend-bytes"
+		return "find out what fills the database, compact and defragment it (etcdctl compact REVISION, etcdctl defrag --cluster), " +
+			"or raise --quota-backend-bytes"
 	case v1alpha1.EtcdFragmented:
-		return "defragment one member after another, the leader last: etcdctl defrag; a member answers nothing meanwhile"
+		return "defragment one member after another, the leader last (etcdctl defrag); a member answers no requests meanwhile"
 	default:
 		return ""
 	}
 }
 
 const (
-	nextNoSpace = "compact, defragment, disarm: etcdctl compact REVISION, etcdctl defrag --cluster, etcdctl alarm disarm (REVISION is in etcdctl endpoint status -w json)"
-	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), etcdctl alarm disarm; then delete its machine"
+	nextNoSpace = "compact, defragment and disarm: run etcdctl compact REVISION (it is in etcdctl endpoint status -w json), " +
+		"etcdctl defrag --cluster, etcdctl alarm disarm"
+	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), " +
+		"disarm the alarm (etcdctl alarm disarm), then delete its machine"
 )
-
-// describeNew describes the problems of some kinds that were not recorded before, with what to do.
-func (r *EtcdReported) describeNew(s *State, kinds ...v1alpha1.EtcdProblemKind) string {
-	var told []string
-	for _, p := range r.Problems {
-		added := slices.ContainsFunc(p.Members, func(node string) bool { return !s.Etcd.has(p.Kind, node) })
-		if added && slices.Contains(kinds, p.Kind) {
-			told = append(told, r.describe(p)+"; next: "+p.advice())
-		}
-	}
-	return strings.Join(told, "; ")
-}

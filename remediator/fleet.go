@@ -126,7 +126,7 @@ func Total(counts map[string]int) int {
 func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	if l.Unreadable != "" {
-		return &Decision{Verdict: Freeze, Rule: ruleUnreadableLimits, Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
+		return &Decision{Verdict: Freeze, Rule: ruleUnreadableLimits, Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing starts", Next: "correct RepairLimits default"}
 	}
 	if d := s.checkMassFailure(f, now); d != nil {
 		return d
@@ -149,8 +149,8 @@ func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now 
 	case reached(l.AtOnce, Total(f.Fleet.Active)+Total(busy)):
 		return waitForHuman(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
 	case !u.alreadyCounted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Starts), l.Window, now))):
-		return waitForHuman("wait (`scutectl get machines` says until when); or raise perWindow of RepairLimits default",
-			ruleFleetWindow, "%d or more remediations were begun within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
+		return waitForHuman("wait (`scutectl get machines` shows until when), or raise perWindow of RepairLimits default",
+			ruleFleetWindow, "%d or more remediations started within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
 	default:
 		return nil
 	}
@@ -161,13 +161,13 @@ func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.Mass
 	if f.Fleet.FleetFailing() {
 		unhealthy, machines := f.Fleet.countOutsideFailing()
-		d := wait(ruleMassFailure, "%d of %d machines of the fleet are unhealthy at once: something bigger is broken, nothing is begun while it is %d %% or more, and for %s after that",
+		d := wait(ruleMassFailure, "a mass failure of the fleet: %d of %d machines are unhealthy at once; nothing starts while it is %d %% or more, and for %s after that",
 			unhealthy, machines, l.Percent, timespan.Text(l.Cooldown))
-		d.Next = "find what is broken at large"
+		d.Next = "look for the common cause"
 		return d
 	}
 	if end := s.domainCooldownEnd(f, wholeFleet, l); now.Before(end) {
-		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
+		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has ended; nothing starts before %s", end.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -198,12 +198,12 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
-			d := wait(ruleFailureDomain, "the replacement would be made in failure domain %s, where %d of %d machines are unhealthy: nothing is sent there while it is %d %% or more, and for %s after that",
+			d := wait(ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
 				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, timespan.Text(l.Cooldown))
 			d.Domain, d.Next = domain, f.domainAdvice(name)
 			return d
 		case now.Before(end):
-			d := wait(ruleDomainCooldown, "the replacement would be made in failure domain %s, whose mass failure has passed; nothing is sent there before %s", domain, end.UTC().Format(time.RFC3339))
+			d := wait(ruleDomainCooldown, "the replacement would be created in failure domain %s, whose mass failure has ended; nothing is created there before %s", domain, end.UTC().Format(time.RFC3339))
 			d.Domain = domain
 			return d
 		}
@@ -214,9 +214,9 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 // domainAdvice returns what to do about a failure domain that does not recover.
 func (f *Facts) domainAdvice(domain string) string {
 	if f.isControlPlane() {
-		return fmt.Sprintf("see what is wrong in %s; if it stays so, take it out of the failure domains of cluster %s: the replacement is made in another then", domain, f.Owner.Cluster)
+		return fmt.Sprintf("find out what is wrong in %s; if it does not come back, remove it from the failure domains of cluster %s, and the replacement is created in another", domain, f.Owner.Cluster)
 	}
-	return fmt.Sprintf("see what is wrong in %s; if it stays so, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
+	return fmt.Sprintf("find out what is wrong in %s; if it does not come back, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
 }
 
 // domainCooldownEnd returns when the cooldown ends after the last mass failure that any owner waited for; zero if there was none.

@@ -46,13 +46,13 @@ func (f *Facts) neededReason(m *Machine) string {
 	q := Count(f.Etcd)
 	switch going := f.firstDeleting(); {
 	case len(f.Machines) == 1:
-		return "it is the only machine of the control plane, and etcd's data are on it"
+		return "it is the only machine of the control plane, and has the data of etcd"
 	case member && q.Lost():
-		return "the quorum of etcd is lost, and this machine may bring it back"
+		return "etcd has lost its quorum, and this machine may restore it"
 	case member && !q.MayRemove(alive):
-		return "too few members of etcd answer: without this one it would lose its quorum"
+		return "too few members of etcd answer: without this machine, etcd would lose its quorum"
 	case going != nil && alive:
-		return "machine " + going.Name + " is being deleted: no other member of etcd may leave before it is gone"
+		return "machine " + going.Name + " is being deleted: no other member of etcd may be removed before it is gone"
 	default:
 		return ""
 	}

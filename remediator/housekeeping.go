@@ -80,8 +80,8 @@ func (f *Facts) checkLeftovers(d Decision, victim *Machine) *Decision {
 }
 
 func (m *Machine) waitForCleanup() *Decision {
-	return waitForHuman("nothing, if it passes; else see why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be taken off",
-		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
+	return waitForHuman("if this lasts, find out why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be removed",
+		"leftover-mark", "machine %s has the delete annotation of an earlier remediation, which must be removed first", m.Name)
 }
 
 // checkOtherAnnotations returns a wait if another machine has a delete annotation, because the owner may delete it instead of the unhealthy machine.
@@ -92,7 +92,7 @@ func (f *Facts) checkOtherAnnotations(victim *Machine) *Decision {
 		case m.DeleteAnnotation == DeleteValue:
 			return m.waitForCleanup()
 		case m.DeleteAnnotation != "":
-			return waitForHuman("take that annotation off, or let the machine go", "foreign-mark", "machine %s has somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
+			return waitForHuman("remove the annotation, or delete the machine", "foreign-mark", "machine %s has the annotation cluster.x-k8s.io/delete-machine of another client: with more replicas, the owner might delete that machine", m.Name)
 		}
 	}
 	return nil

@@ -76,5 +76,5 @@ func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	if m.NodeFacts != nil {
 		why = m.NodeFacts.Err
 	}
-	return waitForHuman("see whether the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read any more (%s): what was seen there may have passed", why)
+	return waitForHuman("check that the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read (%s), so the observed failure may have ended", why)
 }

@@ -22,7 +22,7 @@ type Notice struct {
 // idleWait is the assumed remainder of a wait that only a change of the object ends.
 const idleWait = 24 * time.Hour
 
-// checkNode reports whether the notice is read from the Node.
+// onNode reports whether the notice is read from the Node.
 func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
 
 // String returns the name of the notice in reasons.
@@ -60,7 +60,7 @@ func (n Notice) health(m *Machine, mark *MachineMarked, now time.Time) (h Health
 	return h, true
 }
 
-const notATime = "is not a time, as 2026-01-31T18:00:00Z"
+const notATime = "is not a time such as 2026-01-31T18:00:00Z"
 
 // readValue returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
 func (n Notice) readValue(m *Machine, mark *MachineMarked) (value string, there bool) {

@@ -22,7 +22,7 @@ func TestNoticesAreNoFailures(t *testing.T) {
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Machine annotation maintenance 2026-05-01T13:00:00Z", FailureDomain: "a", Failing: true}, 1},
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromPolicy, Reason: "Node Ready Unknown", FailureDomain: "a"}, 1},
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Node taint spot", FailureDomain: "a"}, 0},
-		{MachineMarkCleared{Machine: m, Cause: Recovered, Reason: "no notice"}, 0},
+		{MachineMarkCleared{Machine: m, Cause: Recovered, Reason: "the notice is gone"}, 0},
 	} {
 		if n, ok := NotificationOf(&s, c.event); ok {
 			told = append(told, n.Reason+": "+n.Note)
@@ -33,9 +33,9 @@ func TestNoticesAreNoFailures(t *testing.T) {
 		}
 	}
 	want := []string{
-		"NoticeSeen: The machine is about to stop: Machine annotation maintenance 2026-05-01T13:00:00Z; next: it is replaced from the notice's lead time on",
-		"NoticeSeen: The machine is about to stop: Machine annotation maintenance 2026-05-01T13:00:00Z; next: scute decides how it is replaced",
-		"MachineRecovered: The notice is gone; nothing more is done",
+		"NoticeSeen: Failing since 0001-01-01T00:00:00Z: about to stop: Machine annotation maintenance 2026-05-01T13:00:00Z (Notice); next: scute replaces the machine from the notice's lead time on",
+		"NoticeSeen: Unhealthy since 0001-01-01T00:00:00Z: about to stop: Machine annotation maintenance 2026-05-01T13:00:00Z (Notice); next: scute decides how to replace it",
+		"MachineRecovered: the notice is gone",
 	}
 	if got := strings.Join(told, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("got notifications\n%s", got)

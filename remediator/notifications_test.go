@@ -15,8 +15,11 @@ import (
 // unreported.
 func TestEveryFactIsReportedOrExcluded(t *testing.T) {
 	rows := map[reflect.Type]bool{}
-	for _, row := range notificationRules {
-		rows[reflect.TypeOf(row.fact)] = true
+	for _, d := range descriptions {
+		if _, is := rows[reflect.TypeOf(d.event)]; is {
+			t.Errorf("%T is described twice", d.event)
+		}
+		rows[reflect.TypeOf(d.event)] = len(d.notices) > 0
 	}
 	for _, e := range unreported {
 		if rows[reflect.TypeOf(e)] {
@@ -26,7 +29,7 @@ func TestEveryFactIsReportedOrExcluded(t *testing.T) {
 	}
 	for name, fact := range NewCatalog().Types() {
 		if !rows[fact] {
-			t.Errorf("%s is neither reported nor excluded: add it to notificationRules and to the table in docs/remediation.md, or to unreported", name)
+			t.Errorf("%s is neither reported nor excluded: add a notice to its description and to the table in docs/remediation.md, or add it to unreported", name)
 		}
 	}
 }
@@ -87,7 +90,7 @@ func TestNotificationsOfARemediation(t *testing.T) {
 		ReplacementObserved{Replacement: replacement},
 		ReplacementObserved{Replacement: replacement, Extra: true},
 		TransientFailure{Message: "the API server is away"},
-		Frozen{Rule: "paused", Reason: "cluster prod is paused", Next: "lift the pause"},
+		Frozen{Rule: "paused", Reason: "cluster prod is paused", Next: "remove the pause"},
 		Thawed{},
 		ReplacementReady{Replacement: replacement},
 		VictimDeleting{},
@@ -106,17 +109,17 @@ func TestNotificationsOfARemediation(t *testing.T) {
 		s.Apply(e, since)
 	}
 	want := strings.Split(strings.TrimSpace(`
-HealthCheckFailing: NodeReady is Unknown since 2026-07-30T12:00:00Z, says Policy; next: the machine is unhealthy when the time of the check is over
-MachineUnhealthy: NodeReady is Unknown since 2026-07-30T12:00:00Z, says Policy; next: scute decides how it is replaced
-RemediationWaiting: Wait by rule at-once: 3 or more remediations are in progress, the policy's limit; next: it is decided again when that has passed
-ReplacementRequested: KubeadmControlPlane cp is asked for another machine (RolloutSurge (relaxed) by rule e: its etcd answers); next: it creates one, and deletes this machine when that one is ready
-ReplacementCreated: Machine cp-4 exists and is not ready; next: cp deletes this machine when it is ready
-ActionFailed: the API server is away; next: it is tried again
-RemediationFrozen: Frozen by rule paused: cluster prod is paused; next: lift the pause
-RemediationResumed: What froze it has passed; the remediation continues
-ReplacementReady: Machine cp-4 is ready; next: cp deletes this machine
-MachineDeleting: The machine is being deleted; next: its place is taken when it is gone
-RemediationSucceeded: Replaced by cp-4; all machines are ready`), "\n")
+HealthCheckFailing: Failing since 2026-07-30T12:00:00Z: NodeReady is Unknown (Policy); next: the machine counts as unhealthy when the timeout of the check has passed
+MachineUnhealthy: Unhealthy since 2026-07-30T12:00:00Z: NodeReady is Unknown (Policy); next: scute decides how to replace it
+RemediationWaiting: Wait by rule at-once: 3 or more remediations are in progress, the policy's limit; next: scute decides again when the cause has passed
+ReplacementRequested: KubeadmControlPlane cp is asked for another machine: RolloutSurge (relaxed); 0 machines before; attempt 1; rule e: its etcd answers; next: cp creates the new machine, and deletes this one when the new one is ready
+ReplacementCreated: replacement cp-4 exists, and is not ready; next: cp deletes this machine when the replacement is ready
+ActionFailed: the API server is away; next: scute retries
+RemediationFrozen: frozen by rule paused: cluster prod is paused; next: remove the pause
+RemediationResumed: the cause of the freeze has passed; next: the remediation continues
+ReplacementReady: replacement cp-4 is ready; next: cp deletes this machine
+MachineDeleting: the machine is being deleted; next: scute waits until it is gone and its replacement is ready
+RemediationSucceeded: the machine is replaced by cp-4; all machines are ready`), "\n")
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got notifications\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -128,18 +131,20 @@ RemediationSucceeded: Replaced by cp-4; all machines are ready`), "\n")
 // writeNotifications writes the Markdown table of notifications for docs/remediation.md.
 func writeNotifications(w io.Writer) {
 	fmt.Fprint(w, "| reason | type | about | when |\n|---|---|---|---|\n")
-	for _, t := range notificationRules {
-		kind, about := "Normal", "Machine"
-		if t.warning {
-			kind = "Warning"
+	for _, d := range descriptions {
+		for _, n := range d.notices {
+			kind, about := "Normal", "Machine"
+			if n.to&warning != 0 {
+				kind = "Warning"
+			}
+			if n.to&toOwner != 0 {
+				about += ", owner"
+			}
+			if n.to&onlyOwner != 0 {
+				about = "owner"
+			}
+			fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", n.reason, kind, about, n.when)
 		}
-		if t.owner {
-			about += ", owner"
-		}
-		if t.ownerOnly {
-			about = "owner"
-		}
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", t.reason, kind, about, t.when)
 	}
 }
 

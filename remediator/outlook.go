@@ -27,8 +27,8 @@ type Outlook struct {
 }
 
 const (
-	thenCancelled    = "the replacement is cancelled, and decided again"
-	thenDecided = "it is decided again"
+	thenCancelled = "the replacement is cancelled, and scute decides again"
+	thenDecided   = "scute decides again"
 )
 
 // OutlookOf returns what happens next to a machine, based on the same tables as the remediator itself. ok is false if nothing is to happen. It uses the
@@ -115,7 +115,7 @@ func (r remediation) deadline() (first time.Time, then string) {
 		if by := &suspensions[i]; by == r.by { // the following ones do not apply while this one does
 			break
 		} else if by.due != nil {
-			sooner(by.due(r), "it is frozen until the machine is gone: see why it does not go")
+			sooner(by.due(r), "it is frozen until the machine is gone; find out what blocks the deletion")
 		}
 	}
 	return first, then
@@ -126,7 +126,7 @@ func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.T
 	m := f.machine(u.Subject)
 	o.Since = u.Mark.Since
 	if u.Mark.State == Failing {
-		o.Rule, o.Next = "", "it is unhealthy when the time of the check is over"
+		o.Rule, o.Next = "", "it counts as unhealthy when the timeout of the check has passed"
 		if m != nil {
 			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Remaining > 0 && h.Remaining < idleWait { // otherwise only a change of the object ends it
 				o.Until = now.Add(h.Remaining)
@@ -139,11 +139,11 @@ func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.T
 	o.Next, o.Frozen = s.decisionReason(u), d.Verdict == Freeze
 	switch {
 	case d.Verdict == "":
-		o.Since, o.Next = u.MarkedAt, "scute decides how it is replaced"
+		o.Since, o.Next = u.MarkedAt, nextDecide
 	case u.Evidence.DryRun && d.acts():
 		o.Next = "nothing: the policy is a dry run"
 	case u.EscalationStep != "":
-		o.Since, o.Next = u.EscalationSince, "step "+u.EscalationStep+" of the policy's escalation makes it healthy"
+		o.Since, o.Next = u.EscalationSince, "escalation step "+u.EscalationStep+" makes it healthy"
 		o.Until, o.Then = u.stepDeadline(f.Policy), "the next step, or a replacement"
 	default:
 		o.Until, o.Then = s.waitEnd(u, m, f, now), thenDecided

@@ -37,25 +37,25 @@ func TestAhead(t *testing.T) {
 		events []Event
 		want   Outlook
 	}{
-		"a check fails": {[]Event{failing}, Outlook{Since: at, Next: "it is unhealthy when the time of the check is over"}},
+		"a check fails": {[]Event{failing}, Outlook{Since: at, Next: "it counts as unhealthy when the timeout of the check has passed"}},
 		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
 		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
 		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: thenCancelled}},
 		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: thenCancelled}},
 		"settling":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, VictimGone{}}, Outlook{Rule: "d", Since: at, Next: "cp-4 becomes ready", Until: at.Add(25 * time.Minute), Then: "it ends as Cancelled"}},
-		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone: see why it does not go"}},
+		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 is gone, and its replacement is ready", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone; find out what blocks the deletion"}},
 		"cancelling": {
 			[]Event{marked, decided, SurgeRequested{Machine: victim, Method: RolloutSurge, Attempt: 1, Trigger: TriggerCertificates, TriggerValue: "now"}, CancelStarted{Cause: TimedOut}},
-			Outlook{Rule: "d", Since: at, Next: "the replacement is cancelled: what cp was asked for is taken back, and it must have seen that; if this lasts, see whether its controller runs"},
+			Outlook{Rule: "d", Since: at, Next: "the replacement is cancelled: the request to cp is undone, and it must observe that; if this lasts, check that its controller runs"},
 		},
 		"sparing": {
 			[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
-			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and all machines are decided on again"},
+			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and scute decides again about all machines"},
 		},
 		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},
-		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "it is decided again", Held: true}},
-		"policy holds":   {[]Event{marked, waits("policy-hold")}, Outlook{Rule: "policy-hold", Since: at, Next: "something else comes first", Until: at.Add(10 * time.Minute), Then: "it is decided again"}},
-		"a step is made": {[]Event{marked, EscalationStarted{Machine: victim, Step: "reboot"}, Decided{Machine: victim, Decision: Decision{Verdict: Escalate, Rule: "escalation"}}}, Outlook{Rule: "escalation", Since: at, Next: "step reboot of the policy's escalation makes it healthy", Until: at.Add(3 * time.Minute), Then: "the next step, or a replacement"}},
+		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "scute decides again", Held: true}},
+		"policy holds":   {[]Event{marked, waits("policy-hold")}, Outlook{Rule: "policy-hold", Since: at, Next: "something else comes first", Until: at.Add(10 * time.Minute), Then: "scute decides again"}},
+		"a step is made": {[]Event{marked, EscalationStarted{Machine: victim, Step: "reboot"}, Decided{Machine: victim, Decision: Decision{Verdict: Escalate, Rule: "escalation"}}}, Outlook{Rule: "escalation", Since: at, Next: "escalation step reboot makes it healthy", Until: at.Add(3 * time.Minute), Then: "the next step, or a replacement"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &State{}
@@ -308,8 +308,8 @@ func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 		now  time.Time
 		want string
 	}{
-		{at.Add(time.Minute), "the last attempt was at 2026-07-30T12:00:00Z; the next may begin 10m later; the last one was taken back: cp-4 was not ready"},
-		{at.Add(61 * time.Minute), "the last attempt at cp was taken back at 2026-07-30T13:00:00Z; the next may begin 10m later"},
+		{at.Add(time.Minute), "the last attempt was at 2026-07-30T12:00:00Z; the next may start 10m later; the last one was cancelled: cp-4 was not ready"},
+		{at.Add(61 * time.Minute), "the last attempt for cp was cancelled at 2026-07-30T13:00:00Z; the next may start 10m later"},
 	} {
 		u.Decision = *s.checkAttempts(u, &Machine{}, &Facts{Owner: OwnerFacts{Owner: Owner{Name: "cp"}}, Policy: p}, c.now)
 		if got := s.decisionReason(u); got != c.want {

@@ -31,26 +31,26 @@ func profileOf(kind string) profile {
 	case Deployment, Set:
 		return profile{}
 	}
-	const asks = "scute cannot ask the etcd on its machines, and so does not know whether quorum is kept without one"
+	const asks = "scute cannot ask etcd on its machines, so it does not know whether quorum is kept without one"
 	switch name, _, _ := strings.Cut(kind, "."); name {
 	case "RKE2ControlPlane": // from v0.15; up to v0.25, updateManagedEtcdConditions considers each member healthy whose Node exists
 		return profile{
-			why:  asks + "; its own remediation counts Nodes, and not the members of etcd that answer",
-			next: "see that etcd keeps its quorum without the machine, and delete it by hand (kubectl delete machine): the RKE2ControlPlane removes its member and makes another",
+			why:  asks + "; its own remediation counts Nodes, not the members of etcd that answer",
+			next: "check that etcd keeps its quorum without the machine, then delete it by hand (kubectl delete machine): the RKE2ControlPlane removes its member and creates another",
 		}
 	case "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions queries each member
 		return profile{
 			why:  asks,
-			next: "have a MachineHealthCheck without a templateRef select the machine: the KThreesControlPlane then asks its etcd, deletes the machine and makes another; or replace it by hand",
+			next: "create a MachineHealthCheck without a templateRef that selects the machine: the KThreesControlPlane then asks its etcd, deletes the machine and creates another; or replace it by hand",
 		}
 	case "TalosControlPlane":
-		return profile{why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}
+		return profile{why: asks, next: "check that etcd keeps its quorum without the machine, then replace it by hand"}
 	case "EtcdadmCluster": // only etcd, without a kubelet
-		return profile{nodeless: true, why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}
+		return profile{nodeless: true, why: asks, next: "check that etcd keeps its quorum without the machine, then replace it by hand"}
 	case "MachinePool":
 		return profile{
-			why:  "a MachinePool remediates no machine in answer to a condition",
-			next: "delete the machine by hand (kubectl delete machine): the infrastructure provider of the pool makes another",
+			why:  "a MachinePool does not remediate a machine because of a condition",
+			next: "delete the machine by hand (kubectl delete machine): the infrastructure provider of the pool creates another",
 		}
 	default:
 		return profile{why: "scute does not know how to ask it for a replacement", next: "replace the machine by hand"}
@@ -70,8 +70,8 @@ func checkOwnerKind(m *Machine, f *Facts) *Decision {
 	case p.why == "":
 		return nil
 	case m.OtherHealthCheck != "":
-		return waitForHuman("see what that MachineHealthCheck says", ruleHealthCheck, "MachineHealthCheck %s is to remediate the machine; scute cannot ask a %s", m.OtherHealthCheck, f.Owner.Kind)
+		return waitForHuman("check the status of the MachineHealthCheck", ruleHealthCheck, "MachineHealthCheck %s remediates the machine; scute cannot ask a %s to", m.OtherHealthCheck, f.Owner.Kind)
 	default:
-		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are only marked: " + p.why, Next: p.next}
+		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "scute only marks machines of a " + f.Owner.Kind + ": " + p.why, Next: p.next}
 	}
 }

@@ -117,7 +117,7 @@ func (s *State) interference(f *Facts) string {
 	}
 	for _, a := range s.Resting {
 		if !a.isResting(f) {
-			return "machine " + a.Victim.Name + ", or its replacement " + a.Replacement.Name + ", is deleted or marked to be deleted"
+			return "machine " + a.Victim.Name + ", or its replacement " + a.Replacement.Name + ", is deleted or has a delete annotation"
 		}
 	}
 	a := s.Active
@@ -134,9 +134,9 @@ func (s *State) interference(f *Facts) string {
 	case f.setProblem() != "":
 		return f.setProblem()
 	case replicas != view.Active.Request.From && (replicas != view.Active.Request.To || a.Scale == ScaleBack):
-		return "somebody else set the replicas"
+		return "another client set the replicas"
 	case others != view.Active.Request.From-1:
-		return "somebody deleted another machine"
+		return "another client deleted a machine"
 	default:
 		return ""
 	}
@@ -150,7 +150,7 @@ func (f *Facts) setProblem() string {
 	case f.Owner.OnDelete:
 		return "the strategy of the MachineDeployment is OnDelete"
 	case f.Owner.RollingOut != "" || f.Cluster.UpgradePending || slices.ContainsFunc(f.Machines, func(m Machine) bool { return !f.inCurrentSet(&m) }):
-		return "a rollout came in between"
+		return "a rollout started meanwhile"
 	default:
 		return ""
 	}

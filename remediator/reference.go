@@ -12,16 +12,16 @@ func WriteReference(w io.Writer) {
 	for _, s := range steps {
 		fmt.Fprintf(w, "| `%s` | %s |\n", s.name, s.meaning)
 	}
-	fmt.Fprint(w, "\n## Transitions\n\nThe lines of a step are tried in their order. The first one that is seen is recorded.\n")
+	fmt.Fprint(w, "\n## Transitions\n\nThe lines of a step are tried in their order. The first one that applies is recorded.\n")
 	for _, s := range steps {
-		fmt.Fprintf(w, "\n### %s\n\n%s\n\n| what is seen | event | next step |\n|---|---|---|\n", s.name, s.meaning)
+		fmt.Fprintf(w, "\n### %s\n\n%s\n\n| condition | event | next step |\n|---|---|---|\n", s.name, s.meaning)
 		for _, t := range s.exits {
 			fmt.Fprintf(w, "| %s | %s | %s |\n", t.when, eventName(t), nextState(t))
 		}
 	}
 	fmt.Fprint(w, "\n## Freezing\n\nIn every step, the first of these that applies freezes the remediation (event `Frozen`, with the rule). "+
 		"When none applies any more, it is `Thawed`. The time in between does not count for a timeout.\n\n"+
-		"| rule | while | what is written |\n|---|---|---|\n")
+		"| rule | condition | what is written |\n|---|---|---|\n")
 	for _, s := range suspensions {
 		fmt.Fprintf(w, "| `%s` | %s | %s |\n", s.rule, s.when, s.writes)
 	}

@@ -194,13 +194,13 @@ func (r remediation) obstacle() string {
 	}
 	why := ""
 	if r.facts.Owner.Refused != "" {
-		why += "; it says " + r.facts.Owner.Refused
+		why += "; it reports " + r.facts.Owner.Refused
 	}
 	if len(broken) > 0 {
-		why += "; components are not well on " + strings.Join(broken, ", ")
+		why += "; components are unhealthy on " + strings.Join(broken, ", ")
 	}
 	if len(marked) > 0 {
-		why += "; somebody has marked " + strings.Join(marked, ", ") + " to be deleted first (cluster.x-k8s.io/delete-machine): take that annotation off"
+		why += "; another client has set the annotation cluster.x-k8s.io/delete-machine on " + strings.Join(marked, ", ") + ": remove it"
 	}
 	return why
 }

@@ -6,10 +6,10 @@ import "time"
 //
 //nolint:gochecknoglobals // a table
 var (
-	drainOverdue = timed("the drain of its Node has lasted `removal.drainTimeout`", same, remediation.drainDeadline, "its deletion waits no longer for the drain of its Node", func(r remediation) DrainSkipped {
+	drainOverdue = timed("the drain of the Node has taken `removal.drainTimeout`", same, remediation.drainDeadline, "its deletion continues without the drain of its Node", func(r remediation) DrainSkipped {
 		return DrainSkipped{Since: r.victim.Draining, After: r.facts.Policy.Removal.Drain.String()}
 	})
-	detachOverdue = timed("its volumes have not been detached for `removal.volumeDetachTimeout`", same, remediation.detachDeadline, "its deletion waits no longer for its volumes", func(r remediation) VolumeDetachSkipped {
+	detachOverdue = timed("its volumes were not detached within `removal.volumeDetachTimeout`", same, remediation.detachDeadline, "its deletion continues without waiting for its volumes", func(r remediation) VolumeDetachSkipped {
 		return VolumeDetachSkipped{Since: r.victim.Detaching, After: r.facts.Policy.Removal.Detach.String()}
 	})
 )

@@ -22,7 +22,7 @@ func (r risk) none() bool { return r.why == "" }
 func (f *Facts) riskOfStopping(m *Machine) risk {
 	r := f.riskAlone(m)
 	if r.none() && f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.etcdAnswers(m)) {
-		return f.riskOfMinority("while machine " + m.Name + " is away")
+		return f.riskOfMinority("while machine " + m.Name + " is unavailable")
 	}
 	return r
 }
@@ -54,13 +54,13 @@ func (f *Facts) riskOfOther(m *Machine) risk {
 	if first.OtherHealthCheck != "" {
 		by = ": MachineHealthCheck " + first.OtherHealthCheck
 	}
-	r := f.riskOfMinority(f.Owner.Name + " would remediate machine " + first.Name + " first, which somebody else asks of it; without that one")
+	r := f.riskOfMinority(f.Owner.Name + " would remediate machine " + first.Name + " first, as another client requests; without machine " + first.Name)
 	if len(Count(f.Etcd).Silent) > 0 {
 		r.next += "; or "
 	} else {
 		r.next = ""
 	}
-	r.next += "take back what asks for machine " + first.Name + by
+	r.next += "withdraw the request to remediate machine " + first.Name + by
 	return r
 }
 
@@ -103,13 +103,13 @@ func (f *Facts) riskAlone(m *Machine) risk {
 		switch {
 		case other.UID == m.UID:
 		case other.Deleting:
-			return risk{"machine " + other.Name + " is being deleted" + formatHooks(other.Hooks), "see what holds its deletion, if it hangs"}
+			return risk{"machine " + other.Name + " is being deleted" + formatHooks(other.Hooks), "if its deletion hangs, find out what blocks it"}
 		default:
 			serves = serves || !slices.Contains(other.brokenComponents(f.Owner.ExternalEtcd), apiServer)
 		}
 	}
 	if !serves {
-		return risk{"no other machine than " + m.Name + " is known to serve the API", "bring the kube-apiserver of another machine back"}
+		return risk{"no machine other than " + m.Name + " is known to serve the API", "bring back the kube-apiserver of another machine"}
 	}
 	return risk{}
 }

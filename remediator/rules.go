@@ -61,17 +61,17 @@ func OfLimit(rule string) bool {
 }
 
 // nextAtLimit is what users can do about the remediations in progress that use up a limit.
-const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
+const nextAtLimit = "run `scutectl get machines` to see which they are, and until when they count; if one takes long, find out why"
 
-func (p Policy) unreadableReason() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
+func (p Policy) unreadableReason() string {
+	return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable
+}
 
 func (p Policy) correctAdvice() string { return "correct RepairPolicy " + p.Name }
 
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
-
-func machinesAre(n int) string { return plural.Of(n, "machine is", "machines are") }
 
 // waitForHuman returns a wait that a human can end. next describes how.
 func waitForHuman(next, rule, format string, args ...any) *Decision {
@@ -145,7 +145,7 @@ func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Dec
 	if f.leftByUpdate(m) {
 		return Decision{
 			Verdict: OwnerRemediation, Rule: ruleRolloutBlocked,
-			Reason: "it never joined, and MachineSet " + m.Set + " moves only machines that have, for an update in place: it deletes this one when it is handed over",
+			Reason: "it never joined, and MachineSet " + m.Set + " moves only machines that have joined, for an update in place: asked to remediate this one, it deletes it",
 		}, u.UnhealthyAt.Add(f.Policy.Timeouts.ScaleUp)
 	}
 	if !f.isControlPlane() || f.blockingRule(m) != "" || f.Cluster.UpgradePending || f.Owner.MaxSurge == 0 && !f.Policy.AllowsDeleteFirst {
@@ -169,7 +169,7 @@ func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Dec
 			}
 		}
 	}
-	first = c.deleteFirst("another-stays-broken", "components of "+strings.Join(c.others, ", ")+" are not well, and its owner makes no machine until they are")
+	first = c.deleteFirst("another-stays-broken", "components of "+strings.Join(c.others, ", ")+" are unhealthy, and its owner creates no machine until they recover")
 	return first, dueIf(first.acts(), from.Add(f.Policy.Timeouts.ScaleUp))
 }
 
@@ -184,11 +184,11 @@ func checkForeignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *
 	case f.Move != "":
 		return wait(ruleMove, "the cluster is being moved: %s", f.Move)
 	case f.Cluster.Paused:
-		return waitForHuman("lift the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
+		return waitForHuman("remove the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
 	case f.Owner.Paused:
-		return waitForHuman("lift the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
+		return waitForHuman("remove the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
 	case m.OtherHealthCheck != "":
-		return waitForHuman("refer its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", ruleHealthCheck, "MachineHealthCheck %s remediates the machine itself: it does not ask scute", m.OtherHealthCheck)
+		return waitForHuman("set its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", ruleHealthCheck, "MachineHealthCheck %s remediates the machine itself, without scute", m.OtherHealthCheck)
 	default:
 		return nil
 	}
@@ -198,29 +198,31 @@ func checkForeignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *
 func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	switch {
 	case f.Policy.Unreadable != "":
-		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unreadableReason() + "; nothing is begun", Next: f.Policy.correctAdvice()}
+		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unreadableReason() + "; nothing starts", Next: f.Policy.correctAdvice()}
 	case len(f.Fleet.Limits.Paused) > 0:
-		return waitForHuman("take the pause requests off RepairLimits default", ruleFleetPaused, "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
+		return waitForHuman("remove the pause requests from RepairLimits default", ruleFleetPaused, "RepairLimits default has pause requests: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
 	case len(f.Policy.Paused) > 0:
-		return waitForHuman("take the pause requests off the policy", rulePauseRequests, "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+		return waitForHuman("remove the pause requests from the policy", rulePauseRequests, "RepairPolicy %s has pause requests: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:
-		return waitForHuman("take the annotation off", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
+		return waitForHuman("remove the annotation", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:
-		return waitForHuman("take the annotation off", "paused", "the machine has the annotation cluster.x-k8s.io/paused")
+		return waitForHuman("remove the annotation", "paused", "the machine has the annotation cluster.x-k8s.io/paused")
 	case u.Aborted:
-		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
+		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing starts for the machine", Next: "release the machine, and scute decides again"}
 	case u.held(now):
-		d := wait(ruleHold, "held by an operator%s%s", formatUntil(u.HoldUntil), formatReason(u.HoldReason))
-		d.Next = "release it when you have seen enough"
+		d := wait(ruleHold, "an operator holds the machine%s%s", formatUntil(u.HoldUntil), formatReason(u.HoldReason))
+		d.Next = "release the machine when you no longer need it"
 		return d
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
-		return wait(rulePolicyHold, "the policy holds each machine for %s before anything is done", timespan.Text(f.Policy.Hold))
+		return wait(rulePolicyHold, "the policy holds each machine for %s before it is replaced", timespan.Text(f.Policy.Hold))
 	default:
 		return nil
 	}
 }
 
-func formatUntil(t time.Time) string { return formatIf(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339)) }
+func formatUntil(t time.Time) string {
+	return formatIf(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339))
+}
 
 func formatReason(why string) string { return formatIf(why != "", ": %s", why) }
 
@@ -230,19 +232,19 @@ func (s *State) checkAttempts(u *UnhealthyMachine, m *Machine, f *Facts, now tim
 	switch {
 	case u.EscalationStep != "" && f.atRiskWithout(m):
 		r := f.riskOfStopping(m)
-		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "step " + u.EscalationStep + " of the policy's escalation is taken back: " + r.why, Next: r.next}
+		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "escalation step " + u.EscalationStep + " is undone: " + r.why, Next: r.next}
 	case u.EscalationStep != "":
-		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + u.EscalationStep + " of the policy's escalation is in progress"}
+		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "escalation step " + u.EscalationStep + " is in progress"}
 	case u.WrongMachineDeleted:
-		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
+		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine instead of this one, which had the delete annotation; it would do so again", Next: "find out how " + f.Owner.Name + " chooses the machine that it deletes (rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release the machine to retry"}
 	case u.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: plural.Of(u.Attempts, "attempt has", "attempts have") + " not replaced it", Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: plural.Of(u.Attempts, "attempt") + " to replace it failed", Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to reset the count of its attempts, or raise maxAttempts"}
 	case s.chainLength(u) >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chainLength(u), "replacement") + " in a row that failed in turn", Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chainLength(u), "consecutive replacement") + " that each failed", Next: "find out why the machines fail, fix that, then hold and release the machine to replace it once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), timespan.Text(cooldown))
+		return wait(ruleCooldown, "the last attempt was at %s; the next may start %s later", u.LastAttempt.UTC().Format(time.RFC3339), timespan.Text(cooldown))
 	case now.Before(s.ownerCooldown().Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), timespan.Text(cooldown))
+		return wait(ruleCooldown, "the last attempt for %s was cancelled at %s; the next may start %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), timespan.Text(cooldown))
 	default:
 		return nil
 	}
@@ -280,14 +282,14 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	// Reasons do not contain counts, because each change of a reason would be a new decision.
 	switch {
 	case f.inMassFailure():
-		return waitForHuman(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
-			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
+		return waitForHuman(fmt.Sprintf("look for the common cause, for example in the network or the infrastructure; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
+			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of the selected machines are unhealthy at once, probably for a common cause", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
 	case now.Before(s.massFailureCooldownEnd(f)):
-		return wait(rulePolicyCooldown, "a mass failure ended at %s; no remediation begins for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
+		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return waitForHuman(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.alreadyCounted():
-		return waitForHuman("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
+		return waitForHuman("wait (`scutectl get machines` shows until when), or raise limits.perWindow", ruleWindow, "%d or more remediations started within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
 	default:
 		return s.checkFleetLimits(u, m, f, now)
 	}
@@ -300,7 +302,7 @@ func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time)
 	if step == nil || m.Node == "" || u.hasNotice() || u.Attempts > 0 || !f.riskOfStopping(m).none() {
 		return nil
 	}
-	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}
+	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("escalation step %s is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}
 }
 
 // allows reports whether the policy permits a method. A policy without methods permits all.

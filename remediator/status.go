@@ -39,7 +39,7 @@ func ProgressOf(s *State) []Progress {
 	}
 	for _, u := range s.unhealthy() {
 		if u.EscalationStep != "" && u.Mark != nil && s.activeOf(u.UID) == nil {
-			list = append(list, Progress{Machine: u.Subject, Message: "step " + u.EscalationStep + " of the policy's escalation comes before a replacement"})
+			list = append(list, Progress{Machine: u.Subject, Message: "escalation step " + u.EscalationStep + " is tried before a replacement"})
 		}
 	}
 	return list
@@ -81,7 +81,7 @@ func (s *State) lastEnd(uid types.UID) *PastRemediation {
 func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: metaTime(u.MarkedAt),
-		Message: u.Mark.Reason + "; its time is not over", Policy: u.Evidence.PolicyName,
+		Message: u.Mark.Reason + "; the timeout of the check has not passed", Policy: u.Evidence.PolicyName,
 	}
 	switch {
 	case u.hasNotice():
@@ -110,7 +110,7 @@ func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStat
 		out.Phase = v1alpha1.RemediationWaiting
 	}
 	if u.Evidence.DryRun && d.acts() {
-		out.Message = "dry run, nothing is touched: it would be " + d.Words() + ": " + d.Reason
+		out.Message = "dry run, nothing is changed: it would be " + d.Words() + ": " + d.Reason
 	}
 	return out
 }
@@ -126,7 +126,7 @@ func (s *State) decisionReason(u *UnhealthyMachine) string {
 	if !meant && d.Rule != ruleAttempts {
 		return d.Reason
 	}
-	return d.Reason + "; the last one was taken back: " + end.Note
+	return d.Reason + "; the last one was cancelled: " + end.Note
 }
 
 // Words returns the verdict of a decision as users see it.
@@ -150,14 +150,14 @@ func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemed
 	}
 	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
 	if a != s.Active && a.Step == Replacing && (s.Active.Step == Removing || s.Active.Step == Deleting) {
-		out.Message = "replacement " + a.Replacement.Name + " is there; machine " + s.Active.Victim.Name + " is deleted first"
+		out.Message = "replacement " + a.Replacement.Name + " exists; machine " + s.Active.Victim.Name + " is deleted first"
 	}
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
 	if s.Failure != "" && a.Frozen != freezeDenied {
-		out.Message += "; trying again after: " + s.Failure
-		out.Next = cmp.Or(out.Next, "nothing if it passes; else fix the cause, it continues by itself")
+		out.Message += "; retrying after: " + s.Failure
+		out.Next = cmp.Or(out.Next, "if the error lasts, fix its cause; scute continues by itself")
 	}
 	return out
 }
@@ -167,27 +167,27 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 	switch a.Step {
 	case Requesting:
 		if a.Request.Method == OwnerRemediation {
-			return v1alpha1.RemediationRemoving, owner + " was asked to remediate: it deletes the machine, and makes another", ""
+			return v1alpha1.RemediationRemoving, owner + " was asked to remediate: it deletes the machine, and creates another", ""
 		}
 		return v1alpha1.RemediationSurging, owner + " was asked for one more machine", ""
 	case Replacing:
-		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " is there, and not ready yet", ""
+		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " exists, and is not ready", ""
 	case Removing:
-		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " is to delete the machine", ""
+		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " must delete the machine", ""
 	case Deleting:
 		return v1alpha1.RemediationRemoving, owner + " is deleting the machine", ""
 	case Settling:
-		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken", ""
+		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its replacement is ready", ""
 	case Cancelling, Sparing:
 		if a.Step == Cancelling || a.Replacement.Name == "" {
-			return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason, ""
+			return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason, ""
 		}
 		if len(a.Extras) > 0 {
-			return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason + "; " + owner + " is to delete what is too many of " + a.newNames(),
-				"if they do not go: see why, and delete by hand those that have the annotation cluster.x-k8s.io/delete-machine"
+			return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason + "; " + owner + " must delete the surplus of " + a.newNames(),
+				"if they are not deleted, find out why, and delete those with the annotation cluster.x-k8s.io/delete-machine by hand"
 		}
-		return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason + "; " + owner + " is to delete " + a.Replacement.Name,
-			"if it does not go: see why, and delete machine " + a.Replacement.Name + " by hand"
+		return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason + "; " + owner + " must delete " + a.Replacement.Name,
+			"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
 	default:
 		return "", "", ""
 	}
@@ -218,7 +218,7 @@ func endedStatus(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	case e.Outcome == EndRecovered:
 		out.Phase, out.Message = v1alpha1.RemediationRecovered, e.Note
 	default:
-		out.Phase, out.Message = v1alpha1.RemediationCancelled, "taken back: "+e.Note
+		out.Phase, out.Message = v1alpha1.RemediationCancelled, "cancelled: "+e.Note
 	}
 	return out
 }

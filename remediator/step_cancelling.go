@@ -15,25 +15,27 @@ const spareAfter = 30 * time.Second
 //nolint:gochecknoglobals // a table
 var (
 	stepCancelling = step{
-		name:   Cancelling,
-		meaning:  "What was asked for is taken back. The machine keeps its delete mark.",
-		awaits: remediation.awaitsCancel,
-		writes: cancellingActions,
-		exits:  []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, spared},
+		name:    Cancelling,
+		meaning: "The requests are undone. The machine keeps its delete annotation.",
+		awaits:  remediation.awaitsCancel,
+		writes:  cancellingActions,
+		exits:   []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, spared},
 	}
 
 	lateReady = transition{
-		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, nothing is against replacing it, no new machine is handed over, and neither components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
+		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, no rule prevents its replacement, the owner is not asked to remediate a new machine, and neither unhealthy components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
 		events: func(r remediation) []Event {
 			if !r.unopposed || r.lateReplacement() == nil {
 				return nil
 			}
 			return []Event{ReplacementReady{Replacement: r.lateReplacement().subject()}}
 		},
-		deadline: deadline{due: func(r remediation) time.Time { return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil) }, then: "it continues, as the new machine is ready"},
+		deadline: deadline{due: func(r remediation) time.Time {
+			return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil)
+		}, then: "it continues, because the new machine is ready"},
 	}
 	spared = transition{
-		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a mark", event: VictimSpared{}, to: Sparing,
+		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a delete annotation", event: VictimSpared{}, to: Sparing,
 		events: func(r remediation) []Event {
 			if now, due := r.mayBeSpared(); !now && !r.reached(due) {
 				return nil
@@ -43,18 +45,18 @@ var (
 		deadline: deadline{due: func(r remediation) time.Time {
 			_, due := r.mayBeSpared()
 			return due
-		}, then: "the machine loses its mark"},
+		}, then: "the delete annotation of the machine is removed"},
 	}
 )
 
 func (r remediation) awaitsCancel() string {
 	switch {
 	case r.in(Cancelling) && r.victim != nil && !r.method.undone(r):
-		return fmt.Sprintf("the replacement is cancelled: what %s was asked for is taken back, and it must have seen that; if this lasts, see whether its controller runs", r.facts.Owner.Name)
+		return fmt.Sprintf("the replacement is cancelled: the request to %s is undone, and it must observe that; if this lasts, check that its controller runs", r.facts.Owner.Name)
 	case r.in(Cancelling) || r.Replacement.Name == "":
 		return "the replacement is cancelled"
 	case len(r.Extras) > 0:
-		return fmt.Sprintf("%s deletes what is too many of %s", r.facts.Owner.Name, r.newNames())
+		return fmt.Sprintf("%s deletes the surplus of %s", r.facts.Owner.Name, r.newNames())
 	default:
 		return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Replacement.Name)
 	}
@@ -153,15 +155,15 @@ func (r remediation) replacesOther() bool {
 //nolint:gochecknoglobals // a table
 var (
 	stepSparing = step{
-		name:   Sparing,
-		meaning:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
-		awaits: remediation.awaitsCancel,
-		writes: cancellingActions,
-		exits:  []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, cancelled, abandoned},
+		name:    Sparing,
+		meaning: "No additional machine is requested any more. The delete annotation of the machine is removed, and new machines are deleted.",
+		awaits:  remediation.awaitsCancel,
+		writes:  cancellingActions,
+		exits:   []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, cancelled, abandoned},
 	}
 
 	cancelled = transition{
-		when: "the new machines are gone, and nothing of scute remains", event: Cancelled{}, to: ended,
+		when: "the new machines are gone, and everything that scute wrote is removed", event: Cancelled{}, to: ended,
 		events: func(r remediation) []Event {
 			if len(r.newMachines) > 0 && r.mustDeleteNew() || len(r.deleting) > 0 || len(cancellingActions(r)) > 0 {
 				return nil
@@ -170,14 +172,14 @@ var (
 		},
 	}
 	abandoned = transition{
-		when: "a control plane has not deleted the new machines within `timeouts.removal`; none is handed over any more, and they keep their marks", event: Cancelled{}, to: ended,
+		when: "a control plane has not deleted the new machines within `timeouts.removal`; the owner is no longer asked to remediate them, and they keep their delete annotations", event: Cancelled{}, to: ended,
 		events: func(r remediation) []Event {
 			if !r.reached(r.abandonTime()) || len(r.removeSurplus()) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
 		},
-		deadline: deadline{due: remediation.abandonTime, then: "it ends as Cancelled, and all machines are decided on again"},
+		deadline: deadline{due: remediation.abandonTime, then: "it ends as Cancelled, and scute decides again about all machines"},
 	}
 )
 

@@ -11,14 +11,14 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepRemoving = step{
-		name:   Removing,
-		meaning:  "The new machine is ready. The owner must delete the unhealthy machine.",
-		awaits: remediation.awaitsRemoval,
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
+		name:    Removing,
+		meaning: "The new machine is ready. The owner must delete the unhealthy machine.",
+		awaits:  remediation.awaitsRemoval,
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
 	}
 
-	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {
+	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, because components of another machine are unhealthy", TimedOut, func(r remediation) time.Time {
 		return dueIf(r.stuck(), r.extendedDeadline(r.facts.Policy.Timeouts.ScaleUp))
 	}, func(r remediation) string {
 		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
@@ -37,19 +37,21 @@ func (r remediation) awaitsRemoval() string {
 //nolint:gochecknoglobals // a table
 var (
 	stepDeleting = step{
-		name:   Deleting,
-		meaning:  "The owner, or somebody else, is deleting the machine.",
-		awaits: remediation.awaitsDeletion,
-		writes: deletingActions,
-		exits:  []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
+		name:    Deleting,
+		meaning: "The owner, or another client, is deleting the machine.",
+		awaits:  remediation.awaitsDeletion,
+		writes:  deletingActions,
+		exits:   []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
 
-	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", ended, remediation.hangTime, "it ends as Succeeded, though the machine is still there", func(r remediation) Succeeded {
-		return Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
+	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and the replicas are restored", ended, remediation.hangTime, "it ends as Succeeded, although the machine still exists", func(r remediation) Succeeded {
+		return Succeeded{Note: fmt.Sprintf("it still exists %s after its deletion started: check its drain, its volumes and its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
 	})
 )
 
-func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }
+func (r remediation) awaitsDeletion() string {
+	return r.Victim.Name + " is gone, and its replacement is ready"
+}
 
 // deletingActions returns the writes while the machine is being deleted.
 func deletingActions(r remediation) []Action {

@@ -11,11 +11,11 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepReplacing = step{
-		name:   Replacing,
-		meaning:  "A new machine exists and is not ready. The unhealthy machine still exists.",
-		awaits: remediation.awaitsReady,
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
+		name:    Replacing,
+		meaning: "A new machine exists and is not ready. The unhealthy machine still exists.",
+		awaits:  remediation.awaitsReady,
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
 	}
 
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
@@ -24,15 +24,15 @@ var (
 		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, timespan.Text(r.facts.Policy.Timeouts.Ready))
 	})
 	consumed = transition{
-		when: "replicas are restored, and there are no more machines than users want: the new machine has the place of another one", event: SurgeConsumed{}, to: ended,
+		when: "replicas are restored, and there are no more machines than requested: the new machine has replaced another one", event: SurgeConsumed{}, to: ended,
 		events: func(r remediation) []Event {
 			if !r.scales() || r.Scale != ScaleBack || len(r.deleting) > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
 			if r.wrongMachineDeleted() {
-				return []Event{SurgeConsumed{WrongMachine: true, Reason: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
+				return []Event{SurgeConsumed{WrongMachine: true, Reason: r.facts.Owner.Name + " deleted a machine other than the one with the delete annotation; the new machine has replaced it"}}
 			}
-			return []Event{SurgeConsumed{Reason: "there are no more machines than users want now: the new machine has the place of another one"}}
+			return []Event{SurgeConsumed{Reason: "there are no more machines than requested now: the new machine has replaced another one"}}
 		},
 	}
 )

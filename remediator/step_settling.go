@@ -9,15 +9,15 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepSettling = step{
-		name:   Settling,
-		meaning:  "The unhealthy machine is gone. Its replacement must become ready, and nothing of scute may remain.",
-		awaits: remediation.awaitsReplacement,
-		writes: settlingActions,
-		exits:  []transition{ownerGone, another, replacementReady.withTarget(same), raised, restored, succeeded, notSettled},
+		name:    Settling,
+		meaning: "The unhealthy machine is gone. Its replacement must become ready, and everything that scute wrote must be removed.",
+		awaits:  remediation.awaitsReplacement,
+		writes:  settlingActions,
+		exits:   []transition{ownerGone, another, replacementReady.withTarget(same), raised, restored, succeeded, notSettled},
 	}
 
 	succeeded = transition{
-		when: "the replacement, or all machines, are ready, and nothing of ours is left", event: Succeeded{}, to: ended,
+		when: "the replacement, or all machines, are ready, and everything that scute wrote is removed", event: Succeeded{}, to: ended,
 		events: func(r remediation) []Event {
 			note, ok := r.complete()
 			if !ok || !r.isClean() {
@@ -27,7 +27,7 @@ var (
 		},
 	}
 	notSettled = transition{
-		when: "nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` where a machine that never joined keeps the owner from making one", event: Cancelled{Cause: TimedOut}, to: ended,
+		when: "everything that scute wrote is removed, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` if a machine that never joined keeps the owner from creating one", event: Cancelled{Cause: TimedOut}, to: ended,
 		events: func(r remediation) []Event {
 			if !r.reached(r.settleDeadline()) {
 				return nil

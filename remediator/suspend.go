@@ -32,15 +32,15 @@ type writeExtent int
 // Extents from nothing to everything. Each one includes the previous ones.
 const (
 	writesNothing writeExtent = iota
-	writesMarks          // marks and SurgeRemediations, which users see
-	writesUndo           // undoing what is not needed: replicas for which a new machine exists, a request to remediate
+	writesMarks               // marks and SurgeRemediations, which users see
+	writesUndo                // undoing what is not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
 
 func (w writeExtent) String() string {
 	return [...]string{
-		"nothing, not even a mark", "marks and requests",
-		"what takes back more than is needed; marks and requests", "all as before",
+		"nothing, not even an annotation", "annotations and SurgeRemediations",
+		"what undoes unneeded requests; annotations and SurgeRemediations", "everything as before",
 	}[w]
 }
 
@@ -62,7 +62,7 @@ type suspension struct {
 //
 //nolint:gochecknoglobals // a table
 var suspensions = []suspension{
-	{freezeMove, "the cluster is being moved; the log says so", writesNothing, func(r remediation) (string, string, bool) {
+	{freezeMove, "the log has a move of the cluster in progress", writesNothing, func(r remediation) (string, string, bool) {
 		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
 	}, nil},
 	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
@@ -77,38 +77,38 @@ var suspensions = []suspension{
 	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
 	}, nil},
-	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being taken back", writesUndo, func(r remediation) (string, string, bool) {
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being cancelled", writesUndo, func(r remediation) (string, string, bool) {
 		p := r.facts.Policy
 		if p.Unreadable == "" || r.in(Cancelling, Sparing, Settling) {
 			return "", "", false
 		}
 		return p.unreadableReason(), p.correctAdvice() + "; or abort the remediation", true
 	}, nil},
-	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its place is not taken", writesAll, func(r remediation) (string, string, bool) {
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its replacement is not ready", writesAll, func(r remediation) (string, string, bool) {
 		_, done := r.complete()
-		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unreadableReason(), r.facts.Policy.correctAdvice(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
+		return "the machine is gone, and its replacement is not ready; " + r.facts.Policy.unreadableReason(), r.facts.Policy.correctAdvice(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
 	}, nil},
 	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
-		next := "take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler)"
+		next := "make the client that sets the replicas (a GitOps tool, an autoscaler) ignore them"
 		if r.facts.isControlPlane() {
 			next += ", or allow RolloutSurge"
 		}
-		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas, r.Request.From+r.facts.excludedReplicas),
-			next + "; what was asked for is taken back soon", r.foreignReplicas()
+		return fmt.Sprintf("another client set the replicas to %d, and scute requested %d instead of %d", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas, r.Request.From+r.facts.excludedReplicas),
+			next + "; scute undoes its request soon", r.foreignReplicas()
 	}, nil},
-	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
+	{freezeHeld, "the machine is being deleted, blocked by a deletion hook that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
 		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.blockingHooks(r.victim)) == 0 {
 			return "", "", false
 		}
-		return "its deletion is held" + formatHooks(r.facts.Policy.blockingHooks(r.victim)), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+		return "the machine is being deleted" + formatHooks(r.facts.Policy.blockingHooks(r.victim)), "find out who set the hook; nothing else happens for " + r.facts.Owner.Name + " meanwhile", true
 	}, nil},
 	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
 		if !r.reached(r.removalDeadline(r.victim)) {
 			return "", "", false
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), formatIf(len(r.victim.Hooks) > 0, "; it is held%s", formatHooks(r.victim.Hooks))), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), "find out what blocks the deletion: the drain, volumes or the infrastructure", true
 	}, func(r remediation) time.Time { return r.removalDeadline(r.victim) }},
-	{freezeHeld, "the machine is gone, or spared, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`: of a control plane, or a new one", writesAll, func(r remediation) (string, string, bool) {
+	{freezeHeld, "the machine is gone, or has lost its delete annotation, and the deletion of another machine (of a control plane, or a new one) is blocked by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
 		m, gone := r.hangingMachine(), ""
 		if m == nil {
 			return "", "", false
@@ -116,7 +116,7 @@ var suspensions = []suspension{
 		if r.in(Settling) {
 			gone = "the machine is gone; "
 		}
-		return gone + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), "see what holds the deletion of machine " + m.Name + " (its hooks, its drain, its volumes, its infrastructure): nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+		return gone + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), "find out what blocks the deletion of machine " + m.Name + " (hooks, the drain, volumes or the infrastructure); nothing else happens for " + r.facts.Owner.Name + " meanwhile", true
 	}, remediation.hangDeadline},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesUndo, func(r remediation) (string, string, bool) {
 		switch {
@@ -131,32 +131,32 @@ var suspensions = []suspension{
 		}
 		return d.Reason, d.Next, true
 	}, nil},
-	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, the owner would first take another machine that somebody else asks it for, and that etcd cannot spare, another machine is being deleted, or no other serves the API", writesUndo, func(r remediation) (string, string, bool) {
+	{freezeRisk, "nothing was requested yet, or the owner has not acted on the request to remediate, and it is no longer safe: the members of etcd do not allow it, the owner would first remediate a machine that another client requests and that etcd cannot spare, another machine is being deleted, or no other machine serves the API", writesUndo, func(r remediation) (string, string, bool) {
 		risk := r.requestRisk()
 		return risk.why, risk.next, !risk.none()
 	}, nil},
-	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesUndo, func(r remediation) (string, string, bool) {
+	{freezeRequest, "nothing was requested yet, and the RepairPolicy or RepairLimits have pause requests", writesUndo, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
-			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it continues when the pause requests are gone", r.notRequested()
+			return "RepairLimits default has pause requests: " + strings.Join(fleet, "; "), "remove the pause requests to continue", r.notRequested()
 		}
-		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it continues when the pause requests are gone", r.notRequested() && len(p.Paused) > 0
+		return "RepairPolicy " + p.Name + " has pause requests: " + strings.Join(p.Paused, "; "), "remove the pause requests to continue", r.notRequested() && len(p.Paused) > 0
 	}, nil},
-	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesUndo, func(r remediation) (string, string, bool) {
+	{freezeHold, "nothing was requested yet, or the owner has not acted on the request to remediate, and an operator holds the machine", writesUndo, func(r remediation) (string, string, bool) {
 		if !r.notRequested() && !r.awaitsOwner() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
-		return "held by an operator" + formatUntil(r.unhealthy.HoldUntil) + formatReason(r.unhealthy.HoldReason), "release it when you have seen enough", true
+		return "an operator holds the machine" + formatUntil(r.unhealthy.HoldUntil) + formatReason(r.unhealthy.HoldReason), "release the machine when you no longer need it", true
 	}, nil},
-	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook; or it says of a worker that was handed over that it defers the remediation", writesAll, func(r remediation) (string, string, bool) {
+	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner reports what keeps it from creating one: its preflight checks, a quota, a webhook; or it defers the requested remediation of a worker", writesAll, func(r remediation) (string, string, bool) {
 		if r.deferred() {
-			return r.facts.Owner.Name + " defers the remediation: its condition OwnerRemediated says why", "see to what that names; it continues by itself, or abort it", true
+			return r.facts.Owner.Name + " defers the remediation: the condition OwnerRemediated has the reason", nextFix, true
 		}
-		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
+		return r.facts.Owner.Name + " creates no machine: " + r.facts.Owner.Refused, nextFix,
 			r.facts.Owner.Refused != "" && !r.facts.Policy.AllowsDeleteFirst && r.in(Requesting) && r.scales() && r.method.requesting(r) && len(r.newMachines) == 0
 	}, nil},
-	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
-		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.reached(r.deniedFrom())
+	{freezeDenied, "nothing was requested yet, because the API server has rejected the write for a minute", writesAll, func(r remediation) (string, string, bool) {
+		return "the request cannot be written: " + r.failure, "fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation", r.reached(r.deniedFrom())
 	}, remediation.deniedFrom},
 }
 
@@ -223,7 +223,10 @@ func (r remediation) requestRisk() risk {
 	}
 }
 
-const untilUnpaused = "it continues when the pause is removed"
+const (
+	untilUnpaused = "it continues when the pause is removed"
+	nextFix       = "fix the cause, and scute continues by itself; or abort the remediation"
+)
 
 func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"

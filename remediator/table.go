@@ -32,11 +32,11 @@ func decideControlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	case f.Owner.RollingOut != "":
 		return c.deleteFirst(blocks, "a rollout is in progress and waits for this machine: "+c.describeBroken())
 	case blocks != "":
-		return c.deleteFirst(blocks, fmt.Sprintf("%s asked for instead of %d, and %s waits for this one: %s", machinesAre(int(f.Owner.Replicas)), len(f.Machines), f.Owner.Name, c.describeBroken()))
+		return c.deleteFirst(blocks, fmt.Sprintf("%s has %s instead of %d, and waits for this one: %s", f.Owner.Name, plural.Of(len(f.Machines), "machine"), f.Owner.Replicas, c.describeBroken()))
 	case f.Owner.MaxSurge == 0 && !f.Policy.AllowsDeleteFirst:
-		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
+		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it creates another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 in the control plane"}
 	case f.Owner.MaxSurge == 0:
-		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that it is deleted first")
+		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that the machine is deleted first")
 	case !c.answers || c.isLearner() || f.hasNamesake(m):
 		return c.deleteFirst("c", "its etcd member "+c.describeSilent())
 	case len(c.broken) == 0:
@@ -86,7 +86,7 @@ func (c tableCase) describeBroken() string {
 	case len(c.broken) == 0:
 		return "its update in place does not end"
 	}
-	return strings.Join(c.broken, ", ") + " not well"
+	return strings.Join(c.broken, ", ") + " unhealthy"
 }
 
 func (c tableCase) describeSilent() string {
@@ -94,7 +94,7 @@ func (c tableCase) describeSilent() string {
 	case c.member == nil:
 		return "is not in the member list"
 	case c.member.Answers == object.True && !c.member.Learner:
-		return "has the name of a dead one, which its owner removes only with the machine"
+		return "has the name of a dead member, which its owner removes only with the machine"
 	case c.member.Answers == object.True:
 		return "has not become a voter"
 	case c.member.Answers == object.Unknown:
@@ -118,17 +118,17 @@ func (c tableCase) external(blocks string) Decision {
 	case f.Owner.RollingOut != "":
 		return c.manual(why, "a rollout waits for it")
 	case int(f.Owner.Replicas) != len(f.Machines):
-		return c.manual(why, fmt.Sprintf("%s asked for instead of %d", machinesAre(int(f.Owner.Replicas)), len(f.Machines)))
+		return c.manual(why, fmt.Sprintf("%s has %s instead of %d", f.Owner.Name, plural.Of(len(f.Machines), "machine"), f.Owner.Replicas))
 	case f.Owner.MaxSurge == 0:
-		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0, and its own remediation refuses where etcd is external", Next: "set maxSurge 1 at the control plane, or delete the machine: " + f.Owner.Name + " makes another"}
+		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0, and does not remediate machines itself when etcd is external", Next: "set maxSurge 1 in the control plane, or delete the machine: " + f.Owner.Name + " creates another"}
 	case !broken:
 		return c.surge()
 	case len(c.others) > 0 || c.healthy == 0:
-		return c.manual(why, "components of "+strings.Join(c.others, ", ")+" are not well either")
+		return c.manual(why, "components of "+strings.Join(c.others, ", ")+" are unhealthy too")
 	case !f.Owner.Tested || !f.Policy.allows(v1alpha1.MethodRelaxedSurge):
 		return c.manual(why, "RelaxedSurge is not allowed, or this version of the control plane's controller was not tested with it")
 	default:
-		return c.method("f", why+", etcd is external: the replacement comes first, with the owner's preflight relaxed", true)
+		return c.method("f", why+", etcd is external: the replacement comes first, with relaxed preflight checks of the owner", true)
 	}
 }
 
@@ -136,17 +136,17 @@ func (c tableCase) external(blocks string) Decision {
 func (c tableCase) manual(why, obstacle string) Decision {
 	return Decision{
 		Verdict: CannotRemediate, Rule: "external-etcd",
-		Reason: fmt.Sprintf("%s; etcd is external, so that %s remediates no machine itself, and no replacement can come first: %s", why, c.f.Owner.Name, obstacle),
-		Next:   "delete the machine by hand (kubectl delete machine): " + c.f.Owner.Name + " makes another",
+		Reason: fmt.Sprintf("%s; etcd is external, so %s remediates no machine itself, and no replacement can come first: %s", why, c.f.Owner.Name, obstacle),
+		Next:   "delete the machine by hand (kubectl delete machine): " + c.f.Owner.Name + " creates another",
 	}
 }
 
 func (c tableCase) single(why string) Decision {
 	next := "fix the machine by hand, or restore the cluster from a backup"
 	if c.answers && !c.f.Owner.ExternalEtcd {
-		next = "fix the machine by hand: its etcd answers, with all data"
+		next = "fix the machine by hand: its etcd answers, and has all data"
 	}
-	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: next}
+	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): it cannot be replaced without losing etcd", Next: next}
 }
 
 // uninitialized returns the decision about a first machine that never started. Nothing is lost when its owner deletes it.
@@ -155,7 +155,7 @@ func (c tableCase) uninitialized() Decision {
 	if !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation) {
 		return noMethod(why + ": only OwnerRemediation helps")
 	}
-	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner removes it, and makes another"}
+	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner deletes it, and creates another"}
 }
 
 // decideDeleteFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy the capacity
@@ -189,19 +189,19 @@ func (c tableCase) deleteFirst(rule, why string) Decision {
 	case q.Learners > boolToInt(c.isLearner()):
 		return *c.checkLearner()
 	case c.m.Node != "" && !c.f.hasEnoughMembers(c.m, false):
-		return *waitForHuman("see why its owner finds them not healthy, though they answer: the condition EtcdMemberHealthy of the other machines",
+		return *waitForHuman("find out why the owner counts members that answer as unhealthy: check the condition EtcdMemberHealthy of the other machines",
 			"owner-counts", "%s, and %s remediates no machine while it counts fewer than a majority of the other members as healthy", why, c.f.Owner.Name)
 	case c.healthy == 0:
-		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "fix one of the other machines first"}
+		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has only healthy components", Next: "fix one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return noMethod(why + ": only OwnerRemediation helps")
 	case c.leadsUnreachable():
 		return *waitForHuman("restart its kubelet, let scuted reach port 2379 of the machine, or power the machine off",
-			"leader", "%s, and it leads etcd: its leadership cannot be moved, and %s removes no machine that leads", why, c.f.Owner.Name)
+			"leader", "%s, and it leads etcd: the leadership cannot be moved, and %s deletes no machine that leads", why, c.f.Owner.Name)
 	default:
 		return Decision{
 			Verdict: OwnerRemediation, Rule: rule,
-			Reason: fmt.Sprintf("%s: the owner removes it first; %d of %d voters answer without it", why, q.Answering-boolToInt(alive), q.Voters-boolToInt(member)),
+			Reason: fmt.Sprintf("%s: the owner deletes it first; %d of %d voters answer without it", why, q.Answering-boolToInt(alive), q.Voters-boolToInt(member)),
 		}
 	}
 }
@@ -213,11 +213,11 @@ func (c tableCase) checkLearner() *Decision {
 		return wait("learner", "etcd has a learner: a member is joining")
 	}
 	if m := c.f.machineOf(*member); m != nil {
-		return waitForHuman("see why etcd on machine "+m.Name+" does not catch up; one that stays so is replaced when the machine is unhealthy",
+		return waitForHuman("find out why etcd on machine "+m.Name+" does not catch up; if it never does, scute replaces the machine when it is unhealthy",
 			"learner", "etcd has a learner, %s: it votes when it has caught up", member.Node)
 	}
-	return waitForHuman("see whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
-		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
+	return waitForHuman("check whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
+		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when its machine has joined, and is removed when its machine is gone", member.Node)
 }
 
 // leadsUnreachable reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
@@ -248,10 +248,10 @@ func (c tableCase) surge() Decision {
 		return *c.checkLearner()
 	case len(c.others) > 0:
 		others := strings.Join(c.others, ", ")
-		return *waitForHuman("see why they are not well, if no check of the policy fails for them",
-			ruleAnotherBroken, "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", others)
+		return *waitForHuman("if no check of the policy fails for them, find out why their components are unhealthy",
+			ruleAnotherBroken, "components of %s are unhealthy: the owner creates no machine until they recover, and a machine with unhealthy components comes first", others)
 	}
-	reason := "its etcd member answers and its components are well: the replacement comes first"
+	reason := "its etcd member answers and its components are healthy: the replacement comes first"
 	if external {
 		reason = "etcd is external: the replacement comes first"
 	}
@@ -270,21 +270,21 @@ func (c tableCase) checkSilentVoter() *Decision {
 	}
 	if m := c.f.machineOf(*member); m != nil {
 		return waitForHuman("bring back etcd on machine "+m.Name+", or have that machine replaced first",
-			"silent-member", "etcd accepts no new member while %s does not answer, so that a replacement would never join", member.Node)
+			"silent-member", "etcd accepts no new member while %s does not answer, so a replacement would never join", member.Node)
 	}
 	if member.Namesake != "" {
 		return waitForHuman("remove that member (etcdctl member list, etcdctl member remove)", "silent-member",
 			"etcd accepts no new member while %s does not answer, and %s does not remove it while a machine has its name", member.Node, c.f.Owner.Name)
 	}
-	return waitForHuman(fmt.Sprintf("see why %s does not remove that member, if it lasts; or remove it (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
-		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so that a replacement would never join", member.Node)
+	return waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not remove that member, or remove it yourself (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
+		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so a replacement would never join", member.Node)
 }
 
 // relaxed implements rule e, for example for a dead kubelet.
 func (c tableCase) relaxed() Decision {
-	why := strings.Join(c.broken, ", ") + " not well, etcd answers"
+	why := strings.Join(c.broken, ", ") + " unhealthy, etcd answers"
 	if c.mayRelax() {
-		if d := c.method("e", why+": the replacement comes first, with the owner's preflight relaxed", true); d.Verdict != CannotRemediate {
+		if d := c.method("e", why+": the replacement comes first, with relaxed preflight checks of the owner", true); d.Verdict != CannotRemediate {
 			return d
 		}
 	}
@@ -313,7 +313,7 @@ func (c tableCase) method(rule, reason string, relaxed bool) Decision {
 	case !f.Policy.allows(v1alpha1.MethodSurge) && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return c.deleteFirst(rule, "the policy allows no surge that is available")
 	case !f.Policy.allows(v1alpha1.MethodSurge):
-		return noMethod("RolloutSurge needs a version of the control plane's controller that was tested, or its certificatesExpiryDays; Surge is not allowed")
+		return noMethod("RolloutSurge needs a tested version of the control plane's controller, or certificatesExpiryDays; Surge is not allowed")
 	}
 	return c.byReplicas(rule, reason, relaxed)
 }
@@ -326,8 +326,8 @@ func (c tableCase) byReplicas(rule, reason string, relaxed bool) Decision {
 		return *d
 	}
 	if n := f.desiredReplicas(); n != f.Owner.Replicas {
-		return *waitForHuman(fmt.Sprintf("see why %s is not told, if it lasts: the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
-			ruleScaling, "the topology of Cluster %s asks for %s, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
+		return *waitForHuman(fmt.Sprintf("if this lasts, find out why %s is not updated: check the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
+			ruleScaling, "the topology of Cluster %s requests %s, and %s still has %d replicas: scute requests more after that", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }

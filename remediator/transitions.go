@@ -18,16 +18,16 @@ var (
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
 		return formatIf((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
-	victimGone    = observes("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
+	victimGone            = observes("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
 	victimDeletionStarted = observes("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})
 	replacementObserved = transition{
-		when: "a machine exists that did not before, and there is no other new machine", event: ReplacementObserved{}, to: Replacing,
+		when: "a new machine exists, and no other one was observed before", event: ReplacementObserved{}, to: Replacing,
 		events: remediation.newMachineEvents,
 	}
 	another = transition{
-		when: "a machine exists that did not before", event: ReplacementObserved{Extra: true}, to: same,
+		when: "a new machine exists", event: ReplacementObserved{Extra: true}, to: same,
 		events: remediation.newMachineEvents,
 	}
 	replacementReady = transition{
@@ -40,10 +40,10 @@ var (
 			return []Event{ReplacementReady{Replacement: r.Replacement}}
 		},
 	}
-	raised = observes("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
+	raised = observes("the owner has the requested replicas", ScaleRaised{}, same, func(r remediation) bool {
 		return r.scales() && r.Scale == ScaleUnobserved && r.replicas == r.Request.To
 	})
-	restored = observes("replicas are what they were", ScaleRestored{}, same, func(r remediation) bool {
+	restored = observes("the owner has its original replicas again", ScaleRestored{}, same, func(r remediation) bool {
 		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
 	})
 	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
@@ -55,7 +55,7 @@ var (
 	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
 		return formatIf(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
-	recovered = cancels("the machine is healthy, no other machine goes for it when this is taken back, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
+	recovered = cancels("the machine is healthy, no other machine is deleted instead when the request is undone, and no freeze keeps scute from observing or writing", Recovered, func(r remediation) string {
 		healthy := r.unhealthy == nil || r.unhealthy.Mark == nil
 		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold, freezeRefused, freezeDenied}, r.Frozen)
 		return formatIf(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
@@ -64,16 +64,16 @@ var (
 		return dueIf(r.ownerRollingOut(), r.deadlineAfter(r.facts.Policy.Timeouts.ScaleUp+r.facts.Policy.Timeouts.Ready))
 	}, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
-		return fmt.Sprintf("a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, timespan.Text(limit))
+		return fmt.Sprintf("a rollout or an upgrade started meanwhile, and %s created no replacement that was ready within %s", r.facts.Owner.Name, timespan.Text(limit))
 	})
-	reverted = expires("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) time.Time {
+	reverted = expires("another client has restored the replicas for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) time.Time {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		if r.replicas == r.Request.From {
 			limit = spareAfter
 		}
 		return dueIf(r.Frozen == freezeForeign, r.FrozenAt.Add(limit))
 	}, func(r remediation) string {
-		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas)
+		return fmt.Sprintf("another client set the replicas to %d, and scute requested %d", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas)
 	})
 )
 
@@ -104,7 +104,7 @@ func formatIf(so bool, format string, args ...any) string {
 // there, and nothing there records the original value.
 func (r remediation) raisedHint() string {
 	return formatIf(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
-		"; %d replicas were asked for instead of %d: if its Cluster was moved, they are there, and must be restored by hand", r.Request.To, r.Request.From)
+		"; scute requested %d replicas instead of %d: if the Cluster was moved, restore them there by hand", r.Request.To, r.Request.From)
 }
 
 // extendedDeadline returns when a step has taken too long, or zero without a limit. During a rollout, which should replace the marked machine first, the step

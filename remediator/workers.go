@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 )
 
 // decideWorker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
@@ -23,8 +24,8 @@ func decideWorker(m *Machine, f *Facts) Decision {
 	case !gives && !remediates:
 		return Decision{
 			Verdict: CannotRemediate, Rule: "older-machine-set",
-			Reason: "MachineSet " + m.Set + " is not the current one of " + f.Owner.Name + ", and so remediates no machine; with fewer replicas the oldest, " + f.shrinkingSet() + ", would lose one",
-			Next:   "delete the machine by hand (kubectl delete machine): " + f.Owner.Name + " makes another",
+			Reason: "MachineSet " + m.Set + " is not the current one of " + f.Owner.Name + ", so it remediates no machine; with fewer replicas, the oldest, " + f.shrinkingSet() + ", would lose one",
+			Next:   "delete the machine by hand (kubectl delete machine): " + f.Owner.Name + " creates another",
 		}
 	case gives && f.Policy.allows(v1alpha1.MethodSurge):
 		if d := f.checkOtherAnnotations(m); d != nil {
@@ -33,12 +34,12 @@ func decideWorker(m *Machine, f *Facts) Decision {
 		// A user scaled the owner down and its controller has not acted yet. It could delete the victim for that, and a healthy machine when the
 		// surge ends.
 		if n, wanted := f.remainingMachines(), f.desiredReplicas(); n > int(wanted) {
-			return *waitForHuman(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-				ruleScaling, "%s there, and %d asked for: %s deletes some first", machinesAre(n), wanted, f.Owner.Name)
+			return *waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not act: check the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
+				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, plural.Of(n, "machine"), wanted)
 		}
 		if other := f.firstDeleting(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
-			return *waitForHuman("see what holds the deletion of machine "+other.Name+", if it hangs", ruleDeletingMachine,
-				"machine %s is being deleted%s: what makes up for it comes from the MachineSet that is current then, and with fewer replicas again %s would take machines of this one", other.Name, formatHooks(other.Hooks), f.Owner.Name)
+			return *waitForHuman("if the deletion of machine "+other.Name+" hangs, find out what blocks it", ruleDeletingMachine,
+				"machine %s is being deleted%s: the MachineSet that is current by then replaces it, and after a surge %s would delete machines of this MachineSet", other.Name, formatHooks(other.Hooks), f.Owner.Name)
 		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
@@ -47,11 +48,11 @@ func decideWorker(m *Machine, f *Facts) Decision {
 		case f.Owner.RollingOut != "":
 			why = "a rollout is in progress, and this machine is up to date"
 		case !gives:
-			why = "with more replicas than it is to keep, it would delete a machine of another MachineSet"
+			why = "after a surge, it would delete a machine of another MachineSet"
 		}
 		return Decision{Verdict: OwnerRemediation, Rule: "worker", Reason: why + ": " + f.Owner.Name + " deletes it first"}
 	default:
-		return noMethod("a worker needs Surge or OwnerRemediation; of these, Surge only where all machines are of the same MachineSet, and OwnerRemediation only in the current one")
+		return noMethod("a worker needs Surge (only if all machines are in one MachineSet) or OwnerRemediation (only in the current MachineSet)")
 	}
 }
 

@@ -14,6 +14,10 @@ type Line struct {
 	About string
 	// Detail is one sentence with details; may be empty.
 	Detail string
+	// Observed is the evidence for a decision; may be empty.
+	Observed string
+	// Next is what happens next, or what the reader can do; may be empty.
+	Next string
 	// Objects are the objects of the event unless Detail names them. Place is where they are: "on the target".
 	Objects []object.Ref
 	Place   string
@@ -21,6 +25,17 @@ type Line struct {
 
 // Text returns the line without its name.
 func (l Line) Text() string {
+	text := l.text()
+	if l.Observed != "" {
+		text = Join(text, "observed: "+l.Observed)
+	}
+	if l.Next != "" {
+		text = Join(text, "next: "+l.Next)
+	}
+	return text
+}
+
+func (l Line) text() string {
 	switch {
 	case l.About != "" && l.Detail != "":
 		return l.About + ": " + l.Detail

@@ -267,7 +267,7 @@ func reverted(ctx context.Context, t *testing.T) {
 		switch {
 		case client.IgnoreNotFound(err) == nil && err != nil: // the new machine was created before the tool reverted the replicas
 			return ""
-		case phase == v1alpha1.RemediationFailed, phase == v1alpha1.RemediationFrozen && strings.Contains(message, "somebody else"):
+		case phase == v1alpha1.RemediationFailed, phase == v1alpha1.RemediationFrozen && strings.Contains(message, "another client"):
 			return ""
 		default:
 			return fmt.Sprintf("%s: %s", phase, message)

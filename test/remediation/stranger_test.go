@@ -24,9 +24,9 @@ func anotherKind(ctx context.Context, t *testing.T) {
 	namespace := namespaceOf(t)
 	harness.Must(t, shared.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	next := map[string]string{
-		"RKE2ControlPlane":    "see that etcd keeps its quorum without the machine, and delete it by hand",
-		"KThreesControlPlane": "have a MachineHealthCheck without a templateRef select the machine",
-		"TalosControlPlane":   "see that etcd keeps its quorum without the machine, and replace it by hand",
+		"RKE2ControlPlane":    "check that etcd keeps its quorum without the machine, then delete it by hand",
+		"KThreesControlPlane": "create a MachineHealthCheck without a templateRef that selects the machine",
+		"TalosControlPlane":   "check that etcd keeps its quorum without the machine, then replace it by hand",
 	}
 	for kind := range next {
 		strangeMachine(ctx, t, namespace, kind)
@@ -45,12 +45,12 @@ func anotherKind(ctx context.Context, t *testing.T) {
 			return ""
 		})
 		status := request.Status
-		if status.Decision != "CannotRemediate" || !strings.Contains(status.Message, "machines of a "+kind+" are only marked: scute cannot ask the etcd on its machines") || !strings.Contains(status.Next, next) {
+		if status.Decision != "CannotRemediate" || !strings.Contains(status.Message, "scute only marks machines of a "+kind+": scute cannot ask etcd on its machines") || !strings.Contains(status.Next, next) {
 			t.Errorf("status = %+v, want CannotRemediate with the reason", status)
 		}
 		out := string(scutectl(ctx, t, "describe", "remediation", name, "-n", namespace))
 		t.Logf("\n%s", out)
-		if !strings.Contains(out, "CannotRemediate") || !strings.Contains(out, "are only marked") {
+		if !strings.Contains(out, "CannotRemediate") || !strings.Contains(out, "scute only marks machines") {
 			t.Errorf("scutectl does not print why a machine of a %s is not replaced", kind)
 		}
 		m := &clusterv1.Machine{}

@@ -29,7 +29,9 @@ func All() []Domain {
 	return []Domain{
 		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
 		define(eventlog.KindMove, mover.NewCatalog(), mover.Describe),
-		define(eventlog.KindRemediation, remediator.NewCatalog(), remediator.Describe),
+		define(eventlog.KindRemediation, remediator.NewCatalog(), func(e remediator.Event) view.Line {
+			return remediator.Describe(&remediator.State{}, e)
+		}),
 		define(eventlog.KindPause, request.NewCatalog(), request.Describe),
 		define(eventlog.KindBackup, schedule.NewCatalog(), schedule.Describe),
 		define(eventlog.KindDaemon, trust.NewCatalog(), trust.Describe),

@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range regexp.MustCompile(`Line\{Name: +"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+		for _, match := range regexp.MustCompile(`Line\{\s*Name: +"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
 			want[match[1]] = true
 		}
 	}

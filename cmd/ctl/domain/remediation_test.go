@@ -26,7 +26,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "u", Cluster: "prod"}},
 		remediator.Claimed{Holder: "daemon/1"},
 		remediator.MachineMarked{Machine: m, State: remediator.Failing, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
-		remediator.MachineMarkCleared{Machine: m, Reason: "healthy again"},
+		remediator.MachineMarkCleared{Machine: m, Reason: "the machine is healthy again"},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "surge", Reason: "its etcd answers", Next: "nothing"}, Evidence: seen},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, Voters: 3, Fallbacks: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
@@ -45,18 +45,18 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.ReplacementObserved{Replacement: n, Extra: true},
 		remediator.ScaleRestored{},
 		remediator.Continued{Machine: m},
-		remediator.Merged{Machine: m, Reason: "somebody else set the replicas"},
+		remediator.Merged{Machine: m, Reason: "another client set the replicas"},
 		remediator.ScaleRaised{},
 		remediator.VictimSpared{},
 		remediator.ReplacementReady{Replacement: n},
 		remediator.VictimDeleting{},
-		remediator.SurgeRelaxed{Reason: "API server not well since cp was asked"},
+		remediator.SurgeRelaxed{Reason: "API server unhealthy since cp was asked"},
 		remediator.DrainSkipped{Since: at, After: "5m0s"},
 		remediator.VolumeDetachSkipped{Since: at, After: "5m0s"},
 		remediator.VictimGone{},
 		remediator.SurgeConsumed{Reason: "cp-2 was deleted by hand"},
 		remediator.CancelStarted{Cause: remediator.Recovered, Reason: "the machine is healthy again"},
-		remediator.Frozen{Reason: "replicas were changed", Next: "set them back"},
+		remediator.Frozen{Rule: "foreign-replicas", Reason: "replicas were changed", Next: "set them back"},
 		remediator.Thawed{},
 		remediator.EtcdReported{},
 		remediator.DefragmentationWaits{Node: "n1", Reason: "a member of etcd is a learner"},
@@ -68,7 +68,7 @@ func TestWordsOfRemediations(t *testing.T) {
 			Problems: []remediator.EtcdProblem{{Kind: v1alpha1.EtcdNoSpace, Members: []string{"n1"}}}, Leader: "n2", Learners: []string{"n3"},
 			Databases: []remediator.Database{{Node: "n1", Size: 2 << 30, InUse: 1 << 30, Quota: 2 << 30}},
 		},
-		remediator.Succeeded{Note: "replaced by cp-4"},
+		remediator.Succeeded{Note: "all machines are ready"},
 		remediator.Cancelled{Cause: remediator.TimedOut},
 		remediator.TransientFailure{Message: "the API server is gone"},
 		remediator.ClockSetBack{By: "5h0m0s"},
@@ -87,7 +87,7 @@ func TestWordsOfRemediations(t *testing.T) {
 	}
 	for name, event := range remediator.NewCatalog().Types() {
 		if !listed[event] {
-			t.Errorf("add %s to the list above, and the text of %s to remediator/describe.go", event, name)
+			t.Errorf("add %s to the list above, and the description of %s to remediator/describe.go", event, name)
 		}
 	}
 	const golden = "testdata/remediation.golden"

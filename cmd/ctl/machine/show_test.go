@@ -125,8 +125,8 @@ func unhealthyFleet() *Objects {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod-control-plane-h2ttv"},
 			Status: v1alpha1.SurgeRemediationStatus{
 				Phase: v1alpha1.RemediationReplacing, Decision: "RolloutSurge (relaxed)", Replacement: "prod-control-plane-p4x9d", Attempts: 2,
-				Message: "replacement prod-control-plane-p4x9d is there, and not ready yet; trying again after: the API server is gone\x1b[2J",
-				Next:    "nothing if it passes; else fix the cause, it continues by itself",
+				Message: "replacement prod-control-plane-p4x9d exists, and is not ready; retrying after: the API server is gone\x1b[2J",
+				Next:    "if the error lasts, fix its cause; scute continues by itself",
 				Quorum:  &v1alpha1.QuorumStatus{Voters: 3, Answering: 2, Tolerates: 0},
 			},
 		}},
@@ -206,7 +206,7 @@ func TestMachineFact(t *testing.T) {
 			continue
 		}
 		want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
-			"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and decided again"
+			"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and scute decides again"
 		if got := (view{show.View{Now: now()}}).factOf(m); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -3,7 +3,6 @@ package remediation
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -80,7 +79,7 @@ func (v view) historyLines(s *history) []string {
 		return out
 	}
 	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
-	return append(out, v.Wrapped("Seen", strings.TrimPrefix(s.Evidence.Text(), "seen: "), term.Plain)...)
+	return append(out, v.Wrapped("Seen", s.Evidence.Text(), term.Plain)...)
 }
 
 // toEvents converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.

@@ -28,7 +28,7 @@ func surging() *v1alpha1.SurgeRemediation {
 	started, until := ago(40*time.Second), metav1.NewTime(now().Add(2*time.Hour))
 	r := remediationOf("prod-control-plane-h2ttv", v1alpha1.SurgeRemediationStatus{
 		Phase: v1alpha1.RemediationReplacing, Decision: "RolloutSurge (relaxed)", Replacement: "prod-control-plane-p4x9d", Attempts: 2, StartedAt: &started,
-		Message: "replacement prod-control-plane-p4x9d is there, and not ready yet", Next: "nothing if it passes",
+		Message: "replacement prod-control-plane-p4x9d exists, and is not ready", Next: "nothing if it passes",
 		Quorum:     &v1alpha1.QuorumStatus{Voters: 5, Answering: 4, Tolerates: 1},
 		Conditions: []metav1.Condition{{Type: "Reconciling", Status: metav1.ConditionTrue, Reason: "Replacing", Message: "it goes on by itself", LastTransitionTime: started}},
 	})
@@ -90,7 +90,7 @@ func TestBarOfARemediation(t *testing.T) {
 }
 
 func TestLineOfARemediation(t *testing.T) {
-	want := "Replacing (RolloutSurge (relaxed)): replacement prod-control-plane-p4x9d is there, and not ready yet; 4 of 5 voters answer, 1 may still fail; next: nothing if it passes"
+	want := "Replacing (RolloutSurge (relaxed)): replacement prod-control-plane-p4x9d exists, and is not ready; 4 of 5 voters answer, 1 may still fail; next: nothing if it passes"
 	if diff := cmp.Diff(want, factOf(surging())); diff != "" {
 		t.Error(diff)
 	}
