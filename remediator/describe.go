@@ -284,7 +284,7 @@ var descriptions = []description{
 	describes(func(_ *State, e Merged) view.Line {
 		detail := "the replacement is cancelled, and undone with that of another machine"
 		return view.Line{Detail: detail + formatReason(e.Reason), Next: "scute decides again"}
-	}, notify("RemediationCancelled", toMachine, "several workers were being replaced, and another client interfered")),
+	}, notify("RemediationCancelled", toMachine, "several workers were being replaced, and their owner changed meanwhile")),
 	describes(func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
 	describes(func(*State, PolicyMassFailurePassed) view.Line {
 		return view.Line{Name: "mass failure passed", Detail: "of the policy"}
