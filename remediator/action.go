@@ -68,11 +68,11 @@ type Action struct {
 	Entry            string // in the topology
 	Replicas, Expect int32
 	// For Defragment.
-	NewLeader   string
-	Size int64
+	NewLeader string
+	Size      int64
 	// Until is the deadline of a Defragment, and identifies the attempt. For is its timeout.
-	Until time.Time
-	Timeout   time.Duration
+	Until   time.Time
+	Timeout time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
 	Object *StepObject
 	// forRemediation means that the action belongs to the remediation that has been started, and not to the housekeeping of a machine.

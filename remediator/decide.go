@@ -160,7 +160,9 @@ func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 }
 
 // lacksOrderOf reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
-func (r *Request) lacksOrderOf(said types.UID) bool { return said != "" && said != r.UID && !r.OrdersCopied }
+func (r *Request) lacksOrderOf(said types.UID) bool {
+	return said != "" && said != r.UID && !r.OrdersCopied
+}
 
 // lacksOrder reports whether this request lacks an order of an earlier request. An order is valid as long as the machine exists, so it is copied to the
 // request, where an operator can remove it.

@@ -59,12 +59,12 @@ type MaintenanceFacts struct {
 	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited longer; "" for none. Free is when that ends at the
 	// latest, or zero if it is unknown.
 	OtherOwner string
-	FreeAt      time.Time
+	FreeAt     time.Time
 	// QueuedSince is since when this etcd has waited only for others; zero if it does not.
 	QueuedSince time.Time
 	// Attempted identifies the defragmentation that this process has carried out, by its deadline. Err is its error, or "".
 	Attempted time.Time
-	Err   string
+	Err       string
 }
 
 const (

@@ -43,7 +43,7 @@ const (
 	nearQuotaPercent, belowQuotaPercent = 80, 75
 	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent are free, until less than defragmented percent are.
 	// The numbers are those by which OpenShift's etcd operator defragments.
-	fragmentedSize           = 100 << 20
+	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
 	// alarmInterval is the longest interval between two requests to etcd while it may have an alarm, and sizeInterval while it has any problem.
 	alarmInterval, sizeInterval = 5 * time.Minute, time.Hour

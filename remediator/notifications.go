@@ -27,7 +27,7 @@ type notificationRule struct {
 	when           string
 	reason         string
 	warning, owner bool
-	ownerOnly          bool // only the owner gets the event
+	ownerOnly      bool // only the owner gets the event
 	// note returns the note, or "" if the rule does not apply.
 	note func(s *State, e Event) string
 }

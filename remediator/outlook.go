@@ -27,8 +27,8 @@ type Outlook struct {
 }
 
 const (
-	thenCancelled    = "the replacement is cancelled, and decided again"
-	thenDecided = "it is decided again"
+	thenCancelled = "the replacement is cancelled, and decided again"
+	thenDecided   = "it is decided again"
 )
 
 // OutlookOf returns what happens next to a machine, based on the same tables as the remediator itself. ok is false if nothing is to happen. It uses the

@@ -63,7 +63,9 @@ func OfLimit(rule string) bool {
 // nextAtLimit is what users can do about the remediations in progress that use up a limit.
 const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
-func (p Policy) unreadableReason() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
+func (p Policy) unreadableReason() string {
+	return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable
+}
 
 func (p Policy) correctAdvice() string { return "correct RepairPolicy " + p.Name }
 
@@ -220,7 +222,9 @@ func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	}
 }
 
-func formatUntil(t time.Time) string { return formatIf(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339)) }
+func formatUntil(t time.Time) string {
+	return formatIf(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339))
+}
 
 func formatReason(why string) string { return formatIf(why != "", ": %s", why) }
 

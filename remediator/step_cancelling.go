@@ -15,11 +15,11 @@ const spareAfter = 30 * time.Second
 //nolint:gochecknoglobals // a table
 var (
 	stepCancelling = step{
-		name:   Cancelling,
-		meaning:  "What was asked for is taken back. The machine keeps its delete mark.",
-		awaits: remediation.awaitsCancel,
-		writes: cancellingActions,
-		exits:  []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, spared},
+		name:    Cancelling,
+		meaning: "What was asked for is taken back. The machine keeps its delete mark.",
+		awaits:  remediation.awaitsCancel,
+		writes:  cancellingActions,
+		exits:   []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, spared},
 	}
 
 	lateReady = transition{
@@ -30,7 +30,9 @@ var (
 			}
 			return []Event{ReplacementReady{Replacement: r.lateReplacement().subject()}}
 		},
-		deadline: deadline{due: func(r remediation) time.Time { return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil) }, then: "it continues, as the new machine is ready"},
+		deadline: deadline{due: func(r remediation) time.Time {
+			return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil)
+		}, then: "it continues, as the new machine is ready"},
 	}
 	spared = transition{
 		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a mark", event: VictimSpared{}, to: Sparing,
@@ -153,11 +155,11 @@ func (r remediation) replacesOther() bool {
 //nolint:gochecknoglobals // a table
 var (
 	stepSparing = step{
-		name:   Sparing,
-		meaning:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
-		awaits: remediation.awaitsCancel,
-		writes: cancellingActions,
-		exits:  []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, cancelled, abandoned},
+		name:    Sparing,
+		meaning: "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
+		awaits:  remediation.awaitsCancel,
+		writes:  cancellingActions,
+		exits:   []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, cancelled, abandoned},
 	}
 
 	cancelled = transition{

@@ -11,11 +11,11 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepRemoving = step{
-		name:   Removing,
-		meaning:  "The new machine is ready. The owner must delete the unhealthy machine.",
-		awaits: remediation.awaitsRemoval,
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
+		name:    Removing,
+		meaning: "The new machine is ready. The owner must delete the unhealthy machine.",
+		awaits:  remediation.awaitsRemoval,
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
 	}
 
 	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {
@@ -37,11 +37,11 @@ func (r remediation) awaitsRemoval() string {
 //nolint:gochecknoglobals // a table
 var (
 	stepDeleting = step{
-		name:   Deleting,
-		meaning:  "The owner, or somebody else, is deleting the machine.",
-		awaits: remediation.awaitsDeletion,
-		writes: deletingActions,
-		exits:  []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
+		name:    Deleting,
+		meaning: "The owner, or somebody else, is deleting the machine.",
+		awaits:  remediation.awaitsDeletion,
+		writes:  deletingActions,
+		exits:   []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
 
 	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", ended, remediation.hangTime, "it ends as Succeeded, though the machine is still there", func(r remediation) Succeeded {

@@ -11,11 +11,11 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepReplacing = step{
-		name:   Replacing,
-		meaning:  "A new machine exists and is not ready. The unhealthy machine still exists.",
-		awaits: remediation.awaitsReady,
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
+		name:    Replacing,
+		meaning: "A new machine exists and is not ready. The unhealthy machine still exists.",
+		awaits:  remediation.awaitsReady,
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
 	}
 
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {

@@ -14,11 +14,11 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepRequesting = step{
-		name:   Requesting,
-		meaning:  "The owner is asked for a replacement. No new machine was observed yet.",
-		awaits: remediation.awaitsMachine,
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
+		name:    Requesting,
+		meaning: "The owner is asked for a replacement. No new machine was observed yet.",
+		awaits:  remediation.awaitsMachine,
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
 	}
 
 	relaxed = transition{
@@ -28,7 +28,7 @@ var (
 	worsenedTimeout = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.worsenedDeadline, func(r remediation) string {
 		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).describeBroken(), r.facts.Owner.Name)
 	})
-	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return formatIf(r.Frozen == freezeHold, "%s", r.FrozenReason) })
+	held         = cancels("`hold` has frozen it", Held, func(r remediation) string { return formatIf(r.Frozen == freezeHold, "%s", r.FrozenReason) })
 	becameUnsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
 		return dueIf(r.Frozen == freezeRisk, r.FrozenAt.Add(r.facts.Policy.Timeouts.ScaleUp))
 	}, func(r remediation) string { return r.FrozenReason })

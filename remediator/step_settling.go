@@ -9,11 +9,11 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	stepSettling = step{
-		name:   Settling,
-		meaning:  "The unhealthy machine is gone. Its replacement must become ready, and nothing of scute may remain.",
-		awaits: remediation.awaitsReplacement,
-		writes: settlingActions,
-		exits:  []transition{ownerGone, another, replacementReady.withTarget(same), raised, restored, succeeded, notSettled},
+		name:    Settling,
+		meaning: "The unhealthy machine is gone. Its replacement must become ready, and nothing of scute may remain.",
+		awaits:  remediation.awaitsReplacement,
+		writes:  settlingActions,
+		exits:   []transition{ownerGone, another, replacementReady.withTarget(same), raised, restored, succeeded, notSettled},
 	}
 
 	succeeded = transition{

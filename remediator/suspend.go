@@ -32,8 +32,8 @@ type writeExtent int
 // Extents from nothing to everything. Each one includes the previous ones.
 const (
 	writesNothing writeExtent = iota
-	writesMarks          // marks and SurgeRemediations, which users see
-	writesUndo           // undoing what is not needed: replicas for which a new machine exists, a request to remediate
+	writesMarks               // marks and SurgeRemediations, which users see
+	writesUndo                // undoing what is not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
 

@@ -18,7 +18,7 @@ var (
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
 		return formatIf((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
-	victimGone    = observes("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
+	victimGone            = observes("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
 	victimDeletionStarted = observes("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})

@@ -68,7 +68,7 @@ type Task struct {
 	Needs []Need `json:"needs,omitempty"`
 	Join  Join   `json:"join,omitempty"`
 	// Policy is the resolved policy, and PolicySource its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
-	Policy     Policy `json:"policy"`
+	Policy       Policy `json:"policy"`
 	PolicySource string `json:"policyFrom"`
 
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
@@ -154,7 +154,7 @@ type Retry struct {
 // From its fourth further attempt, a task waits at least minDelay before each, so that a task that fails at once does not fill the log.
 const (
 	quickRetries = 3
-	minDelay   = time.Second
+	minDelay     = time.Second
 )
 
 // DelayBefore returns the delay before the n-th further attempt (1, 2, ...).

@@ -147,7 +147,7 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 type filler struct {
 	re      *regexp.Regexp
 	output  func(task string) json.RawMessage
-	outputs map[string]any     // by task
+	outputs map[string]any         // by task
 	values  map[string]replacement // by reference, as it is written
 }
 

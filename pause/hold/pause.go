@@ -29,7 +29,7 @@ type Pause struct {
 	Graph Graph
 
 	writer Writer
-	holder   Holder
+	holder Holder
 	watch  Watch
 }
 
@@ -143,7 +143,7 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 type foundRoot struct {
 	Root
 	held, exclusive bool
-	by          Holder
+	by              Holder
 }
 
 func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f foundRoot, err error) {

@@ -25,17 +25,17 @@ const (
 	maxParallel = 9
 	// maxMembers bounds the list of members. An etcd has a handful, each with the name of a node. Its tenant may list more, and each would be
 	// queried and shown.
-	maxMembers = 63
+	maxMembers    = 63
 	maxNameLength = 253
-	maxAlarms  = 2 * maxMembers
+	maxAlarms     = 2 * maxMembers
 )
 
 // answer is the response of one member.
 type answer struct {
 	node    string
-	route     route // by which the member was queried
+	route   route // by which the member was queried
 	answers object.ConditionStatus
-	reason     string
+	reason  string
 	version string         // of etcd
 	id      uint64         // of the member that responded
 	leader  uint64         // as the member reports

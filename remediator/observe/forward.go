@@ -53,8 +53,8 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 // line is a connection to one member. It records how far connecting succeeded, because the meaning of an error depends on that.
 type line struct {
 	*grpc.ClientConn
-	route        route
-	timeout     time.Duration // timeout of a response
+	route      route
+	timeout    time.Duration // timeout of a response
 	mu         sync.Mutex
 	reached    bool  // a connection was accepted
 	refused    error // why no connection was accepted

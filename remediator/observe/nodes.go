@@ -39,7 +39,7 @@ type nodeCache struct {
 }
 
 type cachedNodes struct {
-	at   time.Time
+	at    time.Time
 	nodes map[types.UID]*remediator.NodeFacts // by the machine's UID
 }
 

@@ -70,7 +70,7 @@ func notable(key, value string) bool {
 
 // selectedAnnotations are the annotations of an object whose keys are listed in of; the others are not stored.
 type selectedAnnotations struct {
-	keys    []string
+	keys  []string
 	found map[string]string
 }
 

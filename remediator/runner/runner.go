@@ -58,7 +58,7 @@ type Runner struct {
 	startMu sync.Mutex
 	// before contains the passages through the turnstile that this process has not counted yet. gate guards both fields.
 	turnstile *root
-	uncounted    admissions
+	uncounted admissions
 }
 
 const (
@@ -201,9 +201,9 @@ func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts)
 type outcome int
 
 const (
-	nothingRecorded        outcome = iota // nothing was recorded
-	someRecorded                // something was recorded, from which more may follow
-	needsProbe                      // the cluster must be asked first
+	nothingRecorded outcome = iota // nothing was recorded
+	someRecorded                   // something was recorded, from which more may follow
+	needsProbe                     // the cluster must be asked first
 )
 
 // decide records the events of one decision. gate guards everything that may start something; the cluster is asked outside of it.

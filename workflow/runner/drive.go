@@ -82,8 +82,8 @@ var errEnded = errors.New("the attempt is over: nothing more of it is recorded")
 
 // report is the outcome of an effect, or an intermediate result.
 type report struct {
-	id   workflow.EffectID
-	in   workflow.Input
+	id    workflow.EffectID
+	in    workflow.Input
 	ended bool
 	// stored receives the result of storing the report.
 	stored chan<- error

@@ -110,8 +110,8 @@ type Call struct {
 	// Yield reports that the attempt only polls from now on, so that other runs may use its place. It does not block. May be nil.
 	Yield func()
 	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
-	Reacquire  func(ctx context.Context) error
-	Logger *slog.Logger
+	Reacquire func(ctx context.Context) error
+	Logger    *slog.Logger
 }
 
 // Failure is the failure that a handler handles.

@@ -117,7 +117,9 @@ func (k *Kind) Delete(c *sequence.Context) error {
 func (*Kind) Temporary() bool { return true }
 
 // Exists reports whether kind lists the cluster.
-func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, clusterName(c.Call().RunKey())) }
+func (k *Kind) Exists(c *sequence.Context) (bool, error) {
+	return k.exists(c, clusterName(c.Call().RunKey()))
+}
 
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
 

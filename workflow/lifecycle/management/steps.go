@@ -80,8 +80,8 @@ type moveWith struct {
 }
 
 const (
-	pivotPart = "move"
-	moveBackPart  = "back"
+	pivotPart    = "move"
+	moveBackPart = "back"
 )
 
 // pivot moves the cluster's objects and waits until the cluster is available on the target.

@@ -30,7 +30,7 @@ type restore[C any] func(context.Context, *task.Call) (C, error)
 // plan is the state that all sequences of one construction share.
 type plan struct {
 	binder   *hook.Binder
-	named     task.NamedWorkflow
+	named    task.NamedWorkflow
 	hooks    hooks
 	problems []workflow.Problem
 	// pending are hooks after the latest task, which run first before the next task.

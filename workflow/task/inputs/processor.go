@@ -44,9 +44,9 @@ func removeSpaces(variable string) string { return strings.Join(strings.Fields(v
 
 // measure adds up the largest sizes of the results of a template's functions.
 type measure struct {
-	value func(string) (string, error)
-	total   int
-	reason   string // the cause, if one variable alone is too large
+	value  func(string) (string, error)
+	total  int
+	reason string // the cause, if one variable alone is too large
 }
 
 // size returns an upper bound of the length of a node's text. It returns 0 after the limit is exceeded.

@@ -20,8 +20,8 @@ import (
 
 const (
 	podLogsTimeout = 20 * time.Second
-	podLogsMaxPods   = 5
-	podLogsBytes  = int64(64 << 10)
+	podLogsMaxPods = 5
+	podLogsBytes   = int64(64 << 10)
 	// podInterval is how often the pod of a running Job is read, because the result is written to the event log.
 	podInterval = 30 * time.Second
 )

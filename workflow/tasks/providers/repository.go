@@ -26,8 +26,8 @@ import (
 
 const (
 	// maxFileBytes bounds the bytes of a file, and fileTimeout the time for reading it.
-	maxFileBytes   = 8 << 20
-	fileTimeout = time.Minute
+	maxFileBytes = 8 << 20
+	fileTimeout  = time.Minute
 )
 
 // repositories returns a factory of repositories for clusterctl's library and the tasks of a namespace. In the daemon it enforces the allowed

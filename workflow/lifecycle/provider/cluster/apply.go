@@ -27,7 +27,7 @@ type applyWith struct {
 
 const (
 	objectsPart = "objects"
-	clusterPart     = "cluster"
+	clusterPart = "cluster"
 )
 
 // clusterRecord records whether a cluster existed before the run.
