@@ -36,7 +36,8 @@ type Header struct {
 	Workflow *NamedWorkflow `json:"workflow,omitempty"`
 	// ServiceAccount has the permissions that the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// Policy is the policy of the run. It applies at the deadline: Rollback rolls back, any other policy aborts.
+	// Policy is the failure policy of the run, with the default filled in. The tasks have resolved policies, so here it only decides what the
+	// deadline does: Rollback rolls back, any other policy aborts.
 	Policy   Policy   `json:"policy"`
 	Deadline Duration `json:"deadline,omitzero"`
 	// OnFailure are the failure handlers.

@@ -70,7 +70,7 @@ type (
 type (
 	// PauseRun pauses the run: no further effect starts.
 	PauseRun struct{ Reason string }
-	// ResumeRun resumes a paused or aborted run. Dead means that the process that drove the run has died, so that a run that seems to be running is
+	// ResumeRun resumes a paused or aborted run. ProcessDied means that the process that drove the run has died, so that a run that seems to be running is
 	// resumed, too.
 	ResumeRun struct {
 		Reason      string

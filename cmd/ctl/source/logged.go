@@ -30,7 +30,7 @@ type Log[T any] struct {
 	Group func(id string) string
 	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
 	MayContain func(id string, key types.NamespacedName) bool
-	// OnReplay reports the progress of a replay, and Replayed its end. Both may be nil.
+	// OnReplay reports the progress of a replay, and OnReplayed its end. Both may be nil.
 	OnReplay   func(seq uint64)
 	OnReplayed func()
 }

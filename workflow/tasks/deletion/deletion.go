@@ -49,7 +49,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (len(w.Objects) == 0) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{Field: "objects", Message: "the objects are not given in exactly one way", Remedy: "set either objects or selector"})
+		problems = append(problems, workflow.Problem{Field: "objects", Message: "there must be exactly one of objects and selector", Remedy: "set either objects or selector"})
 	}
 	for i, ref := range w.Objects {
 		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)

@@ -156,7 +156,7 @@ func TestHTTPKeeps(t *testing.T) {
 		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
 	} {
 		if got := (&httprequest.Kind{}).Irreversible(json.RawMessage(with)); got != keeps {
-			t.Errorf("Keeps(%s) = %t, want %t", with, got, keeps)
+			t.Errorf("Irreversible(%s) = %t, want %t", with, got, keeps)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (w.Object == nil) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{Field: "object", Message: "the objects are not given in exactly one way", Remedy: "set either object or selector"})
+		problems = append(problems, workflow.Problem{Field: "object", Message: "there must be exactly one of object and selector", Remedy: "set either object or selector"})
 	}
 	if w.Object != nil {
 		problems = append(problems, w.Object.Check("object")...)
@@ -112,8 +112,8 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out.sorted())
 }
 
-// eachObject reads the objects and tests each; a missing object is nil. asked is their name in messages.
-func (w *With) eachObject(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
+// eachObject reads the objects and tests each; a missing object is nil. description names them in messages.
+func (w *With) eachObject(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (description string, err error) {
 	if w.Selector != nil {
 		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(ctx context.Context, u *unstructured.Unstructured) error {
 			return test(ctx, access.RefOf(u), u)
