@@ -192,7 +192,7 @@ func (w *world) hasNotice(m *machine) bool {
 
 // stacked reports whether the owner's machines run etcd.
 func (w *world) stacked() bool {
-	return w.owner.Kind == string(remediator.ControlPlane) && !w.owner.ExternalEtcd
+	return remediator.OwnerKind(w.owner.Kind).IsControlPlane() && !w.owner.ExternalEtcd
 }
 
 // learner reports whether etcd has a learner other than the machine.
@@ -257,7 +257,7 @@ func (w *world) updateConditions() {
 		} else {
 			w.condition(m, "NodeReady", m.Node != "", m.Kubelet, "NodeReadyUnknown")
 		}
-		if w.owner.Kind != string(remediator.ControlPlane) {
+		if !remediator.OwnerKind(w.owner.Kind).IsControlPlane() {
 			continue
 		}
 		for _, c := range components[:3] {

@@ -91,7 +91,7 @@ func check(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (w.Image == "") == (w.Template == nil) {
-		problems = append(problems, workflow.Problem{Field: "image", Message: "the Job is not given in exactly one way", Remedy: "set either image, with command and args, or template"})
+		problems = append(problems, workflow.Problem{Field: "image", Message: "there must be exactly one of image and template", Remedy: "set either image, with command and args, or template"})
 	}
 	problems = append(problems, checkContainer("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
 	if w.Template != nil {
