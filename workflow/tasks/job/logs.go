@@ -45,11 +45,11 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	said := redact.Tail(text)
 	switch {
 	case said != "":
-		return "; its pods said: " + said
+		return "; logs of its pods: " + said
 	case err != nil:
 		return "; the logs of its pods cannot be read: " + redact.Tail(err.Error())
 	default:
-		return "; its pods left no logs"
+		return "; its pods have no logs"
 	}
 }
 

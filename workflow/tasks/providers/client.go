@@ -142,7 +142,7 @@ func (a *providerManager) redactError(err error) error {
 		return nil
 	}
 	if cut := a.responseError.Swap(nil); cut != nil && *cut != nil {
-		err = fmt.Errorf("%w: an answer ended early: %w", err, *cut)
+		err = fmt.Errorf("%w: a response ended early: %w", err, *cut)
 	}
 	text := err.Error()
 	for _, value := range a.secretValues {
