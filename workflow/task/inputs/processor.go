@@ -12,7 +12,7 @@ import (
 )
 
 // ErrTemplate is the error for a template whose variables expand to too much text.
-var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter ones")
+var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
 // maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
 const maxExpansion = 8 << 20
