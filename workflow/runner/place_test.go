@@ -130,7 +130,7 @@ func TestTheTimeOfAnAttemptContinues(t *testing.T) {
 	<-other.Request()
 	close(holds)
 	w.untilPhase(runs, id, v1alpha1.RunAborted)
-	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "ran out of time") {
+	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "timed out") {
 		t.Errorf("message = %s, want the timeout", status.Message)
 	}
 }
