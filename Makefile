@@ -109,18 +109,24 @@ image: ## Build the container image (IMAGE=name:tag, GOARCH=arm64 for another ma
 soak: testbed ## Play random faults on the real stack (DURATION=5m SEED=n FAULTS=kind,kind) and check what must hold.
 	cd test && go run ./cmd/soak -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(FAULTS),-faults $(FAULTS))
 
+# The tests of the pages need a browser. `make test` finds out before it builds anything.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null || { echo "the tests of the pages need Chromium: install it (Debian: apt-get install chromium), \
+	or choose other suites, for example make $(MAKECMDGOALS) SUITE=\"unit move\"" >&2; exit 1; }
+
 .PHONY: test
-test: ## Unit tests, and one test of each promise on the real stack.
+test: $(if $(SUITE),,chromium) ## Unit tests, and one test of each promise on the real stack.
 	@cd test && go run ./cmd/build stack
 	$(call suites,$(or $(SUITE),unit promises))
 
 .PHONY: test-all
-test-all: ## Every check and suite, with the day's share of the long matrices (ROTATION=3 for another), and a table of times.
+test-all: $(if $(SUITE),,chromium) ## Every check and suite, with the day's share of the long matrices (ROTATION=3 for another), and a table of times.
 	$(call suites,$(or $(SUITE),checks build promises stack))
 
 .PHONY: test-full
 test-full: ROTATION = all
-test-full: ## `make test-all` with the whole of every matrix.
+test-full: $(if $(SUITE),,chromium) ## `make test-all` with the whole of every matrix.
 	$(call suites,$(or $(SUITE),checks build promises stack))
 
 .PHONY: test-repeat
@@ -128,7 +134,7 @@ test-repeat: testbed ## Run suites N times (SUITE="e2e unit" N=10), LANES=1 at a
 	$(call suites,-lanes $(or $(LANES),1) -repeat $(N) -burn $(BURN) $(or $(SUITE),unit stack))
 
 .PHONY: ci
-ci: ## What CI runs: `make test-all`, then the demo and five minutes of random faults.
+ci: chromium ## What CI runs: `make test-all`, then the demo and five minutes of random faults.
 	@$(MAKE) --no-print-directory test-vuln
 	$(call suites,checks build promises stack demo soak)
 

@@ -64,7 +64,7 @@ type Root[E any, S State[E]] struct {
 	// Links returns the links of an event, by the state before it. If it is nil, no event names its cause.
 	Links func(S, E) Links
 
-	// OnStored is called with each stored event of the object. If another process appended the event, Seen is called before it is applied. May be nil.
+	// OnStored is called with each stored event of the object. If another process appended the event, OnStored is called before it is applied. May be nil.
 	OnStored func(eventlog.Event)
 
 	// State includes the events that were read, and the events that were recorded since. Seq is the last stored commit in it.

@@ -69,7 +69,7 @@ func TestShown(t *testing.T) {
 		"secret@nats:4222,b":                         "nats:4222,b",
 	} {
 		if got := eventlog.RedactURL(url); got != want {
-			t.Errorf("Shown(%s) = %s, want %s", url, got, want)
+			t.Errorf("RedactURL(%s) = %s, want %s", url, got, want)
 		}
 	}
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: "nats://secret@127.0.0.1:1"})

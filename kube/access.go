@@ -57,7 +57,7 @@ type Rules struct {
 }
 
 // Rules requests the permissions in a namespace. It returns the zero value if an authorizer of the API server, for example a webhook, cannot list its
-// rules. The caller then calls May for each verb.
+// rules. The caller then calls IsAllowed for each verb.
 func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err error) {
 	err = c.Do(ctx, "ask for all permissions in namespace "+namespace, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
@@ -72,7 +72,7 @@ func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err
 }
 
 // Grants reports whether the rules grant a verb on every object of a kind in a namespace. If it returns false, the verb may still be allowed, and the
-// caller calls May. It always returns false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
+// caller calls IsAllowed. It always returns false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
 func (r Rules) Grants(verb string, t Type, namespace string) bool {
 	if !t.Namespaced || namespace != r.namespace {
 		return false

@@ -37,7 +37,7 @@ func TestRulesGrantOnlyWhatTheySay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.rules.Grants(c.verb, c.of, c.namespace); got != c.want {
-				t.Errorf("Grant = %v, want %v", got, c.want)
+				t.Errorf("Grants = %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -92,7 +92,7 @@ func TestProtected(t *testing.T) {
 			t.Fatalf("ParseKubeconfig with %s = %v", server, err)
 		}
 		if err := kube.CheckTransportSecurity(config); (err == nil) != (says == "") || err != nil && (!errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), says)) {
-			t.Errorf("Protected with %s = %v, want %q", server, err, says)
+			t.Errorf("CheckTransportSecurity with %s = %v, want %q", server, err, says)
 		}
 	}
 }

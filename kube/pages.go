@@ -16,7 +16,7 @@ const (
 	maxPages = 2000
 	// pageShrinkFactor divides the page size after a page was too large. A page counts as at least least objects.
 	pageShrinkFactor = 10
-	minPageCount   = pageSize / pageShrinkFactor
+	minPageCount     = pageSize / pageShrinkFactor
 )
 
 // EachPage reads a list page by page, with a client whose pages are bounded (guard.BoundPages). If a page is too large, or there is no room for it,

@@ -20,7 +20,7 @@ import (
 const (
 	authorizerDenial = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"namespaces \"a\" is forbidden: User \"u\" cannot get resource \"namespaces\" in API group \"\""}`
 	webhookDenial    = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook denied the request: not today"}`
-	okResponse        = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`
+	okResponse       = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`
 )
 
 // TestDeniedByAStartingServer checks that a denial is final only once the API server is ready.

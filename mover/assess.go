@@ -46,7 +46,7 @@ const (
 
 // Assessment is a verdict and the first few objects that it is based on.
 type Assessment struct {
-	Verdict Verdict
+	Verdict  Verdict
 	Evidence []ObjectReason
 }
 

@@ -14,10 +14,10 @@ import (
 // Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any length: a reference has at most 0.5 KiB, an object of
 // the plan 2 KiB, a finding 2 KiB.
 const (
-	maxPerEvent      = 250
-	maxFindings = 250
-	maxExcluded     = 500
-	maxClusterNameBytes  = 512 << 10 // bytes
+	maxPerEvent         = 250
+	maxFindings         = 250
+	maxExcluded         = 500
+	maxClusterNameBytes = 512 << 10 // bytes
 )
 
 // chunks splits a map into parts that fit into one event each, sorted by reference.

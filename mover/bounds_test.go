@@ -88,7 +88,7 @@ func TestClustersOfASelectionOfAll(t *testing.T) {
 			s.Apply(e, time.Unix(1, 0))
 		}
 		if got := mover.SelectedClusters(s); len(got) != want || want > 0 && got[want-1] != names[want-1] {
-			t.Errorf("SelectedByAll with all=%t returned %d names", all, len(got))
+			t.Errorf("SelectedClusters with all=%t returned %d names", all, len(got))
 		}
 	}
 }

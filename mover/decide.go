@@ -298,7 +298,9 @@ func (s *State) unconfirmedSuccess(why string) Succeeded {
 }
 
 // permissionsChecked reports whether the preflight has checked, or used, every permission that the move needs.
-func (s *State) permissionsChecked() bool { return s.Phase != PhasePreflight && s.Phase != PhasePending }
+func (s *State) permissionsChecked() bool {
+	return s.Phase != PhasePreflight && s.Phase != PhasePending
+}
 
 // awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {

@@ -111,8 +111,8 @@ type (
 	TraceMissing struct{}
 	// Resolved is an operator's decision about a stranded move.
 	Resolved struct {
-		Direction    Direction    `json:"way"`
-		Reason string `json:"reason,omitempty"`
+		Direction Direction `json:"way"`
+		Reason    string    `json:"reason,omitempty"`
 	}
 	// Rebuilt records that the state which the chosen way requires was read from both clusters.
 	Rebuilt struct {
@@ -125,8 +125,8 @@ type (
 	// Abandoned ends a move whose target was abandoned while objects of the source were being deleted; the source stays paused. With Next, it ends a
 	// move of which neither cluster has an object.
 	Abandoned struct {
-		Reason  string `json:"why"`
-		Next string `json:"next,omitempty"`
+		Reason string `json:"why"`
+		Next   string `json:"next,omitempty"`
 	}
 	// Claimed makes the next append of every earlier holder fail.
 	Claimed struct {
@@ -165,7 +165,7 @@ type (
 	// Waiting lists the first of Total objects that the move waits for.
 	Waiting struct {
 		For   []ObjectReason `json:"for"`
-		Total int    `json:"total"`
+		Total int            `json:"total"`
 	}
 	// AllAcknowledged records that every object of the graph has acknowledged the pause, and that the graph no longer changes.
 	AllAcknowledged struct{}
@@ -176,7 +176,7 @@ type (
 	}
 	// Planned records that the draft is the plan.
 	Planned struct {
-		Hash string `json:"hash"`
+		Hash     string         `json:"hash"`
 		Excluded []ObjectReason `json:"left,omitempty"`
 		// Announced means that CreateStarted is recorded before the first object is sent to the target.
 		Announced bool `json:"announced,omitempty"`
@@ -208,7 +208,7 @@ type (
 	// Succeeded ends the move. Asleep are the first of Total objects that did not report in time that they resumed.
 	Succeeded struct {
 		Asleep []ObjectReason `json:"asleep,omitempty"`
-		Total  int    `json:"total,omitempty"`
+		Total  int            `json:"total,omitempty"`
 	}
 
 	// AbortRequested is an operator's request to roll back.

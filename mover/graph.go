@@ -75,31 +75,31 @@ func clusterSecretSuffixes() []string {
 
 // graph computes the members of a selection.
 type graph struct {
-	sel      Selection
-	clusterFilter  func(cluster string) bool
-	byUID    map[types.UID]*node
-	byRef    map[object.Ref]*node
-	byName   map[types.NamespacedName][]*node
-	nodes    []*node
-	clusters []*node
+	sel           Selection
+	clusterFilter func(cluster string) bool
+	byUID         map[types.UID]*node
+	byRef         map[object.Ref]*node
+	byName        map[types.NamespacedName][]*node
+	nodes         []*node
+	clusters      []*node
 	// shared has a Cluster that uses a ClusterClass and is not selected, by class.
 	shared map[*node]*node
 }
 
 type node struct {
-	o      object.Observed
-	owners []*node            // by ownerReference, if observed
+	o            object.Observed
+	owners       []*node            // by ownerReference, if observed
 	softOwners   []*node            // owners by convention, for order and membership
 	dependents   []*node            // the inverse of owners and soft
-	references  []reference           // the objects that its fields name
+	references   []reference        // the objects that its fields name
 	referencedBy []*node            // the nodes that name it
 	unresolved   []object.Reference // references to objects that were not observed
 	included     bool
-	referenced bool // by an object that moves
+	referenced   bool // by an object that moves
 	byReference  bool // moves only because a field of a namespaced object names it
-	inCluster   bool // of a selected Cluster, below it
+	inCluster    bool // of a selected Cluster, below it
 	keepReason   string
-	level  int
+	level        int
 }
 
 // Select returns the objects that a selection contains. The world must have every object of the movable kinds in the selection's namespace and in the

@@ -44,7 +44,7 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 }
 
 const (
-	cycleReason    = "it is in or below a circle of objects that own each other"
+	cycleReason       = "it is in or below a circle of objects that own each other"
 	ownersAloneReason = "its owners move by themselves, not with what they own"
 )
 

@@ -14,8 +14,8 @@ import (
 
 // reference represents a field that names another object.
 type reference struct {
-	field string
-	target    *node
+	field  string
+	target *node
 }
 
 // resolve finds the objects that the fields of each object name, and records references without an object in open.
@@ -168,10 +168,10 @@ func (g *graph) checkInUse(n *node, found *Findings) {
 
 // unresolvedReferences collects references to objects that were not found, by kind and field, for one warning.
 type unresolvedReferences struct {
-	index  *regexp.Regexp // matches the index of a list entry
-	fields []string
-	firstName  map[string]string // the first name, by field
-	furtherNames   map[string]int    // the number of further names, by field
+	index        *regexp.Regexp // matches the index of a list entry
+	fields       []string
+	firstName    map[string]string // the first name, by field
+	furtherNames map[string]int    // the number of further names, by field
 }
 
 func (u *unresolvedReferences) add(n *node, r object.Reference) {

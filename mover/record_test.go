@@ -12,9 +12,9 @@ import (
 
 const (
 	recordManifest = "apiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSetBinding\nmetadata: {name: a, namespace: fleet%s}\nspec: {clusterName: a, bindings: [%s]}"
-	cni     = "{clusterResourceSetName: cni, resources: [{kind: ConfigMap, name: cni, applied: true, hash: x}]}"
-	cniHere = "{clusterResourceSetName: cni, resources: [{kind: ConfigMap, name: cni, applied: false}]}"
-	csi     = "{clusterResourceSetName: csi}"
+	cni            = "{clusterResourceSetName: cni, resources: [{kind: ConfigMap, name: cni, applied: true, hash: x}]}"
+	cniHere        = "{clusterResourceSetName: cni, resources: [{kind: ConfigMap, name: cni, applied: false}]}"
+	csi            = "{clusterResourceSetName: csi}"
 )
 
 func record(t *testing.T, meta, parts string) *unstructured.Unstructured {

@@ -12,22 +12,22 @@ type Step string
 
 // The steps. None means that there is nothing to do (now or ever).
 const (
-	None          Step = ""
-	RunPreflight  Step = "preflight"
-	RecordBaseline  Step = "take the baseline"
-	PauseSource      Step = "pause the source"
-	AwaitAcks     Step = "await acknowledgements"
-	DraftPlan     Step = "draft the plan"
-	CreateCopies  Step = "create on the target"
-	VerifyCopies  Step = "verify the target"
-	DeleteSource  Step = "delete at the source"
-	RestorePauses Step = "restore the pause states"
+	None           Step = ""
+	RunPreflight   Step = "preflight"
+	RecordBaseline Step = "take the baseline"
+	PauseSource    Step = "pause the source"
+	AwaitAcks      Step = "await acknowledgements"
+	DraftPlan      Step = "draft the plan"
+	CreateCopies   Step = "create on the target"
+	VerifyCopies   Step = "verify the target"
+	DeleteSource   Step = "delete at the source"
+	RestorePauses  Step = "restore the pause states"
 	AwaitResume    Step = "await that all is awake"
-	ClearTarget   Step = "remove the copies from the target"
-	RestoreSource Step = "restore the source"
-	AssessProgress   Step = "find out how far it came"
-	Rebuild       Step = "read the move from both clusters"
-	AbandonTarget   Step = "end without the target"
+	ClearTarget    Step = "remove the copies from the target"
+	RestoreSource  Step = "restore the source"
+	AssessProgress Step = "find out how far it came"
+	Rebuild        Step = "read the move from both clusters"
+	AbandonTarget  Step = "end without the target"
 )
 
 // Next returns the step that a state requires.
@@ -120,8 +120,8 @@ type (
 	}
 	// Drafted is the outcome of DraftPlan.
 	Drafted struct {
-		Items []Item
-		Excluded  []ObjectReason
+		Items    []Item
+		Excluded []ObjectReason
 	}
 	// CopiesUnacknowledged is an outcome of VerifyCopies: the target's controllers have not acknowledged yet that some copies are paused.
 	CopiesUnacknowledged struct{ Pending []ObjectReason }
@@ -145,27 +145,27 @@ type (
 	}
 )
 
-func (Tick) outcome()           {}
-func (PreflightDone) outcome()  {}
-func (OwnAnnotationFound) outcome()    {}
-func (RebuildDone) outcome()      {}
-func (NoObjectsFound) outcome()    {}
-func (SourceKept) outcome()     {}
-func (CreateStarting) outcome()   {}
-func (BaselineRead) outcome()   {}
-func (AcksRead) outcome()       {}
-func (Drafted) outcome()        {}
-func (CopiesUnacknowledged) outcome()   {}
-func (VerifyDone) outcome()     {}
-func (AwakeRead) outcome()      {}
-func (StepFailed) outcome()     {}
-func (TraceMissing) outcome()   {}
-func (Paused) outcome()         {}
-func (Created) outcome()        {}
-func (AllCreated) outcome()     {}
-func (Deleted) outcome()        {}
-func (SourceEmptied) outcome()  {}
-func (PausesRestored) outcome() {}
-func (Removed) outcome()        {}
-func (TargetCleared) outcome()  {}
-func (RolledBack) outcome()     {}
+func (Tick) outcome()                 {}
+func (PreflightDone) outcome()        {}
+func (OwnAnnotationFound) outcome()   {}
+func (RebuildDone) outcome()          {}
+func (NoObjectsFound) outcome()       {}
+func (SourceKept) outcome()           {}
+func (CreateStarting) outcome()       {}
+func (BaselineRead) outcome()         {}
+func (AcksRead) outcome()             {}
+func (Drafted) outcome()              {}
+func (CopiesUnacknowledged) outcome() {}
+func (VerifyDone) outcome()           {}
+func (AwakeRead) outcome()            {}
+func (StepFailed) outcome()           {}
+func (TraceMissing) outcome()         {}
+func (Paused) outcome()               {}
+func (Created) outcome()              {}
+func (AllCreated) outcome()           {}
+func (Deleted) outcome()              {}
+func (SourceEmptied) outcome()        {}
+func (PausesRestored) outcome()       {}
+func (Removed) outcome()              {}
+func (TargetCleared) outcome()        {}
+func (RolledBack) outcome()           {}

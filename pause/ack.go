@@ -31,7 +31,7 @@ const SettleTime = 30 * time.Second
 
 // Baseline is the state of an object just before the pause.
 type Baseline struct {
-	UID    types.UID    `json:"uid"`
+	UID    types.UID              `json:"uid"`
 	Paused object.ConditionStatus `json:"paused,omitempty"`
 	// AlreadyPaused means that the object was paused by its own annotation or through its Cluster.
 	AlreadyPaused bool `json:"held,omitempty"`
@@ -49,7 +49,7 @@ type Context struct {
 type Verdict struct {
 	Acknowledged bool
 	How          Signal // if acknowledged
-	Reason          string // what is missing otherwise
+	Reason       string // what is missing otherwise
 	Touch        bool   // a write to its metadata would wake its controller
 }
 

@@ -31,7 +31,7 @@ type Subject struct {
 
 // PendingObject is a pending object, with the reason.
 type PendingObject struct {
-	Ref object.Ref `json:"ref"`
+	Ref    object.Ref `json:"ref"`
 	Reason string     `json:"why"`
 }
 
@@ -80,9 +80,9 @@ type Evaluation struct {
 
 // Watch evaluates one pause repeatedly. The zero value is ready for use.
 type Watch struct {
-	reportingKinds    map[string]bool
-	previousObjects    string // of the previous evaluation
-	patience Patience
+	reportingKinds  map[string]bool
+	previousObjects string // of the previous evaluation
+	patience        Patience
 }
 
 // Patience decides when silent controllers are woken by writes, because most act without one. The zero value is ready for use.

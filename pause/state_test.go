@@ -11,7 +11,7 @@ import (
 	"scute.dev/pause"
 )
 
-// TestWatch checks that Look returns new and pending acknowledgements, names the objects to touch once nothing new
+// TestWatch checks that Evaluate returns new and pending acknowledgements, names the objects to touch once nothing new
 // appears, and reports itself stable when the objects stay the same.
 func TestWatch(t *testing.T) {
 	named := func(kind, name string) object.Ref {

@@ -56,7 +56,7 @@ type EtcdMaintenance struct {
 
 // MaintenanceFacts contains what the runner knows about defragmentations that is not in the owner's log.
 type MaintenanceFacts struct {
-	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited longer; "" for none. Free is when that ends at the
+	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited longer; "" for none. FreeAt is when that ends at the
 	// latest, or zero if it is unknown.
 	OtherOwner string
 	FreeAt     time.Time

@@ -37,8 +37,8 @@ type (
 	MachineMarkCleared struct {
 		Machine Subject `json:"machine"`
 		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
-		Cause Cause  `json:"cause,omitempty"`
-		Reason   string `json:"why"`
+		Cause  Cause  `json:"cause,omitempty"`
+		Reason string `json:"why"`
 	}
 	// Decided records a decision about a machine, and its evidence. It is recorded again when the decision changes.
 	Decided struct {
@@ -120,7 +120,7 @@ type (
 	// Merged ends a remediation that was in progress beside the active one. The active one also undoes what was requested for this machine.
 	Merged struct {
 		Machine Subject `json:"machine"`
-		Reason     string  `json:"why"`
+		Reason  string  `json:"why"`
 	}
 	// ScaleRaised records that the owner has the requested replicas.
 	ScaleRaised struct{}

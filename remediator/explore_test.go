@@ -72,11 +72,11 @@ func smallWorlds() []smallWorld {
 
 // search searches breadth first, so that the failures it finds are as short as possible.
 type search struct {
-	first   *node
-	seen    map[digest]struct{}
-	settled map[digest]int
-	transitions    int
-	longest int // rounds until a state was settled
+	first       *node
+	seen        map[digest]struct{}
+	settled     map[digest]int
+	transitions int
+	longest     int // rounds until a state was settled
 }
 
 func newSearch(c smallWorld) *search {

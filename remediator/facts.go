@@ -152,9 +152,9 @@ type Machine struct {
 	// Hooks are the deletion hooks except the owner's, by phase and name: pre-drain/backup.
 	Hooks []string
 
-	Paused     bool
-	Skip       bool   // cluster.x-k8s.io/skip-remediation
-	Remediate  bool   // cluster.x-k8s.io/remediate-machine, by an operator
+	Paused           bool
+	Skip             bool   // cluster.x-k8s.io/skip-remediation
+	Remediate        bool   // cluster.x-k8s.io/remediate-machine, by an operator
 	DeleteAnnotation string // value of cluster.x-k8s.io/delete-machine, or ""
 	// UnhealthyAnnotation is the value of scute.dev/unhealthy, or "".
 	UnhealthyAnnotation string
@@ -202,15 +202,15 @@ type NodeFacts struct {
 
 // Request contains the facts about a SurgeRemediation.
 type Request struct {
-	UID       types.UID
-	Created   time.Time
-	Deleting  bool
-	Manual    bool // the Machine does not own it, so neither a MachineHealthCheck nor scute created it
-	Hold      bool
-	HoldUntil time.Time // zero for a Hold without an end
+	UID          types.UID
+	Created      time.Time
+	Deleting     bool
+	Manual       bool // the Machine does not own it, so neither a MachineHealthCheck nor scute created it
+	Hold         bool
+	HoldUntil    time.Time // zero for a Hold without an end
 	HoldReason   string
-	Abort     bool
-	OrdersCopied   bool // the orders of earlier requests of the machine were copied to it
+	Abort        bool
+	OrdersCopied bool // the orders of earlier requests of the machine were copied to it
 }
 
 // Etcd contains the answers of etcd's members, each of which was asked separately.
@@ -251,18 +251,18 @@ type Policy struct {
 	Name string // "" if none selects it
 	UID  types.UID
 	// Unreadable is why the policy cannot be read, or "". If it is set, only Name and UID are set with it.
-	Unreadable string
-	DryRun     bool
-	Paused     []string
-	Checks     Checks
-	Methods    map[v1alpha1.RepairMethod]bool // the allowed ones
-	AllowsDeleteFirst    bool                           // deleting a machine first if its replacement cannot be created first
-	GuardsMachines     bool                           // machines that etcd needs against deletion by users
-	Hold       time.Duration
-	Escalation []EscalationStep
-	Limits     Limits
-	Timeouts   Timeouts
-	Removal    Removal
+	Unreadable        string
+	DryRun            bool
+	Paused            []string
+	Checks            Checks
+	Methods           map[v1alpha1.RepairMethod]bool // the allowed ones
+	AllowsDeleteFirst bool                           // deleting a machine first if its replacement cannot be created first
+	GuardsMachines    bool                           // machines that etcd needs against deletion by users
+	Hold              time.Duration
+	Escalation        []EscalationStep
+	Limits            Limits
+	Timeouts          Timeouts
+	Removal           Removal
 	// Hooks are names of deletion hooks that do not prevent a replacement. A name may end with a *.
 	Hooks    []string
 	Attempts int

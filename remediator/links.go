@@ -8,18 +8,18 @@ import (
 
 // The keys of events name what an event is about.
 const (
-	linkMark      = "mark"      // of a machine
-	linkCleared   = "cleared"   // the mark of a machine
-	linkOrder     = "order"     // an operator's order about a machine
-	linkDecided   = "decided"   // about a machine
-	linkEscalationStart = "escalates" // the start of an escalation step of a machine
-	linkEscalationEnd = "escalated" // the end of an escalation step
-	linkStep      = "step"      // a step of the active remediation
-	linkFrozen    = "frozen"    // a freeze of the active remediation
-	linkEnd       = "end"       // the end of the last remediation
-	linkPassed    = "passed"    // the last mass failure
-	linkDefragmentationStart     = "cares"     // the start of a defragmentation
-	linkDefragmentationEnd     = "cared"     // the end of the last defragmentation
+	linkMark                 = "mark"      // of a machine
+	linkCleared              = "cleared"   // the mark of a machine
+	linkOrder                = "order"     // an operator's order about a machine
+	linkDecided              = "decided"   // about a machine
+	linkEscalationStart      = "escalates" // the start of an escalation step of a machine
+	linkEscalationEnd        = "escalated" // the end of an escalation step
+	linkStep                 = "step"      // a step of the active remediation
+	linkFrozen               = "frozen"    // a freeze of the active remediation
+	linkEnd                  = "end"       // the end of the last remediation
+	linkPassed               = "passed"    // the last mass failure
+	linkDefragmentationStart = "cares"     // the start of a defragmentation
+	linkDefragmentationEnd   = "cared"     // the end of the last defragmentation
 )
 
 // Links returns the links of an event to others of the owner. s is the state before it, on which the keys of an event do not depend. Observations of

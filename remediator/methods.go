@@ -278,7 +278,7 @@ func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }
 // fixedReplicas is the common part of methods that do not change the replicas.
 type fixedReplicas struct{}
 
-func (fixedReplicas) requesting(remediation) bool  { return false }
+func (fixedReplicas) requesting(remediation) bool       { return false }
 func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Owner.Replicas) }
 
 // raisedReplicas is the common part of methods that raise replicas.

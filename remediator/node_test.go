@@ -11,10 +11,10 @@ import (
 // node is a state of the search: a remediator, its simulated cluster, and the number of faults that may still happen.
 type node struct {
 	guard
-	faultsLeft   int // remaining faults
-	deaths int // remaining deaths of the process; -1 for any number
-	trail  *trail
-	logf   func(format string, args ...any)
+	faultsLeft int // remaining faults
+	deaths     int // remaining deaths of the process; -1 for any number
+	trail      *trail
+	logf       func(format string, args ...any)
 }
 
 // trail records how a state was reached.
@@ -101,7 +101,7 @@ func (n *node) recordMove(did, who string) {
 
 // turned is the result of a turn.
 type turnResult struct {
-	steps int
+	steps   int
 	problem string
 }
 
@@ -218,7 +218,7 @@ func (n *node) heal(m *machine) {
 
 // edge is a transition from one state to another.
 type edge struct {
-	to    *node
+	to      *node
 	problem string
 }
 

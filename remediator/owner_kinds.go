@@ -14,7 +14,7 @@ const (
 
 // profile holds the properties of a kind of owner that the rules use.
 type profile struct {
-	// decideControlPlane means that its machines report their components like those of a KubeadmControlPlane, and are the members of etcd or use an
+	// controlPlane means that its machines report their components like those of a KubeadmControlPlane, and are the members of etcd or use an
 	// external one.
 	controlPlane bool
 	// nodeless means that its machines never get a Node.

@@ -101,17 +101,17 @@ func TestSlowOwners(t *testing.T) {
 
 // The player checks these properties. A property is false while the remediator has a known defect.
 const (
-	checkReplicaMismatch      = true  // an unhealthy machine is replaced although its owner has not reached its replicas
-	checkLearners      = true  // also if the machine is only a learner of etcd
-	checkSilentVoters   = true  // also if its etcd does not answer, so that no new machine can join
-	checkRollouts      = false // also in the middle of a rollout
-	checkExternalPairs = true  // also in a control plane with external etcd
+	checkReplicaMismatch   = true  // an unhealthy machine is replaced although its owner has not reached its replicas
+	checkLearners          = true  // also if the machine is only a learner of etcd
+	checkSilentVoters      = true  // also if its etcd does not answer, so that no new machine can join
+	checkRollouts          = false // also in the middle of a rollout
+	checkExternalPairs     = true  // also in a control plane with external etcd
 	checkStaleHealthChecks = true  // the condition of a deleted MachineHealthCheck replaces nothing
-	checkNotes         = true  // the control plane's remediation annotation does not outlive the remediation
-	checkDeletions     = true  // a MachineDeployment that does not delete outdated machines keeps them
-	checkMidwayScaling        = true  // users may also scale in the middle of a remediation
-	checkSingleMark       = true  // no delete annotation remains when the next remediation begins
-	checkLateStatus    = true  // a control plane that observes the certificates' trigger late deletes no healthy machine
+	checkNotes             = true  // the control plane's remediation annotation does not outlive the remediation
+	checkDeletions         = true  // a MachineDeployment that does not delete outdated machines keeps them
+	checkMidwayScaling     = true  // users may also scale in the middle of a remediation
+	checkSingleMark        = true  // no delete annotation remains when the next remediation begins
+	checkLateStatus        = true  // a control plane that observes the certificates' trigger late deletes no healthy machine
 )
 
 type player struct {

@@ -20,23 +20,23 @@ type guard struct {
 	w     *world
 	state remediator.State
 
-	desired     int32 // replicas that users want
-	excess   int   // machines that the owner must delete because users scaled down
-	unmarked int   // delete annotations that users removed while there were too many machines: the owner deletes other machines instead
-	reverted bool  // a user reset replicas in the middle of a surge, so the owner deletes machines
-	foreignDeletion   bool  // a foreign MachineHealthCheck had a machine deleted: the control plane's annotation for that is not scute's
-	raced    bool  // users changed replicas in the middle of a surge by replicas
+	desired         int32 // replicas that users want
+	excess          int   // machines that the owner must delete because users scaled down
+	unmarked        int   // delete annotations that users removed while there were too many machines: the owner deletes other machines instead
+	reverted        bool  // a user reset replicas in the middle of a surge, so the owner deletes machines
+	foreignDeletion bool  // a foreign MachineHealthCheck had a machine deleted: the control plane's annotation for that is not scute's
+	raced           bool  // users changed replicas in the middle of a surge by replicas
 
-	faults int // so far
-	faultsAtStart  int // faults when the last remediation began
+	faults        int // so far
+	faultsAtStart int // faults when the last remediation began
 	// faultsAtTakeover is the number of faults when another log took the owner over. What the earlier log left behind must not
 	// cost quorum.
 	faultsAtTakeover int
 	// faultsAtObservation is the number of faults when the last complete turn ended. Machines that are still handed over then must
 	// not cost quorum.
 	faultsAtObservation int
-	last   *remediator.Active
-	spare  int // machines too many when the last remediation began
+	last                *remediator.Active
+	spare               int // machines too many when the last remediation began
 }
 
 // reset clears the record of what users did when it has no more effect.

@@ -41,12 +41,12 @@ func newStory(start time.Time) *story {
 }
 
 type story struct {
-	start time.Time
-	world *world
-	state remediator.State
-	log   []entry
-	phases  map[types.UID]string // the last printed status of each machine's remediation
-	chain chain
+	start  time.Time
+	world  *world
+	state  remediator.State
+	log    []entry
+	phases map[types.UID]string // the last printed status of each machine's remediation
+	chain  chain
 }
 
 type entry struct {

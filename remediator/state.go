@@ -72,12 +72,12 @@ type UnhealthyMachine struct {
 	Evidence  Evidence
 	DecidedAt time.Time
 
-	Held      bool
-	HoldUntil time.Time
-	HoldReason   string
-	HeldBy    types.UID // the request with the hold
-	Aborted   bool
-	AbortedBy types.UID // the request with the abort
+	Held       bool
+	HoldUntil  time.Time
+	HoldReason string
+	HeldBy     types.UID // the request with the hold
+	Aborted    bool
+	AbortedBy  types.UID // the request with the abort
 
 	// ReplacementTimedOut means that a replacement that should come first was not created, or not ready, in time.
 	ReplacementTimedOut bool
@@ -113,9 +113,9 @@ type Active struct {
 	FailureDomain string
 
 	Replacement Subject
-	Extras      []Subject // surplus new machines
-	Ready       bool      // whether the replacement is ready
-	Scale       ScaleState    // state of the requested replicas
+	Extras      []Subject  // surplus new machines
+	Ready       bool       // whether the replacement is ready
+	Scale       ScaleState // state of the requested replicas
 	// Merged means that it includes the requests of other remediations.
 	Merged bool
 	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the drain, or for volumes.
@@ -153,8 +153,8 @@ type ScaleState string
 // States of the requested replicas.
 const (
 	ScaleUnobserved ScaleState = ""         // not observed yet
-	ScaleUp     ScaleState = "raised"   // observed
-	ScaleBack   ScaleState = "restored" // at the original value again
+	ScaleUp         ScaleState = "raised"   // observed
+	ScaleBack       ScaleState = "restored" // at the original value again
 )
 
 // isCancelling reports whether the remediation is being cancelled.

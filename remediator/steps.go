@@ -7,18 +7,18 @@ import "time"
 //
 // The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {
-	name   Step
-	meaning  string
-	awaits func(remediation) string // what happens next, for users
-	writes func(remediation) []Action
-	exits  []transition
+	name    Step
+	meaning string
+	awaits  func(remediation) string // what happens next, for users
+	writes  func(remediation) []Action
+	exits   []transition
 }
 
 // transition is a possible observation in a state, with the event that records it and the next state.
 type transition struct {
-	when  string
-	event Event // example of the recorded event
-	to    Step  // same, ended, or another step
+	when   string
+	event  Event // example of the recorded event
+	to     Step  // same, ended, or another step
 	events func(remediation) []Event
 	deadline
 }
@@ -48,7 +48,7 @@ var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, st
 //
 //nolint:gochecknoglobals // a table
 var (
-	victimTransitions    = []transition{ownerGone, victimGone, victimDeletionStarted}
+	victimTransitions  = []transition{ownerGone, victimGone, victimDeletionStarted}
 	replicaTransitions = []transition{raised, restored}
 	cancelTransitions  = []transition{ownerDeleted, aborted, skipped, deselected, recovered, reverted}
 )

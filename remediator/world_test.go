@@ -26,34 +26,34 @@ const template = "template-1" // every machine of the owner is cloned from it
 type world struct {
 	// slow is how long a control plane's reconcile may take from choosing a machine to scale in until it deletes that
 	// machine. hesitates delays the next one, and meant is the machine that was chosen at chosenAt.
-	slow      time.Duration
+	slow           time.Duration
 	delaysDeletion bool
-	chosen     *machine
-	chosenAt   time.Time
+	chosen         *machine
+	chosenAt       time.Time
 
-	now      time.Time
-	owner    remediator.OwnerFacts
-	cluster  remediator.ClusterFacts
-	policy   remediator.Policy
-	ledger   remediator.Ledger
-	fleet    remediator.Fleet
-	move     string
-	moving   bool // the older MachineSets move their machines to the current one
-	byQuorum bool // etcd accepts a new member while a majority is connected
-	machines []*machine
-	made     int
-	etcdErr  string
-	alarms   []string // of etcd, as in remediator.Etcd
-	etcdRequests    remediator.EtcdRequests
-	recorded remediator.CreatedObjects // what the log records as created
-	maintenance     remediator.MaintenanceFacts
-	diesBeforeDefragment    bool // the process dies before a defragmentation
-	diesBeforeWrite     bool // the process dies before a write
-	defragmentHangs   bool // a member that is being defragmented does not recover by itself
+	now                  time.Time
+	owner                remediator.OwnerFacts
+	cluster              remediator.ClusterFacts
+	policy               remediator.Policy
+	ledger               remediator.Ledger
+	fleet                remediator.Fleet
+	move                 string
+	moving               bool // the older MachineSets move their machines to the current one
+	byQuorum             bool // etcd accepts a new member while a majority is connected
+	machines             []*machine
+	made                 int
+	etcdErr              string
+	alarms               []string // of etcd, as in remediator.Etcd
+	etcdRequests         remediator.EtcdRequests
+	recorded             remediator.CreatedObjects // what the log records as created
+	maintenance          remediator.MaintenanceFacts
+	diesBeforeDefragment bool // the process dies before a defragmentation
+	diesBeforeWrite      bool // the process dies before a write
+	defragmentHangs      bool // a member that is being defragmented does not recover by itself
 	// blindSince is the time since when all reads have failed, as the runner records it.
 	blindSince time.Time
 	target     string // the template that the owner clones from; changing it starts a rollout
-	logf        func(format string, args ...any)
+	logf       func(format string, args ...any)
 
 	// onlyKubelets means that etcd is asked only through kubelets, so a member behind a dead kubelet cannot be asked.
 	onlyKubelets bool
@@ -81,15 +81,15 @@ type machine struct {
 	Kubelet, Pods, Etcd     bool   // alive
 	Pressed                 bool   // its kubelet runs and reports the node as not ready
 	Member, Learner, Leader bool   // of etcd
-	EtcdUnreachable               bool   // its etcd cannot be asked, whether it runs or not
+	EtcdUnreachable         bool   // its etcd cannot be asked, whether it runs or not
 	Cut                     bool   // its etcd is disconnected, and only its kubelet can reach it
-	NeverJoins                  bool   // never joins
-	FailsForeignCheck                     bool   // its Node has a condition that only a MachineHealthCheck checks
+	NeverJoins              bool   // never joins
+	FailsForeignCheck       bool   // its Node has a condition that only a MachineHealthCheck checks
 	Updating                bool   // is being updated in place, forever
 	Template                string // the template that it was actually cloned from
-	MemberReportedUnhealthy               bool   // Cluster API reports its member as unhealthy, because of an etcd alarm
+	MemberReportedUnhealthy bool   // Cluster API reports its member as unhealthy, because of an etcd alarm
 	Database                remediator.Database
-	Unobserved                  bool // no watch has reported it yet
+	Unobserved              bool // no watch has reported it yet
 }
 
 func newWorld(now time.Time) *world {
@@ -192,7 +192,7 @@ func (w *world) hasNotice(m *machine) bool {
 
 // stacked reports whether the owner's machines run etcd.
 func (w *world) stacked() bool {
-	return w.owner.Kind == string(remediator.ControlPlane) && !w.owner.ExternalEtcd
+	return remediator.OwnerKind(w.owner.Kind).IsControlPlane() && !w.owner.ExternalEtcd
 }
 
 // learner reports whether etcd has a learner other than the machine.
@@ -257,7 +257,7 @@ func (w *world) updateConditions() {
 		} else {
 			w.condition(m, "NodeReady", m.Node != "", m.Kubelet, "NodeReadyUnknown")
 		}
-		if w.owner.Kind != string(remediator.ControlPlane) {
+		if !remediator.OwnerKind(w.owner.Kind).IsControlPlane() {
 			continue
 		}
 		for _, c := range components[:3] {

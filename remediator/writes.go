@@ -140,8 +140,8 @@ type gate struct {
 	facts        *Facts
 	now          time.Time
 	allowed      writeExtent
-	dryRun          bool // only removing what scute wrote
-	unreadable       bool // the policy cannot be read: only withdrawing requests to remediate
+	dryRun       bool // only removing what scute wrote
+	unreadable   bool // the policy cannot be read: only withdrawing requests to remediate
 }
 
 func newGate(s *State, f *Facts, now time.Time) gate {

@@ -353,7 +353,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		for n := range t.steps {
 			t.steps[n].done, t.steps[n].firstAttempt = true, 0
 		}
-		t.message, t.pauseReason = "an operator said that it succeeded", ""
+		t.message, t.pauseReason = "marked as succeeded by an operator", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case ActIgnore:
 		t.pauseReason = ""

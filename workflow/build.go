@@ -58,17 +58,17 @@ func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 }
 
 type builder struct {
-	spec      *v1alpha1.WorkflowRunSpec
-	o         Options
-	kinds     map[string]*v1alpha1.KindPolicy
-	used      map[string]bool // the entries for types of objects that a task applies
-	names     map[string]int  // the indices of tasks in the definition, by name
-	fields    []string        // the fields of tasks, by index
-	steps     [][]string      // the fields of the steps of tasks, by indices
-	keptEffects      []Problem       // effects that a rollback keeps: reported only if a policy can roll back
-	valid     *regexp.Regexp  // matches valid names of tasks
-	reference *regexp.Regexp  // matches references in inputs
-	problems  []Problem
+	spec        *v1alpha1.WorkflowRunSpec
+	o           Options
+	kinds       map[string]*v1alpha1.KindPolicy
+	used        map[string]bool // the entries for types of objects that a task applies
+	names       map[string]int  // the indices of tasks in the definition, by name
+	fields      []string        // the fields of tasks, by index
+	steps       [][]string      // the fields of the steps of tasks, by indices
+	keptEffects []Problem       // effects that a rollback keeps: reported only if a policy can roll back
+	valid       *regexp.Regexp  // matches valid names of tasks
+	reference   *regexp.Regexp  // matches references in inputs
+	problems    []Problem
 }
 
 func (b *builder) addError(task, field, message, remedy string) {
@@ -93,7 +93,7 @@ func (b *builder) definition() *Definition {
 		p := &s.Policies[i]
 		field := fmt.Sprintf("spec.policies[%d]", i)
 		if b.kinds[p.Kind] != nil {
-			b.addError("", field+".kind", fmt.Sprintf("the kind %q has another entry", p.Kind), "write one entry for each kind")
+			b.addError("", field+".kind", fmt.Sprintf("kind %q has more than one entry", p.Kind), "write one entry for each kind")
 		}
 		b.checkPolicy("", field+".failurePolicy", p.FailurePolicy)
 		b.checkRetry("", field+".retry", p.Retry)
@@ -102,7 +102,7 @@ func (b *builder) definition() *Definition {
 	b.checkPolicy("", "spec.failurePolicy", s.FailurePolicy)
 	b.hooks(d, StagePre, "spec.hooks.pre", "pre/", s.Hooks.Pre)
 	if len(s.Tasks) == 0 && s.Workflow == nil {
-		b.addError("", "spec.tasks", "there is no task", "list tasks, or name a workflow")
+		b.addError("", "spec.tasks", "no tasks are listed", "list tasks, or name a workflow")
 	}
 	for i := range s.Tasks {
 		b.task(d, &s.Tasks[i], fmt.Sprintf("spec.tasks[%d]", i))
@@ -112,7 +112,7 @@ func (b *builder) definition() *Definition {
 	for i := range s.Hooks.OnFailure {
 		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
 		if handlers[h.Name] {
-			b.addError(h.Name, field+".name", "another handler has this name", "names must be unique in a list")
+			b.addError(h.Name, field+".name", "another handler has this name", "use a unique name")
 		}
 		handlers[h.Name] = true
 		b.checkNotInteractive(h.Name, field+".kind", h.Kind)
@@ -132,9 +132,9 @@ func (b *builder) unusedPolicies() {
 		switch _, known := b.o.Kind(p.Kind); {
 		case known || b.used[p.Kind]:
 		case !typed.MatchString(p.Kind):
-			b.addError("", field, fmt.Sprintf("%q is neither a kind of task nor a type of objects", p.Kind), "write it as Exec, Deployment or Deployment.apps")
+			b.addError("", field, fmt.Sprintf("%q is neither a task kind nor an object type", p.Kind), "write it as Exec, Deployment or Deployment.apps")
 		default:
-			b.addWarning("", field, fmt.Sprintf("there is no kind of task %q, and no task that applies objects of this type", p.Kind), "check its spelling")
+			b.addWarning("", field, fmt.Sprintf("no task kind is named %q, and no task applies objects of this type", p.Kind), "check the spelling")
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 		set  bool
 	}{{"retry", h.Retry != nil}, {"totalTimeout", h.TotalTimeout != nil}, {"undo", h.Undo != nil}} {
 		if f.set {
-			b.addError(h.Name, field+"."+f.name, "a handler is called once for a failure, and is not undone", "remove it; timeout bounds the call")
+			b.addError(h.Name, field+"."+f.name, "a handler is called once per failure and is never undone", "remove it, or set timeout to limit the call")
 		}
 	}
 }
@@ -168,7 +168,8 @@ func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 // checkNotInteractive adds a problem if a step that is not part of a task waits for an operator.
 func (b *builder) checkNotInteractive(task, field, kind string) {
 	if info, ok := b.o.Kind(kind); ok && info.Interactive {
-		b.addError(task, field, kind+" waits for an operator, which only a task and its own hooks can do", "use another kind here; `failurePolicy: Pause` has a task that failed wait for an operator")
+		b.addError(task, field, kind+" waits for an operator, which only tasks and their own hooks can do",
+			"use another kind here; with `failurePolicy: Pause`, a failed task waits for an operator")
 	}
 }
 
@@ -204,11 +205,11 @@ func isReserved(name string) bool {
 
 func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	if _, twice := b.names[spec.Name]; twice {
-		b.addError(spec.Name, field+".name", "another task has this name", "names must be unique")
+		b.addError(spec.Name, field+".name", "another task has this name", "use a unique name")
 	}
 	if strings.HasPrefix(field, "spec.tasks") && (isReserved(spec.Name) || !b.valid.MatchString(spec.Name)) {
 		b.addError(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
-			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are taken")
+			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are reserved")
 	}
 	b.names[spec.Name] = len(d.Tasks)
 	b.fields = append(b.fields, field)
@@ -241,17 +242,17 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	switch spec.Join {
 	case "", v1alpha1.JoinAll, v1alpha1.JoinAny:
 	default:
-		b.addError(spec.Name, field+".join", fmt.Sprintf("%q is no join", spec.Join), "use All or Any")
+		b.addError(spec.Name, field+".join", fmt.Sprintf("%q is not a valid join", spec.Join), "use All or Any")
 	}
 	for i, n := range spec.Needs {
 		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
 	}
 	b.stepNames(spec, field)
 	if spec.AtMostOnce && spec.Always {
-		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot run on every resume", "drop atMostOnce, or always")
+		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot run on every resume", "remove atMostOnce or always")
 	}
 	if spec.AtMostOnce && own.Retry.Max > 0 {
-		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or drop atMostOnce")
+		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or remove atMostOnce")
 	}
 	d.Tasks = append(d.Tasks, t)
 }
@@ -262,7 +263,7 @@ func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
 		names := make(map[string]bool, len(hooks))
 		for i := range hooks {
 			if names[hooks[i].Name] {
-				b.addError(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "names must be unique in a list")
+				b.addError(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "use a unique name")
 			}
 			names[hooks[i].Name] = true
 		}
@@ -278,7 +279,7 @@ func (b *builder) need(task, field string, n v1alpha1.Need) Need {
 		out.On = v1alpha1.OnSuccess
 	case v1alpha1.OnSuccess, v1alpha1.OnFailure, v1alpha1.OnCompletion:
 	default:
-		b.addError(task, field+".on", fmt.Sprintf("%q is no outcome", n.On), "use Success, Failure or Completion")
+		b.addError(task, field+".on", fmt.Sprintf("%q is not a valid outcome", n.On), "use Success, Failure or Completion")
 	}
 	return out
 }
@@ -289,11 +290,11 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		task = spec.Name
 	}
 	if spec.Name == "" {
-		b.addError(task, field+".name", "the name is empty", "give it one")
+		b.addError(task, field+".name", "the name is empty", "set a name")
 	}
 	info, ok := b.o.Kind(spec.Kind)
 	if !ok {
-		b.addError(task, field+".kind", fmt.Sprintf("the kind %q is not known here", spec.Kind), "check its spelling, or run a version of scute that has it")
+		b.addError(task, field+".kind", fmt.Sprintf("unknown kind %q", spec.Kind), "check the spelling, or run a version of scute that supports it")
 	}
 	with := rawJSON(spec.With)
 	if ok && info.Validate != nil {
@@ -319,15 +320,15 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	step.TotalTimeout = duration(total)
 	if ok && step.Undo == nil && info.Irreversible != nil && info.Irreversible(with) {
 		b.keptEffects = append(b.keptEffects, Problem{
-			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback leaves what it did: " + spec.Kind + " has no built-in inverse",
-			Remedy: "give an undo, or `undo: None` if there is nothing to undo",
+			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback keeps its effects: " + spec.Kind + " has no built-in inverse",
+			Remedy: "set undo, or `undo: None` if there is nothing to undo",
 		})
 		if step.Retry.Recreate {
-			b.addWarning(task, field+".retry.recreate", "nothing is taken away before another attempt: "+spec.Kind+" has no built-in inverse", "give an undo")
+			b.addWarning(task, field+".retry.recreate", "nothing is undone before another attempt: "+spec.Kind+" has no built-in inverse", "set undo")
 		}
 	}
 	if step.Timeout > 0 && step.TotalTimeout > 0 && step.Timeout > step.TotalTimeout {
-		b.addError(task, field+".timeout", "one attempt may take longer than all of them", "lower timeout, or raise totalTimeout")
+		b.addError(task, field+".timeout", "timeout is longer than totalTimeout", "lower timeout, or raise totalTimeout")
 	}
 	return step
 }
@@ -347,7 +348,7 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		Command json.RawMessage `json:"command"`
 	}
 	if err := decodeStrict(data, &long); err != nil || (long.Command != nil) == (long.Kind != "") || long.Command != nil && long.With != nil {
-		b.addError(task, field+".undo", "it is neither None, nor {command: [...]}, nor {kind: KIND, with: {...}}", "write one of the three")
+		b.addError(task, field+".undo", "it must be None, {command: [...]} or {kind: KIND, with: {...}}", "use one of these forms")
 		return nil
 	}
 	undo, at := &Undo{Kind: long.Kind, With: long.With}, field+".undo.with."
@@ -358,7 +359,7 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 	b.checkNotInteractive(task, field+".undo.kind", undo.Kind)
 	info, ok := b.o.Kind(undo.Kind)
 	if !ok {
-		b.addError(task, field+".undo.kind", fmt.Sprintf("the kind %q is not known here", undo.Kind), "check its spelling")
+		b.addError(task, field+".undo.kind", fmt.Sprintf("unknown kind %q", undo.Kind), "check the spelling")
 	} else if info.Validate != nil {
 		for _, p := range info.Validate(undo.With) {
 			p.Task, p.Field = task, strings.TrimSuffix(at+p.Field, ".")
@@ -415,7 +416,7 @@ func (b *builder) checkPolicy(task, field string, p Policy) {
 	switch p {
 	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
 	default:
-		b.addError(task, field, fmt.Sprintf("%q is no failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
+		b.addError(task, field, fmt.Sprintf("%q is not a valid failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
 	}
 }
 

@@ -139,7 +139,9 @@ func (s *State) clocksRun() bool {
 }
 
 // awaitsOperator reports whether the run as a whole waits for an operator. It returns false for an approval, which is part of the plan.
-func (s *State) awaitsOperator() bool { return s.approvals == 0 && CurrentPhase(s) == v1alpha1.RunPaused }
+func (s *State) awaitsOperator() bool {
+	return s.approvals == 0 && CurrentPhase(s) == v1alpha1.RunPaused
+}
 
 // setAwaitingApproval records that a task waits for an approval, or no longer waits. The clocks run meanwhile.
 func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {

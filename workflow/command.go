@@ -20,7 +20,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		case s.ended != nil:
 			return nil, fmt.Errorf("the run is %s: it starts nothing until it is resumed", s.ended.Phase)
 		case s.stopping != nil:
-			return nil, fmt.Errorf("the run is being stopped: there is nothing to pause")
+			return nil, fmt.Errorf("the run is stopping: it cannot be paused")
 		case s.paused:
 			return nil, nil
 		}
@@ -37,7 +37,8 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 			return nil, s.unknownTask(in.Task)
 		}
 		if s.tasks[i].phase != taskPaused || s.tasks[i].pauseReason != ReasonHeld {
-			return nil, fmt.Errorf("task %q is %s, not held by an operator: decide about it instead (retry, ignore, ignore-children, succeed)", in.Task, s.taskPhase(i))
+			return nil, fmt.Errorf("task %q is %s, not held by an operator: use decide instead (retry, ignore, ignore-children, succeed)", in.Task,
+				s.taskPhase(i))
 		}
 		return []Event{TaskReleased(in)}, nil
 	case Decision:
@@ -59,7 +60,7 @@ func (s *State) abort(in AbortRun) ([]Event, error) {
 	case s.Finished():
 		return nil, fmt.Errorf("the run has ended: it is %s", s.ended.Phase)
 	case passed != "":
-		return nil, fmt.Errorf("%s is a point of no return and has started: the run can be aborted without a rollback", passed)
+		return nil, fmt.Errorf("%s is a point of no return and has started: abort the run without a rollback", passed)
 	default:
 		return []Event{RollbackStarted{Cause: CauseOperator, Message: message}}, nil
 	}
@@ -70,14 +71,14 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	var since time.Time
 	switch {
 	case s.Finished():
-		return nil, fmt.Errorf("the run has ended: it is %s; start another one", s.ended.Phase)
+		return nil, fmt.Errorf("the run has ended: it is %s; start another run", s.ended.Phase)
 	case s.isRollingBack():
 		if !in.ProcessDied {
-			return nil, fmt.Errorf("the run is being rolled back: decide about what could not be undone (retry-undo, mark-undone, abandon)")
+			return nil, fmt.Errorf("the run is rolling back: use decide for the tasks that could not be undone (retry-undo, mark-undone, abandon)")
 		}
 		return nil, nil
 	case s.stopping != nil && s.ended == nil && !in.ProcessDied:
-		return nil, fmt.Errorf("the run is being aborted: resume it when it is %s", v1alpha1.RunAborted)
+		return nil, fmt.Errorf("the run is stopping: resume it when it is %s", v1alpha1.RunAborted)
 	case s.ended != nil || s.paused:
 		since = s.clockTime(now)
 	case in.ProcessDied || s.Stranded != "":
@@ -165,7 +166,8 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	}
 	t := &s.tasks[i]
 	if in.Question > 0 && in.Question != t.questions {
-		return nil, fmt.Errorf("the decision answers question %d of task %q, and that asks question %d now: look at it again, then decide about that one", in.Question, in.Task, t.questions)
+		return nil, fmt.Errorf("the decision answers question %d of task %q, but the task now asks question %d: read the new question, then decide",
+			in.Question, in.Task, t.questions)
 	}
 	d := Decided{Task: in.Task, Question: in.Question, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
 	if in.Action == ActSucceed && t.phase == taskPaused && t.pauseReason == ReasonApproval {
@@ -180,10 +182,10 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	switch in.Action {
 	case ActRetryUndo, ActMarkUndone, ActAbandon:
 		if t.undo != undoFailed {
-			return nil, fmt.Errorf("nothing of task %q failed to be undone: it is %s", in.Task, s.taskPhase(i))
+			return nil, fmt.Errorf("task %q has no failed undo: it is %s", in.Task, s.taskPhase(i))
 		}
 		if in.Action == ActAbandon && !s.isStuck() {
-			return nil, fmt.Errorf("the run is still undoing: abandon it when it is %s", v1alpha1.RunRollbackFailed)
+			return nil, fmt.Errorf("the run is still rolling back: abandon it when it is %s", v1alpha1.RunRollbackFailed)
 		}
 		if in.Action == ActAbandon {
 			return []Event{d, Ended{Phase: v1alpha1.RunFailed, Message: fmt.Sprintf("abandoned by an operator: %s: %s", in.Task, t.message)}}, nil
@@ -191,18 +193,20 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		return []Event{d}, nil
 	case ActRetry, ActSucceed, ActIgnore, ActIgnoreChildren, ActAbort, ActRollback:
 	default:
-		return nil, fmt.Errorf("the action %q is not known: it must be retry, ignore, ignore-children, succeed, rollback, abort, retry-undo, mark-undone or abandon", in.Action)
+		return nil, fmt.Errorf("unknown action %q: use retry, ignore, ignore-children, succeed, rollback, abort, retry-undo, mark-undone or abandon",
+			in.Action)
 	}
 	if s.Finished() || s.isRollingBack() {
-		return nil, fmt.Errorf("the run is %s: nothing can be decided about task %q any more", CurrentPhase(s), in.Task)
+		return nil, fmt.Errorf("the run is %s: task %q accepts no more decisions", CurrentPhase(s), in.Task)
 	}
 	if !t.awaitsDecision() {
-		return nil, fmt.Errorf("task %q is %s: it waits for no decision%s", in.Task, s.taskPhase(i), s.waitingText())
+		return nil, fmt.Errorf("task %q is %s and does not wait for a decision%s", in.Task, s.taskPhase(i), s.waitingText())
 	}
 	switch in.Action {
 	case ActRollback:
 		if passed := s.passedPointOfNoReturn(); passed != "" {
-			return nil, fmt.Errorf("%s is a point of no return and has started: the run can only go forward (retry, ignore, succeed) or be aborted", passed)
+			return nil, fmt.Errorf("%s is a point of no return and has started: the run can no longer be rolled back: use retry, ignore, succeed or abort",
+				passed)
 		}
 		return []Event{d, RollbackStarted{Task: in.Task, Cause: CauseOperator, Message: s.decisionReason(in, t)}}, nil
 	case ActAbort:
@@ -215,7 +219,8 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		return []Event{d}, nil
 	}
 	if !t.expiresAt.IsZero() && !t.expiresAt.After(now) {
-		return nil, fmt.Errorf("task %q asked until %s, and nobody decided in time: resume the run, and it fails as its failurePolicy says", in.Task, t.expiresAt.Format(time.RFC3339))
+		return nil, fmt.Errorf("the question of task %q expired at %s: resume the run; the task then fails according to its failurePolicy", in.Task,
+			t.expiresAt.Format(time.RFC3339))
 	}
 	return append(s.expiredEdges(i, now), d), nil
 }
@@ -237,7 +242,7 @@ func (s *State) unknownTask(name string) error {
 	if len(names) > 10 {
 		names = append(names[:10], "...")
 	}
-	return fmt.Errorf("the run has no task %q; it has %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("the run has no task %q; its tasks are %s", name, strings.Join(names, ", "))
 }
 
 // waitingTasks returns the names of the first tasks that wait for a decision.
@@ -256,7 +261,7 @@ func (s *State) waitingTasks(limit int) []string {
 
 func (s *State) waitingText() string {
 	if names := s.waitingTasks(3); len(names) > 0 {
-		return "; these do: " + strings.Join(names, ", ")
+		return "; tasks that wait: " + strings.Join(names, ", ")
 	}
 	return ""
 }

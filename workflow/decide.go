@@ -15,7 +15,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		if _, command := in.(Tick); command {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("the run is not in the log, or not all of its definition")
+		return nil, fmt.Errorf("the log does not contain the run, or contains only part of its definition")
 	}
 	if isOutcome(in) && s.ended != nil {
 		return nil, nil // too late
@@ -150,7 +150,7 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 		return []Event{TaskInterrupted{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Message: in.Message}}
 	}
 	if in.Cause == CauseCancelled {
-		return []Event{s.outcomeUnknown(i, in.Cause, "it was cancelled in flight", now)}
+		return []Event{s.outcomeUnknown(i, in.Cause, "it was interrupted when its process stopped", now)}
 	}
 	return s.retryOrFail(i, in, now)
 }
@@ -173,7 +173,7 @@ func (s *State) expireQuestion(i int, now time.Time) []Event {
 	t, d := &s.tasks[i], &s.def[i]
 	return s.retryOrFail(i, ActFailed{
 		Task: d.Name, Step: d.Steps[t.step].Name, Attempt: t.attempt(), Cause: CauseTimeout,
-		Message: "nobody decided in time: " + t.message, Final: !t.totalAt.IsZero() && !now.Before(t.totalAt),
+		Message: "no decision was made in time: " + t.message, Final: !t.totalAt.IsZero() && !now.Before(t.totalAt),
 	}, now)
 }
 
@@ -204,7 +204,7 @@ func (s *State) outcomeUnknown(i int, cause Cause, message string, now time.Time
 }
 
 func atMostOnceMessage(message string) string {
-	return "it was started, " + message + ", and its outcome is unknown; it may run at most once"
+	return message + "; its outcome is unknown, and the task may run at most once"
 }
 
 // failPermanently returns the verdict on a task whose attempts are used up, after events for the edges that it can no longer satisfy.

@@ -36,7 +36,8 @@ type Header struct {
 	Workflow *NamedWorkflow `json:"workflow,omitempty"`
 	// ServiceAccount has the permissions that the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// Policy is the policy of the run. It applies at the deadline: Rollback rolls back, any other policy aborts.
+	// Policy is the failure policy of the run, with the default filled in. The tasks have resolved policies, so here it only decides what the
+	// deadline does: Rollback rolls back, any other policy aborts.
 	Policy   Policy   `json:"policy"`
 	Deadline Duration `json:"deadline,omitzero"`
 	// OnFailure are the failure handlers.
@@ -68,7 +69,7 @@ type Task struct {
 	Needs []Need `json:"needs,omitempty"`
 	Join  Join   `json:"join,omitempty"`
 	// Policy is the resolved policy, and PolicySource its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
-	Policy     Policy `json:"policy"`
+	Policy       Policy `json:"policy"`
 	PolicySource string `json:"policyFrom"`
 
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
@@ -154,7 +155,7 @@ type Retry struct {
 // From its fourth further attempt, a task waits at least minDelay before each, so that a task that fails at once does not fill the log.
 const (
 	quickRetries = 3
-	minDelay   = time.Second
+	minDelay     = time.Second
 )
 
 // DelayBefore returns the delay before the n-th further attempt (1, 2, ...).

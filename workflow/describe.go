@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/view"
 )
@@ -51,19 +52,20 @@ func runTask(e Event) view.Line {
 		return view.Line{Name: "started", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
 	case UndoRecorded:
 		if e.Adopted {
-			return view.Line{Name: "undo recorded", About: step(e.Task, e.Step), Detail: "it was found already there"}
+			return view.Line{Name: "undo recorded", About: step(e.Task, e.Step), Detail: "it already existed"}
 		}
 		return view.Line{Name: "undo recorded", About: step(e.Task, e.Step)}
 	case Progressed:
 		return view.Line{Name: "waiting", About: step(e.Task, e.Step), Detail: e.Message}
 	case AttemptFailed:
-		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d (%s): %s; again at %s", e.Attempt, e.Cause, e.Message, view.Exact(e.RetryAt))}
+		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d (%s): %s; retrying at %s", e.Attempt, e.Cause, e.Message,
+			view.Exact(e.RetryAt))}
 	case StepSucceeded:
 		return view.Line{About: step(e.Task, e.Step)}
 	case TaskSucceeded:
 		return view.Line{Name: "succeeded", About: e.Task}
 	case TaskFailed:
-		return view.Line{Name: "failed", About: step(e.Task, e.Step), Detail: fmt.Sprintf("%s; %s by policy %s", e.Message, e.Verdict, e.Policy)}
+		return view.Line{Name: "failed", About: step(e.Task, e.Step), Detail: e.Message + "; " + consequence(e)}
 	case TaskPaused:
 		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("(%s) %s", e.Reason, e.Message)}
 	case TaskSkipped:
@@ -71,27 +73,41 @@ func runTask(e Event) view.Line {
 	case TaskInterrupted:
 		return view.Line{Name: "interrupted", About: step(e.Task, e.Step), Detail: e.Message}
 	case EdgeExpired:
-		return view.Line{About: e.Task, Detail: "it waited too long for " + e.Need}
+		return view.Line{About: e.Task, Detail: "timed out waiting for " + e.Need}
 	case TaskReleased:
 		return view.Line{About: e.Task, Detail: e.Reason}
 	case Decided:
 		return view.Line{About: e.Task, Detail: view.Join(string(e.Action)+patched(e)+question(e), e.Reason)}
 	case UndoStarted:
 		if e.Release {
-			return view.Line{Name: "giving back", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
+			return view.Line{Name: "releasing hold", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
 		}
 		return view.Line{Name: "undo started", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
 	case UndoAttemptFailed:
-		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d: %s; again at %s", e.Attempt, e.Message, view.Exact(e.RetryAt))}
+		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d: %s; retrying at %s", e.Attempt, e.Message, view.Exact(e.RetryAt))}
 	case Undone:
 		if e.Release {
-			return view.Line{Name: "given back", About: step(e.Task, e.Step), Detail: e.NothingReason}
+			return view.Line{Name: "hold released", About: step(e.Task, e.Step), Detail: e.NothingReason}
 		}
 		return view.Line{Name: "undone", About: step(e.Task, e.Step), Detail: e.NothingReason}
 	case UndoFailed:
 		return view.Line{About: step(e.Task, e.Step), Detail: e.Message}
 	default:
 		return view.Line{}
+	}
+}
+
+// consequence returns what a failure means for the run.
+func consequence(e TaskFailed) string {
+	switch {
+	case e.Verdict == v1alpha1.VerdictIgnored:
+		return fmt.Sprintf("the failure is ignored (failure policy %s)", e.Policy)
+	case e.SkipsChildren:
+		return fmt.Sprintf("the tasks that need it are skipped (failure policy %s)", e.Policy)
+	case e.Verdict == v1alpha1.VerdictHandled:
+		return "a branch of the graph handles the failure"
+	default:
+		return fmt.Sprintf("the run stops (failure policy %s)", e.Policy)
 	}
 }
 
@@ -114,7 +130,7 @@ func again(tasks []string) string {
 	if len(tasks) == 0 {
 		return ""
 	}
-	return "again: " + view.First(tasks)
+	return "repeating " + view.First(tasks)
 }
 
 // needed returns the tasks that must run again only because the tasks in Gone need their holds.
@@ -122,27 +138,27 @@ func needed(tasks []string) string {
 	if len(tasks) == 0 {
 		return ""
 	}
-	return "for that: " + view.First(tasks)
+	return "repeating their holds " + view.First(tasks)
 }
 
 func gone(list []Gone) string {
 	if len(list) == 0 {
-		return "what was done is still in place"
+		return "finished tasks were checked: nothing has changed"
 	}
 	names := make([]string, len(list))
 	for i, g := range list {
 		names[i] = g.Task + " (" + g.Reason + ")"
 	}
-	return "again: " + view.First(names)
+	return "repeating " + view.First(names)
 }
 
 // question returns the question that a decision answers. For a decision of an earlier version it returns the attempt.
 func question(e Decided) string {
 	switch {
 	case e.Question > 0:
-		return fmt.Sprintf(" to question %d", e.Question)
+		return fmt.Sprintf(" (answers question %d)", e.Question)
 	case e.Attempt > 0:
-		return fmt.Sprintf(" after attempt %d", e.Attempt)
+		return fmt.Sprintf(" (after attempt %d)", e.Attempt)
 	default:
 		return ""
 	}

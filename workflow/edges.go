@@ -319,7 +319,7 @@ func (s *State) skipReason(i int) (reason string, planned bool) {
 		}
 	}
 	if optional {
-		reason = "none of the branches that it joins succeeded"
+		reason = "none of the branches that it joins has succeeded"
 		if len(t.edges) == 1 {
 			reason = fmt.Sprintf("the branch that it joins was not taken: %s", s.def[i].Needs[0].Task)
 		}

@@ -124,8 +124,8 @@ type (
 
 // Gone is a task whose result no longer exists.
 type Gone struct {
-	Task string `json:"task"`
-	Reason  string `json:"why"`
+	Task   string `json:"task"`
+	Reason string `json:"why"`
 }
 
 // Events about a task.
@@ -190,11 +190,11 @@ type (
 	}
 	// TaskPaused means that the task waits for an operator.
 	TaskPaused struct {
-		Task    string `json:"task"`
-		Step    string `json:"step,omitempty"`
-		Reason     PauseReason    `json:"why"`
-		Cause   Cause  `json:"cause,omitempty"`
-		Message string `json:"message,omitempty"`
+		Task    string      `json:"task"`
+		Step    string      `json:"step,omitempty"`
+		Reason  PauseReason `json:"why"`
+		Cause   Cause       `json:"cause,omitempty"`
+		Message string      `json:"message,omitempty"`
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 		// ClocksRun is set if the task waits for an approval; the clocks run meanwhile. The task fails at ExpiresAt; zero if never.

@@ -47,7 +47,7 @@ type (
 	// UndoDone means that a step is undone. Kept is why its effect was kept instead.
 	UndoDone struct {
 		Task, Step string
-		KeptReason       string
+		KeptReason string
 	}
 	// UndoErrored means that an attempt to undo a step failed.
 	UndoErrored struct {
@@ -70,11 +70,11 @@ type (
 type (
 	// PauseRun pauses the run: no further effect starts.
 	PauseRun struct{ Reason string }
-	// ResumeRun resumes a paused or aborted run. Dead means that the process that drove the run has died, so that a run that seems to be running is
+	// ResumeRun resumes a paused or aborted run. ProcessDied means that the process that drove the run has died, so that a run that seems to be running is
 	// resumed, too.
 	ResumeRun struct {
-		Reason string
-		ProcessDied   bool
+		Reason      string
+		ProcessDied bool
 	}
 	// AbortRun aborts a run: effects in flight are cancelled, and holds are released. The run can be resumed. AbortRun has no effect on a run that is
 	// ending. With Rollback the steps of the run are undone, even if the run was aborted before.
@@ -103,20 +103,20 @@ type (
 	}
 )
 
-func (Tick) input()        {}
-func (ActDone) input()     {}
-func (ActFailed) input()   {}
-func (ActAwaitsOperator) input()     {}
-func (ActRecorded) input()  {}
+func (Tick) input()              {}
+func (ActDone) input()           {}
+func (ActFailed) input()         {}
+func (ActAwaitsOperator) input() {}
+func (ActRecorded) input()       {}
 func (ActProgressed) input()     {}
-func (UndoDone) input()    {}
-func (UndoErrored) input()   {}
-func (HandlerDone) input() {}
-func (VerifyDone) input()  {}
-func (PauseRun) input()    {}
-func (ResumeRun) input()   {}
-func (AbortRun) input()    {}
-func (HoldTask) input()    {}
-func (ReleaseTask) input() {}
-func (Decision) input()    {}
-func (Migrate) input()     {}
+func (UndoDone) input()          {}
+func (UndoErrored) input()       {}
+func (HandlerDone) input()       {}
+func (VerifyDone) input()        {}
+func (PauseRun) input()          {}
+func (ResumeRun) input()         {}
+func (AbortRun) input()          {}
+func (HoldTask) input()          {}
+func (ReleaseTask) input()       {}
+func (Decision) input()          {}
+func (Migrate) input()           {}

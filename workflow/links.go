@@ -8,21 +8,21 @@ import (
 
 // The kinds of keys of events.
 const (
-	linkRun     = "run"     // the run can continue
-	linkClaim   = "claim"   // the claim of a process
-	linkStop    = "stop"    // the verdict on the run
-	linkEnd     = "end"     // the end of the run waited for it
-	linkStage   = "stage"   // the end of a task of a stage
-	linkAttempt = "attempt" // an attempt at a task
-	linkNext    = "next"    // the cause of the next attempt at a task
-	linkQuestion   = "asked"   // the question about a task
-	linkDecided = "decided" // an operator's decision about a task
-	linkDone    = "done"    // the end of a task
-	linkFailed  = "failed"  // a failure that handlers are called for
-	linkExpired    = "late"    // a need of a task that timed out
-	linkUndo    = "undo"    // an attempt to undo a step of a task
-	linkUndone  = "undone"  // the cause of the next attempt to undo
-	linkHandler = "handler" // a handler of failures
+	linkRun      = "run"     // the run can continue
+	linkClaim    = "claim"   // the claim of a process
+	linkStop     = "stop"    // the verdict on the run
+	linkEnd      = "end"     // the end of the run waited for it
+	linkStage    = "stage"   // the end of a task of a stage
+	linkAttempt  = "attempt" // an attempt at a task
+	linkNext     = "next"    // the cause of the next attempt at a task
+	linkQuestion = "asked"   // the question about a task
+	linkDecided  = "decided" // an operator's decision about a task
+	linkDone     = "done"    // the end of a task
+	linkFailed   = "failed"  // a failure that handlers are called for
+	linkExpired  = "late"    // a need of a task that timed out
+	linkUndo     = "undo"    // an attempt to undo a step of a task
+	linkUndone   = "undone"  // the cause of the next attempt to undo
+	linkHandler  = "handler" // a handler of failures
 )
 
 func runKey(what string) aggregate.Key { return aggregate.Key{Kind: what} }

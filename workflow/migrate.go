@@ -73,15 +73,16 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		}
 		switch {
 		case was != "":
-			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("only the kind %s can undo what it did: give the task, or its hook, of another kind another name", was)
+			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("only kind %s can undo its effects: rename the task, or the hook, that now has "+
+				"another kind", was)
 		case !known && upstream[name] && !said(c.Backfill, name):
-			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have run would need it: allow it with --backfill "+name
+			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have already started depend on it: allow it with --backfill "+name
 		case !known:
 			ch.Kind, ch.Action = Added, Run
 		case sameTask(&s.def[old], &to.Tasks[i]):
 			ch.Kind, ch.Action = Unchanged, Keep
 		case s.tasks[old].phase == taskPaused && s.tasks[old].pauseReason == ReasonHeld:
-			ch.Kind, ch.Action, ch.Note = Changed, Keep, "an operator holds it, and it stays held"
+			ch.Kind, ch.Action, ch.Note = Changed, Keep, "it is held by an operator and stays held"
 		case s.mustRun(old):
 			ch.Kind, ch.Action = Changed, Run
 		case said(c.Rerun, name):
@@ -89,7 +90,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		case said(c.Keep, name):
 			ch.Kind, ch.Action = Changed, Keep
 		default:
-			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("it is %s already: say --keep %s or --rerun %s", s.taskPhase(old), name, name)
+			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("it is already %s: use --keep %s or --rerun %s", s.taskPhase(old), name, name)
 		}
 		ok = ok && ch.Action != Undecided
 		plan = append(plan, ch)
@@ -192,7 +193,7 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 		}
 	}
 	if now, _ := Plan(s, in.To, choicesOf(in.Plan)); !slices.Equal(now, in.Plan) {
-		return nil, fmt.Errorf("the run has gone on since this plan was made: make it again, and look at it")
+		return nil, fmt.Errorf("the run has changed since this plan was made: make the plan again and review it")
 	}
 	events := Parts(in.To)
 	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil

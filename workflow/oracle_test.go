@@ -21,16 +21,16 @@ type oracle struct {
 }
 
 type oracleTask struct {
-	phase   taskPhase
-	verdict Verdict
-	rerunning   bool         // it was final, and runs again
-	expired map[int]bool // edges
+	phase     taskPhase
+	verdict   Verdict
+	rerunning bool         // it was final, and runs again
+	expired   map[int]bool // edges
 	// ignoredAt is the step whose failure was ignored. held reports whether the own step holds something, and lifted
 	// whether the task has released a hold.
-	ignoredAt    int
+	ignoredAt      int
 	held, released bool
-	steps        []oracleStep
-	undoing      *oracleStep // the latest
+	steps          []oracleStep
+	undoing        *oracleStep // the latest
 }
 
 type oracleStep struct{ started, done, undone, adopted, releasing bool }

@@ -154,11 +154,11 @@ type player struct {
 	twin     State // applies the events as the log returns them
 	chain    Chain
 	oracle   *oracle
-	inFlight   map[EffectID]Effect
+	inFlight map[EffectID]Effect
 	holders  int
 	handlers int // started by the same process, or started again
 	calm     bool
-	history    []string
+	history  []string
 }
 
 func (p *player) fail(format string, args ...any) {

@@ -36,7 +36,7 @@ type scenario struct {
 	state      workflow.State
 	log        []fact
 	chain      workflow.Chain
-	inFlight       map[workflow.EffectID]bool // running effects
+	inFlight   map[workflow.EffectID]bool // running effects
 }
 
 type fact struct {

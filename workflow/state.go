@@ -38,9 +38,9 @@ const (
 type edgeState uint8
 
 const (
-	edgeOpen edgeState = iota
-	edgeSatisfied           // satisfied
-	edgeUnsatisfiable            // can no longer be satisfied
+	edgeOpen          edgeState = iota
+	edgeSatisfied               // satisfied
+	edgeUnsatisfiable           // can no longer be satisfied
 )
 
 // edge is a need of a task.
@@ -61,7 +61,7 @@ func (e *edge) isExpired(now time.Time) bool {
 type stepState struct {
 	started, done      bool
 	attempt            int
-	firstAttempt              int  // the first attempt of the execution; 0 if the next attempt starts one
+	firstAttempt       int  // the first attempt of the execution; 0 if the next attempt starts one
 	undone             bool // by a rollback, or released
 	adopted            bool
 	undo, output, with json.RawMessage
@@ -70,26 +70,26 @@ type stepState struct {
 
 // taskState is the state of a task.
 type taskState struct {
-	phase    taskPhase
-	verdict  Verdict
-	planned  bool // skipped as the graph plans
-	removed  bool // by a migration: it exists for a rollback only
+	phase         taskPhase
+	verdict       Verdict
+	planned       bool // skipped as the graph plans
+	removed       bool // by a migration: it exists for a rollback only
 	skipsChildren bool // failed with IgnoreChildren
-	rerunning    bool // it had ended, and runs again
-	behind   int  // the number of edges to tasks that run again or are behind such tasks
-	pauseReason      PauseReason
-	step     int // the current step
-	failures int // of the current step, as far as they count against its retries
-	lost     int // attempts of the current step that were lost with their process, in a row
-	attempts int // of the task's own step
-	recreate bool
-	message  string
-	questions    int // times that it began to wait for a decision; the number of the question that it asks now
+	rerunning     bool // it had ended, and runs again
+	behind        int  // the number of edges to tasks that run again or are behind such tasks
+	pauseReason   PauseReason
+	step          int // the current step
+	failures      int // of the current step, as far as they count against its retries
+	lost          int // attempts of the current step that were lost with their process, in a row
+	attempts      int // of the task's own step
+	recreate      bool
+	message       string
+	questions     int // times that it began to wait for a decision; the number of the question that it asks now
 
 	startedAt, endedAt, retryFrom, retryAt, timeoutAt, totalAt, pausedAt time.Time
 
-	awaitingApproval    bool      // for an approval, while the clocks continue
-	expiresAt time.Time // of the approval; zero if never
+	awaitingApproval bool      // for an approval, while the clocks continue
+	expiresAt        time.Time // of the approval; zero if never
 
 	steps []stepState
 	edges []edge
@@ -125,10 +125,10 @@ type handling struct {
 
 // stop is the verdict on the run.
 type stop struct {
-	rollback      bool
-	task          string
-	cause         Cause
-	message       string
+	rollback     bool
+	task         string
+	cause        Cause
+	message      string
 	undoPrepared bool
 }
 
@@ -136,22 +136,22 @@ type stop struct {
 type State struct {
 	Header
 	Hash     string
-	KeyForm     int    // the form of the idempotency keys; see Started
+	KeyForm  int    // the form of the idempotency keys; see Started
 	Origin   string // a part of the keys of a local run; see Started
 	Holder   string
 	Stranded string
 
-	def    []Task
-	byName map[string]int
-	children   [][]child
-	tasks  []taskState
+	def      []Task
+	byName   map[string]int
+	children [][]child
+	tasks    []taskState
 	// Alarms of edges, of attempts, of undos and of approvals. They are separate because attempts may have to wait for a free place, and edges time out
 	// nevertheless.
 	clock, retryClock, undoClock, expiryClock clock
 	deadline                                  time.Time
 
-	parts     []Task // of a definition whose parts are not complete
-	nextPart  int
+	parts          []Task // of a definition whose parts are not complete
+	nextPart       int
 	remainingParts int
 
 	startedAt, claimedAt, endedAt, lastAt time.Time
@@ -164,26 +164,26 @@ type State struct {
 	ended        *Ended
 	firstError   string
 
-	releases    map[int][]release // by the tasks whose hold they release
-	stage       Stage
-	stageRemaining   [3]int
-	ready       set // may start
-	unmeetable  set // can never start
-	running     set // an attempt is in flight
-	lost        set // their process has ended
-	undoable    set // an undo can start or continue
-	undoing     set // an undo is in flight
-	undoRemaining    int // tasks that a rollback has not settled
-	undoStage   [3]int
-	removedOrder     order // the order of undos from the graph of an earlier definition
-	outputs     bool  // some task has recorded an output
-	holding     set   // started steps that hold something
-	handlers    []handling
-	handlerRuns       int // of handlers, running, waiting or over
-	handling    int // handlers that are running
-	blocking    int // the number of failures that end the run
-	approvals      int // tasks that ask for an approval
-	phaseCounts       map[taskPhase]int
+	releases        map[int][]release // by the tasks whose hold they release
+	stage           Stage
+	stageRemaining  [3]int
+	ready           set // may start
+	unmeetable      set // can never start
+	running         set // an attempt is in flight
+	lost            set // their process has ended
+	undoable        set // an undo can start or continue
+	undoing         set // an undo is in flight
+	undoRemaining   int // tasks that a rollback has not settled
+	undoStage       [3]int
+	removedOrder    order // the order of undos from the graph of an earlier definition
+	outputs         bool  // some task has recorded an output
+	holding         set   // started steps that hold something
+	handlers        []handling
+	handlerRuns     int // of handlers, running, waiting or over
+	handling        int // handlers that are running
+	blocking        int // the number of failures that end the run
+	approvals       int // tasks that ask for an approval
+	phaseCounts     map[taskPhase]int
 	undoneCount     int
 	undoFailedCount int
 }

@@ -131,9 +131,9 @@ func (s *State) importantTasks(limit int) []int {
 func Explain(s *State) (message, next string) {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending:
-		return "waiting for a process to take it up", ""
+		return "waiting for a process to start it", ""
 	case v1alpha1.RunStranded:
-		return "stranded: " + s.Stranded, "run a version of scute that knows it, or enable what it needs, and resume"
+		return "stranded: " + s.Stranded, "run a version of scute that supports it, or enable what it needs, then resume the run"
 	case v1alpha1.RunRunning:
 		if s.stopping != nil {
 			return "stopping: " + s.stopReason(), ""
@@ -143,17 +143,17 @@ func Explain(s *State) (message, next string) {
 		return s.progress() + s.pausedText(), s.decisionAdvice()
 	case v1alpha1.RunPaused:
 		if s.paused {
-			return "paused by an operator" + colon(s.pausedReason), "resume it"
+			return "paused by an operator" + colon(s.pausedReason), "resume the run"
 		}
 		return "waiting for an operator" + s.pausedText(), s.decisionAdvice()
 	case v1alpha1.RunAborted:
-		return s.ended.Message, "fix the cause and resume: done tasks are skipped"
+		return s.ended.Message, "fix the cause, then resume the run: finished tasks are skipped"
 	case v1alpha1.RunRollingBack:
-		return fmt.Sprintf("rolling back, %d left: %s", s.undoRemaining, s.stopReason()), ""
+		return fmt.Sprintf("rolling back, %s left: %s", plural.Of(s.undoRemaining, "task"), s.stopReason()), ""
 	case v1alpha1.RunRolledBack:
 		return "rolled back: " + s.ended.Message, ""
 	case v1alpha1.RunRollbackFailed:
-		return s.undoFailureText(), "fix the cause and decide: retry-undo, mark-undone or abandon"
+		return s.undoFailureText(), "fix the cause, then decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
 		c := s.counts()
 		return plural.Of(c.Succeeded, "task") + " done" + unsuccessfulText(c), ""
@@ -192,7 +192,7 @@ func (s *State) progress() string {
 		break
 	}
 	if s.verify {
-		message += ", looking at what was done before"
+		message += ", checking finished tasks"
 	}
 	return message
 }
@@ -229,7 +229,7 @@ func (s *State) decisionAdvice() string {
 		}
 		switch t.pauseReason {
 		case ReasonHeld:
-			return "release " + s.def[i].Name + ": resume it with --task"
+			return "release " + s.def[i].Name + ": resume the run with --task " + s.def[i].Name
 		default:
 			until := ""
 			if !t.expiresAt.IsZero() {
@@ -240,7 +240,7 @@ func (s *State) decisionAdvice() string {
 			return "decide about " + s.def[i].Name + ": " + strings.Join(actions[:last], ", ") + " or " + actions[last] + until
 		}
 	}
-	return "resume it"
+	return "resume the run"
 }
 
 // Actions returns the possible decisions about a task that waits for one, in the order in which users see them. It returns none for a task that an

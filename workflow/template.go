@@ -70,7 +70,7 @@ func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
 		if end := strings.IndexByte(wrong, '}'); end >= 0 {
 			wrong = wrong[:end+1]
 		}
-		return refs, fmt.Errorf("%q is no reference to an output", wrong)
+		return refs, fmt.Errorf("%q is not a valid reference to an output", wrong)
 	}
 	return refs, nil
 }
@@ -138,7 +138,8 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	case err != nil:
 		return nil, err
 	case size > MaxFilledBytes:
-		return nil, fmt.Errorf("the inputs have %d bytes once outputs are filled in, and %d are allowed: refer to less, or pass a reference to what is large", size, MaxFilledBytes)
+		return nil, fmt.Errorf("the inputs have %d bytes after outputs are filled in, and at most %d are allowed: refer to smaller outputs, or pass a "+
+			"reference to large data", size, MaxFilledBytes)
 	}
 	return encodeJSON(f.fill(v))
 }
@@ -147,7 +148,7 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 type filler struct {
 	re      *regexp.Regexp
 	output  func(task string) json.RawMessage
-	outputs map[string]any     // by task
+	outputs map[string]any         // by task
 	values  map[string]replacement // by reference, as it is written
 }
 

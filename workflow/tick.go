@@ -84,7 +84,8 @@ func (s *State) lostAttempts(now time.Time) []Event {
 }
 
 func lostMessage(times int) string {
-	return fmt.Sprintf("the process ended %d times in a row while it performed this step, which may be the cause: look at the memory that the process had, and at how it ended", times)
+	return fmt.Sprintf("the process ended %d times in a row during this step, which may be the cause: check the memory limit of the process, and "+
+		"how it ended", times)
 }
 
 func (s *State) deadlineEvent() Event {
@@ -170,7 +171,7 @@ func (s *State) undos(free int) []Event {
 		step, d := &s.tasks[i].steps[n], &s.def[i].Steps[n]
 		switch {
 		case step.adopted:
-			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, NothingReason: "it was found already there"})
+			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, NothingReason: "it already existed"})
 		case d.Undo != nil && d.Undo.None:
 			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, NothingReason: "there is nothing to undo"})
 		default:
@@ -290,7 +291,7 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 		but = append(but, plural.Of(skipped, "skipped task"))
 	}
 	if len(but) > 0 {
-		return s.endEvents(v1alpha1.RunDegraded, "done, but for "+strings.Join(but, " and "), free, now)
+		return s.endEvents(v1alpha1.RunDegraded, "done, with "+strings.Join(but, " and "), free, now)
 	}
 	return s.endEvents(v1alpha1.RunSucceeded, "", free, now)
 }
@@ -330,5 +331,5 @@ func (s *State) keptTasks() string {
 	case n > named:
 		names = append(names, fmt.Sprintf("%d more", n-named))
 	}
-	return "; kept, for nothing says how to undo it: " + strings.Join(names, ", ")
+	return "; effects kept, because they cannot be undone: " + strings.Join(names, ", ")
 }

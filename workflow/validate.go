@@ -23,16 +23,17 @@ func (b *builder) checkGraph(d *Definition) {
 			to, ok := b.names[need.Task]
 			switch {
 			case !ok:
-				b.addError(t.Name, field+".task", fmt.Sprintf("there is no task %q", need.Task), "check its spelling")
+				b.addError(t.Name, field+".task", fmt.Sprintf("there is no task %q", need.Task), "check the spelling")
 				known = false
 			case need.Task == t.Name:
 				b.addError(t.Name, field+".task", "a task cannot need itself", "remove the edge")
 				known = false
 			case d.Tasks[to].Stage != t.Stage:
-				b.addError(t.Name, field+".task", fmt.Sprintf("%q is a hook of the run", need.Task), "hooks run before or after all tasks by themselves")
+				b.addError(t.Name, field+".task", fmt.Sprintf("%q is a hook of the run", need.Task),
+					"remove the edge, because hooks always run before or after all tasks")
 				known = false
 			case seen[Need{Task: need.Task, On: need.On}]:
-				b.addError(t.Name, field, fmt.Sprintf("the same edge to %q is there twice", need.Task), "remove one")
+				b.addError(t.Name, field, fmt.Sprintf("the same edge to %q is listed twice", need.Task), "remove one of the two")
 			}
 			seen[Need{Task: need.Task, On: need.On}] = true
 		}
@@ -42,7 +43,8 @@ func (b *builder) checkGraph(d *Definition) {
 	}
 	order, cycle := b.topologicalOrder(d)
 	if cycle != nil {
-		b.addError(cycle[0], b.fields[b.names[cycle[0]]]+".needs", "the needs go in a circle: "+strings.Join(append(cycle, cycle[0]), " needs "), "remove one of these edges")
+		b.addError(cycle[0], b.fields[b.names[cycle[0]]]+".needs", "the needs form a cycle: "+strings.Join(append(cycle, cycle[0]), " needs "),
+			"remove one of these edges")
 		return
 	}
 	b.checkBranches(d, order)
@@ -106,7 +108,7 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 			p := b.names[need.Task]
 			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.OwnPolicyText() != "" {
 				b.addWarning(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
-					fmt.Sprintf("%q has %s, which wins over this edge", parent.Name, parent.OwnPolicyText()), "remove that policy, or this edge")
+					fmt.Sprintf("%q has %s, which takes precedence over this edge", parent.Name, parent.OwnPolicyText()), "remove that policy, or this edge")
 			}
 			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue
@@ -266,7 +268,8 @@ func (b *builder) checkKeptEffects(d *Definition) {
 func (b *builder) checkSize(d *Definition) {
 	check := func(task, field string, v any) {
 		if data, err := json.Marshal(v); err == nil && len(data) > TaskLimit {
-			b.addError(task, field, fmt.Sprintf("it has %d bytes, and %d are allowed", len(data), TaskLimit), "keep what is large in a file, a ConfigMap or a Secret, and refer to it")
+			b.addError(task, field, fmt.Sprintf("it has %d bytes, and at most %d are allowed", len(data), TaskLimit),
+				"store large data in a file, a ConfigMap or a Secret, and refer to it")
 		}
 	}
 	for i := range d.Tasks {
@@ -292,14 +295,17 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	look := func(u use, with json.RawMessage) {
 		refs, err := references(b.reference, with)
 		if err != nil {
-			b.addError(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${tasks. is the text ${tasks.")
+			b.addError(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; write "+
+				"$${tasks. for the text ${tasks.")
 		}
 		if name := fieldWithReference(with); name != "" {
-			b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q has a reference, and outputs are filled into values only", name), "give the field a name that is known before")
+			b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q contains a reference, but outputs are only filled into values",
+				name), "use a field name without references")
 		}
 		for _, ref := range refs {
 			if strings.Contains(ref.Default, "{") {
-				b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the default of a reference to the output of %q has a brace, and ends at the first one that closes", ref.Task), "give a default without braces")
+				b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the default of a reference to the output of %q contains a brace, but a default ends "+
+					"at the first closing brace", ref.Task), "use a default without braces")
 			}
 			u.Reference = ref
 			uses = append(uses, u)
@@ -352,17 +358,17 @@ func (b *builder) checkUse(d *Definition, u *use, needed bool) {
 	task := b.taskName(d, u.task)
 	switch i := u.task; {
 	case !ok:
-		b.addError(task, u.field, fmt.Sprintf("there is no task %q, whose output it uses", u.Task), "check its spelling")
+		b.addError(task, u.field, fmt.Sprintf("there is no task %q, whose output it uses", u.Task), "check the spelling")
 	case i < 0 || d.Tasks[p].Stage < d.Tasks[i].Stage:
 	case p == i && u.step > d.Tasks[i].OwnStep(): // a hook after it
 	case p == i && !u.undo:
-		b.addError(task, u.field, "it uses the task's own output, which is not there yet", "use it in a hook after the task, or in undo")
+		b.addError(task, u.field, "it uses the task's own output, which does not exist yet", "use it in a hook after the task, or in undo")
 	case p == i && !u.HasDefault:
-		b.addWarning(task, u.field, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then leaves what it did",
-			"give a default, ${tasks.NAME.output.PATH:-DEFAULT}")
+		b.addWarning(task, u.field, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then keeps its effects",
+			"add a default, ${tasks.NAME.output.PATH:-DEFAULT}")
 	case p == i:
 	case d.Tasks[p].Stage > d.Tasks[i].Stage:
-		b.addError(task, u.field, fmt.Sprintf("it uses the output of %q, which runs later", u.Task), "use it in a task that runs after that one")
+		b.addError(task, u.field, fmt.Sprintf("it uses the output of %q, which runs later", u.Task), "use it in a task that runs after that task")
 	case !needed:
 		b.addError(task, u.field, fmt.Sprintf("it uses the output of %q, which it does not need", u.Task), "add it to needs")
 	}

@@ -30,13 +30,13 @@ type BackupScheduleSpec struct {
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
-	// +kubebuilder:validation:XValidation:rule="self == '0' || duration(self) <= duration('168h')",message="must be 168h (a week) at most"
+	// +kubebuilder:validation:XValidation:rule="self == '0' || duration(self) <= duration('168h')",message="must be at most 168h (a week)"
 	StartingDeadline *Duration `json:"startingDeadline,omitempty"`
 	// Timeout is the timeout of one attempt at a backup. A failed backup is retried at growing intervals, until the next time of the schedule.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
-	// +kubebuilder:validation:XValidation:rule="self == '0' || duration(self) <= duration('24h')",message="must be 24h at most"
+	// +kubebuilder:validation:XValidation:rule="self == '0' || duration(self) <= duration('24h')",message="must be at most 24h"
 	Timeout *Duration `json:"timeout,omitempty"`
 	// Clusters selects the clusters to back up.
 	// +required
@@ -94,7 +94,7 @@ type BackupVolume struct {
 
 // BackupS3 is a bucket, or a part of it.
 //
-// +kubebuilder:validation:XValidation:rule="!self.endpoint.startsWith('http://') || (has(self.insecure) && self.insecure)",message="endpoint must begin with https://, or insecure: true must say that the credentials are sent in plain text"
+// +kubebuilder:validation:XValidation:rule="!self.endpoint.startsWith('http://') || (has(self.insecure) && self.insecure)",message="endpoint must begin with https://, or set insecure: true to send the credentials in plain text"
 type BackupS3 struct {
 	// Endpoint is the URL of the store, such as https://s3.eu-central-1.amazonaws.com.
 	// +required

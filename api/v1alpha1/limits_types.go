@@ -164,7 +164,7 @@ type FailureDomainStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=repairlimits,singular=repairlimits,scope=Cluster,categories=scute;cluster-api,shortName=rl
-// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="there is one RepairLimits, and its name is default",fieldPath=".metadata"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="the only RepairLimits must have the name default",fieldPath=".metadata"
 // +kubebuilder:printcolumn:name="Machines",type=integer,JSONPath=`.status.machines`
 // +kubebuilder:printcolumn:name="Unhealthy",type=integer,JSONPath=`.status.unhealthy`
 // +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`

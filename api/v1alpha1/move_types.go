@@ -7,15 +7,15 @@ import (
 // MoveSpec requests that Cluster API clusters of the Move's namespace are moved to another management cluster. Only abort and abandonTarget can be
 // changed.
 //
-// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",fieldPath=".target",message="target cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="self.selection == oldSelf.selection",fieldPath=".selection",message="selection cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="has(self.timeouts) == has(oldSelf.timeouts) && (!has(self.timeouts) || self.timeouts == oldSelf.timeouts)",fieldPath=".timeouts",message="timeouts cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="self.?dryRun.orValue(false) == oldSelf.?dryRun.orValue(false)",fieldPath=".dryRun",message="dryRun cannot be changed: make another Move"
-// +kubebuilder:validation:XValidation:rule="has(self.rollbackOnFailure) == has(oldSelf.rollbackOnFailure) && (!has(self.rollbackOnFailure) || self.rollbackOnFailure == oldSelf.rollbackOnFailure)",fieldPath=".rollbackOnFailure",message="rollbackOnFailure cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="has(self.carryStatus) == has(oldSelf.carryStatus) && (!has(self.carryStatus) || self.carryStatus == oldSelf.carryStatus)",fieldPath=".carryStatus",message="carryStatus cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="has(self.acceptLoss) == has(oldSelf.acceptLoss) && (!has(self.acceptLoss) || self.acceptLoss == oldSelf.acceptLoss)",fieldPath=".acceptLoss",message="acceptLoss cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="self.?abort.orValue(false) || !oldSelf.?abort.orValue(false)",fieldPath=".abort",message="abort cannot be taken back: make another Move"
-// +kubebuilder:validation:XValidation:rule="self.?abandonTarget.orValue(false) || !oldSelf.?abandonTarget.orValue(false)",fieldPath=".abandonTarget",message="abandonTarget cannot be taken back: make another Move"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",fieldPath=".target",message="target cannot be changed: abort this Move and create another"
+// +kubebuilder:validation:XValidation:rule="self.selection == oldSelf.selection",fieldPath=".selection",message="selection cannot be changed: abort this Move and create another"
+// +kubebuilder:validation:XValidation:rule="has(self.timeouts) == has(oldSelf.timeouts) && (!has(self.timeouts) || self.timeouts == oldSelf.timeouts)",fieldPath=".timeouts",message="timeouts cannot be changed: abort this Move and create another"
+// +kubebuilder:validation:XValidation:rule="self.?dryRun.orValue(false) == oldSelf.?dryRun.orValue(false)",fieldPath=".dryRun",message="dryRun cannot be changed: create another Move"
+// +kubebuilder:validation:XValidation:rule="has(self.rollbackOnFailure) == has(oldSelf.rollbackOnFailure) && (!has(self.rollbackOnFailure) || self.rollbackOnFailure == oldSelf.rollbackOnFailure)",fieldPath=".rollbackOnFailure",message="rollbackOnFailure cannot be changed: abort this Move and create another"
+// +kubebuilder:validation:XValidation:rule="has(self.carryStatus) == has(oldSelf.carryStatus) && (!has(self.carryStatus) || self.carryStatus == oldSelf.carryStatus)",fieldPath=".carryStatus",message="carryStatus cannot be changed: abort this Move and create another"
+// +kubebuilder:validation:XValidation:rule="has(self.acceptLoss) == has(oldSelf.acceptLoss) && (!has(self.acceptLoss) || self.acceptLoss == oldSelf.acceptLoss)",fieldPath=".acceptLoss",message="acceptLoss cannot be changed: abort this Move and create another"
+// +kubebuilder:validation:XValidation:rule="self.?abort.orValue(false) || !oldSelf.?abort.orValue(false)",fieldPath=".abort",message="abort cannot be reverted: create another Move"
+// +kubebuilder:validation:XValidation:rule="self.?abandonTarget.orValue(false) || !oldSelf.?abandonTarget.orValue(false)",fieldPath=".abandonTarget",message="abandonTarget cannot be reverted: create another Move"
 type MoveSpec struct {
 	// Target is the management cluster to move to.
 	// +required

@@ -6,7 +6,7 @@ import (
 
 // PauseSpec requests that Cluster API clusters of the Pause's namespace are paused as long as the Pause exists. It cannot be changed.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec cannot be changed: make another Pause, which may overlap with this one, and then delete this one"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec cannot be changed: create another Pause, which may overlap with this one, and then delete this one"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusters) && size(self.clusters) > 0) || has(self.selector)",message="set clusters (a list of Cluster names), selector (a label selector), or both"
 type PauseSpec struct {
 	// Clusters are names of Clusters in the Pause's namespace. A Cluster that does not exist yet is paused when it is created.

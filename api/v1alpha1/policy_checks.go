@@ -45,9 +45,9 @@ const (
 )
 
 // RepairNotice is a sign that a machine will stop soon. It is in effect as long as it exists.
-// +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || self.type in ['NodeAnnotation', 'MachineAnnotation']",fieldPath=".leadTime",message="only the value of an annotation is a time"
+// +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || self.type in ['NodeAnnotation', 'MachineAnnotation']",fieldPath=".leadTime",message="can only be set for an annotation, whose value is a time"
 // +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || !has(self.value)",fieldPath=".value",message="must not be set with leadTime"
-// +kubebuilder:validation:XValidation:rule="self.type != 'NodeCondition' || !has(self.value) || self.value in ['True', 'False', 'Unknown']",fieldPath=".value",message="the status of a condition is True, False or Unknown"
+// +kubebuilder:validation:XValidation:rule="self.type != 'NodeCondition' || !has(self.value) || self.value in ['True', 'False', 'Unknown']",fieldPath=".value",message="the status of a condition must be True, False or Unknown"
 type RepairNotice struct {
 	// Type is the place of the notice.
 	Type NoticeType `json:"type"`

@@ -26,7 +26,7 @@ func Slim(o metav1.Object) {
 	refuse := func(spec any, empty func(), unread *Unreadable) {
 		if data, err := json.Marshal(spec); err == nil && len(data) > SpecBytes {
 			empty()
-			unread.Spec = &UnreadablePart{Field: "spec", Problem: fmt.Sprintf("it takes %d KiB, and may take %d KiB: make it smaller, or several of them", len(data)>>10, SpecBytes>>10)}
+			unread.Spec = &UnreadablePart{Field: "spec", Problem: fmt.Sprintf("it has %d KiB, and at most %d KiB are allowed: make it smaller, or create several objects", len(data)>>10, SpecBytes>>10)}
 		} else if unread.Spec != nil {
 			unread.Spec.Raw = nil
 		}

@@ -92,7 +92,7 @@ type WorkflowRunStatus struct {
 	// FinishedAt is when the run ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// Deadline is when the run's time ends.
+	// Deadline is when the run times out.
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 	// Counts are the numbers of tasks by phase.

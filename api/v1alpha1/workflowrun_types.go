@@ -22,7 +22,7 @@ const AdoptedAnnotation = "scute.dev/adopted"
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
 // +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
 type WorkflowRunSpec struct {
-	// FailurePolicy is applied when a task fails for good, unless the task or policies set another one. Default:
+	// FailurePolicy is applied when a task fails permanently, unless the task or policies set another one. Default:
 	// --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, or Abort, in this order.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
@@ -57,7 +57,7 @@ type WorkflowRunSpec struct {
 	Tasks []TaskSpec `json:"tasks,omitempty"`
 }
 
-// FailurePolicy is what happens when a task fails for good.
+// FailurePolicy is what happens when a task fails permanently.
 //
 //   - Abort: no further task starts, running tasks are cancelled and run again on resume, and nothing is undone.
 //   - Rollback: the tasks of the run are undone, in reverse order.
@@ -80,7 +80,7 @@ const (
 // KindPolicy contains the defaults of all tasks of a kind, or of all tasks that apply objects of a type. The defaults of the type have precedence.
 type KindPolicy struct {
 	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply applies, such as Deployment or Deployment.apps.
-	// If the task applies several objects, all must be of the type; expand makes separate tasks of them. Write Job.batch for the type Job, because
+	// If the task applies several objects, all must be of the type; expand creates separate tasks for them. Write Job.batch for the type Job, because
 	// Job is a kind of task.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -110,7 +110,7 @@ type RunHooks struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Post []HookSpec `json:"post,omitempty"`
-	// OnFailure run once for each task and each undo that failed for good, and once when the run ends by a failure or is aborted.
+	// OnFailure run once for each task and each undo that failed permanently, and once when the run ends by a failure or is aborted.
 	// A failure of these hooks is recorded and changes nothing. They have no retry, no totalTimeout and no undo.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
@@ -169,10 +169,10 @@ type StepSpec struct {
 	// Retry after a failed attempt. Default: none.
 	// +optional
 	Retry *Retry `json:"retry,omitempty"`
-	// Timeout of one attempt. An attempt that runs out of time may be retried.
+	// Timeout of one attempt. An attempt that times out may be retried.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
-	// TotalTimeout of all attempts and the waits between them. After it the task fails for good.
+	// TotalTimeout of all attempts and the waits between them. After it the task fails permanently.
 	// +optional
 	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
@@ -234,7 +234,7 @@ type On string
 const (
 	// OnSuccess is satisfied if the task succeeded, or if its failure is ignored.
 	OnSuccess On = "Success"
-	// OnFailure is satisfied if the task failed for good.
+	// OnFailure is satisfied if the task failed permanently.
 	OnFailure On = "Failure"
 	// OnCompletion is satisfied if the task ended with any outcome.
 	OnCompletion On = "Completion"

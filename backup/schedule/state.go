@@ -32,7 +32,7 @@ type State struct {
 	Kept       []KeptBackup
 	Expiring   []Backup
 	Incomplete []Attempt
-	// RemovalProblem is why a deletion failed, RemovalFailedAt is when it failed, and Removals is how often in succession.
+	// RemovalProblem is why a deletion failed, RemovalFailedAt is when it failed, and RemovalFailures is how often in succession.
 	RemovalProblem  Problem
 	RemovalFailedAt time.Time
 	RemovalFailures int

@@ -108,7 +108,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return r.publish(ctx, &w, id, summary)
 	case adopted:
-		return ctrl.Result{}, r.publishWaiting(ctx, &w, "waiting for the run "+id+" to come into the log", "restore the log that has the run, or delete the WorkflowRun")
+		return ctrl.Result{}, r.publishWaiting(ctx, &w, "waiting until the log contains run "+id,
+			"restore the log that contains the run, or delete the WorkflowRun")
 	}
 	if why := r.Quota.Throttled(w.Namespace); why != (supervise.Throttled{}) && w.Status.FinishedAt == nil {
 		return ctrl.Result{RequeueAfter: supervise.RecheckInterval}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}, why)
@@ -128,14 +129,14 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	}
 	left, err := r.Runs.WithFiles(req.Namespace, req.Name)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "looking for files of runs")
+		ctrl.LoggerFrom(ctx).Error(err, "listing the files of runs")
 	}
 	name.Open = left
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
 		case err != nil: // for example because of an event of a later version; a WorkflowRun of the same name must not wait for this run
-			ctrl.LoggerFrom(ctx).Error(err, "looking in the log for a run that has left files", "run", id)
+			ctrl.LoggerFrom(ctx).Error(err, "reading a run with leftover files from the log", "run", id)
 		case !s.IsDefined() || workflow.Summarize(s).Settled:
 			r.discard(ctx, id)
 		}
@@ -158,7 +159,7 @@ func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, 
 		var err error
 		status, ended, err = r.Runs.Recall(ctx, id)
 		if err != nil {
-			return false, fmt.Errorf("looking for the run %s in the log: %w", id, err)
+			return false, fmt.Errorf("reading run %s from the log: %w", id, err)
 		}
 	}
 	if !ended {
@@ -182,14 +183,15 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &whole.Spec)
 	if err != nil {
-		waiting := r.publishWaiting(ctx, w, "preparing the run: "+resource.TruncateNote(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
+		waiting := r.publishWaiting(ctx, w, "preparing the run: "+resource.TruncateNote(err.Error()),
+			"grant the ServiceAccount of the WorkflowRun read access to the objects that its tasks refer to")
 		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)
 	}
 	if definition == nil {
 		return r.publishProblems(ctx, w, list(problems))
 	}
 	if w.Spec.Suspend {
-		return r.publishWaiting(ctx, w, "suspended before it began", "set spec.suspend to false")
+		return r.publishWaiting(ctx, w, "suspended before it started", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
 	if errors.Is(err, eventlog.ErrFull) {
@@ -220,7 +222,7 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		return nil
 	}
 	if err := r.Runs.Command(ctx, id, actor(w), in); err != nil {
-		return fmt.Errorf("recording what spec.suspend asks for: %w", err)
+		return fmt.Errorf("recording the change of spec.suspend: %w", err)
 	}
 	return nil
 }
@@ -235,7 +237,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
 		case err != nil:
-			return ctrl.Result{}, fmt.Errorf("looking for the run %s in the log: %w", id, err)
+			return ctrl.Result{}, fmt.Errorf("reading run %s from the log: %w", id, err)
 		default:
 			g, known = workflow.Summarize(s), s.IsDefined()
 		}

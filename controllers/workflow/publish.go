@@ -32,7 +32,7 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 func (r *Reconciler) publishProblems(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
 	status := v1alpha1.WorkflowRunStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
-		Message: "refused, nothing was started: " + resource.TruncateMessage(message), Next: "correct it, and make another WorkflowRun",
+		Message: "rejected, and nothing was started: " + resource.TruncateMessage(message), Next: "correct the manifest, and create another WorkflowRun",
 	}
 	if status.FinishedAt == nil {
 		now := metav1.Now().Rfc3339Copy()
@@ -46,8 +46,9 @@ func (r *Reconciler) publishProblems(ctx context.Context, w *v1alpha1.WorkflowRu
 func (r *Reconciler) publishLost(ctx context.Context, w *v1alpha1.WorkflowRun) error {
 	status := *w.Status.DeepCopy()
 	status.Phase = v1alpha1.RunStranded
-	status.Message = "stranded: the event log does not hold the run " + status.RunID + ", which has begun: the log went back, or was replaced"
-	status.Next = "restore the log; or compare what its tasks have made with what is asked for, delete this WorkflowRun, and make another"
+	status.Message = "stranded: run " + status.RunID +
+		" has started, but the event log does not contain it: an older copy of the log was restored, or the log was replaced"
+	status.Next = "restore the log; or compare the effects of its tasks with the manifest, delete this WorkflowRun, and create another"
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 

@@ -161,7 +161,7 @@ func TestNews(t *testing.T) {
 	for i := range 100 {
 		many.Tasks = append(many.Tasks, task(fmt.Sprint(i), v1alpha1.TaskFailed))
 	}
-	if got := newEvents(with(many), after); len(got) != maxTaskEvents+1 || got[maxTaskEvents].note != "90 more tasks failed or wait: see `scutectl describe run prod -n fleet`" {
+	if got := newEvents(with(many), after); len(got) != maxTaskEvents+1 || got[maxTaskEvents].note != "90 more tasks failed or wait: run `scutectl describe run prod -n fleet`" {
 		t.Errorf("got %d events: %v", len(got), got[len(got)-1])
 	}
 }

@@ -42,7 +42,7 @@ type Sink struct {
 	URL    string
 	Secret Secret
 	Client *http.Client
-	// InitialInterval and Longest are the first and the longest wait between two attempts, if the receiver requests none; 0 is 500 ms and 1 m. Patience bounds
+	// InitialInterval and MaxInterval are the first and the longest wait between two attempts, if the receiver requests none; 0 is 500 ms and 1 m. MaxElapsedTime bounds
 	// the attempts for one event; 0 is 5 m.
 	InitialInterval, MaxInterval, MaxElapsedTime time.Duration
 	// OnRetry is called after each failed attempt that is retried. It may be nil.

@@ -4,7 +4,7 @@
 // read the files: the test fails if a field is renamed, if a type is removed, or if events without a new field are not encoded as they were. A file
 // is never changed. A new field gets an additional file:
 //
-//	go test ./mover -run TestStored -pinned.addFiles
+//	go test ./mover -run TestStored -pinned.add
 //
 // Only tests and benchmarks import this package.
 package pinned

@@ -15,7 +15,7 @@ const (
 	logIDAnnotation = "scute.dev/log-id"
 	// sequenceAnnotation on the Lease is Mark.Sequence.
 	sequenceAnnotation = "scute.dev/log-sequence"
-	// ReconciledAnnotation on the Lease is Marks.Reconciled.
+	// ReconciledAnnotation on the Lease is Watermarks.Reconciled.
 	ReconciledAnnotation = "scute.dev/log-reconciled"
 	// InstallationAnnotation is the namespace of the installation whose daemon holds the Lease.
 	InstallationAnnotation = "scute.dev/installation"

@@ -51,7 +51,7 @@ var (
 	errValues     = fmt.Errorf("%w: it has more than %d values, and more than one for every %d bytes: split it", ErrTooLarge, maxValues, bytesPerValue)
 	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, maxDepth)
 	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, maxAliasGrowth>>20)
-	errDelimiters      = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, maxDelimiters)
+	errDelimiters = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, maxDelimiters)
 	errUTF16      = fmt.Errorf("%w: it is in UTF-16, whose size cannot be estimated: save it as UTF-8", ErrTooLarge)
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, maxDirectives)
 )
@@ -241,8 +241,8 @@ func pathOf(at []any) string {
 
 // expansion counts the values of nodes with their aliases expanded, without expanding them.
 type expansion struct {
-	counts   map[*goyaml3.Node]int // by node with an anchor
-	limit int
+	counts map[*goyaml3.Node]int // by node with an anchor
+	limit  int
 }
 
 func (e *expansion) count(node *goyaml3.Node) (values int, err error) {
@@ -273,7 +273,7 @@ func (e *expansion) count(node *goyaml3.Node) (values int, err error) {
 type measure struct {
 	values, bytes, depth int
 	changed              bool // changesKey is true for a key
-	integerKey             bool // a key is an integer, whose text may change
+	integerKey           bool // a key is an integer, whose text may change
 }
 
 func (m *measure) add(v any, depth int) {

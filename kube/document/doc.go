@@ -1,4 +1,4 @@
-// Package document decodes YAML and CheckJSON from untrusted sources. These are manifests, kubeconfigs,
+// Package document decodes YAML and checks JSON from untrusted sources. These are manifests, kubeconfigs,
 // configurations, and the files of repositories. It reads them as kubectl does, including aliases
 // and merge keys. It refuses a document that would use too much memory, before it decodes it.
 //

@@ -73,7 +73,7 @@ func TestBombs(t *testing.T) {
 			}
 			bounded := CheckBounds([]byte(text))
 			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes only the CheckJSON
-				t.Errorf("Bounded = %v, want ErrTooLarge", bounded)
+				t.Errorf("CheckBounds = %v, want ErrTooLarge", bounded)
 			}
 			var v any
 			first := !strings.Contains(name, "document") && !strings.Contains(name, "JSON") || strings.HasSuffix(name, "of JSON") || name == "deep JSON"

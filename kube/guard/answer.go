@@ -155,9 +155,9 @@ func isReadable(contentType string) bool {
 
 type boundedBody struct {
 	io.ReadCloser
-	remaining, remainingMemory     int
-	maxBytes, maxMemory int  // the initial values of left and memory
-	quoted, escaped  bool // the state of count between two reads
+	remaining, remainingMemory int
+	maxBytes, maxMemory        int  // the initial values of left and memory
+	quoted, escaped            bool // the state of count between two reads
 }
 
 func newBoundedBody(body io.ReadCloser, most, memory int) *boundedBody {
@@ -207,11 +207,11 @@ type pooledBody struct {
 	ctx context.Context //nolint:containedctx // the request's context, which also ends the reading of its response
 	end context.CancelCauseFunc
 
-	mu     sync.Mutex
-	size   int      // the result of taken
-	slots []*slot // by the index of the room
-	complete  bool     // it was read to the end
-	closed bool
+	mu       sync.Mutex
+	size     int     // the result of taken
+	slots    []*slot // by the index of the room
+	complete bool    // it was read to the end
+	closed   bool
 }
 
 // Read reads from the response. It waits for a place in a room when the response has become large.

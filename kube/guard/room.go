@@ -50,12 +50,12 @@ func newPool(places, above int) *pool {
 
 // slot is the place of one response, or its request for a place.
 type slot struct {
-	namespace string
-	cancel       context.CancelCauseFunc // ends its reading
-	acquired   chan struct{}           // closed when it has a place
-	stopRelease      func() bool             // keeps the place after the context of its request has ended
-	timer     *time.Timer
-	deadline     time.Time // the time limit if another namespace waits; zero while it waits in another room
+	namespace   string
+	cancel      context.CancelCauseFunc // ends its reading
+	acquired    chan struct{}           // closed when it has a place
+	stopRelease func() bool             // keeps the place after the context of its request has ended
+	timer       *time.Timer
+	deadline    time.Time // the time limit if another namespace waits; zero while it waits in another room
 }
 
 // acquire waits for a place until ctx ends. The place is released soon after ctx ends. enter calls end if the reading takes too long while other

@@ -19,9 +19,9 @@ type slowBody struct {
 	bytes int
 	pause time.Duration
 
-	counter  *bodyCounter
+	counter *bodyCounter
 	counted bool
-	ctx    context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
+	ctx     context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
 }
 
 // bodyCounter counts the responses that were read to the end and are not closed.

@@ -43,6 +43,6 @@ func TestUntrue(t *testing.T) {
 	u := parse(t, "{apiVersion: x.io/v1, kind: Thing, metadata: {name: a, namespace: fleet}, status: {conditions: [{type: Ready, status: 'True'}, {type: Scaled, status: Unknown, reason: Why, message: \"a\\n b\"}]}}")
 	got := strings.Join(object.UntrueConditions(u, "Ready", "Scaled", "Other"), "; ")
 	if want := "Thing.x.io fleet/a: Scaled is Unknown (Why): a b; Thing.x.io fleet/a has no condition Other yet"; got != want {
-		t.Errorf("Untrue = %q, want %q", got, want)
+		t.Errorf("UntrueConditions = %q, want %q", got, want)
 	}
 }

@@ -111,9 +111,9 @@ status:
 		Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, Version: "v1beta2", UID: "u", ResourceVersion: "7",
 		Owners:      []object.Owner{{Ref: object.Ref{Group: "x.io", Kind: "Fleet", Namespace: "fleet", Name: "f"}, Version: "v1", UID: "o", Controller: &yes}},
 		ClusterName: "a", Deleting: true, Finalizers: 2, Movable: true, Hierarchy: true, BlockMove: true, PausedByUser: true, Remediating: true, MoveID: "fleet/go/1",
-		PauseHolders:      map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
-		References: []object.Reference{{Field: "spec.topology.classRef", Ref: object.Ref{Namespace: "fleet", Name: "base"}}},
-		Paused:     object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
+		PauseHolders: map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
+		References:   []object.Reference{{Field: "spec.topology.classRef", Ref: object.Ref{Namespace: "fleet", Name: "base"}}},
+		Paused:       object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
 		Cluster: &object.ClusterFacts{Paused: true, ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -115,18 +115,18 @@ type Observed struct {
 	KindBlocksMove  bool // its CustomResourceDefinition has the annotation block-move
 	PausedByUser    bool // the annotation paused
 	Remediating     bool
-	MoveID            string // scute.dev/move: the ID of the move that holds it
-	MoveLogID         string // scute.dev/log: the event log of that move; empty if an older version started the move
+	MoveID          string // scute.dev/move: the ID of the move that holds it
+	MoveLogID       string // scute.dev/log: the event log of that move; empty if an older version started the move
 	// PauseHolders are the annotations of the Pauses, and of the task of a run, that hold its pause.
-	PauseHolders       map[string]string
-	Released    bool   // a move has released it for deletion
-	Emptying    bool   // a move has started to delete its objects
-	FoundPaused bool   // it was paused before the move that holds it
-	Touched     bool   // scute.dev/touched: a touch that a crash interrupted
-	GitOps      string // the tool that manages the object by its own labels or annotations, if any
-	ManagedBy   string // cluster.x-k8s.io/managed-by: the program that replaces its provider, in quotes, or "another program"
-	HostPaused  bool   // baremetalhost.metal3.io/paused
-	Reserved    bool   // scute.dev/addresses-reserved, on a pool or an address
+	PauseHolders map[string]string
+	Released     bool   // a move has released it for deletion
+	Emptying     bool   // a move has started to delete its objects
+	FoundPaused  bool   // it was paused before the move that holds it
+	Touched      bool   // scute.dev/touched: a touch that a crash interrupted
+	GitOps       string // the tool that manages the object by its own labels or annotations, if any
+	ManagedBy    string // cluster.x-k8s.io/managed-by: the program that replaces its provider, in quotes, or "another program"
+	HostPaused   bool   // baremetalhost.metal3.io/paused
+	Reserved     bool   // scute.dev/addresses-reserved, on a pool or an address
 	// BoundCluster is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its namespace. It is empty for other kinds.
 	BoundCluster string
 	// References in its spec and its annotations to other objects.

@@ -34,7 +34,7 @@ func references(u *unstructured.Unstructured, of Ref) []Reference {
 }
 
 type referenceReader struct {
-	owner    Ref
+	owner Ref
 	found []Reference
 }
 

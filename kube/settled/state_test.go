@@ -146,7 +146,7 @@ func TestJudges(t *testing.T) {
 		"Machine.cluster.x-k8s.io": false, "Deployment.apps": false, "Cluster.postgresql.cnpg.io": false,
 	} {
 		if got := settled.Supports(schema.ParseGroupKind(kind)); got != want {
-			t.Errorf("Judges(%s) = %v, want %v", kind, got, want)
+			t.Errorf("Supports(%s) = %v, want %v", kind, got, want)
 		}
 	}
 }

@@ -24,10 +24,10 @@ const (
 type conn struct {
 	net.Conn
 	maxBytes  int64
-	remaining  atomic.Int64
-	stop  func() // stops watching the context
-	release func()
-	once  sync.Once
+	remaining atomic.Int64
+	stop      func() // stops watching the context
+	release   func()
+	once      sync.Once
 }
 
 // Read reads until the limit is exceeded.

@@ -53,10 +53,10 @@ func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) 
 // forwarded is a connection to a port of a pod. One goroutine reads, one writes.
 type forwarded struct {
 	*session
-	address    address
-	data    *stream
-	pending []byte
-	errorOutput    limited // the kubelet's error messages
+	address     address
+	data        *stream
+	pending     []byte
+	errorOutput limited // the kubelet's error messages
 }
 
 func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {

@@ -19,9 +19,9 @@ const (
 
 // Reader reads objects of an API server, over connections that it keeps open until Close.
 type Reader struct {
-	cluster   *Cluster
-	transport *http.Transport
-	roundTripper   http.RoundTripper
+	cluster      *Cluster
+	transport    *http.Transport
+	roundTripper http.RoundTripper
 }
 
 // Reader returns a Reader. All its connections end with ctx, which must have a deadline.

@@ -56,7 +56,7 @@ func (c *Cluster) sendThrough(transport http.RoundTripper, request *http.Request
 const (
 	// maxRejection bounds the bytes that are read of a rejection's body. maxShown bounds the part of it in a message.
 	maxRejection = 4 << 10
-	maxShown   = 1000
+	maxShown     = 1000
 )
 
 // rejectionError returns why a request was rejected, with the message of the API server or the kubelet if there is one. It does not quote any other

@@ -22,17 +22,17 @@ const (
 
 // session is a connection with streams that this side opens. It has no goroutine: the callers that wait for data read the frames.
 type session struct {
-	conn   io.ReadWriteCloser
-	reader     *bufio.Reader
-	framer *spdy.Framer
-	writeMu  sync.Mutex
-	next   spdy.StreamId
+	conn    io.ReadWriteCloser
+	reader  *bufio.Reader
+	framer  *spdy.Framer
+	writeMu sync.Mutex
+	next    spdy.StreamId
 	streams map[spdy.StreamId]*stream
 }
 
 type stream struct {
 	id      spdy.StreamId
-	onData    func([]byte)
+	onData  func([]byte)
 	replied bool
 	ended   bool // by the peer
 }

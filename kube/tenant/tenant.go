@@ -25,7 +25,7 @@ const (
 	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to the clusters of one namespace. The owner of a namespace may
 	// have many clusters that accept connections and never respond. maxPerNamespace suffices for four clusters at once, as many as are checked at once
 	// by default. maxPerCluster bounds the connections to one cluster: two to each etcd member that is checked at once, and those to the API server.
-	maxConnections        = 128
+	maxConnections  = 128
 	maxPerNamespace = 80
 	maxPerCluster   = 20
 	// maxDialAttempts bounds the addresses that are tried for one name, because the name's owner can list any number of addresses.
@@ -40,7 +40,7 @@ type Dialer struct {
 	guard *guard.Guard
 	all   *semaphore.Weighted
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	limits map[string]*connLimit // by cluster, or by namespace with a slash at the end
 }
 

@@ -23,7 +23,7 @@ import (
 // clusterctlFiles is the pattern of the files that clusterctl move --to-directory writes: one for each object, in plain text, without an index.
 const clusterctlFiles = "*_*_*.yaml"
 
-// clusterctlFolder returns the files of a folder that clusterctl wrote, or none if the folder is another one.
+// listClusterctlFiles returns the files of a folder that clusterctl wrote, or none if the folder is another one.
 func listClusterctlFiles(dir string) ([]string, error) {
 	for _, own := range []string{SumsFile, unfinishedFile, IndexFile} {
 		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {

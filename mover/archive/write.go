@@ -23,11 +23,11 @@ import (
 
 // The names in the folder of an archive. SumsFile is written last and makes the folder an archive; IndexFile describes its content.
 const (
-	SumsFile       = "SHA256SUMS"
-	IndexFile      = "index.json"
-	objectsFolder  = "objects"
-	unfinishedFile = "UNFINISHED"
-	encryptedSuffix      = ".age"
+	SumsFile        = "SHA256SUMS"
+	IndexFile       = "index.json"
+	objectsFolder   = "objects"
+	unfinishedFile  = "UNFINISHED"
+	encryptedSuffix = ".age"
 )
 
 // ErrComplete is returned if the folder already has an archive.

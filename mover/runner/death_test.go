@@ -18,8 +18,8 @@ var errDead = errors.New("the process is dead")
 // it is acknowledged.
 type dyingLog struct {
 	aggregate.Log
-	remaining   int // number of appends that succeed
-	stored bool
+	remaining int // number of appends that succeed
+	stored    bool
 }
 
 func (m *dyingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {

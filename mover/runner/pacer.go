@@ -14,8 +14,8 @@ import (
 // become less and less frequent. Polls use at most half of the time, however large the move is.
 type pacer struct {
 	idleBackoff *backoff.ExponentialBackOff
-	startedAt  time.Time // when the current poll began
-	pending   int       // the number of objects that the last poll waited for, if it was in the same step; else 0
+	startedAt   time.Time // when the current poll began
+	pending     int       // the number of objects that the last poll waited for, if it was in the same step; else 0
 	endedAt     time.Time // when the last poll ended
 }
 

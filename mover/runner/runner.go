@@ -38,7 +38,7 @@ type Runner struct {
 	// Performer returns the Performer of a move.
 	Performer func(id string) Performer
 	// Slots limit the moves that work concurrently; nil means no limit. A move that waits, or whose clusters are unreachable, holds none.
-	Slots *supervise.Slots
+	Slots  *supervise.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -106,9 +106,9 @@ type drive struct {
 
 	runner    *Runner
 	performer Performer
-	slot     *supervise.Slot
-	updates      <-chan uint64
-	pacer      *pacer
+	slot      *supervise.Slot
+	updates   <-chan uint64
+	pacer     *pacer
 	retry     *backoff.ExponentialBackOff
 }
 

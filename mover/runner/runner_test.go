@@ -156,9 +156,9 @@ func TestAbortTooLate(t *testing.T) {
 // interferingLog is a log that runs an action just before a chosen commit.
 type interferingLog struct {
 	aggregate.Log
-	at   string // an event type of that commit
-	interfere  func()
-	done bool
+	at        string // an event type of that commit
+	interfere func()
+	done      bool
 }
 
 func (i *interferingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {

@@ -29,7 +29,7 @@ type fakeClusters struct {
 	source, target map[object.Ref]bool
 	paused, awake  bool // of the source, of the target
 	emptying       bool // the first object was deleted at the source
-	violations          []string
+	violations     []string
 	steps          []mover.Step
 
 	// before is called before each step and after each object, without the lock; an error ends the process there.
@@ -204,7 +204,9 @@ func (w *fakeClusters) require(ok bool, wrong string) {
 }
 
 // isMoved and untouched report whether the world is in one of the two valid final states.
-func (w *fakeClusters) isMoved() bool { return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake }
+func (w *fakeClusters) isMoved() bool {
+	return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake
+}
 
 func (w *fakeClusters) isUntouched() bool {
 	return len(w.source) == len(w.items) && len(w.target) == 0 && !w.paused

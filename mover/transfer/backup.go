@@ -46,7 +46,7 @@ type Backup struct {
 type storedObject struct {
 	uid, version string
 	content      string
-	foundPaused        bool
+	foundPaused  bool
 }
 
 // RefusedError contains the findings that prevent a backup or a restore. Nothing was changed.

@@ -82,7 +82,9 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 				t.Errorf("the host or its Secret does not move: %v", moves)
 			}
 			acks := f.acks()
-			if !slices.ContainsFunc(acks.Pending, func(w mover.ObjectReason) bool { return w.Ref == host && strings.Contains(w.Reason, object.HostPausedAnnotation) }) {
+			if !slices.ContainsFunc(acks.Pending, func(w mover.ObjectReason) bool {
+				return w.Ref == host && strings.Contains(w.Reason, object.HostPausedAnnotation)
+			}) {
 				t.Errorf("the host is not waited for: %+v", acks)
 			}
 			f.src.merge(host, obj{"metadata": obj{"annotations": obj{object.HostPausedAnnotation: "metal3.io/capm3"}}})

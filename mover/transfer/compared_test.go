@@ -165,7 +165,9 @@ func differences() []difference {
 		return false
 	}
 	return []difference{
-		{"refused", func(a preflightResult, o *randomObject, _, _ outcome) bool { return len(a.messages(o.ref, mover.Error)) > 0 }},
+		{"refused", func(a preflightResult, o *randomObject, _, _ outcome) bool {
+			return len(a.messages(o.ref, mover.Error)) > 0
+		}},
 		{"cluster label", func(_ preflightResult, o *randomObject, clusterctl, scute outcome) bool {
 			return clusterctl == stays && scute != stays && labelled(o)
 		}},

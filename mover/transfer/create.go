@@ -151,9 +151,9 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 
 // copySource is an original, with the owners and marks of its copy.
 type copySource struct {
-	source *unstructured.Unstructured
-	owners map[object.Ref]types.UID
-	annotations  map[string]string
+	source      *unstructured.Unstructured
+	owners      map[object.Ref]types.UID
+	annotations map[string]string
 }
 
 // createOne copies one object unless it exists with the mark of this move, which means that an earlier process created it. have is the object as just
@@ -196,7 +196,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 func otherMoveError(ref object.Ref, holder hold.Holder) error {
 	return &waitError{
 		message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
-		next: "wait for that move, or abort it",
+		next:    "wait for that move, or abort it",
 	}
 }
 

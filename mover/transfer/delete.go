@@ -25,10 +25,10 @@ import (
 // full listings is at least listShare times the duration of the last one, so a large move spends at most a sixth of its time on them. The pause is
 // checked before the first chunk too, unless the listing began less than maxListingAge ago, because the listing of a large move takes long.
 const (
-	deleteChunk = 250
-	listInterval   = 10 * time.Second
-	listShare   = 5
-	pauseShare  = 10
+	deleteChunk  = 250
+	listInterval = 10 * time.Second
+	listShare    = 5
+	pauseShare   = 10
 )
 
 // listIntervalAfter returns the interval after which both clusters are listed again within a level.
@@ -339,6 +339,6 @@ func (p *repausedRoots) err() error {
 func pauseRemovedError(ref object.Ref, why string) error {
 	return &waitError{
 		message: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
-		next: "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
+		next:    "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
 	}
 }

@@ -16,7 +16,9 @@ import (
 )
 
 // isRemaining reports whether an object of the plan must still be deleted at the source.
-func isRemaining(s *mover.State, item mover.Item) bool { return item.KeepReason == "" && !s.Deleted[item.Ref] }
+func isRemaining(s *mover.State, item mover.Item) bool {
+	return item.KeepReason == "" && !s.Deleted[item.Ref]
+}
 
 // head contains the fields of an object that a deletion needs. It is small because the heads of a large plan are in memory while a level is deleted.
 // The zero value represents no object.
@@ -49,7 +51,7 @@ func headsOf(have objects) heads {
 // sides contains the objects of a plan that the two sides have.
 type sides struct {
 	copies, originals heads
-	roots         objects // of the source, with spec.paused
+	roots             objects // of the source, with spec.paused
 	// unplanned contains the objects outside the plan that its deletion would also delete.
 	unplanned []mover.ObjectReason
 }

@@ -25,7 +25,7 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 		first := found.awake[0]
 		return nil, &waitError{
 			message: fmt.Sprintf("%d objects acknowledged the pause and no longer say that they are paused, the first is %s: %s", len(found.awake), first.Ref, first.Reason),
-			next: "find out what resumed them",
+			next:    "find out what resumed them",
 		}
 	}
 	if len(found.remediating) > 0 {
@@ -41,8 +41,8 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 
 // observation is a snapshot of the source and the members of the move in it.
 type observation struct {
-	members mover.Members
-	snapshot   *snapshot
+	members  mover.Members
+	snapshot *snapshot
 }
 
 // readForDraft returns the observation from which the plan is made. Every acknowledgement must be older than it. The observation that showed the source
@@ -59,8 +59,8 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (mover.Mem
 // survey contains the result of one observation of a source at rest.
 type survey struct {
 	snapshot *snapshot
-	items []mover.Item
-	excluded  []mover.ObjectReason
+	items    []mover.Item
+	excluded []mover.ObjectReason
 	// awake contains objects whose acknowledgement no longer holds.
 	awake []mover.ObjectReason
 	// remediating contains objects whose remediation began after the preflight.

@@ -17,9 +17,9 @@ import (
 type scope struct {
 	*Transfer
 
-	spec    mover.Spec
-	members mover.Members
-	snapshot   *snapshot
+	spec     mover.Spec
+	members  mover.Members
+	snapshot *snapshot
 	// hidden is the error of a forbidden listing at the source.
 	hidden error
 }

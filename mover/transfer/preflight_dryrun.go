@@ -81,9 +81,9 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 // nothing is known. An API server may also have configuration that refuses objects and that clients cannot read. Therefore one object of each shape
 // is tried too.
 type dryRuns struct {
-	admission *kube.Admission
-	triedShapes      map[shape]bool
-	schemas   map[string]*crd.Validator // by kind and version
+	admission   *kube.Admission
+	triedShapes map[shape]bool
+	schemas     map[string]*crd.Validator // by kind and version
 }
 
 // shape contains the properties by which such configuration can distinguish objects.

@@ -33,7 +33,9 @@ func (t *Transfer) fieldFor(ofMove, ofCommand string) string {
 func (t *Transfer) targetField() string { return t.fieldFor(targetField, "target") }
 
 // retryAdvice returns how a user retries once the cause of a refusal is resolved.
-func (t *Transfer) retryAdvice() string { return t.fieldFor("create another Move", "run the command again") }
+func (t *Transfer) retryAdvice() string {
+	return t.fieldFor("create another Move", "run the command again")
+}
 
 // unreachedAdvice returns what to do about a target that could not be reached.
 func unreachedAdvice(err error) string {

@@ -90,7 +90,7 @@ type randomObject struct {
 type randomCluster struct {
 	t        *rapid.T
 	kinds    map[string]fakeKind
-	objects   []*randomObject
+	objects  []*randomObject
 	clusters []*randomObject
 	byRef    map[object.Ref]*randomObject
 }

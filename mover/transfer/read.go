@@ -20,8 +20,8 @@ import (
 
 const (
 	// Up to few objects of a kind in a namespace are read one by one. So are fewer than one in sparse of the objects there.
-	maxSingleReads    = 5
-	sparseRatio = 8
+	maxSingleReads = 5
+	sparseRatio    = 8
 	// maxInMemory is how many complete objects of a side each move may have in memory: the page size of a list.
 	maxInMemory = 500
 	// unknownWeight is the minimal weight of a page of a kind that was not listed before, because the page may contain objects that are not wanted.

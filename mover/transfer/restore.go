@@ -61,7 +61,7 @@ const (
 	restoreAcknowledging RestorePhase = "Acknowledging"
 	restoreVerifying     RestorePhase = "Verifying"
 	restoreResuming      RestorePhase = "Resuming"
-	restoreAwakening       RestorePhase = "Awaking"
+	restoreAwakening     RestorePhase = "Awaking"
 	restoreDone          RestorePhase = "Done"
 )
 

@@ -40,16 +40,16 @@ type Transfer struct {
 	// Workers limits the concurrent requests to each side. The default is 32.
 	Workers int
 
-	command  bool             // a backup or a restore, without a Move
-	archive  *archive.Archive // the archive that a restore reads instead of the source
-	log      string           // the log ID in the move's marks
-	target   *kube.Cluster
-	targetID string
-	sourceTypes    map[string]kube.Type // the source's movable kinds by Kind.group
-	targetTypes     map[string]kube.Type // the target's
-	listable []kube.Type          // the source's namespaced kinds
-	unserved []string             // labelled definitions of the source that are not served
-	sizes    sizes
+	command     bool             // a backup or a restore, without a Move
+	archive     *archive.Archive // the archive that a restore reads instead of the source
+	log         string           // the log ID in the move's marks
+	target      *kube.Cluster
+	targetID    string
+	sourceTypes map[string]kube.Type // the source's movable kinds by Kind.group
+	targetTypes map[string]kube.Type // the target's
+	listable    []kube.Type          // the source's namespaced kinds
+	unserved    []string             // labelled definitions of the source that are not served
+	sizes       sizes
 
 	// pauseLifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
 	pauseLifted atomic.Bool
@@ -298,7 +298,9 @@ func isFinal(err error) bool {
 func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
 // isOurs reports whether an object has the mark of this move. A move with the same ID of another log is another move.
-func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.FirstHolder(u) == t.holder() }
+func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
+	return hold.FirstHolder(u) == t.holder()
+}
 
 // copyAnnotations returns the annotations of a copy. They identify the original without any log.
 func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {

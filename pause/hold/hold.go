@@ -45,7 +45,9 @@ const restorePrefix = "restore-"
 func RestoreHolder(backup string) Holder { return MoveHolder(restorePrefix+backup, "backup-"+backup) }
 
 // RestoredBackup returns the ID of the backup that a holder restores; ok is false for other holders.
-func RestoredBackup(holder string) (backup string, ok bool) { return strings.CutPrefix(holder, restorePrefix) }
+func RestoredBackup(holder string) (backup string, ok bool) {
+	return strings.CutPrefix(holder, restorePrefix)
+}
 
 func (m Holder) String() string {
 	if m.LogID == "" {

@@ -29,7 +29,7 @@ type Pause struct {
 	Graph Graph
 
 	writer Writer
-	holder   Holder
+	holder Holder
 	watch  Watch
 }
 
@@ -74,7 +74,7 @@ func (f InitialState) Baseline() map[object.Ref]pause.Baseline {
 	return baseline
 }
 
-// Inspect returns the state before the pause. known are the roots of an earlier call. Look returns them for roots with the holder's mark, because the
+// Inspect returns the state before the pause. known are the roots of an earlier call. Inspect returns them for roots with the holder's mark, because the
 // holder has changed these roots since.
 func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error) {
 	f := InitialState{Stale: make(map[object.Ref]pause.Baseline), AlreadyPaused: make(map[object.Ref]pause.Baseline), Exclusive: make(map[object.Ref]Holder)}
@@ -143,7 +143,7 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 type foundRoot struct {
 	Root
 	held, exclusive bool
-	by          Holder
+	by              Holder
 }
 
 func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f foundRoot, err error) {

@@ -29,7 +29,7 @@ type (
 	Evaluated struct {
 		New       map[object.Ref]Ack
 		Withdrawn map[object.Ref]string
-		Deleted      []object.Ref // Clusters
+		Deleted   []object.Ref // Clusters
 		// Pending are the objects that have not acknowledged, by Cluster name.
 		Pending map[string][]pause.PendingObject
 		// Stable means that nothing is pending, and that the previous evaluation had the same objects.
@@ -43,12 +43,12 @@ type (
 	AwakeEvaluated struct{ Asleep []pause.PendingObject }
 )
 
-func (Selected) observation() {}
-func (PauseSet) observation()      {}
-func (Evaluated) observation()   {}
-func (Failed) observation()   {}
-func (Unpaused) observation() {}
-func (AwakeEvaluated) observation()    {}
+func (Selected) observation()       {}
+func (PauseSet) observation()       {}
+func (Evaluated) observation()      {}
+func (Failed) observation()         {}
+func (Unpaused) observation()       {}
+func (AwakeEvaluated) observation() {}
 
 // maxNamedPending limits the pending objects in an event, maxAckBatch the other objects in an event, and maxRootBatch the Clusters.
 const maxNamedPending, maxAckBatch, maxRootBatch = 50, 1000, 1000
@@ -194,7 +194,9 @@ func countPending(by map[string][]pause.PendingObject) (p Pending, all []pause.P
 		}
 		all = append(all, list...)
 	}
-	slices.SortFunc(all, func(a, b pause.PendingObject) int { return cmp.Or(object.Compare(a.Ref, b.Ref), cmp.Compare(a.Reason, b.Reason)) })
+	slices.SortFunc(all, func(a, b pause.PendingObject) int {
+		return cmp.Or(object.Compare(a.Ref, b.Ref), cmp.Compare(a.Reason, b.Reason))
+	})
 	p.Objects, p.Total = slices.Clone(all[:min(len(all), maxNamedPending)]), len(all)
 	return p, all
 }

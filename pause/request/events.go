@@ -38,8 +38,8 @@ type Ack struct {
 
 // Pending counts the pending objects, and lists the first ones.
 type Pending struct {
-	Objects   []pause.PendingObject `json:"for,omitempty"`
-	Total int          `json:"total,omitempty"`
+	Objects []pause.PendingObject `json:"for,omitempty"`
+	Total   int                   `json:"total,omitempty"`
 	// Clusters and Kinds are the counts by Cluster name, and by Kind.group.
 	Clusters map[string]int `json:"clusters,omitempty"`
 	Kinds    map[string]int `json:"kinds,omitempty"`
@@ -85,8 +85,8 @@ type (
 	}
 	// TimedOut records that these objects did not acknowledge in time. They are still evaluated.
 	TimedOut struct {
-		Objects   []pause.PendingObject `json:"for"`
-		Total int          `json:"total"`
+		Objects []pause.PendingObject `json:"for"`
+		Total   int                   `json:"total"`
 	}
 	// Dropped records that these Clusters were deleted or replaced by others with the same name. They are not restored.
 	Dropped struct {
@@ -106,7 +106,7 @@ type (
 	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
 	Released struct {
 		Asleep []pause.PendingObject `json:"asleep,omitempty"`
-		Total  int          `json:"total,omitempty"`
+		Total  int                   `json:"total,omitempty"`
 	}
 )
 

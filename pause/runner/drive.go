@@ -23,9 +23,9 @@ import (
 type drive struct {
 	*aggregate.Root[request.Event, *request.State]
 
-	runner      *Runner
-	news        <-chan uint64
-	slot       *supervise.Slot
+	runner                    *Runner
+	news                      <-chan uint64
+	slot                      *supervise.Slot
 	pollBackOff, retryBackOff *backoff.ExponentialBackOff
 
 	hold    *hold.Pause         // nil before the first turn
@@ -33,7 +33,7 @@ type drive struct {
 	blocked map[object.Ref]bool // objects that their providers have held with block-move
 
 	conflicted bool // another process has written to the log during this turn
-	idle    bool // no change is expected soon
+	idle       bool // no change is expected soon
 }
 
 // sleep waits for the next turn, or for a notification about new events.

@@ -52,15 +52,15 @@ type evaluation struct {
 	request.Evaluated
 	state *request.State
 	// subjects contains all evaluated objects. set contains the names of all existing Clusters; a value is true if the Cluster has this pause.
-	subjects map[object.Ref]pause.Subject
-	paused   map[string]bool
+	subjects    map[object.Ref]pause.Subject
+	paused      map[string]bool
 	pendingRefs map[object.Ref]bool
 }
 
 func newEvaluation(s *request.State, below []pause.Subject) *evaluation {
 	l := &evaluation{
 		Evaluated: request.Evaluated{New: make(map[object.Ref]request.Ack), Withdrawn: make(map[object.Ref]string), Pending: make(map[string][]pause.PendingObject)},
-		state:  s, subjects: make(map[object.Ref]pause.Subject, len(below)), paused: make(map[string]bool), pendingRefs: make(map[object.Ref]bool),
+		state:     s, subjects: make(map[object.Ref]pause.Subject, len(below)), paused: make(map[string]bool), pendingRefs: make(map[object.Ref]bool),
 	}
 	for _, b := range below {
 		l.subjects[b.Ref] = b

@@ -34,7 +34,7 @@ type Runner struct {
 	Cluster *kube.Cluster
 	Finder  Finder
 	// Slots limit the concurrent turns; nil means no limit.
-	Slots *supervise.Slots
+	Slots  *supervise.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -50,14 +50,14 @@ const maxDriven = 1024
 const (
 	// While objects are pending, the next turn follows after pollMin, then less and less often.
 	pollMin = 200 * time.Millisecond
-	pollMax   = 2 * time.Second
+	pollMax = 2 * time.Second
 	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
 	maxTurn = time.Minute
 	// idlePoll is the minimum wait if all objects are at rest, or the acknowledgement has timed out.
 	idlePoll = 15 * time.Second
 	// A turn that failed is retried after retryMin, then less and less often.
 	retryMin = 500 * time.Millisecond
-	retryMax   = 30 * time.Second
+	retryMax = 30 * time.Second
 )
 
 // Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
@@ -99,7 +99,9 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 
 // idleInterval returns how long a pause waits when this number of pauses is at rest, including itself. All of them together have at most two turns a second,
 // because a turn lists every kind of a namespace.
-func idleInterval(pauses int64) time.Duration { return max(idlePoll, time.Duration(pauses)*time.Second/2) }
+func idleInterval(pauses int64) time.Duration {
+	return max(idlePoll, time.Duration(pauses)*time.Second/2)
+}
 
 // Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrClaimLost if another process claims the pause.
 func (r *Runner) Drive(ctx context.Context, id string) error {

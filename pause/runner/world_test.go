@@ -136,7 +136,7 @@ func (w *testServer) Graph(_ context.Context, _ string, clusters []string) (hold
 }
 
 type graph struct {
-	server    *testServer
+	server   *testServer
 	clusters []string
 }
 
@@ -285,7 +285,9 @@ func drive(t *testing.T, name string, l *lifetime, log aggregate.Log, w *testSer
 }
 
 // requester returns a runner that requests and releases pauses, as the controller does.
-func requester(log aggregate.Log) *runner.Runner { return &runner.Runner{Log: log, Incarnation: "asker"} }
+func requester(log aggregate.Log) *runner.Runner {
+	return &runner.Runner{Log: log, Incarnation: "asker"}
+}
 
 func requestPause(t *testing.T, log aggregate.Log, id string) {
 	t.Helper()

@@ -19,9 +19,9 @@ import (
 
 // fakeEtcd is an etcd client that records its calls and the time until their deadline.
 type fakeEtcd struct {
-	calls []string
-	remaining  time.Duration
-	moveErr error // the error of MoveLeader
+	calls     []string
+	remaining time.Duration
+	moveErr   error // the error of MoveLeader
 }
 
 func (c *fakeEtcd) MoveLeader(_ context.Context, _ types.NamespacedName, _ []string, to string) error {

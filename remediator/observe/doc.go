@@ -1,6 +1,6 @@
 // Package observe reads an owner's facts from a cache, and from each etcd member directly.
 //
-// Look sends no request while all machines are healthy: it reads a cache that watches, and that stores of each object only what facts need. Ask runs
+// Observe sends no request while all machines are healthy: it reads a cache that watches, and that stores of each object only what facts need. Probe runs
 // when a machine is unhealthy or a remediation is in progress: it opens connections to the workload cluster, and closes them before it returns. A
 // value that could not be read is Unknown, with the reason: never a guess, never an error.
 //

@@ -123,7 +123,7 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	}
 	defer c.counting.Unlock()
 	if now := c.last.Load(); now != last && now.label == label {
-		return now, nil // counted while this Look waited
+		return now, nil // counted while this Observe waited
 	}
 	began := o.now()
 	counted, err := countMachines(ctx, o.cache, label)

@@ -142,9 +142,9 @@ func TestMachinesOfTheFleet(t *testing.T) {
 // slowCache is a cache whose lists of Machines are slow.
 type slowCache struct {
 	cache.Cache
-	asked chan struct{}
+	asked     chan struct{}
 	durations chan time.Duration
-	now   *time.Time
+	now       *time.Time
 }
 
 func (s *slowCache) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {

@@ -25,14 +25,16 @@ type observation struct {
 	facts    *remediator.Facts
 	kind     ownerkind.Kind // the zero Kind for an owner that scute does not know
 
-	found      []*clusterv1.Machine // in the order of facts.Machines
-	clusterObject     *clusterv1.Cluster   // nil if it is gone
-	escalation []v1alpha1.EscalationStep
-	created       remediator.CreatedObjects        // by escalation steps, from the log
-	sets       []clusterv1.MachineSet // of an owner whose machines belong to MachineSets
+	found         []*clusterv1.Machine // in the order of facts.Machines
+	clusterObject *clusterv1.Cluster   // nil if it is gone
+	escalation    []v1alpha1.EscalationStep
+	created       remediator.CreatedObjects // by escalation steps, from the log
+	sets          []clusterv1.MachineSet    // of an owner whose machines belong to MachineSets
 }
 
-func (l *observation) inNamespace() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
+func (l *observation) inNamespace() client.InNamespace {
+	return client.InNamespace(l.facts.Owner.Namespace)
+}
 
 func (l *observation) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}

@@ -28,13 +28,13 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	f := remediator.Machine{
 		Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.Time,
 		Node: nodeOf(m), FailureDomain: domainOf(m),
-		Conditions:     make(map[string]remediator.Condition, len(m.Status.Conditions)),
-		Hooks:          hooks(m.Annotations),
-		Paused:         paused(m),
-		UnhealthyAnnotation:           m.Annotations[v1alpha1.UnhealthyAnnotation],
-		Needed:         m.Annotations[object.NeededAnnotation],
-		Certificates:   m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
-		RemediationFor: m.Annotations[controlplanev1.RemediationForAnnotation],
+		Conditions:          make(map[string]remediator.Condition, len(m.Status.Conditions)),
+		Hooks:               hooks(m.Annotations),
+		Paused:              paused(m),
+		UnhealthyAnnotation: m.Annotations[v1alpha1.UnhealthyAnnotation],
+		Needed:              m.Annotations[object.NeededAnnotation],
+		Certificates:        m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
+		RemediationFor:      m.Annotations[controlplanev1.RemediationForAnnotation],
 	}
 	if expiry := m.Status.CertificatesExpiryDate; !expiry.IsZero() {
 		f.CertificatesStatus = expiry.UTC().Format(time.RFC3339)
@@ -136,7 +136,9 @@ func suspect(f *remediator.Machine) bool {
 	if f.Request != nil || f.UnhealthyAnnotation != "" || f.DeleteAnnotation != "" || f.Remediate {
 		return true
 	}
-	is := func(condition string, status object.ConditionStatus) bool { return f.Conditions[condition].Status == status }
+	is := func(condition string, status object.ConditionStatus) bool {
+		return f.Conditions[condition].Status == status
+	}
 	return is(clusterv1.MachineHealthCheckSucceededCondition, object.False) || !is(clusterv1.MachineReadyCondition, object.True) ||
 		is(clusterv1.MachineUpToDateCondition, object.False)
 }

@@ -53,7 +53,7 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 	return &Observer{cache: c, live: live, tenants: tenants, now: time.Now}, nil
 }
 
-// Cache returns the cache that Look reads. Controllers watch it too, so they add no other watch. It stores only what facts need (see strip.go): never
+// Cache returns the cache that Observe reads. Controllers watch it too, so they add no other watch. It stores only what facts need (see strip.go): never
 // write an object that was read from it.
 func (o *Observer) Cache() cache.Cache { return o.cache }
 

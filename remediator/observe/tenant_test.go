@@ -43,34 +43,34 @@ type workload struct {
 	pair tls.Certificate // of the caller
 	ca   *x509.CertPool
 
-	mu     sync.Mutex
-	nodes  []*node
-	leader uint64
-	asked  int  // how often etcdctl was run for a status
-	noExec bool // the API server refuses pods/exec
-	noEtcdctl   bool // the image of etcd has no etcdctl
+	mu        sync.Mutex
+	nodes     []*node
+	leader    uint64
+	asked     int  // how often etcdctl was run for a status
+	noExec    bool // the API server refuses pods/exec
+	noEtcdctl bool // the image of etcd has no etcdctl
 }
 
 // node is a node with an etcd member.
 type node struct {
 	etcd.UnimplementedClusterServer
 	etcd.UnimplementedMaintenanceServer
-	tenant  *workload
-	name    string
-	id      uint64
-	port    string // its client port
-	url     string // the URL for its peers
-	answers *grpc.Server
-	errors  []string
-	size    int64 // of its database
-	full    bool  // the alarm NOSPACE is raised for it
-	learner bool
-	blockDefragment   func() // called when a defragmentation that never ends begins
-	kubelet string // the error of its connections, "" for none, or one of the constants below
+	tenant          *workload
+	name            string
+	id              uint64
+	port            string // its client port
+	url             string // the URL for its peers
+	answers         *grpc.Server
+	errors          []string
+	size            int64 // of its database
+	full            bool  // the alarm NOSPACE is raised for it
+	learner         bool
+	blockDefragment func() // called when a defragmentation that never ends begins
+	kubelet         string // the error of its connections, "" for none, or one of the constants below
 }
 
 const (
-	kubeletHangs   = "hangs"   // accepts connections and sends nothing
+	kubeletHangs = "hangs"   // accepts connections and sends nothing
 	kubeletNoPod = "nowhere" // accepts connections but reaches no pod
 )
 

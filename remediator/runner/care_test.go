@@ -17,9 +17,9 @@ import (
 // fragmented is a world whose etcd members, the first of which leads, have databases with much free space.
 type fragmented struct {
 	*world
-	sizes map[string]int64
-	done  []string // the members that were defragmented
-	fails error
+	sizes    map[string]int64
+	done     []string // the members that were defragmented
+	fails    error
 	timeouts map[remediator.ActionType]time.Duration // the timeout of each type of action
 }
 

@@ -363,7 +363,7 @@ func (m *oneAppend) Append(ctx context.Context, c eventlog.Commit) (eventlog.Rec
 type halting struct {
 	aggregate.Log
 	reached, resume chan struct{}
-	once          sync.Once
+	once            sync.Once
 }
 
 func (h *halting) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {

@@ -110,8 +110,8 @@ var errDead = errors.New("the process is dead")
 // stored.
 type dyingLog struct {
 	aggregate.Log
-	remaining   int
-	stored bool
+	remaining int
+	stored    bool
 }
 
 func (m *dyingLog) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {

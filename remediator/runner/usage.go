@@ -23,7 +23,7 @@ type tracker struct {
 	// requests contains the times of requests, with or without an answer.
 	requests remediator.EtcdRequests
 	// attempted identifies the defragmentation that was carried out last, by its deadline. attemptErr is its error.
-	attempted    time.Time
+	attempted  time.Time
 	attemptErr string
 	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
 	queued time.Time
@@ -51,10 +51,10 @@ type usage struct {
 	policy  string // namespace/name of the policy that selected the owner at its last turn
 	watched int    // its machines at that turn
 	remediator.Usage
-	started     []time.Time
-	massFailure bool                 // of the policy
-	massFailureEnded      time.Time            // when the last mass failure of the policy ended
-	massFailuresEnded        map[string]time.Time // when the mass failures ended
+	started           []time.Time
+	massFailure       bool                 // of the policy
+	massFailureEnded  time.Time            // when the last mass failure of the policy ended
+	massFailuresEnded map[string]time.Time // when the mass failures ended
 	// defragmentingUntil is when the defragmentation of a member of its etcd ends at the latest, zero for none.
 	defragmentingUntil time.Time
 	// turnedAt is the time of the owner's last turn, zero before the first.
@@ -114,8 +114,8 @@ func (r *Runner) clampTimes(now time.Time) {
 func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
 		defragmentingUntil: remediator.DefragmentingUntil(s),
-		group:    group,
-		policy:   policy, watched: watched, Usage: remediator.UsageOf(s, f), started: slices.Clone(s.Starts),
+		group:              group,
+		policy:             policy, watched: watched, Usage: remediator.UsageOf(s, f), started: slices.Clone(s.Starts),
 		massFailure: s.InMassFailure, massFailureEnded: s.MassFailureEnded, massFailuresEnded: maps.Clone(s.Mass.Ended),
 	}
 }

@@ -25,11 +25,11 @@ type Remediations struct {
 	// LogID is the ID of the log whose commits are applied. It is set before use and not changed.
 	LogID string
 
-	catalog *eventlog.Catalog[remediator.Event]
-	mu      sync.RWMutex
-	owners  map[string]*ownerEntry
-	admissions  admissions
-	lastForget  uint64 // the commit of the last Forget
+	catalog    *eventlog.Catalog[remediator.Event]
+	mu         sync.RWMutex
+	owners     map[string]*ownerEntry
+	admissions admissions
+	lastForget uint64 // the commit of the last Forget
 }
 
 // Report is the report of one event to users.

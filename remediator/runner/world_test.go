@@ -24,15 +24,15 @@ import (
 // and deletes the outdated one when the new one is healthy. It is only for tests of the loop; test/remediation tests
 // the real owners.
 type world struct {
-	mu    sync.Mutex
-	now   time.Time
-	facts remediator.Facts
-	made  int
-	unreachable  bool // its API server and etcd are unreachable
+	mu          sync.Mutex
+	now         time.Time
+	facts       remediator.Facts
+	made        int
+	unreachable bool // its API server and etcd are unreachable
 	// before is called before each action, and its error is the result of that action.
-	before func(remediator.Action) error
-	problems  []string
-	asked  int
+	before   func(remediator.Action) error
+	problems []string
+	asked    int
 }
 
 func newWorld(name string) *world {

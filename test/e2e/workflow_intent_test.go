@@ -48,7 +48,7 @@ func (s *stage) forbidden(ctx context.Context, t *testing.T) {
 	harness.Must(t, s.admin.Create(ctx, w))
 	w = s.rests(ctx, t, "forbidden", v1alpha1.RunAborted)
 	got := scuted.TaskOf(w, "a")
-	for _, part := range []string{"system:serviceaccount:workflows:nobody", "cannot get resource", "configmaps", "grant the permission"} {
+	for _, part := range []string{"system:serviceaccount:workflows:nobody", "cannot get resource", "configmaps", "grant this permission"} {
 		if !strings.Contains(got.Message, part) {
 			t.Errorf("message lacks %q: %s", part, got.Message)
 		}
@@ -71,7 +71,7 @@ func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string
 func (s *stage) suspends(ctx context.Context, t *testing.T) {
 	s.create(ctx, t, "suspends", "suspend: true\ntasks:\n"+apply("a", pod("su", ""), "")+apply("b", configMap("su-b", "1"), ", needs: [a]"))
 	w := s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool {
-		return strings.Contains(w.Status.Message, "suspended before it began")
+		return strings.Contains(w.Status.Message, "suspended before it started")
 	})
 	if w.Status.RunID != "" || s.exists(ctx, t, &corev1.Pod{}, "su") {
 		t.Error("the suspended run started")
@@ -100,7 +100,7 @@ tasks:
 - {name: d, kind: Approve, needs: [e], with: {message: ok}}
 - {name: e, kind: Approve, needs: [d], with: {message: ok}}
 `)
-	for _, part := range []string{`the kind "Aply" is not known`, "--enable-exec", `there is no task "nowhere"`, "manifest", "nothing was started"} {
+	for _, part := range []string{`unknown kind "Aply"`, "--enable-exec", `there is no task "nowhere"`, "manifest", "nothing was started"} {
 		if !strings.Contains(w.Status.Message, part) {
 			t.Errorf("message lacks %q:\n%s", part, w.Status.Message)
 		}
@@ -245,7 +245,7 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	id := s.ns + "/adopted/1"
 	adopt("adopted", id)
 	s.until(ctx, t, "adopted", func(w *v1alpha1.WorkflowRun) bool {
-		return strings.Contains(w.Status.Message, "waiting for the run "+id)
+		return strings.Contains(w.Status.Message, "waiting until the log contains run "+id)
 	})
 	s.request(ctx, t, id, "adopted", "tasks:\n"+apply("pushed", configMap("pushed", "1"), ""))
 	w = s.rests(ctx, t, "adopted", v1alpha1.RunSucceeded)
@@ -265,7 +265,7 @@ func (s *stage) strands(ctx context.Context, t *testing.T) {
 	harness.Must(t, s.admin.Create(ctx, w))
 	s.request(ctx, t, id, "strands", "tasks:\n- {name: a, kind: Exec, with: {command: [reboot]}}\n")
 	w = s.until(ctx, t, "strands", func(w *v1alpha1.WorkflowRun) bool {
-		return w.Status.Phase == v1alpha1.RunStranded && strings.Contains(w.Status.Message, "does not have the kinds Exec")
+		return w.Status.Phase == v1alpha1.RunStranded && strings.Contains(w.Status.Message, "does not support the kinds Exec")
 	})
 	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "strands")

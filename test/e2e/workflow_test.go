@@ -253,12 +253,12 @@ func (s *stage) alternative(ctx context.Context, t *testing.T) {
 func (s *stage) timeouts(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "attempt-timeout", v1alpha1.RunAborted, "tasks:\n"+
 		apply("slow", pod("slow-1", ""), ", timeout: 5s, retry: {max: 1, delay: 100ms}")) // long enough to see the Pod
-	if got := scuted.TaskOf(w, "slow"); got.Attempts != 2 || !strings.Contains(got.Message, "the attempt ran out of time") || !strings.Contains(got.Message, "slow-1") {
+	if got := scuted.TaskOf(w, "slow"); got.Attempts != 2 || !strings.Contains(got.Message, "the attempt timed out") || !strings.Contains(got.Message, "slow-1") {
 		t.Errorf("task slow = %+v, want 2 attempts that timed out", got)
 	}
 	w = s.run(ctx, t, "total-timeout", v1alpha1.RunAborted, "tasks:\n"+
 		apply("slow", pod("slow-2", ""), ", timeout: 1s, totalTimeout: 2500ms, retry: {max: 100, delay: 100ms, maxDelay: 100ms}"))
-	if got := scuted.TaskOf(w, "slow"); got.Attempts > 4 || !strings.Contains(got.Message, "total time") && !strings.Contains(got.Message, "no time is left") {
+	if got := scuted.TaskOf(w, "slow"); got.Attempts > 4 || !strings.Contains(got.Message, "totalTimeout has passed") && !strings.Contains(got.Message, "no time is left") {
 		t.Errorf("task slow = %+v, want its total time to end it", got)
 	}
 	s.create(ctx, t, "edge-timeout", "tasks:\n"+

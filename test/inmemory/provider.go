@@ -48,7 +48,7 @@ func New(p lifecycle.Params, cluster provider.Cluster, deps *lifecycle.Deps) (an
 	made := &Provider{}
 	if len(p.Settings) > 0 {
 		if err := json.Unmarshal(p.Settings, &made.settings); err != nil {
-			return nil, []workflow.Problem{{Field: "spec.workflow.params.settings", Message: err.Error(), Remedy: "correct it"}}
+			return nil, []workflow.Problem{{Field: "spec.workflow.params.settings", Message: err.Error(), Remedy: "correct the parameters"}}
 		}
 	}
 	params := manifest.Params{Cluster: manifest.ClusterParams{Template: &manifest.Source{Inline: Template}}, Configuration: p.Configuration, Access: p.Access}

@@ -47,7 +47,7 @@ func TestAccessOfNamesakes(t *testing.T) {
 		harness.Must(t, err)
 	}
 	_, err = cluster.StoreKubeconfig(&c, nil, "", own, specs["access-b"])
-	isFinal(t, err, "it has the kubeconfig of cluster access-a/prod")
+	isFinal(t, err, "it contains the kubeconfig of cluster access-a/prod")
 	harness.Must(t, cluster.RemoveKubeconfig(&c, "", own, specs["access-b"]))
 	harness.Must(t, cluster.RemoveKubeconfig(&c, "", remote, specs["access-a"]))
 	kept := &corev1.Secret{}

@@ -138,7 +138,7 @@ func TestApplyAdopts(t *testing.T) {
 		t.Error("the undo deleted an object that existed before")
 	}
 	s = applyStep(t, ns, `{"adopt": false, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
-	isFinal(t, s.run(ctx), "ConfigMap adopt/c is there already", "with.adopt: true")
+	isFinal(t, s.run(ctx), "ConfigMap adopt/c already exists", "with.adopt: true")
 }
 
 // TestApplyTogether checks two runs that find an object missing at the same time and both try to create it. The later
@@ -213,7 +213,7 @@ func TestApplyRecreates(t *testing.T) {
 	s.saw(ctx, "held by example.com/hold")
 	s.rests("an undo that waits until an object is gone")
 	close(late.over)
-	mentions(t, <-ended, "ConfigMap recreate/c is being deleted and held by example.com/hold")
+	mentions(t, <-ended, "ConfigMap recreate/c is being deleted and waits for finalizers: example.com/hold")
 
 	s.says, s.waits, s.workedAgain = nil, false, false
 	go func() { ended <- s.run(ctx) }()
@@ -252,7 +252,7 @@ func TestApplySecret(t *testing.T) {
 	}
 	bad := applyStep(t, ns, `{"from": {"secretRef": {"name": "bad", "key": "m"}}}`)
 	refused := bad.run(ctx)
-	isFinal(t, refused, "the API server refuses Secret secret/tls as not valid")
+	isFinal(t, refused, "the API server rejects Secret secret/tls as invalid")
 	for what, text := range map[string]string{
 		"undo": string(s.undo), "output": string(s.output), "error": err.Error(), "refusal": refused.Error(), "bad undo": string(bad.undo),
 	} {
@@ -288,7 +288,7 @@ func TestApplyRefused(t *testing.T) {
 	t.Run("forbidden", func(t *testing.T) {
 		s := applyStep(t, ns, one)
 		s.kind, s.account = &apply.Kind{Clusters: clusters(false)}, "nobody"
-		isFinal(t, s.run(ctx), "system:serviceaccount:refused:nobody", "grant the permission")
+		isFinal(t, s.run(ctx), "system:serviceaccount:refused:nobody", "grant this permission")
 	})
 	t.Run("over quota", func(t *testing.T) {
 		full := namespace(ctx, t, "over-quota")
@@ -300,7 +300,7 @@ func TestApplyRefused(t *testing.T) {
 		s := applyStep(t, full, one)
 		err := s.run(ctx)
 		mentions(t, err, "exceeded quota: q")
-		if task.IsFinal(err) || strings.Contains(err.Error(), "grant the permission") {
+		if task.IsFinal(err) || strings.Contains(err.Error(), "grant this permission") {
 			t.Errorf("%v, want an error that is not final and names no permission", err)
 		}
 		harness.Must(t, admin().Delete(ctx, quota))
@@ -311,8 +311,8 @@ func TestApplyRefused(t *testing.T) {
 		harness.Must(t, admin().Create(ctx, strict))
 		s := applyStep(t, strict.Name, `{"manifests": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}]}`)
 		err := s.run(ctx)
-		isFinal(t, err, "violates PodSecurity", "a policy or a webhook of the cluster refuses it")
-		if strings.Contains(err.Error(), "grant the permission") {
+		isFinal(t, err, "violates PodSecurity", "a policy or a webhook of the cluster denies it")
+		if strings.Contains(err.Error(), "grant this permission") {
 			t.Errorf("%v, want no missing permission", err)
 		}
 	})

@@ -22,7 +22,7 @@ func TestWaitOutlives(t *testing.T) {
 	s := waitStep(t, ns, `{"object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "for": "ready"}`)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
-	s.saw(ctx, "ConfigMap away/c is not there")
+	s.saw(ctx, "ConfigMap away/c does not exist")
 	harness.Must(t, bed.Side("one").KillAPIServer(ctx))
 	s.saw(ctx, "connection refused")
 	harness.Must(t, bed.Side("one").StartAPIServer(ctx))

@@ -113,7 +113,7 @@ func TestDeleteInterrupted(t *testing.T) {
 	attempt, die := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(attempt) }()
-	s.saw(ctx, "ConfigMap delete-interrupted/c is being deleted and held by example.com/hold")
+	s.saw(ctx, "ConfigMap delete-interrupted/c is being deleted and waits for finalizers: example.com/hold")
 	die()
 	if <-ended == nil {
 		t.Fatal("the attempt did not wait")
@@ -151,7 +151,7 @@ func TestDeleteWaits(t *testing.T) {
 		eventually(ctx, t, "it only waits", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.waits && slices.Contains(s.says, "ConfigMap delete-waits/held is being deleted and held by example.com/hold")
+			return s.waits && slices.Contains(s.says, "ConfigMap delete-waits/held is being deleted and waits for finalizers: example.com/hold")
 		})
 		if attempt != ctx {
 			die()
@@ -207,7 +207,7 @@ func TestWait(t *testing.T) {
 			s := waitStep(t, ns, "{"+object+", "+c.with+"}")
 			ended := make(chan error, 1)
 			go func() { ended <- s.run(ctx) }()
-			s.saw(ctx, "Job.batch wait/j is not there")
+			s.saw(ctx, "Job.batch wait/j does not exist")
 			makeJob(ctx, t, ns, "j")
 			s.saw(ctx, c.says)
 			endJob(ctx, t, ns, "j", "Complete")
@@ -217,7 +217,7 @@ func TestWait(t *testing.T) {
 			}
 			gone := waitStep(t, ns, "{"+object+`, "for": "gone"}`)
 			go func() { ended <- gone.run(ctx) }()
-			gone.saw(ctx, "is still there")
+			gone.saw(ctx, "still exists")
 			harness.Must(t, admin().Delete(ctx, get(ctx, t, "batch/v1", "Job", ns, "j"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 			harness.Must(t, <-ended)
 		})
@@ -242,16 +242,16 @@ func TestWait(t *testing.T) {
 	t.Run("timeout", func(t *testing.T) {
 		s, ended, late := waitStep(t, ns, `{"object": {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n"}, "for": "ready"}`), make(chan error, 1), expires(ctx)
 		go func() { ended <- s.run(late) }()
-		s.saw(ctx, "Nothing.example.com n is not there")
+		s.saw(ctx, "Nothing.example.com n does not exist")
 		close(late.over)
-		mentions(t, <-ended, "Nothing.example.com n is not there", context.DeadlineExceeded.Error())
+		mentions(t, <-ended, "Nothing.example.com n does not exist", context.DeadlineExceeded.Error())
 	})
 	t.Run("not valid", func(t *testing.T) {
 		for with, says := range map[string]string{
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "object.("}}`:                    "for.cel",
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "'a'"}}`:                         "not true or false",
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "done"}`:                                 `"done" is unknown`,
-			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}}`:                                                "for: it does not say",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}}`:                                                "for: it must have exactly one condition",
 			`{"object": {"apiVersion": "v1", "kind": "Node"}, "for": "gone"}`:                                              "object.name",
 			`{"for": "gone", "selector": {"apiVersion": "v1", "kind": "Node", "labelSelector": ""}}`:                       "would select everything",
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "gone", "until": "x"}`:                   `unknown field "until"`,

@@ -17,7 +17,7 @@ import (
 // TestASecretThatLeadsElsewhere replaces the kubeconfig in a Secret with that of another cluster, which has objects
 // with the same names. What a task has begun on the first cluster is neither continued nor undone on the other one.
 func TestASecretThatLeadsElsewhere(t *testing.T) {
-	const elsewhere = "Secret there leads to another cluster"
+	const elsewhere = "Secret there now has the kubeconfig of another cluster"
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "elsewhere")
 	other := bed.Side("two").Client()

@@ -80,7 +80,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("created %s: %v", first.Name, first.Spec)
 	}
 	endJob(ctx, t, ns, first.Name, "Failed")
-	mentions(t, <-ended, first.Name+" has failed: ByTest: set by hand", "its pods left no logs")
+	mentions(t, <-ended, first.Name+" has failed: ByTest: set by hand", "its pods have no logs")
 
 	dying, die := context.WithCancel(ctx)
 	ended = attempt(dying)

@@ -113,7 +113,7 @@ func TestMistyped(t *testing.T) {
 	}
 	harness.Must(t, admin().Create(ctx, configMap(ns, "m", map[string]string{"a": `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": 123454321}}`})))
 	err = applyStep(t, ns, `{"from": {"configMapRef": {"name": "m"}}}`).run(ctx)
-	isFinal(t, err, "refuses Secret "+ns+"/s as not valid")
+	isFinal(t, err, "rejects Secret "+ns+"/s as invalid")
 	if strings.Contains(err.Error(), "123454321") {
 		t.Errorf("the error contains the content: %v", err)
 	}

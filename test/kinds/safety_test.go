@@ -158,7 +158,7 @@ func TestAnotherCluster(t *testing.T) {
 			t.Fatalf("%s: the attempt did not crash", kind)
 		}
 		s.with = with + `, "cluster": {"context": "another"}}`
-		isFinal(t, s.run(ctx), "with.cluster: it was changed")
+		isFinal(t, s.run(ctx), "with.cluster: it has changed")
 	}
 }
 

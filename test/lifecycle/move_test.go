@@ -52,7 +52,7 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 		if dieAt == "" {
 			// Another attempt finds the move finished, and an undo returns an error.
 			harness.Must(t, s.run(ctx))
-			if err := s.undoes(ctx); !task.IsFinal(err) || !strings.Contains(err.Error(), "only goes forward") {
+			if err := s.undoes(ctx); !task.IsFinal(err) || !strings.Contains(err.Error(), "a completed move is not undone") {
 				t.Errorf("undo of a finished move = %v, want a final error", err)
 			}
 		}

@@ -244,7 +244,7 @@ func TestProviders(t *testing.T) {
 		if d := deployment(ctx, admin, "scute-toy-system"); d == nil || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":v1.14.0") {
 			t.Errorf("Deployment of the controller = %+v, want v1.14.0", d)
 		}
-		if err := u.undoes(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "not downgraded") {
+		if err := u.undoes(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "cannot be downgraded") {
 			t.Errorf("undo of an upgrade = %v, want an error about the downgrade", err)
 		}
 	})

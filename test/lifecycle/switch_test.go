@@ -92,7 +92,7 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		}
 		condition("True")
 		s.with.(map[string]any)["acknowledge"] = "3s"
-		if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), "at work on it") {
+		if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), "its controller is reconciling it") {
 			t.Errorf("run = %v, want an error about an active controller", err)
 		} else {
 			t.Log(err)

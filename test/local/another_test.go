@@ -50,7 +50,7 @@ func TestARunStaysOnItsCluster(t *testing.T) {
   - {name: switch, kind: Exec, needs: [first], with: {command: [sh, -c, "test -e DIR/switched || cp OTHER DIR/kubeconfig; touch DIR/switched"]}}
   - {name: second, kind: Apply, needs: [switch], with: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: second}}]}}
 `))
-	const refusal = "is another one: continue it with the kubeconfig and the context with which it began"
+	const refusal = "is another cluster: continue it with the kubeconfig and the context with which it started"
 	use("one")
 	_, notes := c.run(t, 1, "run", "-f", file, "--local")
 	contains(t, notes, refusal)

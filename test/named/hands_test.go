@@ -46,12 +46,12 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 	t.Run("upgraded by hand", func(t *testing.T) {
 		s := newSession(t, "workload-upgrade", params(older, counts))
 		s.run(ctx, 1)
-		if !strings.Contains(s.said(), "has version "+newer+" already: Kubernetes is not downgraded") {
+		if !strings.Contains(s.said(), "already has version "+newer+": Kubernetes cannot be downgraded") {
 			t.Errorf("output of a downgrade lacks the reason:\n%s", s.said())
 		}
 		again := newSession(t, "workload-create", params(newer, counts)) // with the older version
 		again.run(ctx, 1)
-		if !strings.Contains(again.said(), "not downgraded to "+older+": set params.cluster.version") {
+		if !strings.Contains(again.said(), "cannot be downgraded to "+older+": set params.cluster.version") {
 			t.Errorf("output of another creation lacks the reason:\n%s", again.said())
 		}
 		cp := &controlplanev1.KubeadmControlPlane{}

@@ -72,7 +72,7 @@ writeConfig: {file: CONFIG}
 		upgraded := strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`) + "upgrade: {version: v1.36.1}\n"
 		none := newSession(t, "management-upgrade", strings.Replace(upgraded, "name: m,", "name: none,", 1))
 		none.run(ctx, 1)
-		if !strings.Contains(none.said(), "there is no Cluster fleet/none to upgrade") {
+		if !strings.Contains(none.said(), "Cluster fleet/none does not exist") {
 			t.Errorf("an upgrade of a cluster that does not exist says\n%s", none.said())
 		}
 		none.checkOnce(ctx, "", "")
@@ -106,7 +106,7 @@ writeConfig: {file: CONFIG}
 		harness.Must(t, err)
 		harness.Must(t, green.WaitAvailable(ctx, "others", "other"))
 		s.run(ctx, 1) // it manages another cluster
-		if !strings.Contains(s.said(), "1 other Clusters, whose machines would continue without anything that manages them: others/other") {
+		if !strings.Contains(s.said(), "1 other Clusters, whose machines would keep running unmanaged: others/other") {
 			t.Errorf("a deletion of the manager of another cluster says\n%s", s.said())
 		}
 		harness.Must(t, green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: "other"}}))
@@ -117,7 +117,7 @@ writeConfig: {file: CONFIG}
 		harness.Must(t, err)
 		harness.Must(t, blue.StartControllers(ctx))
 		s.run(ctx, 1) // another cluster was made after pre-delete
-		if !strings.Contains(s.said(), "without anything that manages them: others/late") || goes(blue, "fleet", "m")(ctx) {
+		if !strings.Contains(s.said(), "keep running unmanaged: others/late") || goes(blue, "fleet", "m")(ctx) {
 			t.Errorf("the cluster that manages others/late is deleted, and it says\n%s", s.said())
 		}
 		harness.Must(t, green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: "late"}}))

@@ -99,7 +99,7 @@ writeConfig: {file: CONFIG}
 			t.Errorf("an upgrade of a cluster that is being deleted says\n%s", again.said())
 		}
 		deletion := s.start()
-		s.says(ctx, "the Cluster is paused, and Cluster API deletes nothing of it until it is resumed")
+		s.says(ctx, "the Cluster is paused: Cluster API does not delete its objects until it is resumed")
 		harness.Must(t, side.SetPaused(ctx, "works", "w", false))
 		s.end(ctx, deletion, 0)
 		s.checkOnce(ctx, "pre-delete delete-cluster post-delete", "delete-cluster")

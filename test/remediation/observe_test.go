@@ -313,7 +313,7 @@ func TestLookTopology(t *testing.T) {
 	t.Logf("upgrade: pending %v, rolling out %q", f.Cluster.UpgradePending, f.Owner.RollingOut)
 }
 
-// asked calls Ask and waits until all goroutines that it started, which have a label, have ended.
+// asked calls Probe and waits until all goroutines that it started, which have a label, have ended.
 func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator.Facts {
 	w.c.t.Helper()
 	f := w.look(ctx, owner)

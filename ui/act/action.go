@@ -25,7 +25,7 @@ type action struct {
 	// command is the equivalent scutectl command without the name, "" if there is none.
 	command string
 	object  func() client.Object
-	perform      performFunc
+	perform performFunc
 }
 
 func actions() map[string]action {

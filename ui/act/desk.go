@@ -38,10 +38,10 @@ const (
 
 // Desk performs the actions that pages request, one at a time.
 type Desk struct {
-	kit    *kit.Kit
-	secret []byte
-	sem   chan struct{}
-	usedTokens  []string // used tokens, oldest first; guarded by turn
+	kit        *kit.Kit
+	secret     []byte
+	sem        chan struct{}
+	usedTokens []string // used tokens, oldest first; guarded by turn
 }
 
 // New returns a Desk for the user of a kit. It refuses tokens of other Desks.

@@ -24,7 +24,7 @@ type Feed struct {
 	past pastCache
 
 	notifyMu sync.Mutex
-	readers map[chan struct{}]struct{}
+	readers  map[chan struct{}]struct{}
 }
 
 // New returns a Feed of an empty log.

@@ -9,14 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/cmd/ctl/backupschedule"
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
-	"scute.dev/mover"
 )
 
 // ErrNotFound reports that the log contains no object of that name up to the requested moment.
@@ -29,26 +28,18 @@ type Snapshot struct {
 	Stored time.Time
 
 	entries map[eventlog.Aggregate]*entry
-	moves   *eventlog.Catalog[mover.Event]
 }
 
 // entry is one aggregate. If it cannot be read, err is set and other aggregates are not affected.
 type entry struct {
-	fold        applier
+	fold        kinds.Fold
 	first, last uint64
 	err         error
 }
 
-// applier is the state of one aggregate.
-type applier interface {
-	Apply(r eventlog.Record) error
-	// Documents returns the objects of the aggregate as lists show them.
-	Documents(k *kit.Kit) []kit.Document
-}
-
 // NewSnapshot returns the state of an empty log.
 func NewSnapshot() *Snapshot {
-	return &Snapshot{entries: make(map[eventlog.Aggregate]*entry), moves: mover.NewCatalog()}
+	return &Snapshot{entries: make(map[eventlog.Aggregate]*entry)}
 }
 
 // Apply applies the next commit.
@@ -56,30 +47,12 @@ func (w *Snapshot) Apply(r eventlog.Record) {
 	w.Seq, w.Stored = r.Seq, r.Stored
 	e := w.entries[r.Aggregate]
 	if e == nil {
-		e = &entry{fold: w.newFold(r.Aggregate), first: r.Seq}
+		e = &entry{fold: kinds.New(r.Aggregate), first: r.Seq}
 		w.entries[r.Aggregate] = e
 	}
 	e.last = r.Seq
 	if e.fold != nil && e.err == nil {
 		e.err = e.fold.Apply(r)
-	}
-}
-
-// newFold returns an empty fold for an aggregate, nil for a kind without one.
-func (w *Snapshot) newFold(a eventlog.Aggregate) applier {
-	switch a.Kind {
-	case eventlog.KindRun:
-		return run.NewFold(a.ID)
-	case eventlog.KindMove:
-		return move.NewFold(a.ID, w.moves)
-	case eventlog.KindRemediation:
-		return remediation.NewFold()
-	case eventlog.KindPause:
-		return pause.NewFold(a.ID)
-	case eventlog.KindBackup:
-		return backupschedule.NewFold(a.ID)
-	default:
-		return nil
 	}
 }
 
@@ -111,7 +84,7 @@ func (w *Snapshot) Owner(id string) (*remediation.Fold, error) {
 }
 
 // find returns an aggregate, or an error if it does not exist or this program cannot read it.
-func find[F applier](w *Snapshot, a eventlog.Aggregate) (F, error) {
+func find[F kinds.Fold](w *Snapshot, a eventlog.Aggregate) (F, error) {
 	e := w.entries[a]
 	if e == nil {
 		return *new(F), fmt.Errorf("%w: %s, up to commit %d", ErrNotFound, a, w.Seq)
@@ -159,7 +132,7 @@ func (w *Snapshot) Documents(k *kit.Kit) (list []Document) {
 
 // Object returns the documents of an aggregate, of any kind.
 func (w *Snapshot) Object(k *kit.Kit, a eventlog.Aggregate) ([]kit.Document, error) {
-	f, err := find[applier](w, a)
+	f, err := find[kinds.Fold](w, a)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +155,7 @@ func (w *Snapshot) Owners() iter.Seq2[string, *remediation.Fold] {
 	return all[*remediation.Fold](w, eventlog.KindRemediation)
 }
 
-func all[F applier](w *Snapshot, kind eventlog.Kind) iter.Seq2[string, F] {
+func all[F kinds.Fold](w *Snapshot, kind eventlog.Kind) iter.Seq2[string, F] {
 	return func(yield func(string, F) bool) {
 		for _, a := range w.newest(kind) {
 			f, ok := w.entries[a].fold.(F)

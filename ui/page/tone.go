@@ -26,7 +26,7 @@ func toneOf(word string) Tone {
 		return Tone{"warn", "‖"}
 	case "RollingBack", "Undoing", "Cancelling", "rollback started", "undo started", "cancel started", "abort requested":
 		return Tone{"warn", "◀"}
-	case "RolledBack", "Undone", "Cancelled", "undone", "rolled back", "cancelled", "given back":
+	case "RolledBack", "Undone", "Cancelled", "undone", "rolled back", "cancelled", "hold released":
 		return Tone{"warn", "↶"}
 	case "", "in progress", "Running", "Retrying", "Escalating", "Surging", "Replacing", "Removing", "Preflight", "Pausing", "Planned", "Creating",
 		"Verified", "Deleting", "Restoring", "Resuming", "started", "claimed", "handler started":

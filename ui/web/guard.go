@@ -15,7 +15,7 @@ type guard struct {
 	hosts []string
 	// formPath is the only path that accepts forms, "" if none does.
 	formPath string
-	next   http.Handler
+	next     http.Handler
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -55,13 +55,13 @@ func (c *checker) check() {
 		case (s.File == "") == (s.ConfigMap == ""):
 			c.addProblem("writeConfig", "it must have exactly one destination", "set either file or configMap")
 		case s.File != "" && !c.deps.isLocal():
-			c.addProblem("writeConfig.file", "a file can only be named in a local run", "set configMap")
+			c.addProblem("writeConfig.file", "a file can only be used in a local run", "set configMap")
 		}
 	}
 	if !c.deps.isLocal() {
 		for field, ref := range map[string]*access.ClusterRef{"management": c.params.Management, "access": c.params.Access} {
 			if ref != nil && (ref.Kubeconfig != "" || ref.Context != "") {
-				c.addProblem(field+".kubeconfig", "a file can only be named in a local run", "use kubeconfigSecretRef")
+				c.addProblem(field+".kubeconfig", "a file can only be used in a local run", "use kubeconfigSecretRef")
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (c *checker) checkCluster() {
 		c.addProblem("cluster.name", wrong[0], "choose another name")
 	}
 	if p.Namespace == "" {
-		c.addProblem("cluster.namespace", "it is empty, and the run has none", "name the namespace of the cluster")
+		c.addProblem("cluster.namespace", "it is empty, and the run has no namespace", "name the namespace of the cluster")
 	} else if wrong := validation.IsDNS1123Label(p.Namespace); len(wrong) > 0 {
 		c.addProblem("cluster.namespace", wrong[0], "choose another namespace")
 	}
@@ -89,7 +89,7 @@ func (c *checker) checkCluster() {
 		c.checkVersion("cluster.version", p.Version, "set it to a version of Kubernetes, for example v1.36.0")
 	}
 	if own := c.deps.Namespace; !c.deps.isLocal() && own != "" && p.Namespace != own {
-		c.addProblem("cluster.namespace", "a run in the daemon acts in its own namespace, "+own, "remove it, or create the run in that namespace")
+		c.addProblem("cluster.namespace", "a run of the daemon can only act in its own namespace, "+own, "remove it, or create the run in that namespace")
 	}
 }
 
@@ -101,7 +101,7 @@ func (c *checker) checkSides() {
 		c.addProblem("bootstrap", "it is empty", "set bootstrap.cluster to a cluster that exists, or bootstrap.kind to create one")
 	case c.deps.isLocal() || p.Bootstrap.Cluster == nil:
 	case *p.Bootstrap.Cluster != (access.ClusterRef{}):
-		c.addProblem("bootstrap.cluster", "the daemon moves clusters away from its own cluster only", "use {}, or run it with `scutectl run --local`")
+		c.addProblem("bootstrap.cluster", "the daemon can only move clusters away from its own cluster", "use {}, or run it with `scutectl run --local`")
 	}
 	if c.hasVerb("create") {
 		return
@@ -109,7 +109,7 @@ func (c *checker) checkSides() {
 	switch {
 	case !c.deps.isLocal():
 		c.problems = append(c.problems, workflow.Problem{
-			Field: "spec.workflow.name", Message: "the workflow moves the cluster away from itself, and back: the daemon must not run on it meanwhile",
+			Field: "spec.workflow.name", Message: "the workflow moves the management cluster to another cluster and back: the daemon cannot run on it meanwhile",
 			Remedy: "run it with `scutectl run --local`",
 		})
 	case p.Management == nil || *p.Management == (access.ClusterRef{}):
@@ -139,7 +139,7 @@ func (c *checker) checkDirection() {
 	}
 	switch {
 	case to.LessThan(from):
-		c.addProblem("upgrade.version", c.params.Upgrade.Version+" is older than cluster.version", "Kubernetes is not downgraded: set a newer one")
+		c.addProblem("upgrade.version", c.params.Upgrade.Version+" is older than cluster.version", "Kubernetes cannot be downgraded: set a newer version")
 	case to.Major() != from.Major() || to.Minor() > from.Minor()+1:
 		c.addProblem("upgrade.version", c.params.Upgrade.Version+" skips a minor version after "+c.params.Cluster.Version, "upgrade by one minor version at a time")
 	}
@@ -152,12 +152,12 @@ func (c *checker) checkPause() {
 	}
 	with := map[string]any{}
 	if err := json.Unmarshal(c.params.Pause, &with); err != nil {
-		c.addProblem("pause", err.Error(), "write the inputs of the kind Pause")
+		c.addProblem("pause", err.Error(), "set the inputs of kind Pause")
 		return
 	}
 	for _, no := range []string{"cluster", "clusters", "all"} {
 		if _, set := with[no]; set {
-			c.addProblem("pause."+no, "the workflow itself works on the clusters", "remove it; kustomizations, helmReleases and eksa can be paused")
+			c.addProblem("pause."+no, "the workflow changes the clusters itself", "remove it; kustomizations, helmReleases and eksa can be paused")
 			return
 		}
 	}
@@ -166,7 +166,7 @@ func (c *checker) checkPause() {
 	}
 	data, err := json.Marshal(with)
 	if err != nil {
-		c.addProblem("pause", err.Error(), "write the inputs of the kind Pause")
+		c.addProblem("pause", err.Error(), "set the inputs of kind Pause")
 		return
 	}
 	if kind, ok := c.deps.Kinds["Pause"]; ok {

@@ -128,7 +128,7 @@ func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 		case err == nil:
 			before.BackupPath = w.sink.File + ".before"
 			if err := atomicfile.WriteBytes(before.BackupPath, old); err != nil {
-				return fmt.Errorf("keeping the earlier configuration: %w", err)
+				return fmt.Errorf("saving the earlier configuration: %w", err)
 			}
 		case !os.IsNotExist(err):
 			return fmt.Errorf("reading the earlier configuration: %w", err)
@@ -163,7 +163,7 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 			return err
 		}
 		if old.Annotations[cluster.AccessAnnotation] == "" {
-			return task.Final(errors.New("it exists, and no run has made it: delete or rename it"))
+			return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
 		}
 		old.Annotations[cluster.AccessAnnotation], old.Data = call.RunKey(), m.Data
 		return on.Client.Update(ctx, &old)

@@ -83,7 +83,9 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
 	}
 	named, problems := construct(c, spec, made, boot, config)
-	named.Read = func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.checkReadable(ctx, call, made) }
+	named.Read = func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) {
+		return c.checkReadable(ctx, call, made)
+	}
 	named.Diagnose = c.diagnoseInputs(named.Tasks)
 	return named, append(c.problems, problems...)
 }

@@ -465,7 +465,7 @@ func TestUpgradeWithoutAPivot(t *testing.T) {
 	}
 }
 
-// TestWhatIsDiagnosed checks that the default handler of failures reads the clusters of a workflow, including those
+// TestWhatIsDiagnosed checks that the default failure handler reads the clusters of a workflow, including those
 // that its tasks have created by then, and no others.
 func TestWhatIsDiagnosed(t *testing.T) {
 	const boot, own = `{"kubeconfig":"${tasks.create-bootstrap-cluster.output.cluster.kubeconfig:-}"}`, `{"kubeconfig":"management.kubeconfig"}`

@@ -81,7 +81,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 		data = json.RawMessage("{}")
 	}
 	if err := kubedocument.CheckJSON(data); err != nil {
-		return p, []workflow.Problem{{Field: paramsField, Message: err.Error(), Remedy: "write less into one run"}}
+		return p, []workflow.Problem{{Field: paramsField, Message: err.Error(), Remedy: "use fewer or shorter parameters"}}
 	}
 	strict, err := kjson.UnmarshalStrict(data, &p)
 	for _, e := range strict {
@@ -96,9 +96,10 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	switch {
 	case err == nil:
 	case errors.As(err, &wrong):
-		problems = append(problems, workflow.Problem{Field: paramsField + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: "write " + inputs.TypeName(wrong.Type)})
+		problems = append(problems, workflow.Problem{Field: paramsField + "." + withoutEmbedded(wrong.Field), Message: "it has the type " + wrong.Value,
+			Remedy: "write " + inputs.TypeName(wrong.Type)})
 	default:
-		problems = append(problems, workflow.Problem{Field: paramsField, Message: err.Error(), Remedy: "correct it"})
+		problems = append(problems, workflow.Problem{Field: paramsField, Message: err.Error(), Remedy: "correct the parameters"})
 	}
 	return p, problems
 }

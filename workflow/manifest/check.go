@@ -14,7 +14,7 @@ func (e *Env) Check(namespace, name string, spec *v1alpha1.WorkflowRunSpec) []wo
 	blind.manifestOnly = true
 	_, problems, err := blind.Definition(context.Background(), namespace, name, spec)
 	if err != nil { // never: no cluster was asked
-		problems = append(problems, workflow.Problem{Field: "spec", Message: err.Error(), Remedy: "correct it"})
+		problems = append(problems, workflow.Problem{Field: "spec", Message: err.Error(), Remedy: "correct the manifest"})
 	}
 	return slices.DeleteFunc(problems, func(p workflow.Problem) bool { return concernsUnread(p, spec) })
 }

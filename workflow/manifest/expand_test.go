@@ -158,8 +158,8 @@ tasks:
 		said = append(said, p.Message)
 	}
 	wantSaid := []string{
-		`there is no kind of task "DaemonSet", and no task that applies objects of this type`,
-		`"text" has the failure policy Ignore from spec.policies for the type of its object, which wins over this edge`,
+		`no task kind is named "DaemonSet", and no task applies objects of this type`,
+		`"text" has the failure policy Ignore from spec.policies for the type of its object, which takes precedence over this edge`,
 	}
 	if diff := cmp.Diff(wantSaid, said); diff != "" {
 		t.Error(diff)

@@ -31,8 +31,8 @@ func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSp
 			if len(parts) > 1 && (n.Optional && (!failure || optional > 1) || failure && !n.Optional && optional > 0) {
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),
-					Message: fmt.Sprintf("%s is expanded to %d parts, and needs for them cannot be combined with other optional needs", base, len(parts)),
-					Remedy:  "need one part, for example " + parts[0].Name + ", or put a separate task in between",
+					Message: fmt.Sprintf("%s expands to %d parts, and edges to them cannot be combined with other optional edges", base, len(parts)),
+					Remedy:  "use an edge to one part, for example " + parts[0].Name + ", or add a task in between",
 				})
 				continue
 			}

@@ -49,14 +49,16 @@ func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (super
 	}
 	if !strings.HasPrefix(id, a.State.Namespace+"/"+a.State.Name+"/") { // its tasks act in the namespace of its definition, not in that of its WorkflowRun
 		return supervise.Throttled{Reason: supervise.NotAdopted, Message: fmt.Sprintf(
-			"does nothing: a client wrote to the log that its tasks act as run %s/%s, for which its WorkflowRun cannot speak: abort it", a.State.Namespace, a.State.Name)}, nil
+			"not driven: a client wrote to the log that its tasks act as run %s/%s, which its WorkflowRun cannot adopt: abort the run", a.State.Namespace,
+			a.State.Name)}, nil
 	}
 	adopted, err := r.Adopted(ctx, id)
 	if err != nil || adopted == a.digest {
 		return supervise.Throttled{}, err
 	}
-	return supervise.Throttled{Reason: supervise.NotAdopted, Message: "does nothing: its definition, inputs or outputs were written to the log by a client, and its WorkflowRun does not adopt them: " +
-		"look at them: `scutectl log tail --aggregate run/" + id + "`, then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.digest)}, nil
+	return supervise.Throttled{Reason: supervise.NotAdopted, Message: "not driven: a client wrote its definition, inputs or outputs to the log, " +
+		"and its WorkflowRun has not adopted them: review them: `scutectl log tail --aggregate run/" + id + "`, then abort the run, or adopt them: " +
+		AdoptCommand(a.State.Namespace, a.State.Name, a.digest)}, nil
 }
 
 // awaitAdoption waits until unadopted returns no reason.

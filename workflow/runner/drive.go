@@ -78,12 +78,12 @@ type drive struct {
 }
 
 // errEnded is returned to an attempt that records something after it has ended.
-var errEnded = errors.New("the attempt is over: nothing more of it is recorded")
+var errEnded = errors.New("the attempt has ended: nothing more is recorded")
 
 // report is the outcome of an effect, or an intermediate result.
 type report struct {
-	id   workflow.EffectID
-	in   workflow.Input
+	id    workflow.EffectID
+	in    workflow.Input
 	ended bool
 	// stored receives the result of storing the report.
 	stored chan<- error
@@ -182,7 +182,7 @@ func missingKinds(def *workflow.Definition, kinds task.Kinds) error {
 		look(&def.OnFailure[i])
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("this process does not have the kinds %s", strings.Join(names, ", "))
+		return fmt.Errorf("this process does not support the kinds %s", strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ func (d *drive) shutdown(ctx context.Context) error {
 	if err == nil || len(tasks) == 0 || errors.Is(err, eventlog.ErrConflict) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s: look whether it may be done again before the run continues: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "), err)
+	return fmt.Errorf("%s: %w: %s: check whether these tasks may run again, then resume the run: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "),
+		err)
 }
 
 // storeResults stores the results of the effects that have ended, and returns the names of their tasks.
@@ -57,7 +58,7 @@ func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	}
 	for _, e := range workflow.Effects(d.a.State) { // stored as started, but never begun: all others have reported
 		if e.Kind == workflow.EffectAct {
-			in := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseCancelled, Message: "it had not begun"}
+			in := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseCancelled, Message: "it had not started"}
 			if _, err := d.a.decide(in); err != nil {
 				return tasks, err
 			}

@@ -74,7 +74,7 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		case <-w.granted:
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for a free place: %w", ctx.Err())
+			return fmt.Errorf("waiting for a free slot: %w", ctx.Err())
 		}
 	}
 	if skipper, ok := d.kinds[e.TaskKind].(task.Skipper); ok && e.Step != "" {
@@ -112,7 +112,7 @@ func (in inputs) isMissingOutput(err error) bool {
 }
 
 // errTotalTimeout is the cause of an attempt that ends because the total time of all attempts is over.
-var errTotalTimeout = errors.New("it ran out of its total time")
+var errTotalTimeout = errors.New("totalTimeout has passed")
 
 // withDeadline returns the context of an effect. An attempt has a timeout. An undo ends only with the process or with its timeout. The remaining time is
 // measured from now by the monotonic clock, because the machine's clock may be set.
@@ -260,7 +260,7 @@ func (p *performance) perform(ctx context.Context) error {
 		case err == nil && p.undo == nil:
 			p.call.Undo = nil // the recorded step is undone
 		case err != nil && !errors.As(err, &kept):
-			return fmt.Errorf("taking away what the failed attempt made: %w", err)
+			return fmt.Errorf("undoing the failed attempt: %w", err)
 		}
 		if err := p.call.ReacquireSlot(ctx); err != nil {
 			return err
@@ -336,7 +336,7 @@ func (p *performance) reportResult(ctx context.Context, err error) {
 		case errors.Is(context.Cause(ctx), errTotalTimeout):
 			failed.Cause, failed.Final, failed.Message = workflow.CauseTimeout, true, errTotalTimeout.Error()+": "+message
 		default:
-			failed.Cause, failed.Message = workflow.CauseTimeout, "the attempt ran out of time: "+message
+			failed.Cause, failed.Message = workflow.CauseTimeout, "the attempt timed out: "+message
 		}
 		out.in = failed
 	}

@@ -67,7 +67,8 @@ func (d *drive) requestSlot() supervise.Throttled {
 	if d.slot.Request(); d.slot.Held() {
 		return supervise.Throttled{}
 	}
-	return supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waits for a free place: as many runs work as may at once (--run-concurrency)"}
+	return supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waiting for a free slot: the maximum number of runs is working " +
+		"(--run-concurrency)"}
 }
 
 // hasSlotRequests reports whether an effect in flight has finished waiting and requests to work again.

@@ -89,7 +89,7 @@ func TestAttemptsNeedNoDriver(t *testing.T) {
 	waits := make(chan struct{})
 	r.Kinds = w.kindsFor(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err := c.ReacquireSlot(ended); err != nil {
-			t.Errorf("WorksAgain without a wait = %v", err)
+			t.Errorf("ReacquireSlot without a wait = %v", err)
 		}
 		c.Yield()
 		close(waits)
@@ -130,7 +130,7 @@ func TestTheTimeOfAnAttemptContinues(t *testing.T) {
 	<-other.Request()
 	close(holds)
 	w.untilPhase(runs, id, v1alpha1.RunAborted)
-	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "ran out of time") {
+	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "timed out") {
 		t.Errorf("message = %s, want the timeout", status.Message)
 	}
 }
@@ -159,7 +159,7 @@ func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 	w.eventually("it asks for a place", func() bool { return r.Throttled(id).Reason == supervise.NoFreePlace })
 	over()
 	if err := <-refused; !errors.Is(err, context.Canceled) {
-		t.Errorf("WorksAgain = %v, want context.Canceled", err)
+		t.Errorf("ReacquireSlot = %v, want context.Canceled", err)
 	}
 	other.Release()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -21,10 +21,10 @@ import (
 )
 
 // ErrDifferentDefinition is returned when the log contains a run with the same ID and another definition.
-var ErrDifferentDefinition = errors.New("the run is in the log with another definition")
+var ErrDifferentDefinition = errors.New("the log contains the run with another definition")
 
 // ErrUnrecorded is returned when a stopping process could not record the results of its tasks.
-var ErrUnrecorded = errors.New("what was done last is not recorded")
+var ErrUnrecorded = errors.New("the results of the last tasks were not recorded")
 
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {

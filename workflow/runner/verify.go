@@ -72,7 +72,7 @@ func verify(ctx context.Context, list []verification) []workflow.Gone {
 		why, err := look(v)
 		switch {
 		case err != nil:
-			v.call.Logger.Warn("cannot tell whether a done task still holds", "error", redact.Message(err.Error()))
+			v.call.Logger.Warn("cannot check whether the result of a finished task still exists", "error", redact.Message(err.Error()))
 		case why != "":
 			gone = append(gone, workflow.Gone{Task: v.call.Task, Reason: redact.Message(why)})
 		}

@@ -35,7 +35,7 @@ type fixture struct {
 	mu      sync.Mutex
 	journal []string
 	busy    int
-	maxBusy    int
+	maxBusy int
 	gates   map[string]chan struct{}
 	gone    map[string]string // results of Verify by task
 }
@@ -94,20 +94,20 @@ func (w *fixture) eventually(what string, ok func() bool) {
 
 // inputs are the inputs of kind Do, which determine the result of an attempt.
 type inputs struct {
-	Output    json.RawMessage `json:"output,omitempty"`
+	Output        json.RawMessage `json:"output,omitempty"`
 	Message       string          `json:"say,omitempty"`
-	Fails     int             `json:"fails,omitempty"` // number of attempts that fail
-	Final     bool            `json:"final,omitempty"`
-	Sleep     string          `json:"sleep,omitempty"`
-	Question       string          `json:"ask,omitempty"`
-	Undo      string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
-	NoRecord  bool            `json:"noRecord,omitempty"`
-	Waits     bool            `json:"waits,omitempty"`     // it only waits once it has started
-	UndoWaits bool            `json:"undoWaits,omitempty"` // its undo only waits
+	Fails         int             `json:"fails,omitempty"` // number of attempts that fail
+	Final         bool            `json:"final,omitempty"`
+	Sleep         string          `json:"sleep,omitempty"`
+	Question      string          `json:"ask,omitempty"`
+	Undo          string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
+	NoRecord      bool            `json:"noRecord,omitempty"`
+	Waits         bool            `json:"waits,omitempty"`     // it only waits once it has started
+	UndoWaits     bool            `json:"undoWaits,omitempty"` // its undo only waits
 	UndoReacquire bool            `json:"undoAgain,omitempty"` // the undo works again afterwards
 	Reacquire     bool            `json:"again,omitempty"`     // it works again after its gate
-	Key       bool            `json:"key,omitempty"`       // it records its idempotency key
-	Recorded  bool            `json:"recorded,omitempty"`  // it records what earlier attempts have recorded
+	Key           bool            `json:"key,omitempty"`       // it records its idempotency key
+	Recorded      bool            `json:"recorded,omitempty"`  // it records what earlier attempts have recorded
 }
 
 // kind acts on a world.

@@ -89,7 +89,7 @@ type Call struct {
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with the outputs of other tasks filled in.
 	With json.RawMessage
-	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by task. Only a InputReader gets them.
+	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by task. Only an InputReader gets them.
 	Inputs map[string]json.RawMessage
 	// Output is the recorded output of this step, in Undo and Verify.
 	Output json.RawMessage
@@ -110,8 +110,8 @@ type Call struct {
 	// Yield reports that the attempt only polls from now on, so that other runs may use its place. It does not block. May be nil.
 	Yield func()
 	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
-	Reacquire  func(ctx context.Context) error
-	Logger *slog.Logger
+	Reacquire func(ctx context.Context) error
+	Logger    *slog.Logger
 }
 
 // Failure is the failure that a handler handles.
@@ -123,14 +123,14 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// YieldSlot calls Waits if it is set.
+// YieldSlot calls Yield if it is set.
 func (c *Call) YieldSlot() {
 	if c.Yield != nil {
 		c.Yield()
 	}
 }
 
-// ReacquireSlot calls Works if it is set. An attempt needs it only if it makes more than a few requests after a wait.
+// ReacquireSlot calls Reacquire if it is set. An attempt needs it only if it makes more than a few requests after a wait.
 func (c *Call) ReacquireSlot(ctx context.Context) error {
 	if c.Reacquire == nil {
 		return nil
@@ -166,13 +166,13 @@ func (e *FinalError) Unwrap() error { return e.Err }
 // KeptError is returned if a rollback keeps the work of a step, because there is no way to undo it.
 type KeptError struct{ Reason string }
 
-// Error returns Why.
+// Error returns Reason.
 func (k *KeptError) Error() string { return k.Reason }
 
 // DecisionError is returned if an operator has to decide what follows for the task.
 type DecisionError struct{ Reason string }
 
-// Error returns Why.
+// Error returns Reason.
 func (d *DecisionError) Error() string { return d.Reason }
 
 // IsFinal reports whether no other attempt can succeed.

@@ -11,7 +11,7 @@ func Recorded[R any](c *Call) (record R, err error) {
 		return record, nil
 	}
 	if err := json.Unmarshal(c.Undo, &record); err != nil {
-		return record, Final(fmt.Errorf("reading what was recorded before: %w", err))
+		return record, Final(fmt.Errorf("reading the earlier record: %w", err))
 	}
 	return record, nil
 }

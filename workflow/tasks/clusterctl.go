@@ -11,7 +11,8 @@ import (
 // them.
 func ofClusterctl() []Registration {
 	return []Registration{{
-		Name: "Providers", Inputs: providers.With{}, Description: "installs and upgrades Cluster API providers", Inverse: "removes what it installed; an upgrade has none",
-		New: func(o Options) task.Kind { return &providers.Kind{Clusters: o.Clusters} },
+		Name: "Providers", Inputs: providers.With{}, Description: "installs and upgrades Cluster API providers",
+		Inverse: "removes what it installed; none for an upgrade",
+		New:     func(o Options) task.Kind { return &providers.Kind{Clusters: o.Clusters} },
 	}}
 }

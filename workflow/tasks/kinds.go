@@ -39,25 +39,27 @@ func All() []Registration {
 			New: func(o Options) task.Kind { return &deletion.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Wait", Inputs: wait.With{}, Description: "waits for a state of objects", Inverse: "nothing to undo",
+			Name: "Wait", Inputs: wait.With{}, Description: "waits until objects reach a state", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind {
 				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
 			},
 		},
 		{
-			Name: "Job", Inputs: job.With{}, Description: "runs a Job to its end", Inverse: "deletes the Job",
+			Name: "Job", Inputs: job.With{}, Description: "runs a Job until it ends", Inverse: "deletes the Job",
 			New: func(o Options) task.Kind { return &job.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Pause", Inputs: pause.With{}, Description: "pauses Cluster API, Flux or EKS Anywhere, and waits until they are at rest", Inverse: "restores the earlier state; also at the end of every run",
-			New: func(o Options) task.Kind { return &pause.Kind{Clusters: o.Clusters} },
+			Name: "Pause", Inputs: pause.With{}, Description: "pauses Cluster API, Flux or EKS Anywhere, and waits until the controllers have stopped",
+			Inverse: "restores the earlier state; also when the run ends",
+			New:     func(o Options) task.Kind { return &pause.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Resume", Inputs: resume.With{}, Description: "ends the pause of a Pause before the run ends", Inverse: "pauses again",
+			Name: "Resume", Inputs: resume.With{}, Description: "ends a pause of kind Pause before the run ends", Inverse: "pauses again",
 			New: func(o Options) task.Kind { return &resume.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Move", Inputs: move.With{}, Description: "moves clusters to another management cluster", Inverse: "rolls back a move that is not verified; after that, none",
+			Name: "Move", Inputs: move.With{}, Description: "moves clusters to another management cluster",
+			Inverse: "rolls back a move before it is verified; none after that",
 			New: func(o Options) task.Kind {
 				return &move.Kind{Clusters: o.Clusters, Log: o.Log, Incarnation: o.Incarnation, Resource: !o.Local}
 			},

@@ -27,7 +27,7 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		{"pause all", &pause.Kind{}, `{"all": true}`, nil},
 		{"pause all and some", &pause.Kind{}, `{"all": true, "clusters": ["a"]}`, []string{"all: set either"}},
 		{"pause an unknown field", &pause.Kind{}, `{"cluster": {}, "clsters": ["a"]}`, []string{"clsters: unknown field"}},
-		{"pause with a wrong type", &pause.Kind{}, `{"clusters": "a"}`, []string{"clusters: it is of the type string: write a list of strings"}},
+		{"pause with a wrong type", &pause.Kind{}, `{"clusters": "a"}`, []string{"clusters: it has the type string: write a list of strings"}},
 		{"pause a nameless release", &pause.Kind{}, `{"helmReleases": [{"name": "a"}, {}]}`, []string{"helmReleases[1].name: it is empty"}},
 		{"pause with a negative time", &pause.Kind{}, `{"all": true, "acknowledge": "-1s"}`, []string{"acknowledge: it is negative"}},
 		{"pause by a template", &pause.Kind{}, `{"clusters": ["${tasks.make.output.name}"]}`, nil},
@@ -39,21 +39,21 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		{"approve without a word", approve.Kind{}, ``, []string{"message: it is empty"}},
 
 		{"move", &move.Kind{}, `{"clusters": ["a"], "to": {"kubeconfig": "x"}}`, nil},
-		{"move nothing nowhere", &move.Kind{}, `{}`, []string{"clusters: either some", "to: name the management cluster"}},
+		{"move nothing nowhere", &move.Kind{}, `{}`, []string{"clusters: exactly one of clusters and all", "to: name the management cluster"}},
 		{"move with a negative time", &move.Kind{}, `{"all": true, "to": {"context": "x"}, "timeouts": {"create": "-1s"}}`, []string{"timeouts.create: it is negative"}},
 		{"move by a file in the daemon", &move.Kind{Resource: true}, `{"all": true, "to": {"kubeconfig": "x"}}`, []string{"to: name it in to.kubeconfigSecretRef"}},
 		{"move from elsewhere in the daemon", &move.Kind{Resource: true}, `{"all": true, "from": {"kubeconfigSecretRef": {"name": "f"}}, "to": {"kubeconfigSecretRef": {"name": "t"}}}`, []string{"from: the cluster that it runs in"}},
 
 		{"providers", &providers.Kind{Clusters: daemon}, `{"core": "cluster-api:v1.14.2", "bootstrap": ["kubeadm:v1.14.2"]}`, nil},
 		{"no providers", &providers.Kind{Clusters: local}, `{}`, []string{"core: no provider"}},
-		{"a provider without a version", &providers.Kind{Clusters: local}, `{"infrastructure": ["aws:v2.9.0", "docker"]}`, []string{"infrastructure[1]: name the version"}},
+		{"a provider without a version", &providers.Kind{Clusters: local}, `{"infrastructure": ["aws:v2.9.0", "docker"]}`, []string{"infrastructure[1]: add the version"}},
 		{"a provider by a template", &providers.Kind{Clusters: local}, `{"core": "cluster-api:${tasks.v.output.version}"}`, nil},
 		{"a local repository", &providers.Kind{Clusters: local}, `{"core": "cluster-api:v1.14.2", "config": {"providers": [{"name": "cluster-api", "url": "file:///repository/core.yaml", "type": "CoreProvider"}]}}`, nil},
 		{
 			"the daemon's own machine",
 			&providers.Kind{Clusters: daemon},
 			`{"core": "cluster-api:v1.14.2", "configFile": "/etc/x", "config": {"overridesFolder": "/etc", "cert-manager": {"url": "/etc/cm.yaml"}, "providers": [{"name": "a", "url": "file:///etc/core.yaml"}, {"name": "b", "url": "https://x/${HOME}"}]}}`,
-			[]string{"configFile: local run", "config.overridesFolder: local run", "config.providers[0].url: https alone", "config.providers[1].url: https alone", "config.cert-manager.url: https alone"},
+			[]string{"configFile: local run", "config.overridesFolder: local run", "config.providers[0].url: only read repositories over https", "config.providers[1].url: only read repositories over https", "config.cert-manager.url: only read repositories over https"},
 		},
 
 		{"diagnose", &diagnose.Kind{Clusters: daemon}, `{}`, nil},

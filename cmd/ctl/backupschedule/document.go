@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/backup/schedule"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
 
@@ -40,4 +42,26 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 		out = append(out, d)
 	}
 	return out
+}
+
+// Object returns the schedule.
+func (f *Fold) Object() (name string, object any) {
+	for _, b := range f.Items() {
+		object = b
+	}
+	return "backupschedule", object
+}
+
+// Content returns the state of the schedule.
+func (f *Fold) Content() (state any) {
+	f.view.ReadState(f.id, func(s *schedule.State) { state = s })
+	return state
+}
+
+// Describe returns the description of the schedule.
+func (f *Fold) Describe(v show.View) (lines []string) {
+	for _, b := range f.Items() {
+		lines = view{v}.describe(b)
+	}
+	return lines
 }

@@ -25,6 +25,6 @@ func TestFollowed(t *testing.T) {
 	b, n := &v1alpha1.BackupSchedule{}, newNoun()
 	b.Status.Phase, b.Status.Message, b.Status.Next = v1alpha1.BackupFailing, "the bucket is gone", "create it"
 	if news := n.Updates(b); len(news) != 1 || news[0].Text != "Failing: the bucket is gone; next: create it" || n.HasFailed(b) {
-		t.Errorf("News = %v", news)
+		t.Errorf("Updates = %v", news)
 	}
 }

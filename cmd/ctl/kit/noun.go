@@ -53,7 +53,7 @@ type Noun[T any] struct {
 	// GetLong, DescribeLong and WatchLong are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
-	// StatusLines returns what a terminal shows for a followed object. News returns the texts for a pipe.
+	// StatusLines returns what a terminal shows for a followed object. Updates returns the texts for a pipe.
 	StatusLines func(v show.View, t T) []string
 	Updates     func(T) []Update
 	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
@@ -64,7 +64,7 @@ type Noun[T any] struct {
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool
-	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, Bad decides.
+	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, HasFailed decides.
 	Finish func(ctx context.Context, p *Session[T], t T, format *output.Format) error
 	// AfterWatch describes what happens after the user stops watching: "the move continues without being watched".
 	AfterWatch string

@@ -181,7 +181,7 @@ func (p *Session[T]) copyOf(t T) T {
 	return p.Noun.Copy(t)
 }
 
-// withLogDetails adds details of the log to the list if data is printed.
+// withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *output.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {

@@ -15,6 +15,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	schedules "scute.dev/backup/runner"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -187,7 +188,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	sum := sha256.New()
 	var names []string
 	for _, a := range c.Aggregates {
-		if !slices.Contains(foldable(), a.name.Kind) {
+		if kinds.New(a.name) == nil {
 			continue
 		}
 		f, err := upTo.fold(ctx, log, a.name)

@@ -6,24 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/pause"
-	"scute.dev/cmd/ctl/remediation"
-	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
-	"scute.dev/mover"
-	"scute.dev/pause/request"
-	"scute.dev/remediator"
 )
 
 type replayOptions struct {
@@ -45,7 +37,7 @@ With --aggregate it is the state of that aggregate, now or as it was after the c
 same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
 whether the log is whole.
 
-With --verify it also reads each run, move, remediation and pause by itself, compares its commits with those of the replay, and
+With --verify it also reads each aggregate by itself, compares its commits with those of the replay, and
 prints a hash of all their states: two copies of a log that have the same commits have the same hash. It exits with status 1 if
 an aggregate differs.`,
 		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify"),
@@ -78,8 +70,8 @@ func (o *replayOptions) run(ctx context.Context) error {
 		if aggregate, err = filter.ParseAggregate(o.Aggregate); err != nil {
 			return err
 		}
-		if !slices.Contains(foldable(), aggregate.Kind) {
-			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves, remediations and pauses, and shows the events of others with %s", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
+		if kinds.New(aggregate) == nil {
+			return cli.Usagef("--aggregate %s: this scutectl cannot fold this kind; %s shows its events", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
 	log, err := o.open(ctx)
@@ -97,11 +89,6 @@ func (o *replayOptions) run(ctx context.Context) error {
 	return o.show(f)
 }
 
-// foldable returns the kinds of aggregates that fold supports.
-func foldable() []eventlog.Kind {
-	return []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause}
-}
-
 // foldResult is the state of an aggregate, computed from its events.
 type foldResult struct {
 	Aggregate string `json:"aggregate"`
@@ -111,15 +98,25 @@ type foldResult struct {
 	Commits  int    `json:"commits"`
 	Events   int    `json:"events"`
 	// Hash is the SHA-256 of the state's JSON.
-	Hash  string          `json:"sha256"`
-	Move  *v1alpha1.Move  `json:"move,omitempty"`
-	Run   *run.Report     `json:"run,omitempty"`
-	Pause *v1alpha1.Pause `json:"pause,omitempty"`
-	// Remediations are the recorded remediations of the owner's machines.
-	Remediations []*v1alpha1.SurgeRemediation `json:"remediations,omitempty"`
+	Hash string `json:"sha256"`
 
-	run   *run.Run
-	owner *remediator.Owner
+	state kinds.Fold
+}
+
+// MarshalJSON adds the object of the aggregate under the name of its kind.
+func (f *foldResult) MarshalJSON() ([]byte, error) {
+	type fields foldResult
+	data, err := json.Marshal((*fields)(f))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]any)
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, err
+	}
+	name, object := f.state.Object()
+	out[name] = object
+	return json.Marshal(out)
 }
 
 func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate) (*foldResult, error) {
@@ -141,21 +138,13 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 		}
 		f.Sequence, f.Commits, f.Events = r.Seq, f.Commits+1, f.Events+len(r.Types())
 	}
-	var state any
-	switch aggregate.Kind {
-	case eventlog.KindRun:
-		state, err = f.foldRun(aggregate, records)
-	case eventlog.KindRemediation:
-		state, err = f.foldOwner(records)
-	case eventlog.KindPause:
-		state, err = f.foldPause(aggregate, records)
-	default:
-		state, err = f.foldMove(aggregate, records)
+	f.state = kinds.New(aggregate)
+	for _, r := range records {
+		if err := f.state.Apply(r); err != nil {
+			return nil, fmt.Errorf("folding %s: %w", aggregate, err)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("folding %s: %w", aggregate, err)
-	}
-	data, err := json.Marshal(state)
+	data, err := json.Marshal(f.state.Content())
 	if err != nil {
 		return nil, fmt.Errorf("hashing the state of %s: %w", aggregate, err)
 	}
@@ -164,75 +153,15 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	return f, nil
 }
 
-// each folds commits in, until one cannot be.
-func each(records []eventlog.Record, apply func(eventlog.Record) error) error {
-	for _, r := range records {
-		if err := apply(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f *foldResult) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
-	fold := move.NewFold(aggregate.ID, mover.NewCatalog())
-	err := each(records, fold.Apply)
-	f.Move = fold.Resource()
-	return &fold.State, err
-}
-
-func (f *foldResult) foldPause(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
-	var state request.State
-	catalog := request.NewCatalog()
-	err := each(records, func(r eventlog.Record) error { return catalog.Fold(r, state.Apply) })
-	status := request.Status(&state)
-	status.PauseID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence is far below 2^63
-	f.Pause = pause.FromLog(state.Spec, status)
-	return &state, err
-}
-
-// foldRun returns the visible state of a run: its definition, and the status of the run and of each task.
-func (f *foldResult) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
-	fold := run.NewFold(aggregate.ID)
-	err := each(records, fold.Apply)
-	f.run = fold.Refresh()
-	report := f.run.Report()
-	f.Run = &report
-	return struct {
-		Definition string                     `json:"definition"`
-		Status     v1alpha1.WorkflowRunStatus `json:"status"`
-		Report     *run.Report                `json:"report"`
-	}{fold.State.Hash, f.run.Status, f.Run}, err
-}
-
-// foldOwner returns the complete state of an owner of machines.
-func (f *foldResult) foldOwner(records []eventlog.Record) (any, error) {
-	fold := remediation.NewFold()
-	err := each(records, fold.Apply)
-	f.Remediations, f.owner = fold.Items(), &fold.State.Owner
-	return &fold.State, err
-}
-
 func (o *replayOptions) show(f *foldResult) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, f)
-	}
-	var lines []string
-	switch v := o.View(); {
-	case f.run != nil:
-		lines = run.Describe(v, f.run)
-	case f.Pause != nil:
-		lines = pause.Describe(v, f.Pause)
-	case f.owner != nil:
-		lines = remediation.DescribeOwner(v, *f.owner, f.Remediations)
-	default:
-		lines = move.Describe(v, f.Move)
 	}
 	more := ""
 	if f.Sequence < f.Head {
 		more = fmt.Sprintf(" (the aggregate continues to %d)", f.Head)
 	}
-	return o.Print(append(lines, "",
+	return o.Print(append(f.state.Describe(o.View()), "",
 		fmt.Sprintf("Folded        from %d commits, %d events, up to sequence %d%s", f.Commits, f.Events, f.Sequence, more),
 		"State         sha256 "+f.Hash))
 }

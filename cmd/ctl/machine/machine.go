@@ -93,7 +93,7 @@ type Machine struct {
 	Pods []object.ConditionStatus `json:"pods,omitempty"`
 	// Silent means that its voter did not respond when scute last asked it.
 	Silent bool `json:"silent,omitempty"`
-	// IsLeader and Learns mean that its member was the leader or a learner when etcd was last asked.
+	// IsLeader and IsLearner mean that its member was the leader or a learner when etcd was last asked.
 	IsLeader  bool `json:"leads,omitempty"`
 	IsLearner bool `json:"learns,omitempty"`
 	// EtcdMessage is the message of the condition EtcdMemberHealthy.

@@ -6,6 +6,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/mover"
 )
 
@@ -59,3 +60,12 @@ func Actions(id string, m *v1alpha1.Move) []kit.Action {
 	}
 	return []kit.Action{{Do: "abort", Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: id}}
 }
+
+// Object returns the Move.
+func (f *Fold) Object() (name string, object any) { return "move", f.Resource() }
+
+// Content returns the state of the move.
+func (f *Fold) Content() any { return &f.State }
+
+// Describe returns the description of the move.
+func (f *Fold) Describe(v show.View) []string { return Describe(v, f.Resource()) }

@@ -26,8 +26,7 @@ type fold struct {
 }
 
 func (f *fold) Apply(r eventlog.Record) error {
-	_ = f.view.Apply(r) // the move's status reports an unreadable event
-	return nil
+	return f.view.Apply(r)
 }
 
 func (f *fold) Items() []*v1alpha1.Move {
@@ -49,9 +48,7 @@ type Fold struct {
 }
 
 // NewFold returns a Fold without commits.
-func NewFold(id string, catalog *eventlog.Catalog[mover.Event]) *Fold {
-	return &Fold{ID: id, catalog: catalog}
-}
+func NewFold(id string) *Fold { return &Fold{ID: id, catalog: mover.NewCatalog()} }
 
 // Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {

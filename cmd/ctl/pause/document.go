@@ -5,6 +5,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/pause/request"
 )
 
 // Documents returns the Pause, unless it is not requested yet.
@@ -50,4 +52,21 @@ func Actions(id string, p *v1alpha1.Pause) []kit.Action {
 		return nil
 	}
 	return []kit.Action{{Do: "delete", Kind: "pause", Namespace: p.Namespace, Name: p.Name, ID: id}}
+}
+
+// Object returns the Pause.
+func (f *Fold) Object() (name string, object any) { return "pause", f.Pause() }
+
+// Content returns the state of the pause.
+func (f *Fold) Content() (state any) {
+	f.WithState(func(s *request.State) { state = s })
+	return state
+}
+
+// Describe returns the description of the Pause.
+func (f *Fold) Describe(v show.View) []string {
+	if p := f.Pause(); p != nil {
+		return Describe(v, p)
+	}
+	return nil
 }

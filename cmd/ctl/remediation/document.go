@@ -5,6 +5,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
 )
 
 // Documents returns the remediations of the owner's machines.
@@ -60,3 +61,12 @@ func Actions(r *v1alpha1.SurgeRemediation) []kit.Action {
 	}
 	return actions
 }
+
+// Object returns the remediations of the owner's machines.
+func (f *Fold) Object() (name string, object any) { return "remediations", f.Items() }
+
+// Content returns the state of the owner of the machines.
+func (f *Fold) Content() any { return &f.State }
+
+// Describe returns the description of the owner with its remediations.
+func (f *Fold) Describe(v show.View) []string { return DescribeOwner(v, f.State.Owner, f.Items()) }

@@ -3,6 +3,7 @@ package run
 import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/workflow"
 )
 
@@ -35,3 +36,19 @@ func Actions(r *Run) []kit.Action {
 	}
 	return []kit.Action{a}
 }
+
+// Object returns the report of the run.
+func (f *Fold) Object() (name string, object any) { return "run", f.Refresh().Report() }
+
+// Content returns the visible state of the run: its definition, and the status of the run and of each task.
+func (f *Fold) Content() any {
+	r := f.Refresh()
+	return struct {
+		Definition string                     `json:"definition"`
+		Status     v1alpha1.WorkflowRunStatus `json:"status"`
+		Report     Report                     `json:"report"`
+	}{f.State.Hash, r.Status, r.Report()}
+}
+
+// Describe returns the description of the run.
+func (f *Fold) Describe(v show.View) []string { return Describe(v, f.Refresh()) }

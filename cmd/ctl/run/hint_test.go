@@ -23,7 +23,7 @@ func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
 		"web":     "--task web --question 2 --action retry --reason ... -n fleet`; or with --action ignore, ignore-children, succeed, rollback, abort",
 	} {
 		if got := DecideCommand(k, r, task); !strings.HasSuffix(got, want) {
-			t.Errorf("Waits = %s, want suffix %s", got, want)
+			t.Errorf("DecideHint = %s, want suffix %s", got, want)
 		}
 	}
 }

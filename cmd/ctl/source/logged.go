@@ -30,7 +30,7 @@ type Log[T any] struct {
 	Group func(id string) string
 	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
 	MayContain func(id string, key types.NamespacedName) bool
-	// OnReplay reports the progress of a replay, and Replayed its end. Both may be nil.
+	// OnReplay reports the progress of a replay, and OnReplayed its end. Both may be nil.
 	OnReplay   func(seq uint64)
 	OnReplayed func()
 }
@@ -41,6 +41,16 @@ type Fold[T any] interface {
 	Apply(eventlog.Record) error
 	// Items returns the current objects of the aggregate.
 	Items() []T
+}
+
+// Lenient returns a fold whose objects report an unreadable event in their status, so that Apply never fails.
+func Lenient[T any](f Fold[T]) Fold[T] { return lenient[T]{f} }
+
+type lenient[T any] struct{ Fold[T] }
+
+func (l lenient[T]) Apply(r eventlog.Record) error {
+	_ = l.Fold.Apply(r)
+	return nil
 }
 
 // Found is an aggregate in a log, with its first sequence.

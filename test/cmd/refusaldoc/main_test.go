@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d rules, want at least 60", rules)
 	}
 	for _, want := range []string{
-		"| `metadata` | object | “there is one RepairLimits, and its name is default” |",
+		"| `metadata` | object | “the only RepairLimits must have the name default” |",
 		"| `spec.etcd.defragmentation.minSizeMiB` | integer | less than 1; more than 1048576 |",
 	} {
 		if !strings.Contains(page.String(), want+"\n") {

@@ -38,12 +38,12 @@ func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Probl
 	switch {
 	case (p.Cluster == nil) == (p.Kind == nil):
 		return nil, []workflow.Problem{{
-			Field: field, Message: "the bootstrap cluster has not exactly one origin",
-			Remedy: "set bootstrap.cluster to one that is there, or bootstrap.kind to have one made",
+			Field: field, Message: "exactly one of bootstrap.cluster and bootstrap.kind must be set",
+			Remedy: "set bootstrap.cluster to an existing cluster, or bootstrap.kind to create one",
 		}}
 	case p.Kind != nil && !local:
 		return nil, []workflow.Problem{{
-			Field: field + ".kind", Message: "only a local run can make one",
+			Field: field + ".kind", Message: "only a local run can create a bootstrap cluster",
 			Remedy: "run it with `scutectl run --local`, or name a cluster in bootstrap.cluster",
 		}}
 	case p.Kind != nil:
@@ -89,19 +89,19 @@ const serverTimeout = time.Minute
 func waitForServer(c *sequence.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {
-		return fmt.Errorf("reaching the bootstrap cluster: %w", err)
+		return fmt.Errorf("connecting to the bootstrap cluster: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(c, serverTimeout)
 	defer cancel()
 	versions, err := discovery.NewDiscoveryClientForConfig(on.Config)
 	if err != nil {
-		return fmt.Errorf("reaching the bootstrap cluster at %s: %w", on.Config.Host, err)
+		return fmt.Errorf("connecting to the bootstrap cluster at %s: %w", on.Config.Host, err)
 	}
-	err = on.Kube.Do(ctx, "ask for its version", func(ctx context.Context) error {
+	err = on.Kube.Do(ctx, "get its version", func(ctx context.Context) error {
 		return versions.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 	})
 	if err != nil {
-		return fmt.Errorf("reaching the bootstrap cluster at %s: %w", on.Config.Host, err)
+		return fmt.Errorf("connecting to the bootstrap cluster at %s: %w", on.Config.Host, err)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 		return ref, err
 	}
 	if there {
-		c.Progress("taking up the bootstrap cluster " + name)
+		c.Progress("using the existing bootstrap cluster " + name)
 		if err = k.export(c, name); err == nil {
 			err = waitForServer(c, ref)
 		}
@@ -61,17 +61,18 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 		case err == nil:
 			return ref, k.recordReady(c, name)
 		case whole:
-			return ref, fmt.Errorf("the bootstrap cluster %s does not answer, and may manage clusters: start it again, or delete it by hand if nothing is lost with it: %w", name, err)
+			return ref, fmt.Errorf("the bootstrap cluster %s does not respond, and may manage clusters: start it again, or delete it by hand if you do "+
+				"not need its objects: %w", name, err)
 		}
-		c.Progress("deleting the bootstrap cluster " + name + ", which was left half made")
+		c.Progress("deleting the bootstrap cluster " + name + ", which was created only in part")
 		if _, err := k.run(c, "delete", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig); err != nil {
 			return ref, err
 		}
 	}
 	if err := os.MkdirAll(k.folder, 0o700); err != nil {
-		return ref, fmt.Errorf("making the folder for kubeconfigs: %w", err)
+		return ref, fmt.Errorf("creating the folder for kubeconfigs: %w", err)
 	}
-	c.Progress("making the bootstrap cluster " + name)
+	c.Progress("creating the bootstrap cluster " + name)
 	args := []string{"create", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig, "--wait", kindTimeout.String()}
 	if k.Image != "" {
 		args = append(args, "--image", k.Image)
@@ -83,7 +84,7 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 		return ref, err
 	}
 	if err := os.Chmod(ref.Kubeconfig, 0o600); err != nil {
-		return ref, fmt.Errorf("the kubeconfig of the bootstrap cluster: %w", err)
+		return ref, fmt.Errorf("protecting the kubeconfig of the bootstrap cluster: %w", err)
 	}
 	if err := waitForServer(c, ref); err != nil {
 		return ref, err
@@ -117,7 +118,9 @@ func (k *Kind) Delete(c *sequence.Context) error {
 func (*Kind) Temporary() bool { return true }
 
 // Exists reports whether kind lists the cluster.
-func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, clusterName(c.Call().RunKey())) }
+func (k *Kind) Exists(c *sequence.Context) (bool, error) {
+	return k.exists(c, clusterName(c.Call().RunKey()))
+}
 
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
 
@@ -147,7 +150,8 @@ func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	}
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return "", task.Final(fmt.Errorf("the program %q is not there (%w): install kind and Docker, or name a cluster in bootstrap.cluster", program, errors.Unwrap(err)))
+		return "", task.Final(fmt.Errorf("the program %q was not found (%w): install kind and Docker, or name a cluster in bootstrap.cluster", program,
+			errors.Unwrap(err)))
 	}
 	ctx, cancel := context.WithTimeout(c, 3*kindTimeout)
 	defer cancel()

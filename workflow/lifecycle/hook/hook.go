@@ -154,7 +154,7 @@ func (b *Binder) check(p Point, empty bool, undos int) error {
 	case i < 0:
 		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
 	case b.points[i] != p:
-		return fmt.Errorf("binding %s: %q is of another workflow, with the contexts %s and %s: here they are %s and %s",
+		return fmt.Errorf("binding %s: %q belongs to another workflow, with the contexts %s and %s: in this workflow they are %s and %s",
 			who, p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
 	case empty:
 		return fmt.Errorf("binding %s to %q: the handler is nil", who, p.Name)

@@ -27,7 +27,7 @@ const (
 	otherWorkflow hook.Task[before, before] = "first"
 )
 
-// TestHooksAreBoundInOrder checks the names of hooks. A handler of failures that is bound before them must not change
+// TestHooksAreBoundInOrder checks the names of hooks. A failure handler that is bound before them must not change
 // their numbers: a run of an earlier version would perform other hooks.
 func TestHooksAreBoundInOrder(t *testing.T) {
 	b := hook.NewBinder(first.Point(), second.Point())

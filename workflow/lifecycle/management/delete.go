@@ -36,7 +36,8 @@ func checkNoOtherClusters(c *Managed) error {
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	return task.Final(fmt.Errorf("the management cluster still has %d other Clusters, whose machines would continue without anything that manages them: %s: delete or move them first",
+	return task.Final(fmt.Errorf("the management cluster still has %d other Clusters, whose machines would keep running unmanaged: %s: delete or "+
+		"move them first",
 		len(others), access.Summarize(others)))
 }
 

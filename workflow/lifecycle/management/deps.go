@@ -29,7 +29,7 @@ type Deps struct {
 
 // The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
 const (
-	checkTimeout       = 10 * time.Minute
+	checkTimeout      = 10 * time.Minute
 	bootstrapTimeout  = 20 * time.Minute
 	componentsTimeout = 30 * time.Minute
 	networkTimeout    = 30 * time.Minute

@@ -34,9 +34,10 @@ func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec p
 		switch {
 		case errors.Is(err, settled.ErrVersion): // its components were removed, which requires that it has no objects
 		case err != nil:
-			return fmt.Errorf("the bootstrap cluster exists, and does not tell whether it still manages cluster %s/%s: start it again, or delete it by hand if nothing is lost with it: %w", spec.Namespace, spec.Name, err)
+			return fmt.Errorf("the bootstrap cluster exists, but scute cannot read whether it still manages cluster %s/%s: start it again, or delete it "+
+				"by hand if you do not need its objects: %w", spec.Namespace, spec.Name, err)
 		case there:
-			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it away first", spec.Namespace, spec.Name))
+			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it to another cluster first", spec.Namespace, spec.Name))
 		}
 	}
 	return d.Bootstrap.Delete(c)
@@ -63,7 +64,8 @@ func (d *Deps) recreateBootstrap(c *sequence.Context, on access.ClusterRef, spec
 	}
 	if exists {
 		if _, err := cluster.Exists(c, on, spec); err != nil && !errors.Is(err, settled.ErrVersion) {
-			return fmt.Errorf("the bootstrap cluster exists, and does not answer: start it again, or delete it by hand if nothing is lost with it: %w", err)
+			return fmt.Errorf("the bootstrap cluster exists, but does not respond: start it again, or delete it by hand if you do not need its objects: %w",
+				err)
 		}
 	} else if on, err = d.Bootstrap.Create(c); err != nil {
 		return err
@@ -80,8 +82,8 @@ type moveWith struct {
 }
 
 const (
-	pivotPart = "move"
-	moveBackPart  = "back"
+	pivotPart    = "move"
+	moveBackPart = "back"
 )
 
 // pivot moves the cluster's objects and waits until the cluster is available on the target.

@@ -46,7 +46,7 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	if err := d.deleteBootstrap(&c, on, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
 		t.Errorf("deleteBootstrap: deleted %t, error %v", boot.deleted, err)
 	}
-	if err := d.recreateBootstrap(&c, on, spec, nil); err == nil || !strings.Contains(err.Error(), "does not answer") || boot.created {
+	if err := d.recreateBootstrap(&c, on, spec, nil); err == nil || !strings.Contains(err.Error(), "does not respond") || boot.created {
 		t.Errorf("recreateBootstrap: created %t, error %v", boot.created, err)
 	}
 	if err := d.undoBootstrap(&c, &provider.Access{Cluster: &on}, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {

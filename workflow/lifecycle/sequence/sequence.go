@@ -30,7 +30,7 @@ type restore[C any] func(context.Context, *task.Call) (C, error)
 // plan is the state that all sequences of one construction share.
 type plan struct {
 	binder   *hook.Binder
-	named     task.NamedWorkflow
+	named    task.NamedWorkflow
 	hooks    hooks
 	problems []workflow.Problem
 	// pending are hooks after the latest task, which run first before the next task.
@@ -58,7 +58,7 @@ func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	name := string(step.Task)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
 	if _, taken := s.plan.named.Kinds[step.Kind]; taken {
-		s.plan.problem(name, fmt.Sprintf("kind %s is there twice", step.Kind))
+		s.plan.problem(name, fmt.Sprintf("kind %s is used twice", step.Kind))
 	}
 	s.plan.named.Kinds[step.Kind] = k
 	spec := v1alpha1.TaskSpec{
@@ -135,9 +135,9 @@ func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C])
 	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
 		if !ok {
-			remedy := "take the task from the workflow that it is bound to"
+			remedy := "use a task of the workflow that the hook is bound to"
 			if name == "" {
-				remedy = fmt.Sprintf("a handler of failures of this workflow takes a *%s", reflect.TypeFor[C]())
+				remedy = fmt.Sprintf("a failure handler of this workflow must take a *%s", reflect.TypeFor[C]())
 			}
 			p.problem(name, fmt.Sprintf("hook %s was bound for another context: %s", h.Name, remedy))
 			continue
@@ -178,11 +178,11 @@ func (h hooks) find(with json.RawMessage, handler bool) (boundHook, error) {
 	}
 	what, among := "hook", h.taskHooks
 	if handler {
-		what, among = "handler of failures", h.failureHandlers
+		what, among = "failure handler", h.failureHandlers
 	}
 	b, ok := among[w.Hook]
 	if !ok {
-		return b, fmt.Errorf("with.hook: there is no %s %q in this program: run it with the version that began", what, w.Hook)
+		return b, fmt.Errorf("with.hook: this program has no %s %q: use the version that started the run", what, w.Hook)
 	}
 	return b, nil
 }

@@ -205,7 +205,7 @@ func TestAnUndoRecordsNothing(t *testing.T) {
 	}
 }
 
-// TestHandlersOfFailures checks that a handler of failures has the failed task and the initial context of the workflow,
+// TestHandlersOfFailures checks that a failure handler has the failed task and the initial context of the workflow,
 // although the log accepts no record from it.
 func TestHandlersOfFailures(t *testing.T) {
 	var seen []string
@@ -259,7 +259,7 @@ func TestAHandlerOfAnotherContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, problems := sequence.Begin(&access.Clusters{}, b, start{}).Build()
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "takes a *sequence_test.start") {
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "must take a *sequence_test.start") {
 		t.Errorf("problems = %v, want one with the required type", problems)
 	}
 }

@@ -168,7 +168,7 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 		}
 	default:
 		if !k.isSilent() {
-			return b, missingOutputError(call, name, "it has none")
+			return b, missingOutputError(call, name, "the task has no output")
 		}
 	}
 	if c, ok := any(out).(Checker); ok {
@@ -181,6 +181,7 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 
 // missingOutputError returns the error for a missing output: an operator ignored a failure, or supplied an incomplete output.
 func missingOutputError(call *task.Call, name, why string) error {
-	return task.Final(fmt.Errorf("the output of task %s is needed, and %s: give it with `scutectl decide run %s -n %s --task %s --action succeed --output '{...}' --reason ...`",
+	return task.Final(fmt.Errorf("the output of task %s is required, but %s: set it with `scutectl decide run %s -n %s --task %s --action succeed "+
+		"--output '{...}' --reason ...`",
 		name, why, call.Name, call.Namespace, name))
 }

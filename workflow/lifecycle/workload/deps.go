@@ -25,7 +25,7 @@ type Deps struct {
 
 // The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
 const (
-	checkTimeout       = 10 * time.Minute
+	checkTimeout      = 10 * time.Minute
 	componentsTimeout = 30 * time.Minute
 	networkTimeout    = 30 * time.Minute
 	clusterTimeout    = time.Hour

@@ -70,7 +70,7 @@ type Clusters struct {
 	Guard *guard.Guard
 	// Wrap wraps the connections of the daemon to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages bounds the pages of selected objects that are in memory at once, each of which may take 50 MiB. Elsewhere bounds those of other clusters,
+	// Pages bounds the pages of selected objects that are in memory at once, each of which may take 50 MiB. OtherPages bounds those of other clusters,
 	// which may respond slowly. Nil means no limit.
 	Pages, OtherPages *supervise.Slots
 
@@ -116,7 +116,7 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 	switch {
 	case ref.Kubeconfig != "" || ref.Context != "":
 		if !cs.Local {
-			return nil, task.Final(errors.New("with.cluster.kubeconfig: a file can only be named in a local run: use kubeconfigSecretRef"))
+			return nil, task.Final(errors.New("with.cluster.kubeconfig: a file can only be used in a local run: use kubeconfigSecretRef"))
 		}
 		rules := clientcmd.NewDefaultClientConfigLoadingRules()
 		if ref.Kubeconfig != "" {
@@ -140,7 +140,7 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 // ownConfig returns the configuration of the run's own cluster. In the daemon it has the permissions of the run's ServiceAccount.
 func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 	if cs.Own == nil {
-		return nil, errors.New("with.cluster: there is no cluster: set KUBECONFIG, or name a kubeconfig")
+		return nil, errors.New("with.cluster: no cluster is configured: set KUBECONFIG, or name a kubeconfig")
 	}
 	config, err := cs.Own()
 	if err != nil {
@@ -149,7 +149,7 @@ func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 	config = rest.CopyConfig(config)
 	if !cs.Local && !cs.daemon {
 		if c.ServiceAccount == "" {
-			return nil, task.Final(errors.New("spec.serviceAccountName is empty: name the ServiceAccount whose permissions the tasks have"))
+			return nil, task.Final(errors.New("spec.serviceAccountName is empty: set it to the ServiceAccount that the tasks act as"))
 		}
 		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + c.Namespace + ":" + c.ServiceAccount}
 	}
@@ -160,7 +160,7 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 	namespace, key := c.Namespace, "value"
 	if ref.Namespace != "" {
 		if !cs.Local && ref.Namespace != c.Namespace {
-			return nil, task.Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run may name another namespace"))
+			return nil, task.Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run can use another namespace"))
 		}
 		namespace = ref.Namespace
 	}

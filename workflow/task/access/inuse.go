@@ -44,7 +44,8 @@ func (cl *Cluster) CheckUnused(ctx context.Context, u *unstructured.Unstructured
 		return err
 	}
 	if len(list.Items) > 0 {
-		return fmt.Errorf("%s is in use: with it would go %s, which this run has not made: delete that first", RefOf(u), RefOf(&list.Items[0]))
+		return fmt.Errorf("%s is in use: its deletion would also delete %s, which this run did not create: delete that object first", RefOf(u),
+			RefOf(&list.Items[0]))
 	}
 	return nil
 }

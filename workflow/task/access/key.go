@@ -16,7 +16,7 @@ import (
 // ReadKey reads one key of a ConfigMap or Secret on the run's own cluster.
 func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref *SecretKey) ([]byte, error) {
 	if ref.Namespace != "" && ref.Namespace != c.Namespace && !cs.Local {
-		return nil, task.Final(errors.New("namespace: only a local run may name another namespace"))
+		return nil, task.Final(errors.New("namespace: only a local run can use another namespace"))
 	}
 	own, err := cs.Open(ctx, c, ClusterRef{})
 	if err != nil {

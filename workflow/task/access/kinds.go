@@ -27,7 +27,7 @@ func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 		return nil, err
 	}
 	if served, err := m.KindFor(mapping.Resource); err == nil && served.Kind != kind.Kind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind %q is spelled %q: correct it", kind.Kind, served.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("kind %q is spelled %q: correct the spelling", kind.Kind, served.Kind))
 	}
 	return mapping, nil
 }

@@ -49,7 +49,7 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 	}
 	live, err := cl.Find(ctx, ref)
 	if err == nil && live == nil {
-		err = fmt.Errorf("%s was there, and is gone again", ref)
+		err = fmt.Errorf("%s existed and was deleted meanwhile", ref)
 	}
 	if err != nil {
 		return FinalIfObjectRefused(ref, err)
@@ -60,7 +60,7 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 
 // Mapping returns the mapping of a kind. known is false if the API server does not have the kind, which may be installed later.
 func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m *meta.RESTMapping, known bool, err error) {
-	err = cl.Kube.Do(ctx, "ask for its kinds", func(context.Context) error {
+	err = cl.Kube.Do(ctx, "discover its kinds", func(context.Context) error {
 		m, err = cl.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if known = err == nil; known || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return nil
@@ -160,7 +160,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 			return "", nil
 		}
 		if f := u.GetFinalizers(); len(f) > 0 {
-			return fmt.Sprintf("%s is being deleted and held by %s", ref, Summarize(f)), nil
+			return fmt.Sprintf("%s is being deleted and waits for finalizers: %s", ref, Summarize(f)), nil
 		}
 		return ref.String() + " is being deleted", nil
 	})

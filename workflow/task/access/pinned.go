@@ -23,7 +23,7 @@ type Pinned struct {
 
 // errOtherCluster is returned if the inputs changed to another cluster, because the record has one cluster and the undo on the other cluster would be
 // lost.
-var errOtherCluster = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
+var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
 // Pin opens a cluster, and returns what an attempt must record of it before it acts. was is the record of an earlier attempt, if acted is true. Then
 // inputs for another cluster are refused, and so is another cluster in the same execution. In a later execution the cluster may have been recreated.
@@ -52,7 +52,7 @@ func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was P
 }
 
 func identityError(err error) error {
-	return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", FinalIfRefused(err))
+	return fmt.Errorf("checking that it is still the cluster that the task used: %w", FinalIfRefused(err))
 }
 
 // OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of another cluster.
@@ -71,8 +71,10 @@ func (cl *Cluster) checkIdentity(ctx context.Context, was Pinned) error {
 		return identityError(err)
 	}
 	if uid != was.UID {
-		return task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s leads to another cluster (at %s) than the one that the task has worked on: namespace kube-system had UID %s and has %s. "+
-			"put the kubeconfig of that cluster back into the Secret and decide `retry` or `retry-undo`; if that cluster is gone, `succeed` or `mark-undone`", was.KubeconfigSecretRef.Name, cl.Config.Host, was.UID, uid))
+		return task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s now has the kubeconfig of another cluster (at %s) than the task "+
+			"used: the UID of namespace kube-system was %s and is %s. "+
+			"Restore the kubeconfig of the earlier cluster in the Secret and decide `retry` or `retry-undo`; if that cluster no longer exists, `succeed` "+
+			"or `mark-undone`", was.KubeconfigSecretRef.Name, cl.Config.Host, was.UID, uid))
 	}
 	return nil
 }

@@ -27,9 +27,9 @@ func FinalIfRefused(err error) error {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return err
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`): // RBAC errors contain the user
-		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster refuses it: change the inputs, or have the policy changed", redact.Message(err.Error())))
+		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster denies it: change the inputs or the policy", redact.Message(err.Error())))
 	case apierrors.IsForbidden(err):
-		return task.Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
+		return task.Final(fmt.Errorf("%s: grant this permission to the account that the run acts as", redact.Message(err.Error())))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), kube.IsSchemaMismatch(err):
 		return task.Final(errors.New(redact.Message(err.Error())))
 	default:
@@ -40,7 +40,7 @@ func FinalIfRefused(err error) error {
 // FinalIfObjectRefused returns FinalIfRefused for a write to an object. For a Secret it omits the server's message, which may quote values.
 func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	if names, fields := conflictingManagers(err); len(names) > 0 {
-		return task.Final(fmt.Errorf("%s: %s belong to %s: leave them out of the manifest, or set with.force: true to take them over",
+		return task.Final(fmt.Errorf("%s: %s are owned by %s: remove them from the manifest, or set with.force: true to take them over",
 			ref, Summarize(fields), strings.Join(names, ", ")))
 	}
 	var status apierrors.APIStatus
@@ -51,7 +51,8 @@ func FinalIfObjectRefused(ref ObjectRef, err error) error {
 				fields = append(fields, cause.Field)
 			}
 		}
-		return task.Final(fmt.Errorf("the API server refuses %s as not valid (fields: %s; its words may quote the content and are not shown)", ref, Summarize(fields)))
+		return task.Final(fmt.Errorf("the API server rejects %s as invalid (fields: %s; its message may quote the content and is not shown)", ref,
+			Summarize(fields)))
 	}
 	return FinalIfRefused(err)
 }

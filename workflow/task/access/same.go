@@ -59,11 +59,12 @@ func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluste
 		err = json.Unmarshal(data, &began)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading which cluster the run works on: %w", err)
+		return nil, fmt.Errorf("reading the recorded cluster of the run: %w", err)
 	}
 	if began.UID != uid {
-		return nil, fmt.Errorf("the run has begun to work on the cluster at %s, and %s is another one: continue it with the kubeconfig and the context with which it began. "+
-			"If it must continue here, for example because nothing was done there or the cluster was restored, remove %s", began.Server, config.Host, path)
+		return nil, fmt.Errorf("the run started on the cluster at %s, but %s is another cluster: continue it with the kubeconfig and the context with "+
+			"which it started. "+
+			"To continue it here, for example because the run changed nothing there or the cluster was restored, remove %s", began.Server, config.Host, path)
 	}
 	return own, nil
 }
@@ -77,7 +78,7 @@ func writeOwnCluster(path string, own ownCluster) error {
 		err = atomicfile.WriteBytes(path, data)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping which cluster the run works on: %w", err)
+		return fmt.Errorf("recording the cluster of the run: %w", err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (cl *Cluster) UnsettledReason(ctx context.Context, ref ObjectRef, u *unstru
 // UnreadyReason returns why an object is not ready according to kstatus, or "". It returns an error if the object has failed.
 func UnreadyReason(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	if u == nil {
-		return ref.String() + " is not there", nil
+		return ref.String() + " does not exist", nil
 	}
 	if ref.isKind("batch", "Job") { // kstatus treats a started Job as ready
 		switch end, why := JobEnd(u); {
@@ -47,7 +47,7 @@ func UnreadyReason(ref ObjectRef, u *unstructured.Unstructured) (missing string,
 	}
 	result, err := status.Compute(u)
 	if err != nil {
-		return "", FailedObject(fmt.Errorf("%s: its status is not readable: %w", ref, err))
+		return "", FailedObject(fmt.Errorf("%s: its status cannot be read: %w", ref, err))
 	}
 	message := redact.Message(result.Message)
 	switch result.Status {

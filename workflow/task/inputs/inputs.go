@@ -25,7 +25,7 @@ func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 		return nil
 	}
 	if err := document.CheckJSON(with); err != nil {
-		return []workflow.Problem{{Message: err.Error(), Remedy: "write less into one task"}}
+		return []workflow.Problem{{Message: err.Error(), Remedy: "use fewer or shorter inputs"}}
 	}
 	d := json.NewDecoder(bytes.NewReader(with))
 	d.DisallowUnknownFields()
@@ -34,7 +34,7 @@ func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		return []workflow.Problem{{Message: "there is more than one object", Remedy: "write one object"}}
+		return []workflow.Problem{{Message: "there is more than one object", Remedy: "use one object"}}
 	}
 	var wrong *json.UnmarshalTypeError
 	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
@@ -42,9 +42,9 @@ func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 		name = strings.Trim(name, `"`)
 		return []workflow.Problem{{Field: name, Message: fmt.Sprintf("unknown field %q", name), Remedy: "remove it or correct its name"}}
 	case errors.As(err, &wrong):
-		return []workflow.Problem{{Field: wrong.Field, Message: "it is of the type " + wrong.Value, Remedy: "write " + TypeName(wrong.Type)}}
+		return []workflow.Problem{{Field: wrong.Field, Message: "it has the type " + wrong.Value, Remedy: "write " + TypeName(wrong.Type)}}
 	default:
-		return []workflow.Problem{{Message: err.Error(), Remedy: "correct it"}}
+		return []workflow.Problem{{Message: err.Error(), Remedy: "correct the inputs"}}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrTemplate is the error for a template whose variables expand to too much text.
-var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter ones")
+var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
 // maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
 const maxExpansion = 8 << 20
@@ -44,9 +44,9 @@ func removeSpaces(variable string) string { return strings.Join(strings.Fields(v
 
 // measure adds up the largest sizes of the results of a template's functions.
 type measure struct {
-	value func(string) (string, error)
-	total   int
-	reason   string // the cause, if one variable alone is too large
+	value  func(string) (string, error)
+	total  int
+	reason string // the cause, if one variable alone is too large
 }
 
 // size returns an upper bound of the length of a node's text. It returns 0 after the limit is exceeded.

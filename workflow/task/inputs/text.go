@@ -15,7 +15,7 @@ func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(with))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return with // Strict returns the error
+		return with // DecodeStrict returns the error
 	}
 	converted, changed := stringifyValue(v, of)
 	if !changed {

@@ -9,9 +9,9 @@ import (
 
 // Slot is the place of a run for one call. It is granted whenever the call asks to work again.
 type Slot struct {
-	mu     sync.Mutex
-	yielded  bool
-	yields int
+	mu      sync.Mutex
+	yielded bool
+	yields  int
 }
 
 // Attach sets the callbacks of the call to this place, and returns the call.

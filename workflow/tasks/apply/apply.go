@@ -104,7 +104,8 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, w.From.check()...)
 	}
 	if len(w.Files) > 0 && (a.Clusters == nil || !a.Clusters.Local) {
-		problems = append(problems, workflow.Problem{Field: "files", Message: "files can only be named in a local run", Remedy: "use manifests, or from with a ConfigMap or Secret"})
+		problems = append(problems, workflow.Problem{Field: "files", Message: "files can only be used in a local run",
+			Remedy: "use manifests, or from with a ConfigMap or Secret"})
 	}
 	for i, ref := range w.Only {
 		problems = append(problems, ref.Check(fmt.Sprintf("only[%d]", i))...)
@@ -121,16 +122,16 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 func checkInline(m *Manifests) (problems []workflow.Problem) {
 	objects, err := m.Objects()
 	if err != nil {
-		return []workflow.Problem{{Field: "manifests", Message: err.Error(), Remedy: "give a list of objects, or a string of YAML documents"}}
+		return []workflow.Problem{{Field: "manifests", Message: err.Error(), Remedy: "write a list of objects, or a string of YAML documents"}}
 	}
 	if len(objects) == 0 {
-		return []workflow.Problem{{Field: "manifests", Message: "there is no object", Remedy: "add at least one, or remove the task"}}
+		return []workflow.Problem{{Field: "manifests", Message: "no objects are listed", Remedy: "add at least one, or remove the task"}}
 	}
 	seen := make(map[access.ObjectRef]bool)
 	for _, u := range objects {
 		ref := access.RefOf(u)
 		if seen[ref] {
-			problems = append(problems, workflow.Problem{Field: "manifests", Message: ref.String() + " is there twice", Remedy: "remove one of the two"})
+			problems = append(problems, workflow.Problem{Field: "manifests", Message: ref.String() + " is listed twice", Remedy: "remove one of the two"})
 		}
 		seen[ref] = true
 	}
@@ -182,7 +183,7 @@ func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (
 	for _, ref := range only {
 		i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return access.RefOf(u) == ref })
 		if i < 0 {
-			return nil, fmt.Errorf("with.only: %s is not among the manifests any more: put it back, or start a new run", ref)
+			return nil, fmt.Errorf("with.only: %s is no longer among the manifests: restore it, or start a new run", ref)
 		}
 		selected = append(selected, objects[i])
 	}
@@ -276,7 +277,7 @@ func (a *Kind) newApplying(ctx context.Context, c *task.Call, with *With) (*appl
 		return nil, err
 	}
 	if len(objects) == 0 || len(objects) > access.MaxObjects {
-		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task can have 1 to %d: split them between several tasks", len(objects), access.MaxObjects))
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, but a task must have 1 to %d: use several tasks", len(objects), access.MaxObjects))
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}
 	scopes := scopesOf(objects)
@@ -294,7 +295,8 @@ func (a *Kind) newApplying(ctx context.Context, c *task.Call, with *With) (*appl
 			}
 		}
 		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.IsShortLived(u) {
-			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has read its result: raise it, remove it, or set with.wait: false", ref, access.MinTTL))
+			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be deleted before the task reads its "+
+				"result: raise it, remove it, or set with.wait: false", ref, access.MinTTL))
 		}
 		u.SetNamespace(ref.Namespace)
 		access.StripServerFields(u)

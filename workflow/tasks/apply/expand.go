@@ -46,7 +46,7 @@ func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1a
 		part.Name = names[i]
 		raw, err := partWith(with, u)
 		if err != nil {
-			problems = append(problems, workflow.Problem{Task: part.Name, Field: "with", Message: err.Error(), Remedy: "correct it"})
+			problems = append(problems, workflow.Problem{Task: part.Name, Field: "with", Message: err.Error(), Remedy: "correct the object"})
 			continue
 		}
 		part.With = &apiextensionsv1.JSON{Raw: raw}
@@ -69,11 +69,11 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	}
 	switch {
 	case base.Kind != "Apply":
-		return nil, problem("kind", "only Apply can be expanded", "leave with.expand out")
+		return nil, problem("kind", "only Apply can be expanded", "remove with.expand")
 	case len(base.Before) > 0 || len(base.After) > 0:
-		return nil, problem("before", "hooks of a task that is expanded would run once for each object", "make separate tasks of them")
+		return nil, problem("before", "hooks of an expanded task would run once for each object", "use separate tasks")
 	case base.Undo != nil && string(base.Undo.Raw) != `"None"`:
-		return nil, problem("undo", "the undo of a task that is expanded would run once for each object", "leave it out, or use None")
+		return nil, problem("undo", "the undo of an expanded task would run once for each object", "remove it, or use None")
 	case with.Manifests != nil && with.Manifests.hasReferences():
 		return nil, problem("with.manifests", "manifests from an output cannot be expanded", "remove expand, or write the manifests inline")
 	}
@@ -119,7 +119,8 @@ func partNames(base string, objects []*unstructured.Unstructured) ([]string, []w
 	}
 	var problems []workflow.Problem
 	for _, i := range open {
-		problems = append(problems, workflow.Problem{Task: base, Field: "with", Message: access.RefOf(objects[i]).String() + " is among the objects twice", Remedy: "remove one of the two"})
+		problems = append(problems, workflow.Problem{Task: base, Field: "with", Message: access.RefOf(objects[i]).String() + " is listed twice",
+			Remedy: "remove one of the two"})
 	}
 	return names, problems
 }
@@ -195,7 +196,7 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 		}
 		name = strings.TrimSuffix(name, "?")
 		if name == "" {
-			return nil, fmt.Errorf("%q names no task", word)
+			return nil, fmt.Errorf("%q does not name a task", word)
 		}
 		if n.Task, err = e.taskName(name); err != nil {
 			return nil, err
@@ -220,7 +221,7 @@ func (e *expansion) taskName(name string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", fmt.Errorf("%q may be any of %s", name, strings.Join(found, ", "))
+		return "", fmt.Errorf("%q is ambiguous: it can be any of %s", name, strings.Join(found, ", "))
 	}
 }
 

@@ -21,7 +21,7 @@ func TestLists(t *testing.T) {
 		"without a name": {`[{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}]}]`, "item 1 of List: ConfigMap has no metadata.name"},
 		"no object":      {`[{"apiVersion":"v1","kind":"List","items":["a"]}]`, "item 1 of List is not an object"},
 		"no kind":        {`[{"apiVersion":"v1","kind":"List","items":[{"metadata":{"name":"a"}}]}]`, "item 1 of List: it has no kind"},
-		"twice":          {`[{"apiVersion":"v1","kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"a"}}]}]`, "is there twice"},
+		"twice":          {`[{"apiVersion":"v1","kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"a"}}]}]`, "is listed twice"},
 	} {
 		problems := fmt.Sprint((&Kind{}).Validate([]byte(`{"manifests":` + c.manifests + `}`)))
 		if !strings.Contains(problems, c.says) || strings.Contains(problems, "hunter2") {

@@ -217,7 +217,7 @@ func (s *ManifestSource) check() []workflow.Problem {
 	}
 	for field, ref := range map[string]*access.SecretKey{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
 		if ref != nil && ref.Name == "" {
-			return []workflow.Problem{{Field: "from." + field + ".name", Message: "it is empty", Remedy: "name the object that has the manifests"}}
+			return []workflow.Problem{{Field: "from." + field + ".name", Message: "it is empty", Remedy: "name the object that contains the manifests"}}
 		}
 	}
 	return nil

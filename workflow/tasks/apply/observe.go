@@ -39,7 +39,7 @@ func (w *applying) observe(ctx context.Context) error {
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
 		case entry == nil && w.with.Adopt != nil && !*w.with.Adopt:
-			return task.Final(fmt.Errorf("%s is there already: remove it, or set with.adopt: true to take it over", item.ref))
+			return task.Final(fmt.Errorf("%s already exists: delete it, or set with.adopt: true to take it over", item.ref))
 		default:
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
@@ -113,7 +113,7 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	}
 	item.needsWrite = true
 	if item.removed = removedFields(live, item.want); len(item.removed) > 0 {
-		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest does not have it", item.ref, access.Summarize(item.removed)))
+		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest omits it", item.ref, access.Summarize(item.removed)))
 	}
 	if entry.Created {
 		return nil

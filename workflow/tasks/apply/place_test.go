@@ -22,7 +22,7 @@ import (
 // reports that it only waits.
 type fakeServer struct {
 	t       *testing.T
-	slot   tasktest.Slot // of the step
+	slot    tasktest.Slot // of the step
 	objects map[string]map[string]any
 	writes  []string // in addition to those of awaited objects
 }

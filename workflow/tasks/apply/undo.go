@@ -109,9 +109,10 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 		return failed
 	}
 	if failed == nil {
-		failed = errors.New("it refers to them, because another client has changed it since")
+		failed = errors.New("it uses them, because another client has changed it since")
 	}
-	return task.Final(fmt.Errorf("the templates of %s stay too, because Clusters may use it: `retry-undo` when no Cluster uses it or it has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
+	return task.Final(fmt.Errorf("the templates of %s are kept too, because Clusters may use it: decide `retry-undo` when no Cluster uses it or it "+
+		"has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
 }
 
 // undoCreate deletes an object that this step created: it has the step's annotation, or the UID that the step recorded.
@@ -259,7 +260,7 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 		switch {
 		case live == nil && complete[e.ObjectRef]:
 		case live == nil:
-			return e.String() + " is gone", nil
+			return e.String() + " no longer exists", nil
 		case live.GetDeletionTimestamp() != nil:
 			return e.String() + " is being deleted", nil
 		case known && live.GetUID() != uid:

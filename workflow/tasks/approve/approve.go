@@ -32,7 +32,7 @@ func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	if w.Message == "" {
-		return []workflow.Problem{{Field: "message", Message: "it is empty", Remedy: "say what must be decided"}}
+		return []workflow.Problem{{Field: "message", Message: "it is empty", Remedy: "set it to the question for the operator"}}
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (len(w.Objects) == 0) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{Field: "objects", Message: "the objects are not given in exactly one way", Remedy: "set either objects or selector"})
+		problems = append(problems, workflow.Problem{Field: "objects", Message: "exactly one of objects and selector must be set",
+			Remedy: "set either objects or selector"})
 	}
 	for i, ref := range w.Objects {
 		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)
@@ -95,7 +96,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	asked := make(map[types.UID]bool)
 	err = d.eachExisting(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
 		if record.isRecreated(u, c.Execution) {
-			c.Progress("leaving " + access.RefOf(u).String() + ": it was made again since the deletion began")
+			c.Progress("keeping " + access.RefOf(u).String() + ": it was created again after the deletion started")
 			return nil
 		}
 		record.add(u, c.Execution)
@@ -106,7 +107,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(record.Objects) > access.MaxObjects {
-		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), access.MaxObjects))
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, but a task can delete at most %d: select fewer", len(record.Objects),
+			access.MaxObjects))
 	}
 	if err := c.Prepare(ctx, record, len(record.Objects) == 0); err != nil {
 		return nil, err

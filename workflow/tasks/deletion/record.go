@@ -83,7 +83,7 @@ func (r *record) recordManifest(e *recordEntry, u *unstructured.Unstructured) {
 func (e *recordEntry) object(remade map[string]string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(e.Manifest); err != nil {
-		return nil, task.Final(fmt.Errorf("reading how %s was: %w", e.ObjectRef, err))
+		return nil, task.Final(fmt.Errorf("reading the recorded state of %s: %w", e.ObjectRef, err))
 	}
 	owners := u.GetOwnerReferences()
 	for i := range owners {

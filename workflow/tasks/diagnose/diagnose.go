@@ -82,11 +82,13 @@ func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	for i, o := range w.Objects {
 		if o.APIVersion == "" || o.Kind == "" || o.Name == "" {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("objects[%d]", i), Message: "it is not complete", Remedy: "give apiVersion, kind and name"})
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("objects[%d]", i), Message: "it is incomplete",
+				Remedy: "set apiVersion, kind and name"})
 		}
 	}
 	if w.To != "" && (d.Clusters == nil || !d.Clusters.Local) {
-		problems = append(problems, workflow.Problem{Field: "to", Message: "a folder can only be named in a local run", Remedy: "remove it: the daemon writes a ConfigMap beside the WorkflowRun"})
+		problems = append(problems, workflow.Problem{Field: "to", Message: "a folder can only be used in a local run",
+			Remedy: "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun"})
 	}
 	return problems
 }
@@ -104,7 +106,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		limit = diagnoseConfigMapBytes
 	}
 	if folder && c.Failure != nil && w.To == "" && isFull(c.Dir) {
-		return json.Marshal(output{Skipped: fmt.Sprintf("the folder of the run has the evidence of %d failures already", diagnoseFailures)})
+		return json.Marshal(output{Skipped: fmt.Sprintf("the folder of the run already has the evidence of %d failures", diagnoseFailures)})
 	}
 	e, observed, failed := &evidence{bundle: bundle{limit: limit}}, 0, []error(nil)
 	if c.Failure != nil {
@@ -153,7 +155,7 @@ func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 		e.collectObject(ctx, o, cmp.Or(o.Namespace, c.Namespace))
 	}
 	if w.Namespace != "" || len(w.Objects) == 0 {
-		c.Progress("collecting what there is in namespace " + cmp.Or(w.Namespace, c.Namespace))
+		c.Progress("collecting evidence in namespace " + cmp.Or(w.Namespace, c.Namespace))
 		e.collectNamespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
 	}
 }

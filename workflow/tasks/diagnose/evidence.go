@@ -20,7 +20,7 @@ import (
 const (
 	diagnoseFolderBytes    = 20 << 20
 	diagnoseConfigMapBytes = 512 << 10
-	diagnoseBufferBytes           = 2 * diagnoseFolderBytes
+	diagnoseBufferBytes    = 2 * diagnoseFolderBytes
 	diagnoseFiles          = 2000
 	diagnoseFailures       = 10 // of one run, in its folder
 	diagnosePods           = 50
@@ -32,12 +32,12 @@ const (
 // evidence is the collection of one Diagnose.
 type evidence struct {
 	bundle
-	cluster  *access.Cluster
-	observed []*unstructured.Unstructured
-	lines    []eventLine
-	logs     []outputFile
-	errors   []error
-	bufferedBytes     int // bytes of the observed objects and of the logs
+	cluster       *access.Cluster
+	observed      []*unstructured.Unstructured
+	lines         []eventLine
+	logs          []outputFile
+	errors        []error
+	bufferedBytes int // bytes of the observed objects and of the logs
 }
 
 type eventLine struct {

@@ -65,15 +65,18 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, workflow.Problem{Message: "Exec is not enabled here", Remedy: "run it locally, or start the daemon with --enable-exec"})
 	}
 	if len(w.Command) == 0 || w.Command[0] == "" {
-		problems = append(problems, workflow.Problem{Field: "command", Message: "it is empty", Remedy: "give the program and its arguments, for example [sh, -c, \"...\"]"})
+		problems = append(problems, workflow.Problem{Field: "command", Message: "it is empty",
+			Remedy: "set the program and its arguments, for example [sh, -c, \"...\"]"})
 	}
 	problems = append(problems, inputs.CheckScripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
-			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used", Remedy: "use another one: SCUTE_ is scute's own, and a name has no ="})
+			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used",
+				Remedy: "use another name: the prefix SCUTE_ is reserved, and a name cannot contain ="})
 		}
 		if value := w.Env[name]; redact.IsSecretName(name) && value != "" {
-			problems = append(problems, inputs.SecretProblem("env."+name, "it holds a secret", "set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
+			problems = append(problems, inputs.SecretProblem("env."+name, "it contains a secret",
+				"set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
 		}
 	}
 	return problems
@@ -90,7 +93,7 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	dir, err := os.MkdirTemp("", "scute-exec-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the command's files: %w", err)
+		return nil, fmt.Errorf("creating a folder for the command's files: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	environment, err := writeFiles(dir, c)
@@ -125,7 +128,7 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 
 // Undo returns a KeptError: the inverse of a command is another command, which the manifest defines as undo.
 func (*Kind) Undo(context.Context, *task.Call) error {
-	return &task.KeptError{Reason: "a command has no built-in inverse, and the task gives no undo"}
+	return &task.KeptError{Reason: "a command has no built-in inverse, and the task sets no undo"}
 }
 
 // ReadsInputs declares that a command gets its inputs, in a file.
@@ -173,7 +176,7 @@ func commandError(ctx context.Context, command string, err error, output *attemp
 	case errors.As(err, &exit):
 		return fmt.Errorf("%s: %w%s", command, err, said)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return task.Final(fmt.Errorf("with.command: it cannot be started: %w", err))
+		return task.Final(fmt.Errorf("with.command: the command cannot be started: %w", err))
 	default:
 		return fmt.Errorf("running %s: %w%s", command, err, said)
 	}
@@ -189,14 +192,15 @@ func readOutput(path string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("reading SCUTE_OUTPUT: %w", err)
 	}
 	if info.Size() > outputLimit {
-		return nil, task.Final(fmt.Errorf("the command wrote %d bytes to SCUTE_OUTPUT, and %d are allowed: write a reference to what is large", info.Size(), outputLimit))
+		return nil, task.Final(fmt.Errorf("the command wrote %d bytes to SCUTE_OUTPUT, and at most %d are allowed: write a reference to large data instead",
+			info.Size(), outputLimit))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading SCUTE_OUTPUT: %w", err)
 	}
 	if !json.Valid(data) {
-		return nil, task.Final(errors.New("what the command wrote to SCUTE_OUTPUT is not JSON: a text goes in quotes"))
+		return nil, task.Final(errors.New("the command wrote invalid JSON to SCUTE_OUTPUT: put text in quotes"))
 	}
 	return data, nil
 }

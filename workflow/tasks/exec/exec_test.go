@@ -69,7 +69,7 @@ func TestExecFails(t *testing.T) {
 		"a key":             {command("echo '" + key + "'; echo after; exit 1"), "(removed)\nafter", false},
 		"the rest of one":   {command("echo '" + strings.TrimPrefix(key, "-----BEGIN PRIVATE KEY-----\n") + "'; echo after; exit 1"), "(removed)\nafter", false},
 		"no such program":   {json.RawMessage(`{"command": ["no-such-program"]}`), "cannot be started", true},
-		"not JSON":          {command("echo hello > $SCUTE_OUTPUT"), "is not JSON", true},
+		"not JSON":          {command("echo hello > $SCUTE_OUTPUT"), "invalid JSON", true},
 		"too large":         {command("seq 1 20000 > $SCUTE_OUTPUT"), "65536 are allowed", true},
 		"unknown field":     {json.RawMessage(`{"command": ["true"], "shell": true}`), `with.shell: unknown field "shell"`, true},
 		"no command":        {json.RawMessage(`{"command": []}`), "with.command: it is empty", true},

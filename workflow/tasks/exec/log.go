@@ -30,7 +30,7 @@ func openLog(c *task.Call) (*attemptLog, error) {
 		return &attemptLog{}, nil
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the run's folder: %w", err)
+		return nil, fmt.Errorf("creating the run's folder: %w", err)
 	}
 	file, err := os.OpenFile(c.LogPath(""), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -54,7 +54,7 @@ func (o *attemptLog) Write(p []byte) (int, error) {
 		if o.written += n; err != nil {
 			o.written = logLimit
 		} else if o.written >= logLimit {
-			fmt.Fprintln(o.file, "\n(the log of this attempt is full: the rest is left out)")
+			fmt.Fprintln(o.file, "\n(the log of this attempt is full: the rest is omitted)")
 		}
 	}
 	o.tail = append(o.tail, p...)

@@ -13,7 +13,7 @@ import (
 type body struct {
 	// beginning contains up to httpBodyOutput bytes; cut reports whether there were more.
 	beginning []byte
-	truncated       bool
+	truncated bool
 	// found reports whether the text is in the first httpBodyLimit bytes.
 	found bool
 }

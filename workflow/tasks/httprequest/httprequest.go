@@ -95,28 +95,32 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var problems []workflow.Problem
 	u, err := url.Parse(w.URL)
 	if !inputs.HasReferences(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
+		problems = append(problems, workflow.Problem{Field: "url", Message: "it is not an http or https URL",
+			Remedy: "write the full URL, for example https://api.example.com/v1/things"})
 	} else {
 		problems = append(problems, checkURLSecrets(w.URL)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		if redact.IsSecretName(name) && w.Headers[name] != "" {
-			problems = append(problems, inputs.SecretProblem("headers."+name, "it holds a secret", "use headersFrom with a Secret"))
+			problems = append(problems, inputs.SecretProblem("headers."+name, "it contains a secret", "use headersFrom with a Secret"))
 		}
 	}
 	for i, q := range w.QueryFrom {
 		if q.Name == "" || q.SecretRef.Name == "" {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty", Remedy: "give both"})
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty",
+				Remedy: "set both"})
 		}
 	}
 	for i, h := range w.HeadersFrom {
 		if h.Name == "" || h.SecretRef.Name == "" {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty", Remedy: "give both"})
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty",
+				Remedy: "set both"})
 		}
 	}
 	for i, status := range w.Expect.Status {
 		if status < 100 || status > 599 {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is no status", status), Remedy: "give one from 100 to 599"})
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is not an HTTP status", status),
+				Remedy: "use 100 to 599"})
 		}
 	}
 	return problems
@@ -130,7 +134,7 @@ func checkURLSecrets(templated string) []workflow.Problem {
 	_, user := userOf(literal)
 	given, _ := userOf(outputs)
 	if user || strings.Contains(given, ":"+outputPlaceholder) || strings.Contains(given, outputPlaceholder+":") {
-		return []workflow.Problem{inputs.SecretProblem("url", "it holds a user", "use headersFrom with a Secret")}
+		return []workflow.Problem{inputs.SecretProblem("url", "it contains a user", "use headersFrom with a Secret")}
 	}
 	for _, u := range []string{literal, outputs} {
 		if problems := checkQuerySecrets(u); len(problems) > 0 {
@@ -166,7 +170,7 @@ func checkQuerySecrets(u string) []workflow.Problem {
 			name = plain
 		}
 		if redact.IsSecretName(name) && value != "" {
-			problems = append(problems, inputs.SecretProblem("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
+			problems = append(problems, inputs.SecretProblem("url", "its parameter "+name+" contains a secret", "use queryFrom with a Secret"))
 		}
 	}
 	return problems
@@ -237,7 +241,7 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 	}
 	secret := func(field string, ref *access.SecretKey) (string, error) {
 		if h.Clusters == nil {
-			return "", task.Final(fmt.Errorf("with.%s: there is no cluster that could have the Secret", field))
+			return "", task.Final(fmt.Errorf("with.%s: there is no cluster to read the Secret from", field))
 		}
 		value, err := h.Clusters.ReadKey(ctx, c, "Secret", ref)
 		if err != nil {
@@ -299,14 +303,14 @@ func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) erro
 		said = ": " + said
 	}
 	if !expected {
-		err := fmt.Errorf("the answer is %s%s", response.Status, said)
+		err := fmt.Errorf("the response is %s%s", response.Status, said)
 		if response.StatusCode/100 == 4 && response.StatusCode != http.StatusRequestTimeout && response.StatusCode != http.StatusTooManyRequests {
 			return task.Final(err)
 		}
 		return err
 	}
 	if !kept.found {
-		return fmt.Errorf("the answer does not contain %q%s", e.BodyContains, said)
+		return fmt.Errorf("the response does not contain %q%s", e.BodyContains, said)
 	}
 	return nil
 }
@@ -316,7 +320,7 @@ func (h *Kind) Undo(_ context.Context, c *task.Call) error {
 	if !h.Irreversible(c.With) {
 		return nil
 	}
-	return &task.KeptError{Reason: "a request has no built-in inverse, and the task gives no undo"}
+	return &task.KeptError{Reason: "a request has no built-in inverse, and the task sets no undo"}
 }
 
 // Irreversible reports whether a request may have changed something.

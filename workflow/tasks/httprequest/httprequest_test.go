@@ -68,21 +68,21 @@ func TestHTTPFails(t *testing.T) {
 		with, says string
 		final      bool
 	}{
-		"404":              {`{"url": "S/404?key=c4n4ry"}`, "/404: the answer is 404 Not Found: told why", true},
+		"404":              {`{"url": "S/404?key=c4n4ry"}`, "/404: the response is 404 Not Found: told why", true},
 		"408":              {`{"url": "S/408"}`, "408", false},
 		"429":              {`{"url": "S/429"}`, "429", false},
 		"503":              {`{"url": "S/503"}`, "503", false},
-		"another status":   {`{"url": "S/200", "expect": {"status": [201]}}`, "the answer is 200 OK", false},
-		"another body":     {`{"url": "S/200", "expect": {"bodyContains": "done"}}`, `the answer does not contain "done"`, false},
+		"another status":   {`{"url": "S/200", "expect": {"status": [201]}}`, "the response is 200 OK", false},
+		"another body":     {`{"url": "S/200", "expect": {"bodyContains": "done"}}`, `the response does not contain "done"`, false},
 		"another host":     {`{"url": "S/away"}`, "it redirects to http://127.0.0.1", true},
 		"nobody there":     {`{"url": "` + closed.URL + `?key=c4n4ry"}`, "connection refused", false},
-		"no URL":           {`{"url": "example.com"}`, "with.url: it is no URL", true},
+		"no URL":           {`{"url": "example.com"}`, "with.url: it is not an http or https URL", true},
 		"a password":       {`{"url": "https://u:p@example.com"}`, "use headersFrom", true},
 		"a key":            {`{"url": "https://example.com?token=c4n4ry"}`, "use queryFrom", true},
 		"another header":   {`{"url": "https://example.com", "headers": {"X-Api-Key": "c4n4ry"}}`, "use headersFrom", true},
 		"a secret header":  {`{"url": "https://example.com", "headers": {"authorization": "x"}}`, "use headersFrom", true},
 		"no such field":    {`{"url": "https://example.com", "insecure": true}`, `unknown field "insecure"`, true},
-		"nobody to ask it": {`{"url": "S/200", "headersFrom": [{"name": "Authorization", "secretRef": {"name": "s"}}]}`, "with.headersFrom[0].secretRef: with.cluster: there is no cluster", false},
+		"nobody to ask it": {`{"url": "S/200", "headersFrom": [{"name": "Authorization", "secretRef": {"name": "s"}}]}`, "with.headersFrom[0].secretRef: with.cluster: no cluster is configured", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := local().Run(t.Context(), &task.Call{Run: "r", Task: "t", Namespace: "n", With: json.RawMessage(strings.ReplaceAll(c.with, "S/", server.URL+"/"))})
@@ -156,7 +156,7 @@ func TestHTTPKeeps(t *testing.T) {
 		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
 	} {
 		if got := (&httprequest.Kind{}).Irreversible(json.RawMessage(with)); got != keeps {
-			t.Errorf("Keeps(%s) = %t, want %t", with, got, keeps)
+			t.Errorf("Irreversible(%s) = %t, want %t", with, got, keeps)
 		}
 	}
 }

@@ -77,8 +77,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.MinTTL {
 		problems = append(problems, workflow.Problem{
-			Field: "template.ttlSecondsAfterFinished", Message: "the Job could be gone before the task has seen how it ended, and would run again",
-			Remedy: fmt.Sprintf("give %d or more, or leave it out", access.MinTTL),
+			Field: "template.ttlSecondsAfterFinished", Message: "the Job could be deleted before the task reads its result, and would run again",
+			Remedy: fmt.Sprintf("use %d or more, or remove it", access.MinTTL),
 		})
 	}
 	return problems
@@ -91,7 +91,8 @@ func check(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (w.Image == "") == (w.Template == nil) {
-		problems = append(problems, workflow.Problem{Field: "image", Message: "the Job is not given in exactly one way", Remedy: "set either image, with command and args, or template"})
+		problems = append(problems, workflow.Problem{Field: "image", Message: "exactly one of image and template must be set",
+			Remedy: "set either image, with command and args, or template"})
 	}
 	problems = append(problems, checkContainer("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
 	if w.Template != nil {
@@ -103,15 +104,18 @@ func check(with json.RawMessage) []workflow.Problem {
 			problems = append(problems, checkContainer(fmt.Sprintf("template.template.spec.containers[%d].", i), &pod.Containers[i])...)
 		}
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
-			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName go with image", Remedy: "put them into the template"})
+			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName can only be set with image",
+				Remedy: "set them in the template"})
 		}
 		if len(w.Template.Template.Spec.Containers) == 0 {
-			problems = append(problems, workflow.Problem{Field: "template.template.spec.containers", Message: "it is empty", Remedy: "give one container at least"})
+			problems = append(problems, workflow.Problem{Field: "template.template.spec.containers", Message: "it is empty",
+				Remedy: "add at least one container"})
 		}
 		switch w.Template.Template.Spec.RestartPolicy {
 		case "", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
 		default:
-			problems = append(problems, workflow.Problem{Field: "template.template.spec.restartPolicy", Message: "a Job cannot have it", Remedy: "use Never or OnFailure"})
+			problems = append(problems, workflow.Problem{Field: "template.template.spec.restartPolicy", Message: "a Job cannot have this restart policy",
+				Remedy: "use Never or OnFailure"})
 		}
 	}
 	return problems
@@ -122,7 +126,8 @@ func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
 		if redact.IsSecretName(env.Name) && !publicValue.MatchString(env.Value) {
-			problems = append(problems, inputs.SecretProblem(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
+			problems = append(problems, inputs.SecretProblem(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" contains a secret",
+				"use valueFrom with a secretKeyRef"))
 		}
 	}
 	return append(problems, inputs.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
@@ -162,7 +167,8 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if was.Namespace != "" && was.Namespace != namespace {
-		return nil, task.Final(fmt.Errorf("with.namespace: an earlier attempt has made Jobs in %s: put it back, or roll the task back first", was.Namespace))
+		return nil, task.Final(fmt.Errorf("with.namespace: it has changed, but an earlier attempt created Jobs in %s: restore it, or roll back the "+
+			"task first", was.Namespace))
 	}
 	job, err := j.findUnfinished(ctx, c, cluster, namespace)
 	if err != nil {
@@ -246,13 +252,13 @@ func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Clus
 			return nil, err
 		}
 	} else if old != nil {
-		return nil, task.Final(fmt.Errorf("%s is there and was not made by this task: remove it", ref))
+		return nil, task.Final(fmt.Errorf("%s exists and was not created by this task: delete it", ref))
 	}
 	if err := cluster.Create(ctx, ref, u); err != nil {
 		return nil, err
 	}
 	if access.StepKeyOf(u) != c.Key() {
-		return nil, task.Final(fmt.Errorf("%s is there and was not made by this task: remove it", ref))
+		return nil, task.Final(fmt.Errorf("%s exists and was not created by this task: delete it", ref))
 	}
 	return u, nil
 }
@@ -305,7 +311,7 @@ func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluste
 			return "", access.FinalIfObjectRefused(ref, err)
 		}
 		if u == nil || u.GetDeletionTimestamp() != nil {
-			return "", access.FailedObject(fmt.Errorf("%s was deleted before it had ended", ref))
+			return "", access.FailedObject(fmt.Errorf("%s was deleted before it ended", ref))
 		}
 		job = u
 		end, why := access.JobEnd(u)
@@ -321,7 +327,7 @@ func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluste
 				asked = time.Now()
 			}
 		}
-		return fmt.Sprintf("%s runs: %s%s", ref, access.JobPods(u), pod), nil
+		return fmt.Sprintf("%s is running: %s%s", ref, access.JobPods(u), pod), nil
 	})
 	switch {
 	case err != nil:
@@ -342,7 +348,7 @@ func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluste
 	defer cancel()
 	err := cluster.Remove(ctx, c, access.RefOf(job), job.GetUID(), metav1.DeletePropagationForeground, false)
 	if err != nil && c.Logger != nil {
-		c.Logger.Warn("a Job that ran out of time could not be deleted", "job", access.RefOf(job).String(), "error", err)
+		c.Logger.Warn("a Job that timed out could not be deleted", "job", access.RefOf(job).String(), "error", err)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 
 const (
 	podLogsTimeout = 20 * time.Second
-	podLogsMaxPods   = 5
-	podLogsBytes  = int64(64 << 10)
+	podLogsMaxPods = 5
+	podLogsBytes   = int64(64 << 10)
 	// podInterval is how often the pod of a running Job is read, because the result is written to the event log.
 	podInterval = 30 * time.Second
 )
@@ -45,11 +45,11 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	said := redact.Tail(text)
 	switch {
 	case said != "":
-		return "; its pods said: " + said
+		return "; logs of its pods: " + said
 	case err != nil:
 		return "; the logs of its pods cannot be read: " + redact.Tail(err.Error())
 	default:
-		return "; its pods left no logs"
+		return "; its pods have no logs"
 	}
 }
 

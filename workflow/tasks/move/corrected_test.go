@@ -43,7 +43,7 @@ func TestCorrectedInputs(t *testing.T) {
 					return context.Canceled // far enough
 				}
 				_, err := k.Run(t.Context(), c)
-				if said := task.IsFinal(err) && strings.Contains(err.Error(), "has begun move"); said == same || recorded != same {
+				if said := task.IsFinal(err) && strings.Contains(err.Error(), "started move"); said == same || recorded != same {
 					t.Errorf("resource %t, undo %t, with %s: recorded %t, error %v", k.Resource, undoing, with, recorded, err)
 				}
 			}

@@ -67,7 +67,7 @@ func (m *Kind) runLocal(ctx context.Context, c *task.Call, record moveRecord, w 
 		}
 		if err := drive.Drive(ctx, id); err != nil {
 			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-				return nil, fmt.Errorf("the move is left as it is, and the next attempt continues with it: %w", err)
+				return nil, fmt.Errorf("the move was interrupted; the next attempt continues it: %w", err)
 			}
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moveRecord) e
 	if err != nil {
 		return err
 	}
-	if err := drive.Abort(ctx, id, "run/"+c.Run, "the task is undone"); err != nil {
+	if err := drive.Abort(ctx, id, "run/"+c.Run, "the task is being undone"); err != nil {
 		return err
 	}
 	if err := drive.Drive(ctx, id); err != nil {
@@ -119,7 +119,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moveRecord) e
 // newRunner returns a runner for one move. It opens both sides again, because the process may have restarted since.
 func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (*runner.Runner, error) {
 	if m.Log == nil {
-		return nil, task.Final(errors.New("there is no log to move by"))
+		return nil, task.Final(errors.New("a move needs an event log, and there is none"))
 	}
 	source, err := m.openSide(ctx, c, "source", record.From)
 	if err != nil {

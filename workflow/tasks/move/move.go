@@ -87,7 +87,8 @@ type output struct {
 }
 
 // ErrMoved is the final error of an undo after a completed move, which is not undone.
-var ErrMoved = errors.New("the clusters are moved, and from there a run only goes forward: to move them back, give the task an undo of kind Move with from and to exchanged")
+var ErrMoved = errors.New("the clusters have been moved, and a completed move is not undone: to move them back, set undo of the task to kind " +
+	"Move with from and to exchanged")
 
 // secretKey is the default key of a kubeconfig in a Secret.
 const secretKey = "value"
@@ -109,24 +110,24 @@ func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: remedy})
 	}
 	if (len(w.Clusters) > 0) == w.All {
-		problem("clusters", "either some clusters or all must be selected", "name clusters, or set all: true")
+		problem("clusters", "exactly one of clusters and all must be set", "name clusters, or set all: true")
 	}
 	if w.To == (access.ClusterRef{}) {
 		problem("to", "it is empty", "name the management cluster to move to")
 	}
 	for field, d := range map[string]workflow.Duration{"acknowledge": w.Timeouts.Acknowledge, "create": w.Timeouts.Create, "awake": w.Timeouts.Awake} {
 		if d < 0 {
-			problem("timeouts."+field, "it is negative", "give a duration, for example 5m")
+			problem("timeouts."+field, "it is negative", "use a duration, for example 5m")
 		}
 	}
 	if !m.Resource {
 		return problems
 	}
 	if w.From != (access.ClusterRef{}) {
-		problem("from", "the daemon moves from the cluster that it runs in", "remove it, or run the workflow with `scutectl run --local`")
+		problem("from", "the daemon can only move from the cluster that it runs in", "remove it, or run the workflow with `scutectl run --local`")
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil && ref.Namespace != "" {
-		problem("to.kubeconfigSecretRef.namespace", "the daemon reads Secrets of the run's own namespace", "remove it, and put the Secret there")
+		problem("to.kubeconfigSecretRef.namespace", "the daemon can only read Secrets in the run's own namespace", "remove it, and put the Secret there")
 	}
 	if w.To != (access.ClusterRef{}) && w.To.KubeconfigSecretRef == nil {
 		problem("to", "the daemon cannot read a kubeconfig file", "put the kubeconfig into a Secret and name it in to.kubeconfigSecretRef")
@@ -141,7 +142,8 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if m.Resource && w.Namespace != "" && w.Namespace != c.Namespace {
-		return nil, task.Final(fmt.Errorf("with.namespace: the daemon moves clusters of the run's own namespace, %s: run the workflow there", c.Namespace))
+		return nil, task.Final(fmt.Errorf("with.namespace: the daemon can only move clusters of the run's own namespace, %s: run the workflow in the "+
+			"namespace of the clusters", c.Namespace))
 	}
 	was, err := task.Recorded[moveRecord](c)
 	if err != nil {
@@ -157,8 +159,9 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	here := len(c.Undo) == 0 || reflect.DeepEqual(was.From, w.From) && reflect.DeepEqual(was.To, w.To) // an undo has no record
 	if begun != "" && !(here && sameSpec(spec, moveSpec(c, w))) {
-		return nil, task.Final(fmt.Errorf("an earlier attempt has begun move %s with other inputs, and it is not over or has succeeded: put these inputs back, "+
-			"and the next attempt continues with it; for what else must be moved use another task", begun))
+		return nil, task.Final(fmt.Errorf("an earlier attempt started move %s with other inputs, and the move is in progress or has succeeded: restore "+
+			"these inputs, "+
+			"and the next attempt continues the move; to move anything else, use another task", begun))
 	}
 	if err := c.Prepare(ctx, record, false); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 		case err != nil:
 			return nil, n, err
 		case move.Annotations[access.StepKeyAnnotation] != c.Key():
-			return nil, n, task.Final(fmt.Errorf("a Move %s/%s is there that this run has not made: delete it when it is over", c.Namespace, move.Name))
+			return nil, n, task.Final(fmt.Errorf("Move %s/%s exists and was not created by this run: delete it when it has ended", c.Namespace, move.Name)) //nolint:staticcheck // Move is the name of a kind
 		case move.Status.FinishedAt == nil || move.Status.Phase == mover.PhaseSucceeded:
 			return move, n, nil
 		}
@@ -201,12 +201,12 @@ func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name st
 		case err == nil && move.Status.FinishedAt != nil:
 			return move, nil
 		case err == nil:
-			c.Progress(joinMessage(cmp.Or(move.Status.Message, "waiting for a daemon to take up Move "+name), move.Status.Next))
+			c.Progress(joinMessage(cmp.Or(move.Status.Message, "waiting for a daemon to start Move "+name), move.Status.Next))
 		case ctx.Err() == nil:
 			return nil, resourceError(err)
 		}
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return nil, fmt.Errorf("Move %s continues by itself, and the next attempt follows it again: %w", name, err) //nolint:staticcheck // Move is the name of a kind
+			return nil, fmt.Errorf("Move %s continues; the next attempt waits for it again: %w", name, err) //nolint:staticcheck // Move is the name of a kind
 		}
 	}
 }

@@ -141,11 +141,12 @@ func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, lim
 			}
 			return nil
 		case err == nil && len(look.Pending) > 0:
-			h.call.Progress(fmt.Sprintf("waiting until every object is at rest: %d have acknowledged the pause, %d have not: %s",
+			h.call.Progress(fmt.Sprintf("waiting until every object has acknowledged the pause: %d have, %d have not: %s",
 				len(s.Acks), len(look.Pending), mover.Summary(look.Pending)))
 		}
 		if sleepErr := access.Sleep(ctx, pace.NextBackOff()); sleepErr != nil {
-			return fmt.Errorf("not every controller acknowledged the pause within %s: %s: look at the controllers of these objects, or raise with.acknowledge if they are only slow: %w",
+			return fmt.Errorf("not every controller acknowledged the pause within %s: %s: check the controllers of these objects, or raise "+
+				"with.acknowledge if they are only slow: %w",
 				timespan.Text(limit), mover.Summary(look.Pending), sleepErr)
 		}
 	}
@@ -174,7 +175,7 @@ func (h *pauser) restore(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			h.call.Progress(fmt.Sprintf("the pause is lifted; %d objects have still to wake: %s", len(asleep), mover.Summary(asleep)))
+			h.call.Progress(fmt.Sprintf("the pause has ended; %d objects are not reconciled yet: %s", len(asleep), mover.Summary(asleep)))
 		}
 		if access.Sleep(ctx, pace.NextBackOff()) != nil {
 			return nil // the state is restored; the controllers resume later

@@ -102,7 +102,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, workflow.Problem{Field: "clusters", Message: "nothing is selected", Remedy: "name clusters, set all: true, or name kustomizations, helmReleases or eksa"})
 	}
 	if len(w.Clusters) > 0 && w.All {
-		problems = append(problems, workflow.Problem{Field: "all", Message: "clusters are named and all are selected", Remedy: "set either clusters or all"})
+		problems = append(problems, workflow.Problem{Field: "all", Message: "clusters and all are both set", Remedy: "set either clusters or all"})
 	}
 	for field, refs := range map[string][]PauseRef{"kustomizations": w.Kustomizations, "helmReleases": w.HelmReleases} {
 		for i, ref := range refs {
@@ -112,7 +112,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		}
 	}
 	if w.Acknowledge < 0 {
-		problems = append(problems, workflow.Problem{Field: "acknowledge", Message: "it is negative", Remedy: "give a duration, for example 5m"})
+		problems = append(problems, workflow.Problem{Field: "acknowledge", Message: "it is negative", Remedy: "use a duration, for example 5m"})
 	}
 	return problems
 }
@@ -175,7 +175,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return err
 	}
 	if again := Restore(ctx, daemons, c, record); again != nil {
-		return fmt.Errorf("in the name of the daemon, as that of the ServiceAccount is refused (%v): %w", err, again) //nolint:errorlint // the second error decides whether to retry
+		return fmt.Errorf("with the daemon's own permissions, because the ServiceAccount was denied (%v): %w", err, again) //nolint:errorlint // the second error decides whether to retry
 	}
 	return nil
 }

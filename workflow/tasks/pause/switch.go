@@ -50,7 +50,7 @@ func (h *pauser) readSwitch(ctx context.Context, ref switchRef, earlier []paused
 	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
 	u, err := h.cluster.Get(ctx, ref.ref)
 	if err != nil {
-		return s, fmt.Errorf("with: looking at %s: %w", ref.ref, err)
+		return s, fmt.Errorf("with: reading %s: %w", ref.ref, err)
 	}
 	s.UID = u.GetUID()
 	switch mark := hold.FirstHolder(u); mark {
@@ -60,7 +60,8 @@ func (h *pauser) readSwitch(ctx context.Context, ref switchRef, earlier []paused
 				return was, nil
 			}
 		}
-		return s, task.Final(fmt.Errorf("%s has this task's mark, and its previous state is not recorded: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
+		return s, task.Final(fmt.Errorf("%s has this task's pause annotation, but its earlier state was not recorded: restore it by hand and remove "+
+			"annotation %s", s.Ref, object.PauseAnnotation))
 	case hold.Holder{}:
 	default:
 		return s, fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, mark.Describe())
@@ -138,19 +139,20 @@ func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 			_, on := s.toggle().Read(u)
 			switch {
 			case !on:
-				return fmt.Errorf("%s is not paused any more, and it was not scute that did it: find out what resets it (a Kustomization above it?)", s.Ref)
+				return fmt.Errorf("%s is no longer paused, and scute did not resume it: find out what resets it, for example a parent Kustomization", s.Ref)
 			case isWorking(u):
-				busy = append(busy, pause.PendingObject{Ref: s.Ref, Reason: "its controller is at work on it"})
+				busy = append(busy, pause.PendingObject{Ref: s.Ref, Reason: "its controller is reconciling it"})
 			case time.Since(still[s.Ref]) < settleTime:
-				busy = append(busy, pause.PendingObject{Ref: s.Ref, Reason: "it was written to a moment ago"})
+				busy = append(busy, pause.PendingObject{Ref: s.Ref, Reason: "it has just been changed"})
 			}
 		}
 		if len(busy) == 0 && ctx.Err() == nil {
 			return nil
 		}
-		h.call.Progress("waiting until the work in progress has ended: " + mover.Summary(busy))
+		h.call.Progress("waiting until the controllers have finished: " + mover.Summary(busy))
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", timespan.Text(limit), mover.Summary(busy), err)
+			return fmt.Errorf("not every object settled within %s: %s: check the controllers of these objects, or raise with.acknowledge: %w",
+				timespan.Text(limit), mover.Summary(busy), err)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error
 		switch {
 		case ok && have.Version == want.Version:
 		case ok && !w.Upgrade:
-			return record, task.Final(fmt.Errorf("%s is there in version %s, and %s is asked for: set with.upgrade: true, or ask for the version that is there", want.label(), have.Version, want.Version))
+			return record, task.Final(fmt.Errorf("%s is installed in version %s, but %s is requested: set with.upgrade: true, or request the installed version", want.label(), have.Version, want.Version))
 		case ok:
 			want.Namespace = have.Namespace
 			upgrade := upgradeRecord{provider: want, Replicas: make(map[string]int32)}
@@ -204,7 +204,7 @@ func (a *providerManager) waitAvailable(ctx context.Context, wanted []provider) 
 		}
 		a.call.Progress("waiting until Deployments are available: " + strings.Join(waiting, ", "))
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return fmt.Errorf("Deployments are not available: %s: look at their pods: %w", strings.Join(waiting, ", "), err) //nolint:staticcheck // the name of a kind
+			return fmt.Errorf("Deployments are not available: %s: check their pods: %w", strings.Join(waiting, ", "), err) //nolint:staticcheck // the name of a kind
 		}
 	}
 }

@@ -23,15 +23,15 @@ import (
 
 // providerManager changes the providers of one management cluster with clusterctl's library.
 type providerManager struct {
-	call       *task.Call
-	cluster    *access.Cluster
-	kubeconfig clusterctl.Kubeconfig
-	close      func()
-	clusterctlClient       clusterctl.Client
-	clusterClient        ctlcluster.Client
+	call             *task.Call
+	cluster          *access.Cluster
+	kubeconfig       clusterctl.Kubeconfig
+	close            func()
+	clusterctlClient clusterctl.Client
+	clusterClient    ctlcluster.Client
 	secretValues     []string
-	refusal    *refusals
-	responseError        *atomic.Pointer[error] // why the last answer ended early; nil if it did not
+	refusal          *refusals
+	responseError    *atomic.Pointer[error] // why the last answer ended early; nil if it did not
 }
 
 func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*providerManager, error) {
@@ -142,7 +142,7 @@ func (a *providerManager) redactError(err error) error {
 		return nil
 	}
 	if cut := a.responseError.Swap(nil); cut != nil && *cut != nil {
-		err = fmt.Errorf("%w: an answer ended early: %w", err, *cut)
+		err = fmt.Errorf("%w: a response ended early: %w", err, *cut)
 	}
 	text := err.Error()
 	for _, value := range a.secretValues {

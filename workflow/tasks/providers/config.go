@@ -85,7 +85,7 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	}
 	ref := w.VariablesFrom.SecretRef
 	if ref.Namespace != "" && ref.Namespace != c.Namespace && !p.Clusters.Local {
-		return nil, task.Final(errors.New("with.variablesFrom.secretRef.namespace: only a local run may name another namespace"))
+		return nil, task.Final(errors.New("with.variablesFrom.secretRef.namespace: only a local run can use another namespace"))
 	}
 	own, err := p.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {

@@ -38,7 +38,8 @@ func (f files) gitHub(u *url.URL, provider ctlconfig.Provider, config ctlconfig.
 	// https://github.com/OWNER/REPOSITORY/releases/VERSION/FILE
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	if u.User != nil || len(parts) != 5 || parts[2] != "releases" {
-		return nil, task.Final(fmt.Errorf("with.config: the URL of %s is none of a release of GitHub: write it as %sOWNER/REPOSITORY/releases/VERSION/FILE", provider.Name(), gitHub))
+		return nil, task.Final(fmt.Errorf("with.config: the URL of %s is not the URL of a GitHub release: write it as "+
+			"%sOWNER/REPOSITORY/releases/VERSION/FILE", provider.Name(), gitHub))
 	}
 	return gitHubRepository{files: f, name: path.Join(parts[:2]...), version: parts[3], components: parts[4], token: token(config, ctlconfig.GitHubTokenVariable)}, nil
 }
@@ -59,12 +60,13 @@ func (r gitHubRepository) GetFile(ctx context.Context, version, file string) ([]
 		return content, err
 	}
 	if r.token == "" {
-		return nil, fmt.Errorf("%w: name a release that has the file; a private repository needs %s in the Secret of with.variablesFrom", err, ctlconfig.GitHubTokenVariable)
+		return nil, fmt.Errorf("%w: use a release that has the file; a private repository needs %s in the Secret of with.variablesFrom", err,
+			ctlconfig.GitHubTokenVariable)
 	}
 	header := http.Header{"Authorization": {"Bearer " + r.token}, "Accept": {"application/vnd.github+json"}}
 	answer, err := r.get(ctx, gitHubAPI+r.name+"/releases/tags/"+url.PathEscape(version), header)
 	if err != nil {
-		return nil, fmt.Errorf("%w: name a version that is released, and a %s that may read it", err, ctlconfig.GitHubTokenVariable)
+		return nil, fmt.Errorf("%w: use a released version, and a %s with access to it", err, ctlconfig.GitHubTokenVariable)
 	}
 	var release struct {
 		Assets []struct {

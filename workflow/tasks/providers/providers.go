@@ -163,7 +163,7 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 				field = fmt.Sprintf("%s[%d]", part.field, i)
 			}
 			if name, version, _ := strings.Cut(s, ":"); !inputs.HasReferences(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
-				problem(field, fmt.Sprintf("%q is not NAME:VERSION", s), "name the version too, so that a second attempt installs the same")
+				problem(field, fmt.Sprintf("%q is not NAME:VERSION", s), "add the version, so that a second attempt installs the same version")
 			}
 		}
 	}
@@ -174,18 +174,18 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	if w.ConfigFile != "" {
-		problem("configFile", "a file can only be named in a local run", "write its content to config")
+		problem("configFile", "a file can only be used in a local run", "copy its content to config")
 	}
 	if _, ok := w.Config[overridesKey]; ok {
-		problem("config."+overridesKey, "a folder can only be named in a local run", "remove it")
+		problem("config."+overridesKey, "a folder can only be used in a local run", "remove it")
 	}
 	urls, err := configURLs(w.Config)
 	if err != nil {
-		problem("config", err.Error(), "write it as in a clusterctl.yaml; what is filled in later cannot say where the daemon reads from")
+		problem("config", err.Error(), "use the format of clusterctl.yaml, and no outputs of tasks in the addresses that the daemon reads from")
 	}
 	for _, u := range urls {
 		if !strings.HasPrefix(u.url, "https://") || strings.Contains(u.url, "$") {
-			problem(u.field, fmt.Sprintf("%q is not an https URL without variables", u.url), "the daemon reads repositories by https alone")
+			problem(u.field, fmt.Sprintf("%q is not an https URL without variables", u.url), "the daemon can only read repositories over https")
 		}
 	}
 	return problems
@@ -205,14 +205,14 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	reader := &reader{values: config}
 	var providers []place
 	if err := reader.UnmarshalKey("providers", &providers); err != nil {
-		return nil, fmt.Errorf("providers is no list of providers%s", tooLargeText(err))
+		return nil, fmt.Errorf("providers is not a list of providers%s", tooLargeText(err))
 	}
 	for i, p := range providers {
 		urls = append(urls, configURL{fmt.Sprintf("config.providers[%d].url", i), p.URL})
 	}
 	var certManager *place
 	if err := reader.UnmarshalKey("cert-manager", &certManager); err != nil {
-		return nil, fmt.Errorf("cert-manager is no object with a url%s", tooLargeText(err))
+		return nil, fmt.Errorf("cert-manager is not an object with a url%s", tooLargeText(err))
 	}
 	if certManager != nil && certManager.URL != "" {
 		urls = append(urls, configURL{"config.cert-manager.url", certManager.URL})
@@ -326,7 +326,8 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return a.redactError(err)
 	}
 	if len(changed) > 0 {
-		return task.Final(fmt.Errorf("%s: components are not downgraded, because their objects may be stored in the newer form: go forward", strings.Join(changed, ", ")))
+		return task.Final(fmt.Errorf("%s: components cannot be downgraded, because their objects may be stored in a newer version: in a rollback, "+
+			"decide `mark-undone` to keep the new versions", strings.Join(changed, ", ")))
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestProvidersReadsByHTTPS(t *testing.T) {
 		`{"providers": [{"name": "toy", "URL": "file:///etc/toy/v1.0.0/c.yaml"}]}`:                        "config.providers[0].url",
 		`{"providers": "[{name: toy, url: /etc/toy/v1.0.0/c.yaml}]"}`:                                     "config.providers[0].url",
 		`{"providers": "[{name: toy, url: 'https://gitlab.example.com/${HOME}'}]"}`:                       "config.providers[0].url",
-		`{"providers": "${tasks.a.output.providers}"}`:                                                    "no list of providers",
+		`{"providers": "${tasks.a.output.providers}"}`:                                                    "is not a list of providers",
 		`{"cert-manager": {"URL": "file:///etc/cert-manager/v1.0.0/c.yaml"}}`:                             "config.cert-manager.url",
 		`{"cert-manager": "url: file:///etc/cert-manager/v1.0.0/c.yaml"}`:                                 "config.cert-manager.url",
 		`{"cert-manager": {"url": "http://169.254.169.254/latest"}}`:                                      "config.cert-manager.url",

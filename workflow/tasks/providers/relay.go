@@ -44,7 +44,7 @@ func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func
 		ErrorLog:  quiet,
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode/100 == 3 && r.StatusCode != http.StatusNotModified {
-				return fmt.Errorf("the API server redirects (%s), which is not followed", r.Status)
+				return fmt.Errorf("the API server redirects (%s), and scute does not follow redirects", r.Status)
 			}
 			if r.StatusCode != http.StatusSwitchingProtocols {
 				r.Body = &relayBody{ReadCloser: r.Body, onEnd: cut}

@@ -27,7 +27,7 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 	for _, p := range record.Upgrade {
 		was, have := before[p.label()], there[p.label()]
 		if have.Version != was.Version {
-			tooFar = append(tooFar, fmt.Sprintf("%s is upgraded from %s to %s", p.label(), was.Version, have.Version))
+			tooFar = append(tooFar, fmt.Sprintf("%s was upgraded from %s to %s", p.label(), was.Version, have.Version))
 			continue
 		}
 		list, err := a.deployments(ctx, p.provider)
@@ -54,7 +54,7 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 			}
 		}
 		if found < len(p.Replicas) {
-			tooFar = append(tooFar, fmt.Sprintf("the upgrade of %s from %s to %s has begun", p.label(), was.Version, p.Version))
+			tooFar = append(tooFar, fmt.Sprintf("the upgrade of %s from %s to %s has started", p.label(), was.Version, p.Version))
 		}
 	}
 	return tooFar, nil
@@ -68,7 +68,7 @@ func (a *providerManager) ownInstalls(record changeRecord, there map[string]prov
 		if !ok || strings.HasPrefix(entry.stepKey, a.call.RunKey()+"/") {
 			return false
 		}
-		a.call.Progress(fmt.Sprintf("leaving %s: somebody else has installed it", entry))
+		a.call.Progress(fmt.Sprintf("keeping %s: another client installed it", entry))
 		return true
 	})
 	return record
@@ -118,7 +118,7 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 		}
 		a.call.YieldSlot()
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return fmt.Errorf("%d objects are still there, among them %s: %w", len(left), object.Observe(&left[0]).Ref, err)
+			return fmt.Errorf("%d objects still exist, for example %s: %w", len(left), object.Observe(&left[0]).Ref, err)
 		}
 	}
 }

@@ -26,8 +26,8 @@ import (
 
 const (
 	// maxFileBytes bounds the bytes of a file, and fileTimeout the time for reading it.
-	maxFileBytes   = 8 << 20
-	fileTimeout = time.Minute
+	maxFileBytes = 8 << 20
+	fileTimeout  = time.Minute
 )
 
 // repositories returns a factory of repositories for clusterctl's library and the tasks of a namespace. In the daemon it enforces the allowed
@@ -47,7 +47,7 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 		case u.Scheme == "https":
 			read, err = from.gitLab(ctx, u, provider, config)
 		case !p.Clusters.Local:
-			err = task.Final(fmt.Errorf("with.config: the URL of %s is not one of https: the daemon reads repositories by https alone", provider.Name()))
+			err = task.Final(fmt.Errorf("with.config: the URL of %s is not an https URL: the daemon can only read repositories over https", provider.Name()))
 		}
 		if err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ type files struct {
 }
 
 // errNotFound is returned if a server has no such file, or denies access to it.
-var errNotFound = errors.New("nothing to read")
+var errNotFound = errors.New("the file does not exist, or access is denied")
 
 // get reads a file. Namespaces take turns with large files.
 func (f files) get(ctx context.Context, from string, header http.Header) ([]byte, error) {
@@ -161,7 +161,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
 	if err != nil {
-		return nil, task.Final(errors.New("with: the URL of a repository cannot be asked"))
+		return nil, task.Final(errors.New("with: the URL of a repository is invalid"))
 	}
 	request.Header = header
 	client := web.NewClient(f.clusters)
@@ -183,9 +183,9 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("%s: the answer is %s: %w", web.Describe(request), response.Status, errNotFound)
+		return nil, fmt.Errorf("%s: the response is %s: %w", web.Describe(request), response.Status, errNotFound)
 	default:
-		return nil, fmt.Errorf("%s: the answer is %s", web.Describe(request), response.Status)
+		return nil, fmt.Errorf("%s: the response is %s", web.Describe(request), response.Status)
 	}
 	content, err := io.ReadAll(response.Body)
 	if err == nil {
@@ -209,7 +209,8 @@ func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 	// https://HOST/api/v4/projects/PROJECT/packages/generic/PACKAGE/VERSION/FILE
 	parts := strings.Split(u.EscapedPath(), "/")
 	if !strings.HasPrefix(u.Host, "gitlab.") || u.User != nil || len(parts) != 10 {
-		return nil, task.Final(fmt.Errorf("with.config: the URL of %s is none of GitHub's releases or GitLab's generic packages: give one of these", provider.Name()))
+		return nil, task.Final(fmt.Errorf("with.config: the URL of %s is neither a GitHub release nor a GitLab generic package: use one of these",
+			provider.Name()))
 	}
 	read, err := repository.NewGitLabRepository(ctx, provider, config.Variables())
 	if err != nil {

@@ -31,7 +31,7 @@ const bomb = "x: &a {k: [1, 2, 3]}\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c
 
 // fakeHub simulates GitHub and its file storage.
 type fakeHub struct {
-	mu    sync.Mutex
+	mu       sync.Mutex
 	requests []string
 }
 

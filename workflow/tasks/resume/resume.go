@@ -39,7 +39,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	if w.Task == "" {
-		return []workflow.Problem{{Field: "task", Message: "it is empty", Remedy: "name the task of kind Pause whose pause must be lifted"}}
+		return []workflow.Problem{{Field: "task", Message: "it is empty", Remedy: "name the task of kind Pause whose pause must end"}}
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	var was pause.Record
 	if err := json.Unmarshal(output, &was); err != nil || was.Holder == "" {
-		return nil, task.Final(fmt.Errorf("with.task: the output of %q is not that of a Pause: name a task of kind Pause", w.Task))
+		return nil, task.Final(fmt.Errorf("with.task: %q is not a task of kind Pause: name a task of kind Pause", w.Task))
 	}
 	record := resumed{Task: w.Task, Restored: len(was.Roots) + len(was.Switches), Pause: was}
 	if err := c.Prepare(ctx, record, false); err != nil {

@@ -13,9 +13,9 @@ import (
 // TestResumeNeedsItsPause checks that a Resume needs the output of a Pause.
 func TestResumeNeedsItsPause(t *testing.T) {
 	for name, inputs := range map[string]map[string]json.RawMessage{
-		"add it to needs":         {},
-		"name a task of kind":     {"hold": json.RawMessage(`{"pods": 3}`)},
-		"is not that of a Pause:": {"hold": json.RawMessage(`"text"`)},
+		"add it to needs":              {},
+		"name a task of kind":          {"hold": json.RawMessage(`{"pods": 3}`)},
+		"is not a task of kind Pause:": {"hold": json.RawMessage(`"text"`)},
 	} {
 		call := &task.Call{
 			With: json.RawMessage(`{"task": "hold"}`), Inputs: inputs,

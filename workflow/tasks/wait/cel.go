@@ -37,7 +37,7 @@ const (
 )
 
 // errTooCostly is returned for an expression that exceeds a limit.
-var errTooCostly = errors.New("the expression costs too much: make it simpler")
+var errTooCostly = errors.New("the expression is too expensive: simplify it")
 
 // celProgram is a compiled expression over an object.
 type celProgram struct {
@@ -57,7 +57,7 @@ func compileCEL(text string) (*celProgram, error) {
 		return nil, issues.Err()
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("it gives a %s and not true or false", t)
+		return nil, fmt.Errorf("it returns a %s, not true or false", t)
 	}
 	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(10), cel.CustomDecoratorV2(limitCost))
 	if err != nil {
@@ -145,7 +145,7 @@ func countValues(v ref.Val, left int) int {
 
 func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
-		return ref.String() + " is not there", nil
+		return ref.String() + " does not exist", nil
 	}
 	evaluating, cancel := context.WithTimeout(ctx, celTime)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package wait implements the task kind Wait, which waits for a state of objects.
+// Package wait implements the task kind Wait, which waits until objects reach a state.
 //
 // This package never writes to a cluster.
 package wait

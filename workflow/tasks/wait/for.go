@@ -83,7 +83,7 @@ func (f *WaitFor) check() []workflow.Problem {
 	}
 	switch {
 	case ways != 1:
-		return problem("for", "it does not say exactly one thing", allowedStates)
+		return problem("for", "it must have exactly one condition", allowedStates)
 	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !inputs.HasReferences(f.State):
 		return problem("for", fmt.Sprintf("%q is unknown", f.State), allowedStates)
 	case f.Condition != nil && f.Condition.Type == "":
@@ -106,7 +106,7 @@ func (w *With) newTest(cluster *access.Cluster, evaluation *supervise.Slot) (obj
 			if u == nil {
 				return "", nil
 			}
-			return ref.String() + " is still there", nil
+			return ref.String() + " still exists", nil
 		}, nil
 	case w.For.State == waitSettled:
 		return cluster.UnsettledReason, nil
@@ -128,7 +128,7 @@ func (w *With) newTest(cluster *access.Cluster, evaluation *supervise.Slot) (obj
 		}
 		return w.requireFresh(withSlot(evaluation, program.test), object.StatusLag), nil
 	default:
-		return nil, task.Final(errors.New("with.for: it says nothing"))
+		return nil, task.Final(errors.New("with.for: it is empty"))
 	}
 }
 
@@ -176,7 +176,7 @@ func (w *With) requireFresh(test objectTest, lag func(*unstructured.Unstructured
 
 func (w *WaitCondition) test(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
-		return ref.String() + " is not there", nil
+		return ref.String() + " does not exist", nil
 	}
 	want := cmp.Or(w.Status, string(object.True))
 	status, reason, message := object.Condition(u, w.Type)

@@ -48,7 +48,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (w.Object == nil) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{Field: "object", Message: "the objects are not given in exactly one way", Remedy: "set either object or selector"})
+		problems = append(problems, workflow.Problem{Field: "object", Message: "exactly one of object and selector must be set",
+			Remedy: "set either object or selector"})
 	}
 	if w.Object != nil {
 		problems = append(problems, w.Object.Check("object")...)
@@ -57,10 +58,12 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, w.Selector.Check("selector")...)
 	}
 	if w.Count < 0 || w.Count > 0 && (w.Selector == nil || w.For.State == waitGone) {
-		problems = append(problems, workflow.Problem{Field: "count", Message: "there is nothing to count", Remedy: "use a positive count with a selector, and not with for: gone"})
+		problems = append(problems, workflow.Problem{Field: "count", Message: "count is not allowed here",
+			Remedy: "use a positive count with a selector, and not with for: gone"})
 	}
 	if w.AllowStale && w.For.State != "" {
-		problems = append(problems, workflow.Problem{Field: "allowStale", Message: "it has no meaning for " + w.For.State, Remedy: "leave it out, or wait for a condition or a CEL expression"})
+		problems = append(problems, workflow.Problem{Field: "allowStale", Message: "it has no effect for " + w.For.State,
+			Remedy: "remove it, or wait for a condition or a CEL expression"})
 	}
 	return append(problems, w.For.check()...)
 }

@@ -30,7 +30,7 @@ func StoreKubeconfig(c *sequence.Context, from any, folder string, manager acces
 	if a, ok := from.(provider.Accessor); ok {
 		ref, known, err := a.Access(c, manager, spec)
 		if err != nil {
-			return provider.Access{}, fmt.Errorf("asking the provider for the API server of cluster %s: %w", spec.Name, err)
+			return provider.Access{}, fmt.Errorf("getting access to the API server of cluster %s from the provider: %w", spec.Name, err)
 		}
 		if known {
 			return provider.Access{Cluster: &ref}, nil
@@ -113,7 +113,7 @@ func writeKubeconfigFile(c *sequence.Context, folder string, spec provider.Clust
 		err = atomicfile.WriteBytes(path, data)
 	}
 	if err != nil {
-		return access.ClusterRef{}, fmt.Errorf("keeping the kubeconfig of cluster %s: %w", spec.Name, err)
+		return access.ClusterRef{}, fmt.Errorf("storing the kubeconfig of cluster %s: %w", spec.Name, err)
 	}
 	return access.ClusterRef{Kubeconfig: path}, nil
 }
@@ -165,10 +165,11 @@ func writeKubeconfigSecret(c *sequence.Context, manager access.ClusterRef, spec 
 			return err
 		}
 		if old.Annotations[AccessAnnotation] == "" {
-			return task.Final(errors.New("it exists, and no run has made it: delete or rename it"))
+			return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
 		}
 		if belongsToAnother(&old, manager, spec) {
-			return task.Final(fmt.Errorf("it has the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if nothing uses it any more", old.Annotations[clusterAnnotation]))
+			return task.Final(fmt.Errorf("it contains the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if it is "+
+				"no longer used", old.Annotations[clusterAnnotation]))
 		}
 		maps.Copy(old.Annotations, secret.Annotations)
 		old.Data = secret.Data

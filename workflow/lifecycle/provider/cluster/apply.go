@@ -27,7 +27,7 @@ type applyWith struct {
 
 const (
 	objectsPart = "objects"
-	clusterPart     = "cluster"
+	clusterPart = "cluster"
 )
 
 // clusterRecord records whether a cluster existed before the run.
@@ -102,8 +102,8 @@ func removeOwnCluster(c *sequence.Context, manager access.ClusterRef, spec provi
 		return err
 	}
 	if !own && c.Started(objectsPart) {
-		return task.Final(fmt.Errorf("Cluster %s/%s is not the one that this run created: it and all objects of the template stay. "+ //nolint:staticcheck // Cluster is the name of a kind
-			"Delete by hand the objects that you do not need, then mark the task undone", spec.Namespace, spec.Name))
+		return task.Final(fmt.Errorf("Cluster %s/%s was not created by this run: it and all objects of the template are kept. "+ //nolint:staticcheck // Cluster is the name of a kind
+			"Delete the objects that you do not need by hand, then mark the task undone", spec.Namespace, spec.Name))
 	}
 	if !own {
 		return nil
@@ -169,9 +169,10 @@ func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 		}
 	}
 	if len(names) == 0 {
-		return errors.New("the provider's objects have no Cluster of " + clusterv1.GroupVersion.Group + ": correct the template")
+		return errors.New("the provider's objects contain no Cluster of " + clusterv1.GroupVersion.Group + ": correct the template")
 	}
-	return fmt.Errorf("the provider's objects make Cluster %v, not %s/%s: use ${CLUSTER_NAME} and ${NAMESPACE} in the template", names, spec.Namespace, spec.Name)
+	return fmt.Errorf("the provider's objects contain Cluster %v, not %s/%s: use ${CLUSTER_NAME} and ${NAMESPACE} in the template", names,
+		spec.Namespace, spec.Name)
 }
 
 // Exists reports whether a manager has the cluster.

@@ -76,7 +76,8 @@ func WaitUnchanged(c *sequence.Context, p provider.Upgrader, manager access.Clus
 			return err
 		}
 		if len(why) > 0 {
-			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade found nothing to upgrade: %s: put them back, or abort this run and start a new one", access.Summarize(why)))
+			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade found nothing to upgrade: %s: restore them, or "+
+				"abort this run and start another one", access.Summarize(why)))
 		}
 	}
 	return waitUpToDate(c, manager, spec)

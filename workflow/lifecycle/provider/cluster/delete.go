@@ -183,8 +183,8 @@ func checkNameFree(ctx context.Context, on *access.Cluster, spec provider.Cluste
 	if err != nil || s.Object == nil {
 		return err
 	}
-	return task.Final(fmt.Errorf("another Cluster %s/%s was created after the deletion began: it and all objects of the template stay. "+
-		"Find out what created it (GitOps?); to delete it too, start another run", spec.Namespace, spec.Name))
+	return task.Final(fmt.Errorf("another Cluster %s/%s was created after the deletion started: it and all objects of the template are kept. "+
+		"Find out what created it, for example GitOps; to delete it too, start another run", spec.Namespace, spec.Name))
 }
 
 // UndoDelete undoes Delete. It returns an error if the deletion has begun.
@@ -192,7 +192,8 @@ func UndoDelete(c *sequence.Context) error {
 	if !c.Started(deletePart) {
 		return nil
 	}
-	return task.Final(errors.New("the cluster is being deleted, and cannot be brought back: resume the run, which deletes the rest"))
+	return task.Final(errors.New("the cluster is being deleted and cannot be restored: in a rollback, decide `mark-undone`; to delete the rest, " +
+		"start another run"))
 }
 
 // remove deletes the Cluster of that UID and waits until it and its Machines are gone.
@@ -202,7 +203,7 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 		return err
 	}
 	name := spec.Namespace + "/" + spec.Name
-	return poll(c, "cluster "+name+" to be gone", func(ctx context.Context) ([]string, error) {
+	return poll(c, "cluster "+name+" to be deleted", func(ctx context.Context) ([]string, error) {
 		s, err := readState(ctx, on, spec.Namespace, spec.Name)
 		switch {
 		case err != nil:
@@ -227,7 +228,7 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 func deletionProgress(s settled.State) []string {
 	why := []string{fmt.Sprintf("%d machines left", len(machines(s)))}
 	if paused, _, _ := object.Condition(s.Object, clusterv1.PausedCondition); paused == object.True {
-		why = append(why, "the Cluster is paused, and Cluster API deletes nothing of it until it is resumed")
+		why = append(why, "the Cluster is paused: Cluster API does not delete its objects until it is resumed")
 	}
 	if _, _, message := object.Condition(s.Object, clusterv1.ClusterDeletingCondition); message != "" {
 		why = append(why, message)
@@ -240,7 +241,7 @@ func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster
 	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 	key := client.ObjectKeyFromObject(o)
 	var this types.UID
-	return poll(c, what+" to be gone", func(ctx context.Context) ([]string, error) {
+	return poll(c, what+" to be deleted", func(ctx context.Context) ([]string, error) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.GroupVersionKind())
 		err := on.Kube.Do(ctx, "get "+what, func(ctx context.Context) error { return on.Client.Get(ctx, key, u) })
@@ -253,7 +254,7 @@ func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster
 			return nil, nil
 		case u.GetDeletionTimestamp() != nil:
 			this = u.GetUID()
-			return []string{fmt.Sprintf("finalizers %v hold it", u.GetFinalizers())}, nil
+			return []string{fmt.Sprintf("waiting for finalizers %v", u.GetFinalizers())}, nil
 		}
 		if err := checkNameFree(ctx, on, spec); err != nil {
 			return nil, err

@@ -25,11 +25,11 @@ import (
 
 // manager is an API server with one Cluster until it is deleted.
 type manager struct {
-	mu      sync.Mutex
-	stepKey    string // of the run that created the Cluster
-	recreated  bool   // another client creates a Cluster of its name once it is gone
-	deleted bool
-	kubeconfigRemoved  bool // the Secret with the kubeconfig is deleted
+	mu                sync.Mutex
+	stepKey           string // of the run that created the Cluster
+	recreated         bool   // another client creates a Cluster of its name once it is gone
+	deleted           bool
+	kubeconfigRemoved bool // the Secret with the kubeconfig is deleted
 }
 
 func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {

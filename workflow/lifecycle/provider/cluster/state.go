@@ -38,7 +38,7 @@ func readFromManager(c *sequence.Context, manager access.ClusterRef, spec provid
 // uninitializedReasons returns the reasons why the control plane does not serve requests yet.
 func uninitializedReasons(s settled.State) []string {
 	if s.Object == nil {
-		return []string{"there is no such Cluster"}
+		return []string{"the Cluster does not exist"}
 	}
 	if done, _, _ := unstructured.NestedBool(s.Object.Object, "status", "initialization", "controlPlaneInitialized"); done {
 		return nil
@@ -72,7 +72,7 @@ func outdatedReasons(s settled.State, version string) []string {
 		return why
 	}
 	if have, _, _ := unstructured.NestedString(cp.Object, "spec", "version"); have != version {
-		why = append(why, "the control plane is to have version "+have)
+		why = append(why, "the spec of the control plane has version "+have)
 	}
 	healthy := []string{controlplanev1.KubeadmControlPlaneAvailableCondition, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition}
 	// Cluster API sets no condition for an external etcd.

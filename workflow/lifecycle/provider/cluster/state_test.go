@@ -61,7 +61,7 @@ func TestOutdated(t *testing.T) {
 		"Machine worker-1 has version v1.36.0": func(s *settled.State) {
 			set(t, machines(*s)[1], "v1.36.0", "spec", "version")
 		},
-		"the control plane is to have version v1.36.0": func(s *settled.State) { set(t, s.ControlPlane, "v1.36.0", "spec", "version") },
+		"the spec of the control plane has version v1.36.0": func(s *settled.State) { set(t, s.ControlPlane, "v1.36.0", "spec", "version") },
 		"fleet/prod-cp has no condition EtcdClusterHealthy yet": func(s *settled.State) {
 			set(t, s.ControlPlane, conditions(*s)[:2], "status", "conditions")
 		},
@@ -103,7 +103,7 @@ func TestBeyond(t *testing.T) {
 	} {
 		s := upgraded(t)
 		change(&s)
-		if err := checkUpgradePossible(s, spec); !task.IsFinal(err) || !strings.Contains(err.Error(), "already: Kubernetes is not downgraded to v1.36.1") {
+		if err := checkUpgradePossible(s, spec); !task.IsFinal(err) || !strings.Contains(err.Error(), "Kubernetes cannot be downgraded to v1.36.1") {
 			t.Errorf("%s: beyond = %v, want a final error", name, err)
 		}
 	}

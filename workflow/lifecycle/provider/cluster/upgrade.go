@@ -42,7 +42,7 @@ func upgradeObjects(c *sequence.Context, p provider.Upgrader, manager access.Clu
 	case err != nil:
 		return nil, s, err
 	case s.Object == nil:
-		return nil, s, errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
+		return nil, s, errors.New("Cluster " + spec.Namespace + "/" + spec.Name + " does not exist: correct params.cluster, or params.management")
 	}
 	if err := checkUpgradePossible(s, spec); err != nil {
 		return nil, s, err
@@ -80,7 +80,7 @@ func checkDowngrade(s settled.State, spec provider.Cluster, parameter string) er
 	if newer == spec.Version {
 		return nil
 	}
-	return task.Final(fmt.Errorf("Cluster %s/%s has version %s already: Kubernetes is not downgraded to %s: set %s to a newer one", //nolint:staticcheck // Cluster is the name of a kind
+	return task.Final(fmt.Errorf("Cluster %s/%s already has version %s: Kubernetes cannot be downgraded to %s: set %s to a newer version", //nolint:staticcheck // Cluster is the name of a kind
 		spec.Namespace, spec.Name, newer, spec.Version, parameter))
 }
 
@@ -89,5 +89,6 @@ func UndoUpgrade(c *sequence.Context) error {
 	if !c.Started(objectsPart) {
 		return nil
 	}
-	return task.Final(errors.New("versions of Kubernetes are not downgraded: correct what failed and resume the run, which upgrades the rest"))
+	return task.Final(errors.New("Kubernetes cannot be downgraded: in a rollback, decide `mark-undone` to keep the new version; " + //nolint:staticcheck // a name
+		"to upgrade the rest, start another run"))
 }

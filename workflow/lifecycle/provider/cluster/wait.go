@@ -48,7 +48,7 @@ func checkPresent(s settled.State, spec provider.Cluster) error {
 	name := spec.Namespace + "/" + spec.Name
 	switch {
 	case s.Object == nil:
-		return task.Final(errors.New("there is no Cluster " + name + " any more: it was deleted, or moved away"))
+		return task.Final(errors.New("Cluster " + name + " no longer exists: it was deleted, or moved to another cluster"))
 	case s.Object.GetDeletionTimestamp() != nil:
 		return task.Final(errors.New("Cluster " + name + " is being deleted"))
 	default:

@@ -131,10 +131,10 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 		if value, known := values[name]; known {
 			return value, nil
 		}
-		return "", errors.New("no such variable")
+		return "", errors.New("the variable is not set")
 	})
 	if err != nil {
-		return nil, fmt.Errorf("filling in the variables: %w: set them in spec.workflow.params.cluster.variables", err)
+		return nil, fmt.Errorf("replacing the variables: %w: set them in spec.workflow.params.cluster.variables", err)
 	}
 	var objects []*unstructured.Unstructured
 	i := 0

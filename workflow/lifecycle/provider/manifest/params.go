@@ -81,10 +81,11 @@ func (s *Source) check(field string, local bool, values map[string]string) []wor
 		}
 	}
 	if given != 1 {
-		return []workflow.Problem{{Field: field, Message: "the template has not exactly one source", Remedy: "set one of inline, file, configMapRef and secretRef"}}
+		return []workflow.Problem{{Field: field, Message: "the template must have exactly one source",
+			Remedy: "set one of inline, file, configMapRef and secretRef"}}
 	}
 	if s.File != "" && !local {
-		return []workflow.Problem{{Field: field + ".file", Message: "a file can only be named in a local run", Remedy: "use configMapRef or secretRef"}}
+		return []workflow.Problem{{Field: field + ".file", Message: "a file can only be used in a local run", Remedy: "use configMapRef or secretRef"}}
 	}
 	for name, key := range map[string]*Key{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
 		if key != nil && (key.Name == "" || key.Key == "") {

@@ -40,11 +40,12 @@ func New(p Params, cluster provider.Cluster, local bool, apply, providers task.K
 		}
 		with, err := providersWith(c.Providers, access.ClusterRef{}, false)
 		if err != nil {
-			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: err.Error(), Remedy: "give the inputs of the kind Providers"})
+			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: err.Error(), Remedy: "set the inputs of kind Providers"})
 			return
 		}
 		if providers == nil {
-			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: "the kind Providers is not offered here", Remedy: "use manifests"})
+			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: "kind Providers is not available here",
+				Remedy: "use manifests"})
 			return
 		}
 		for _, problem := range providers.Validate(with) {
@@ -196,7 +197,7 @@ func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) 
 	return p.UninstallNetworking(c, on)
 }
 
-var errNoTemplate = task.Final(errors.New("spec.workflow.params.cluster.template is empty: give the template of the cluster's objects"))
+var errNoTemplate = task.Final(errors.New("spec.workflow.params.cluster.template is empty: set it to the template of the cluster's objects"))
 
 // ClusterObjects renders the template of the cluster.
 func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
@@ -227,7 +228,8 @@ func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster)
 	objects, err := load(c, field, template, values)
 	for _, count := range counts {
 		if _, known := values[count.variable]; err != nil && !known && strings.Contains(err.Error(), count.variable) {
-			return nil, task.Final(fmt.Errorf("spec.workflow.params.%s needs ${%s}, and the cluster does not have one such number: set spec.workflow.params.cluster.%s",
+			return nil, task.Final(fmt.Errorf("spec.workflow.params.%s needs ${%s}, but the cluster has no single value for it: set "+
+				"spec.workflow.params.cluster.%s",
 				field, count.variable, count.parameter))
 		}
 	}

@@ -47,7 +47,7 @@ func HTTPSOnly(r *http.Request, via []*http.Request) error {
 		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
 	}
 	if len(via) >= maxRedirects {
-		return errors.New("it redirects in a circle")
+		return errors.New("too many redirects")
 	}
 	return nil
 }
@@ -56,10 +56,10 @@ func HTTPSOnly(r *http.Request, via []*http.Request) error {
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
-		return task.Final(fmt.Errorf("it redirects to %s://%s: name that in with.url if it is meant", r.URL.Scheme, r.URL.Host))
+		return task.Final(fmt.Errorf("it redirects to %s://%s: use that address in with.url if it is intended", r.URL.Scheme, r.URL.Host))
 	}
 	if len(via) >= maxRedirects {
-		return errors.New("it redirects in a circle")
+		return errors.New("too many redirects")
 	}
 	return nil
 }

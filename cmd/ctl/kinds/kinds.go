@@ -1,0 +1,46 @@
+// Package kinds builds the state of any aggregate of the log from its commits. A kind that is added to New appears in the lists and pages of
+// scutectl ui and in `scutectl log replay`.
+package kinds
+
+import (
+	"scute.dev/cmd/ctl/backupschedule"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/pause"
+	"scute.dev/cmd/ctl/remediation"
+	"scute.dev/cmd/ctl/run"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+)
+
+// Fold is the state of one aggregate, computed from its commits.
+type Fold interface {
+	// Apply applies the next commit. After an error the state is that before the commit.
+	Apply(r eventlog.Record) error
+	// Documents returns the objects of the aggregate as lists show them.
+	Documents(k *kit.Kit) []kit.Document
+	// Object returns what `-o json` prints of the aggregate, and its name there.
+	Object() (name string, object any)
+	// Content returns the state, whose JSON is hashed to compare two logs.
+	Content() any
+	// Describe returns the description of the aggregate.
+	Describe(v show.View) []string
+}
+
+// New returns an empty fold of an aggregate, or nil for a kind without one.
+func New(a eventlog.Aggregate) Fold {
+	switch a.Kind {
+	case eventlog.KindRun:
+		return run.NewFold(a.ID)
+	case eventlog.KindMove:
+		return move.NewFold(a.ID)
+	case eventlog.KindRemediation:
+		return remediation.NewFold()
+	case eventlog.KindPause:
+		return pause.NewFold(a.ID)
+	case eventlog.KindBackup:
+		return backupschedule.NewFold(a.ID)
+	default:
+		return nil
+	}
+}
