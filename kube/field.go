@@ -27,7 +27,7 @@ func Field(o map[string]any, path string) (string, error) {
 	}
 	var found bytes.Buffer
 	if err := p.Execute(&found, o); err != nil {
-		return "", fmt.Errorf("looking for %s: %w", path, err)
+		return "", fmt.Errorf("evaluating JSONPath %s: %w", path, err)
 	}
 	return found.String(), nil
 }
@@ -39,7 +39,7 @@ func checkPath(root *jsonpath.ListNode) error {
 			return checkSteps(path.Nodes, false)
 		}
 	}
-	return errors.New("it is more than one path: name one field")
+	return errors.New("it has more than one path: name one field")
 }
 
 // checkSteps checks the steps of a path, or of one side of a comparison, which may be a value.

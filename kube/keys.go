@@ -24,7 +24,7 @@ func CheckKeySizes(data []byte) error {
 			return fmt.Errorf("a certificate or key has more than %d KiB", maxDER>>10)
 		}
 		if most := longestInteger(block.Bytes, maxNesting) * 8; most > maxKeyBits+8 { // a number may begin with a zero byte
-			return fmt.Errorf("a key has %d bits: use one of %d at most", most-8, maxKeyBits)
+			return fmt.Errorf("a key has %d bits: use a key of at most %d bits", most-8, maxKeyBits)
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func TestAffordable(t *testing.T) {
 	}{
 		"none": {nil, ""}, "no pem": {[]byte("CA"), ""}, "ecdsa": {encode("EC PRIVATE KEY", ec, err), ""}, "certificate of ecdsa": {certificate(t, signer.Public()), ""},
 		"8192 bits": {small, ""}, "8192 bits, pkcs 8": {small8, ""}, "certificate of 8192 bits": {usual, ""},
-		"65536 bits": {large, "a key has 65536 bits: use one of 8192 at most"}, "65536 bits, pkcs 8": {large8, "65536 bits"}, "a prime": {prime, "65536 bits"}, "a prime, pkcs 8": {prime8, "65536 bits"},
+		"65536 bits": {large, "a key has 65536 bits: use a key of at most 8192 bits"}, "65536 bits, pkcs 8": {large8, "65536 bits"}, "a prime": {prime, "65536 bits"}, "a prime, pkcs 8": {prime8, "65536 bits"},
 		"certificate of 65536 bits": {certificate(t, &rsa.PublicKey{N: number(65536), E: 65537}), "65536 bits"},
 		"the second":                {append(usual, certificate(t, &rsa.PublicKey{N: number(65536), E: 65537})...), "65536 bits"},
 		"under another name":        {encode("X", derOf(large), nil), "65536 bits"},

@@ -49,13 +49,13 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 			return nil, fmt.Errorf("%w: the certificate authority of cluster %q: %w", ErrKubeconfig, name, err)
 		}
 		if cluster.ProxyURL != "" {
-			return nil, fmt.Errorf("%w: cluster %q has a proxy-url: remove it, and let the server be reached without a proxy", ErrKubeconfig, name)
+			return nil, fmt.Errorf("%w: cluster %q has a proxy-url: remove it, and connect to the server without a proxy", ErrKubeconfig, name)
 		}
 	}
 	rest, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		// The cause may quote a URL that contains a password.
-		return nil, fmt.Errorf("%w: its current context %q names no usable cluster and user", ErrKubeconfig, config.CurrentContext)
+		return nil, fmt.Errorf("%w: its current context %q has no usable cluster and user", ErrKubeconfig, config.CurrentContext)
 	}
 	return rest, nil
 }
@@ -66,11 +66,11 @@ func CheckTransportSecurity(config *rest.Config) error {
 	u, _, err := rest.DefaultServerUrlFor(config)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: its server is no URL", ErrKubeconfig)
+		return fmt.Errorf("%w: its server is not a valid URL", ErrKubeconfig)
 	case u.Scheme != "https":
-		return fmt.Errorf("%w: its server is reached by %s, so that everything can be read on the way: use https", ErrKubeconfig, u.Scheme)
+		return fmt.Errorf("%w: its server uses %s, so others can read the traffic: use https", ErrKubeconfig, u.Scheme)
 	case config.Insecure:
-		return fmt.Errorf("%w: it does not check the server's certificate (insecure-skip-tls-verify), so that another server can take its place: "+
+		return fmt.Errorf("%w: it does not check the server's certificate (insecure-skip-tls-verify), so another server can impersonate it: "+
 			"use certificate-authority-data", ErrKubeconfig)
 	}
 	return nil

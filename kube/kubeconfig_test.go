@@ -81,9 +81,9 @@ func TestProtected(t *testing.T) {
 	for server, says := range map[string]string{
 		`server: "https://x", certificate-authority-data: Q0E=`: "",
 		`server: "https://x"`: "",
-		`server: "http://x"`:  "reached by http",
-		`server: "http://x", certificate-authority-data: Q0E=`: "reached by http",
-		`server: "x:6443"`: "reached by http",
+		`server: "http://x"`:  "uses http",
+		`server: "http://x", certificate-authority-data: Q0E=`: "uses http",
+		`server: "x:6443"`: "uses http",
 		`server: "https://x", insecure-skip-tls-verify: true`: "insecure-skip-tls-verify",
 	} {
 		text := strings.Replace(checkPath, `server: "https://target.example:6443", certificate-authority-data: Q0E=`, server, 1)

@@ -64,17 +64,18 @@ func Assess(source []Original, target []Copy) Assessment {
 		switch {
 		case c.Origin == "": // the original stays at the source
 		case !there:
-			only = append(only, ObjectReason{Ref: c.Ref, Reason: "it is on the target alone"})
+			only = append(only, ObjectReason{Ref: c.Ref, Reason: "it exists only on the target"})
 		case o.UID != c.Origin:
-			replaced = append(replaced, ObjectReason{Ref: c.Ref, Reason: "the source has another object of its name"})
+			replaced = append(replaced, ObjectReason{Ref: c.Ref, Reason: "the source has another object with the same name"})
 		case o.Released:
-			only = append(only, ObjectReason{Ref: c.Ref, Reason: "it was released at the source to be deleted"})
+			only = append(only, ObjectReason{Ref: c.Ref, Reason: "a move has removed its finalizers at the source to delete it"})
 		}
 	}
 	for _, o := range source {
 		switch {
 		case o.Released && !copies[o.Ref]:
-			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: "it was released at the source to be deleted, and the target has no copy"})
+			uncopied = append(uncopied, ObjectReason{Ref: o.Ref,
+				Reason: "a move has removed its finalizers at the source to delete it, and the target has no copy"})
 		case !copies[o.Ref]:
 			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: "the target has no copy of it"})
 		}
@@ -108,10 +109,10 @@ func newAssessment(v Verdict, because []ObjectReason) Assessment {
 // NoTrace reports whether neither cluster has an object of the move: the move was complete, or its objects were removed from both clusters.
 func (a Assessment) NoTrace() bool { return a.Verdict == NeedsOperator && len(a.Evidence) == 0 }
 
-const nothingLeftMessage = "the source has nothing that the move selects, and the target no paused copy: it may be complete already"
+const nothingLeftMessage = "the source has no selected objects and the target has no paused copies: the move may be complete already"
 
 // checkTargetAdvice is the advice if neither cluster has an object of the move.
-const checkTargetAdvice = "look at the target: if the clusters work there, delete this Move"
+const checkTargetAdvice = "check the target: if the clusters work there, delete this Move"
 
 // ResolveCommand returns the command with which an operator decides in which direction a stranded move continues.
 func ResolveCommand(s Spec, way Direction) string {
@@ -124,19 +125,20 @@ func (a Assessment) Explain(s Spec) (message, next string) {
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
 	switch a.Verdict {
 	case NothingStarted:
-		return "neither cluster shows a trace of the move", "nothing: it begins again"
+		return "neither cluster has a trace of the move", "no action needed: the move starts again"
 	case CanRollBack:
-		return "the source holds everything that moves", leave + ". Bring the event log back if there is a newer one; else " +
-			command(Back) + " removes the copies from the target and resumes the source"
+		return "the source has every object of the move", leave + ". If there is a newer event log, restore it; otherwise run " +
+			command(Back) + ", which deletes the copies on the target and resumes the source"
 	case MustRollForward:
-		return strings.TrimSuffix("the source has begun to be emptied, and the target has everything: "+Summary(a.Evidence), ": "), leave +
-			". Bring the event log back if there is a newer one; else " + command(Forward) + " empties the source and resumes the target"
+		return strings.TrimSuffix("the move has started to delete at the source, and the target has every object: "+Summary(a.Evidence), ": "), leave +
+			". If there is a newer event log, restore it; otherwise run " + command(Forward) + ", which deletes the rest at the source and resumes the target"
 	default:
 		if a.NoTrace() {
 			return nothingLeftMessage, checkTargetAdvice
 		}
-		message = "no way keeps every object: " + Summary(a.Evidence)
-		return message, leave + ". See \"When a move is stranded\" in the documentation; " + command("abandon") +
-			" ends the Move without changing the target, and keeps a source paused that was half emptied"
+		message = "neither direction keeps every object: " + Summary(a.Evidence)
+		return message, leave + ". See \"When a move is stranded\" in the documentation. To end the Move without changing the target, run " +
+			command("abandon") +
+			"; a source with deleted objects stays paused"
 	}
 }

@@ -87,7 +87,7 @@ func TestWhatBelongsMoves(t *testing.T) {
 	}
 }
 
-const cycleReason = "it is in or below a circle of objects that own each other"
+const cycleReason = "it is in or below a cycle of owner references"
 
 // TestTimeToAcknowledge checks that a kind's definition sets its timeout for acknowledgements, and that the timeout in
 // the Move's spec takes precedence.

@@ -42,7 +42,7 @@ func truncateFindings(list []Finding) []Finding {
 	if more := len(kept) - maxFindings; more > 0 {
 		kept = append(kept[:maxFindings:maxFindings], Finding{
 			Severity: kept[maxFindings].Severity, Field: "spec",
-			Message: fmt.Sprintf("%d more findings are not listed", more), Remedy: "see to those listed first",
+			Message: fmt.Sprintf("%d more findings are not listed", more), Remedy: "fix the listed findings first",
 		})
 	}
 	for i := range kept {

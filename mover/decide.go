@@ -80,7 +80,7 @@ func (s *State) tick() []Event {
 	case !s.Abort || s.Finished() || s.Phase == PhaseRollingBack:
 		return nil
 	case s.Verified():
-		return []Event{AbortRefused{Reason: "the move is verified and the source is being emptied: from here it only goes forward"}}
+		return []Event{AbortRefused{Reason: "the move is verified and is deleting at the source: it can no longer be rolled back"}}
 	default:
 		return []Event{RollbackStarted{Reason: s.abortReason()}}
 	}
@@ -89,16 +89,16 @@ func (s *State) tick() []Event {
 // abortReason returns the reason of a rollback that an operator requested.
 func (s *State) abortReason() string {
 	if s.AbortReason == "" {
-		return "an operator asked for it"
+		return "requested by an operator"
 	}
-	return "an operator asked for it: " + s.AbortReason
+	return "requested by an operator: " + s.AbortReason
 }
 
 func decidePreflight(o PreflightDone) []Event {
 	if size := len(strings.Join(o.Clusters, `","`)); size > maxClusterNameBytes {
 		o.Findings = slices.Clone(o.Findings)
-		o.Findings.AddError("spec.selection", fmt.Sprintf("%d Clusters with names of %d bytes in all are more than one move can hold", len(o.Clusters), size),
-			"move them in several parts, by name")
+		o.Findings.AddError("spec.selection", fmt.Sprintf("%d Clusters with %d bytes of names exceed the limit of one move", len(o.Clusters), size),
+			"split the move: select fewer Clusters by name in each Move")
 	}
 	if o.Findings.HasErrors() {
 		return []Event{Refused{Findings: truncateFindings(o.Findings)}}
@@ -140,7 +140,7 @@ func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 		if limit := s.ackTimeout(w.Ref); now.After(s.PausedAt.Add(limit)) {
 			return append(events, s.failureEvents(
 				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", timespan.Text(limit), Summary(o.Pending)),
-				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
+				"check the controllers of these objects, or raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
 	return s.appendWaiting(events, o.Pending, now)
@@ -154,8 +154,8 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	case stable:
 		return []Event{AllAcknowledged{}}
 	case now.After(later(s.PausedAt, s.ClaimedAt).Add(limit)):
-		return s.failureEvents(fmt.Sprintf("objects of the selection still come and go %s after the pause", timespan.Text(limit)),
-			"find out what makes and deletes objects there while their clusters are paused, then create another Move")
+		return s.failureEvents(fmt.Sprintf("selected objects are still being created or deleted %s after the pause", timespan.Text(limit)),
+			"find out what creates and deletes these objects while their clusters are paused, then create another Move")
 	default:
 		return nil
 	}
@@ -177,7 +177,7 @@ func newWaiting(pending []ObjectReason) Waiting {
 
 func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	if changed := s.changedRoots(o.Items); len(changed) > 0 && !s.Spec.DryRun {
-		return s.failureEvents("what moves is not what was paused: "+Summary(changed), "make another Move"), nil
+		return s.failureEvents("the selected objects differ from the paused objects: "+Summary(changed), "create another Move"), nil
 	}
 	hash, err := PlanHash(o.Items)
 	if err != nil {
@@ -207,9 +207,9 @@ func (s *State) changedRoots(plan []Item) []ObjectReason {
 		switch {
 		case !pause.IsRoot(item.Ref):
 		case item.KeepReason == "" && (!held || uid != item.UID):
-			changed = append(changed, ObjectReason{Ref: item.Ref, Reason: "it came after the pause was set, and is not paused"})
+			changed = append(changed, ObjectReason{Ref: item.Ref, Reason: "it was created after the pause and is not paused"})
 		case item.KeepReason != "" && held:
-			changed = append(changed, ObjectReason{Ref: item.Ref, Reason: "it was paused to move, and is to stay now: " + item.KeepReason})
+			changed = append(changed, ObjectReason{Ref: item.Ref, Reason: "it was paused for the move, but now stays at the source: " + item.KeepReason})
 		}
 	}
 	return changed
@@ -223,7 +223,7 @@ func (s *State) decideUnacknowledged(o CopiesUnacknowledged, now time.Time) []Ev
 		return s.tick()
 	case now.After(s.copyAckDeadline()):
 		return s.failureEvents("the controllers of the target have not acknowledged that every copy is paused: "+Summary(o.Pending),
-			"look at the controllers of these objects on the target: do they run? Then create another Move")
+			"check that the controllers of these objects run on the target, then create another Move")
 	default:
 		return s.appendWaiting(nil, o.Pending, now)
 	}
@@ -236,7 +236,7 @@ func (s *State) decideVerified(o VerifyDone) []Event {
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}
 	}
-	return s.failureEvents("the target does not hold what was planned, or the source changed: "+Summary(o.Differences),
+	return s.failureEvents("the target differs from the plan, or the source changed: "+Summary(o.Differences),
 		"find out what wrote to these objects while they were paused, then create another Move")
 }
 
@@ -292,7 +292,7 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 func (s *State) unconfirmedSuccess(why string) Succeeded {
 	asleep := slices.Clone(s.Waiting)
 	for i := range asleep {
-		asleep[i].Reason = "the target could not be asked: " + why
+		asleep[i].Reason = "the target could not be read: " + why
 	}
 	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
 }
@@ -337,8 +337,8 @@ func Summary(list []ObjectReason) string {
 }
 
 // abandonedAdvice is the advice after a target was abandoned that has objects the source no longer has.
-const abandonedAdvice = "the source stays paused: what it still has is not all there was. If the target comes back, resume the clusters there; " +
-	"else restore them from a backup. Then remove the annotations scute.dev/* from what is left at the source"
+const abandonedAdvice = "the source stays paused because some of its objects are already deleted. If the target comes back, resume the clusters " +
+	"there; otherwise restore them from a backup. Then remove the annotations scute.dev/* from the remaining objects at the source"
 
 // decideRebuilt returns the events of a move that follow from the objects of both clusters. Only the last event takes effect: if the process dies
 // before it, the clusters are read again.
@@ -369,5 +369,5 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 
 // MissingEnd returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
 func MissingEnd(how string) Abandoned {
-	return Abandoned{Reason: "the event log went back to before the end of the move, which was " + how, Next: checkTargetAdvice}
+	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
 }

@@ -19,19 +19,19 @@ func Describe(e Event) view.Line {
 	case Requested:
 		return view.Line{Name: "move requested", Detail: requested(e.Spec)}
 	case LogLost:
-		return view.Line{Detail: "the move had begun, and this log does not know how far it came"}
+		return view.Line{Detail: "the move had started, but this log does not contain its progress"}
 	case TraceMissing:
-		return view.Line{Name: "no trace found", Detail: "neither cluster shows a trace of the move: it begins again"}
+		return view.Line{Name: "no trace found", Detail: "neither cluster has a trace of the move: the move starts again"}
 	case Resolved:
 		return view.Line{Detail: view.Join(string(e.Direction), e.Reason)}
 	case Rebuilt:
-		return view.Line{Detail: "read from both clusters, to go " + string(e.Direction)}
+		return view.Line{Detail: "read from both clusters; direction: " + string(e.Direction)}
 	case TargetAbandoned:
 		return view.Line{Detail: e.Reason}
 	case Abandoned:
 		return view.Line{Detail: e.Reason}
 	case CreateStarted:
-		return view.Line{Name: "creation started", Detail: "objects are sent to the target from here on"}
+		return view.Line{Name: "creation started", Detail: "objects are created on the target from now on"}
 	case Claimed:
 		return view.Line{Detail: "by " + e.Holder}
 	case PreflightPassed:
@@ -49,7 +49,7 @@ func Describe(e Event) view.Line {
 	case Waiting:
 		return view.Line{Detail: pause.DescribeWaits(e.For, e.Total)}
 	case AllAcknowledged:
-		return view.Line{Detail: "every object is at rest"}
+		return view.Line{Detail: "every object has acknowledged the pause"}
 	case PlanDrafted:
 		return view.Line{Detail: plural.Of(len(e.Items), "object")}
 	case Planned:
@@ -57,18 +57,18 @@ func Describe(e Event) view.Line {
 	case Created:
 		return view.Line{Name: "objects created", Detail: adopted(e.Adopted), Objects: slices.Collect(maps.Keys(e.Objects)), Place: "on the target"}
 	case AllCreated:
-		return view.Line{Detail: "the whole plan is on the target"}
+		return view.Line{Detail: "every planned object is on the target"}
 	case Verified:
-		return view.Line{Detail: "the target holds the plan: from here only forward"}
+		return view.Line{Detail: "the target matches the plan: the move can no longer be rolled back"}
 	case Deleted:
 		return view.Line{Name: "objects deleted", Objects: e.Objects, Place: "at the source"}
 	case PausesRestored:
-		return view.Line{Detail: "on the target, as they were found"}
+		return view.Line{Detail: "on the target, as recorded at the source"}
 	case Awoke:
-		return view.Line{Name: "objects awake", Objects: e.Objects, Place: "on the target"}
+		return view.Line{Name: "objects resumed", Objects: e.Objects, Place: "on the target"}
 	case Succeeded:
 		if e.Total > 0 {
-			return view.Line{Name: "succeeded", Detail: "not awake yet: " + pause.DescribeWaits(e.Asleep, e.Total)}
+			return view.Line{Name: "succeeded", Detail: "no longer waiting " + pause.DescribeWaits(e.Asleep, e.Total)}
 		}
 		return view.Line{Name: "succeeded"}
 	case AbortRequested:
@@ -90,9 +90,9 @@ func Describe(e Event) view.Line {
 	case Removed:
 		return view.Line{Name: "copies removed", Objects: e.Objects, Place: "from the target"}
 	case TargetCleared:
-		return view.Line{Detail: "no copy of the move is left there"}
+		return view.Line{Detail: "the target has no copies left"}
 	case RolledBack:
-		return view.Line{Detail: "the source is as it was found"}
+		return view.Line{Detail: "the source is restored"}
 	default:
 		return view.Line{}
 	}
@@ -115,9 +115,9 @@ func adopted(list []object.Ref) string {
 		return ""
 	}
 	if len(list) == 1 {
-		return "1 was there before"
+		return "1 existed already"
 	}
-	return fmt.Sprintf("%d were there before", len(list))
+	return fmt.Sprintf("%d existed already", len(list))
 }
 
 func findings(list []Finding) string {
@@ -136,7 +136,7 @@ func left(list []ObjectReason) string {
 		return ""
 	}
 	if len(list) == 1 {
-		return "1 object stays behind"
+		return "1 object is not moved"
 	}
-	return plural.Of(len(list), "object") + " stay behind"
+	return plural.Of(len(list), "object") + " are not moved"
 }

@@ -298,11 +298,12 @@ type Home struct {
 func (h Home) Mismatch(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:
-		return fmt.Sprintf("stranded: another management cluster began it: namespace kube-system has UID %s there and %s here", s.Home.Cluster, h.Cluster),
-			"give this management cluster its own event log, on a shared NATS server its own account; the move continues where it began"
+		return fmt.Sprintf("stranded: another management cluster started this move: namespace kube-system has UID %s there and %s here", s.Home.Cluster,
+				h.Cluster),
+			"give this management cluster its own event log, or its own account on a shared NATS server; the move continues in the cluster that started it"
 	case h.Log != "" && s.Home.Log != "" && h.Log != s.Home.Log:
-		return fmt.Sprintf("stranded: it was begun in event log %s, and this one is %s", s.Home.Log, h.Log),
-			"run scute on the log in which the move began"
+		return fmt.Sprintf("stranded: the move was started in event log %s, but this is event log %s", s.Home.Log, h.Log),
+			"run scute with the event log in which the move was started"
 	default:
 		return "", ""
 	}

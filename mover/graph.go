@@ -248,7 +248,7 @@ func (g *graph) class(c *node) *node {
 }
 
 // clusterScopedReason is why a cluster-scoped object is copied and stays: other Clusters may use it.
-const clusterScopedReason = "it belongs to the whole management cluster"
+const clusterScopedReason = "it is cluster-scoped and other Clusters may use it"
 
 // include marks the roots that the selection names, and all objects below them.
 func (g *graph) include() {
@@ -295,7 +295,7 @@ func (g *graph) isForeign(n *node) bool {
 
 func (g *graph) classKeepReason(class *node) string {
 	if class.o.Ref.Namespace != g.sel.Namespace {
-		return "it lives in another namespace"
+		return "it is in another namespace"
 	}
 	if c := g.shared[class]; c != nil {
 		return "it is also used by Cluster " + c.o.Ref.Namespace + "/" + c.o.Ref.Name

@@ -268,7 +268,7 @@ func remediesText(m mover.Members) string {
 	var b strings.Builder
 	for _, f := range slices.Concat(m.Findings, m.ExclusionWarnings) {
 		left := slices.ContainsFunc(m.Excluded, func(w mover.ObjectReason) bool { return w.Ref.String() == f.Field })
-		if left || strings.Contains(f.Message, ", which would stay: ") {
+		if left || strings.Contains(f.Message, ", which would not be moved: ") {
 			bullet(&b, "%s: %s -> %s", f.Severity, f.Field, f.Remedy)
 		}
 	}

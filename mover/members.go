@@ -16,7 +16,7 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 	for _, n := range g.nodes {
 		switch {
 		case cyclic[n]:
-			g.exclude(n, cycleReason, "take off the owner reference that closes the circle", &m)
+			g.exclude(n, cycleReason, "remove the owner reference that closes the cycle", &m)
 		case n.included:
 			member := Member{Observed: n.o, Level: n.level, OwningCluster: g.clusterOf(n), KeepReason: n.keepReason, ByReference: n.byReference}
 			member.MemberOwners, m.DroppedOwners = g.memberOwners(n, m.DroppedOwners)
@@ -32,8 +32,8 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			g.exclude(n, g.exclusionReason(n), g.moveAdvice(n), &m)
 		}
 		if g.isExcludedSecret(n) {
-			m.Findings.AddError(n.o.Ref.String(), "Cluster "+g.secretCluster(n.o.Ref).o.Ref.Name+" needs it, and it would stay: "+g.exclusionReason(n),
-				"label it "+object.MoveLabel+" to have it copied, and make what owns it on the target too; or remove the owner reference")
+			m.Findings.AddError(n.o.Ref.String(), "Cluster "+g.secretCluster(n.o.Ref).o.Ref.Name+" needs it, but it would not be moved: "+g.exclusionReason(n),
+				"label it "+object.MoveLabel+" to have it copied, and create its owner on the target too; or remove the owner reference")
 		}
 	}
 	open.warn(&m.Findings)
@@ -44,8 +44,8 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 }
 
 const (
-	cycleReason       = "it is in or below a circle of objects that own each other"
-	ownersAloneReason = "its owners move by themselves, not with what they own"
+	cycleReason       = "it is in or below a cycle of owner references"
+	ownersAloneReason = "its owners are moved without their dependents"
 )
 
 // exclude records that an object near the selection stays. This is an error if the object belongs to a Cluster that moves, because the target would
@@ -55,7 +55,7 @@ func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	switch {
 	case g.isExcludedSecret(n): // has a separate finding
 	case g.inSelectedCluster(n), n.inCluster, g.clusterFilter(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":
-		m.Findings.AddError(n.o.Ref.String(), "it belongs to Cluster "+g.clusterOf(n)+" and would be left behind: "+why, remedy)
+		m.Findings.AddError(n.o.Ref.String(), "it belongs to Cluster "+g.clusterOf(n)+" but would not be moved: "+why, remedy)
 	default:
 		m.ExclusionWarnings.AddWarning(n.o.Ref.String(), "it is not moved: "+why, remedy)
 	}
@@ -68,11 +68,13 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 		p := g.byUID[owner.UID]
 		switch {
 		case p == n:
-			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "it owns itself: the reference does not travel"})
+			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "it owns itself: the owner reference is not copied"})
 		case p == nil:
-			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + owner.Ref.Short() + " is not there or cannot move: the reference does not travel"})
+			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + owner.Ref.Short() +
+				" does not exist or cannot be moved: the owner reference is not copied"})
 		case !p.included:
-			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + p.o.Ref.String() + " stays: the reference does not travel"})
+			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + p.o.Ref.String() +
+				" stays at the source: the owner reference is not copied"})
 		default:
 			// The version is that of the copied owner, because the reference may name a version that is no longer served.
 			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
@@ -131,22 +133,22 @@ func (g *graph) isNear(n *node) bool {
 
 func (g *graph) exclusionReason(n *node) string {
 	if n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy) {
-		return "it is labelled to move, and not with the Cluster that it belongs to"
+		return "it is labelled to move, but not with the name of its Cluster"
 	}
 	if g.isOrphan(n) {
 		return "it has the label of Cluster " + n.o.ClusterName + ", which does not exist"
 	}
 	if !n.hasOwner() {
-		return "nothing that moves owns it, and it has no label " + object.MoveLabel
+		return "it has no owner that moves and no label " + object.MoveLabel
 	}
 	for _, owner := range n.o.Owners {
 		if g.byUID[owner.UID] == nil {
-			return "its owner " + owner.Ref.Short() + " is not there or cannot move"
+			return "its owner " + owner.Ref.Short() + " does not exist or cannot be moved"
 		}
 	}
 	for _, p := range n.owners {
 		if !p.included {
-			return "its owner " + p.o.Ref.String() + " does not move"
+			return "its owner " + p.o.Ref.String() + " is not moved"
 		}
 	}
 	return ownersAloneReason
@@ -159,28 +161,29 @@ func (g *graph) isOrphan(n *node) bool {
 
 // moveAdvice returns what the user must do so that an object moves. exclusionReason returns why it does not move.
 func (g *graph) moveAdvice(n *node) string {
-	const byName = "label it " + object.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
+	const byName = "label it " + object.ClusterNameLabel + " with the name of the Cluster to move it with; a move of the whole namespace includes it"
 	switch {
 	case g.isOrphan(n):
 		return "delete it, or correct the label"
 	case n.o.Movable || n.o.Hierarchy:
 		return byName
 	case !g.inSelectedCluster(n) || g.exclusionReason(n) == ownersAloneReason:
-		return "label it " + object.MoveLabel + " if it is to move"
+		return "label it " + object.MoveLabel + " to move it"
 	}
 	for _, p := range n.owners {
 		switch {
 		case p.included, isShareable(n.o.Ref):
 			continue
 		case g.inSelectedCluster(p):
-			return "see to the finding of " + p.o.Ref.String()
+			return "fix the finding about " + p.o.Ref.String()
 		case g.labelledCluster(p) != nil:
-			return "take that owner reference off, or move Cluster " + p.o.ClusterName + " too"
+			return "remove that owner reference, or move Cluster " + p.o.ClusterName + " too"
 		default:
-			return "label " + p.o.Ref.String() + " " + object.ClusterNameLabel + "=" + n.o.ClusterName + " so that it moves too, or take that owner reference off"
+			return "label " + p.o.Ref.String() + " " + object.ClusterNameLabel + "=" + n.o.ClusterName +
+				" so that it moves too, or remove that owner reference"
 		}
 	}
-	return "label it " + object.MoveLabel + " to move it without that owner; if the owner is gone, take the owner reference off"
+	return "label it " + object.MoveLabel + " to move it without that owner; if the owner no longer exists, remove the owner reference"
 }
 
 // hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: of k0smotron, Kamaji, HyperShift, the
@@ -205,7 +208,7 @@ func (g *graph) hostedReason(n *node) string {
 	if n.o.Local && !slices.ContainsFunc(g.nodes, func(c *node) bool {
 		return c.o.Ref.Kind == "KubevirtCluster" && c.o.HasReference(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
 	}) {
-		return "its virtual machine is in this management cluster, because no " + object.InfraClusterField + " names another one"
+		return "its virtual machine runs in this management cluster, because no " + object.InfraClusterField + " names another cluster"
 	}
 	if n.o.Replicas == 0 || slices.ContainsFunc(n.dependents, func(child *node) bool { return child.o.Machine != nil }) {
 		return ""
@@ -216,5 +219,5 @@ func (g *graph) hostedReason(n *node) string {
 	if !available || pause.IsCluster(n.o.Ref) {
 		return ""
 	}
-	return "it is an available control plane with replicas and owns no Machine, so it is a hosted one"
+	return "it is an available control plane with replicas but without Machines, so it is a hosted control plane"
 }

@@ -129,7 +129,7 @@ func (g *graph) follow(queue []*node) {
 				queue = append(queue, p)
 			case isShareable(p.o.Ref) || p.o.Ref.Namespace == "" && !isPool(p.o.Ref):
 				p.included, p.referenced, p.byReference = true, n.referenced, n.o.Ref.Namespace != ""
-				p.keepReason = "it is named by " + n.o.Ref.String() + " (" + name.field + ")"
+				p.keepReason = "it is referenced by " + n.o.Ref.String() + " (" + name.field + ")"
 				queue = append(queue, p)
 			}
 		}
@@ -161,8 +161,8 @@ func (g *graph) checkInUse(n *node, found *Findings) {
 		return
 	}
 	if q := g.remainingUser(n); q != nil && (slices.Contains(n.referencedBy, q) || !g.clusterFilter(n.o.ClusterName)) {
-		found.AddError(n.o.Ref.String(), "it moves, and "+q.o.Ref.String()+", which stays, uses it too: it cannot be on both sides",
-			"move all Clusters that use it together; or give one of them its own")
+		found.AddError(n.o.Ref.String(), "it moves, but "+q.o.Ref.String()+", which stays, uses it too: it cannot be in both clusters",
+			"move all Clusters that use it together, or give each its own")
 	}
 }
 
@@ -204,6 +204,6 @@ func (u *unresolvedReferences) warn(found *Findings) {
 		list = append(list, fmt.Sprintf("and %d more fields", more))
 	}
 	found.AddWarning("references",
-		"these fields name objects that were not found among the kinds that move, and the target was not checked for them: "+strings.Join(list, "; "),
+		"these fields refer to objects that were not found among the kinds that move; the target was not checked for them: "+strings.Join(list, "; "),
 		"make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io")
 }

@@ -122,7 +122,7 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 		copied, leaves, whole := make(map[object.Ref]bool), make(map[object.Ref]bool), make(map[object.Ref]bool)
 		for _, o := range m.Objects {
 			copied[o.Ref], leaves[o.Ref] = true, o.KeepReason == ""
-			whole[o.Ref] = o.KeepReason == "it belongs to the whole management cluster"
+			whole[o.Ref] = o.KeepReason == "it is cluster-scoped and other Clusters may use it"
 		}
 		// An object that only such an object references is copied, without its own references to other namespaces.
 		for range m.Objects {

@@ -17,21 +17,22 @@ func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
 		switch {
 		case p.o.Reserved && !p.included:
 			if field := p.o.Ref.String(); !slices.ContainsFunc(m.Findings, func(f Finding) bool { return f.Field == field && f.Severity == Warning }) {
-				m.Findings.AddWarning(field, "it stays, as annotated "+object.AddressesReservedAnnotation+": machines that are made on the target get no address before the target has a pool of that name",
-					"make the pool on the target, with addresses that the source does not hand out")
+				m.Findings.AddWarning(field, "it stays because of annotation "+object.AddressesReservedAnnotation+
+					": new machines on the target get no address until the target has a pool with this name",
+					"create the pool on the target, with addresses that the source does not assign")
 			}
 		case p.included && !cyclic[p], p.o.Reserved, g.isClassTemplateReference(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
 		case !n.referenced:
 		case p.o.Ref.Namespace == "" && isPool(p.o.Ref):
-			m.addMissing(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and two copies of a pool would hand out the same addresses")
+			m.addMissing(p.o.Ref, n.o.Ref.String()+" refers to it ("+name.field+"), but two copies of a pool would assign the same addresses")
 		case p.o.Ref.Namespace != g.sel.Namespace:
-			m.addMissing(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and what is in another namespace does not move with it")
+			m.addMissing(p.o.Ref, n.o.Ref.String()+" refers to it ("+name.field+"), but it is in another namespace and is not moved")
 		default:
 			remedy := "correct the owner references of " + p.o.Ref.Short() + ", or label it " + object.MoveLabel + " and with the name of the Cluster"
 			if g.remainingUser(p) != nil || g.isForeign(p) {
-				remedy = "move all Clusters that use " + p.o.Ref.Short() + " together; or give each its own"
+				remedy = "move all Clusters that use " + p.o.Ref.Short() + " together, or give each its own"
 			}
-			m.Findings.AddError(n.o.Ref.String()+": "+name.field, "it refers to "+p.o.Ref.String()+", which would stay: "+g.exclusionReason(p), remedy)
+			m.Findings.AddError(n.o.Ref.String()+": "+name.field, "it refers to "+p.o.Ref.String()+", which would not be moved: "+g.exclusionReason(p), remedy)
 		}
 	}
 }
@@ -53,15 +54,15 @@ func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 		switch {
 		case r.Uncertain, g.isClassTemplateReference(n, r.Ref) && r.Ref.Group == "":
 		case r.Ref.Group == object.OwnGroup:
-			m.Findings.AddWarning(field, "it refers to "+r.Ref.String()+", which stays: a RepairPolicy makes it",
-				"make the same RepairPolicy on the target: it makes the template there, and takes the health check over")
+			m.Findings.AddWarning(field, "it refers to "+r.Ref.String()+", which is not moved because a RepairPolicy creates it",
+				"create the same RepairPolicy on the target: it creates the template there and adopts the health check")
 		case requiresReferences(n.o.Ref) && (strings.HasSuffix(r.Ref.Group, object.CoreGroup) || strings.HasSuffix(r.Field, ".dataSecretName")):
-			add(field, "it refers to "+r.Ref.String()+", which does not exist or is of a kind that does not move",
+			add(field, "it refers to "+r.Ref.String()+", which does not exist or has a kind that is not moved",
 				"correct the reference, or label the kind's CustomResourceDefinition clusterctl.cluster.x-k8s.io")
 		case r.IsCredential() && r.Ref.Namespace != "" && n.referenced:
 			ref := r.Ref
 			ref.Kind = "Secret"
-			m.addMissing(ref, n.o.Ref.String()+" names it ("+r.Field+"), and it was not found at the source")
+			m.addMissing(ref, n.o.Ref.String()+" refers to it ("+r.Field+"), but it was not found at the source")
 		default:
 			open.add(n, r)
 		}
@@ -78,7 +79,8 @@ func ambiguousMessage(found []*node) string {
 	if more := len(found) - most; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return "it names an object of the namespace of its provider, and several have that name, none of which is copied for it: " + strings.Join(names, ", ")
+	return "it refers to an object in the namespace of its provider; several objects have that name, and none of them is copied: " + strings.Join(names,
+		", ")
 }
 
 // requiresReferences reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.
@@ -98,16 +100,19 @@ func (g *graph) checkPool(n *node, found *Findings) {
 	if n.o.Ref.Kind != "IPAddress" || n.keepReason != "" || n.o.Reserved {
 		return
 	}
-	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.AddressesReservedAnnotation
+	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate the pool " +
+		object.AddressesReservedAnnotation
 	for _, of := range poolsOf(n.o) {
 		p := g.poolAt(of)
 		switch {
 		case p == nil:
-			found.AddError(n.o.Ref.String(), "it moves, but its pool "+of.String()+" does not exist or is of a kind that does not move, and may hand the address out again",
-				"annotate the address "+object.AddressesReservedAnnotation+" once nothing can hand it out again; or label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at")
+			found.AddError(n.o.Ref.String(), "it moves, but its pool "+of.String()+
+				" does not exist or has a kind that is not moved, and may assign the address again",
+				"annotate the address "+object.AddressesReservedAnnotation+" once nothing can assign it again; or label the CustomResourceDefinition of the "+
+					"pool clusterctl.cluster.x-k8s.io, so that scute reads the pool")
 			return
 		case !p.o.Reserved && (!p.included || p.keepReason != ""):
-			found.AddError(n.o.Ref.String(), "it moves, but "+p.o.Ref.String()+" stays at the source too and may hand the address out again", together)
+			found.AddError(n.o.Ref.String(), "it moves, but "+p.o.Ref.String()+" stays at the source too and may assign the address again", together)
 			return
 		}
 	}
@@ -174,7 +179,7 @@ func (g *graph) keepShared() {
 			}
 			for _, q := range n.referencedBy {
 				if n.keepReason == "" && isShareable(n.o.Ref) && (!q.included || q.keepReason != "") {
-					n.keepReason = "it is also named by " + q.o.Ref.String() + ", which stays"
+					n.keepReason = "it is also referenced by " + q.o.Ref.String() + ", which stays"
 				}
 			}
 			changed = changed || n.keepReason != ""

@@ -268,7 +268,7 @@ func (s *State) applyRebuilt(way Direction, at time.Time) {
 		s.enter(PhaseVerified, at)
 		return
 	}
-	s.RollbackCause = "an operator resolved it"
+	s.RollbackCause = "resolved by an operator"
 	s.enter(PhaseRollingBack, at)
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
@@ -72,55 +73,58 @@ func Explain(s *State) (message, next string) {
 	c := s.Counts
 	switch s.Phase {
 	case PhasePending:
-		return "waiting for a daemon to take it up, without a limit", "look whether scuted runs: `scutectl doctor`"
+		return "waiting for a daemon to start the move; there is no timeout", "check that scuted runs: `scutectl doctor`"
 	case PhasePreflight:
-		message = "asking both sides whether the move can be made; nothing is changed yet"
+		message = "running the preflight checks in both clusters; nothing is changed yet"
 	case PhasePausing:
 		message = "pausing the source"
 	case PhaseAwaitingAcks:
-		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause; until %s", c.Acknowledged, c.Objects, formatTime(s.ackDeadline()))
-		next = s.rollbackAdvice("if the objects that it waits for do not answer, look at their controllers, or abort the move")
+		message = fmt.Sprintf("%d of %d objects have acknowledged the pause; waiting until %s", c.Acknowledged, c.Objects, formatTime(s.ackDeadline()))
+		next = s.rollbackAdvice("if the other objects do not acknowledge it, check their controllers, or abort the move")
 	case PhasePlanned:
-		message = "writing down the plan"
+		message = "recording the plan"
 	case PhaseCreating:
-		message = fmt.Sprintf("creating on the target: %d of %d", c.Created, c.Objects)
+		message = fmt.Sprintf("creating objects on the target: %d of %d", c.Created, c.Objects)
 		switch {
 		case s.AllCreated && s.WaitingTotal > 0:
-			message = fmt.Sprintf("waiting until the controllers of the target acknowledge that every copy is paused: %d to go; until %s", s.WaitingTotal, formatTime(s.copyAckDeadline()))
-			next = s.rollbackAdvice("if they do not answer, look at the controllers of these objects on the target, or abort the move")
+			message = fmt.Sprintf("%s not acknowledged the pause on the target yet; waiting until %s",
+				plural.Of(s.WaitingTotal, "copy has", "copies have"), formatTime(s.copyAckDeadline()))
+			next = s.rollbackAdvice("if they do not acknowledge it, check the controllers of these objects on the target, or abort the move")
 		case s.AllCreated:
 			message = "verifying the target before anything is deleted"
 		}
 	case PhaseVerified, PhaseDeleting:
-		message = fmt.Sprintf("the target is verified; deleting at the source: %d of %d", c.Deleted, c.ToDelete)
+		message = fmt.Sprintf("the target is verified; deleting objects at the source: %d of %d", c.Deleted, c.ToDelete)
 	case PhaseResuming:
-		message = fmt.Sprintf("the source is empty; waking the target: %d of %d awake", c.Awake, c.ToAwake)
+		message = fmt.Sprintf("the source is empty; resuming the target: %d of %d objects have resumed", c.Awake, c.ToAwake)
 		if s.PausesBack {
-			message += "; until " + formatTime(s.awakeDeadline())
-			next = "nothing: the move ends then, even if some have not answered; the controllers that it waits for are on the target"
+			message += "; waiting until " + formatTime(s.awakeDeadline())
+			next = "no action needed: the move ends then, even if some objects have not resumed; their controllers run on the target"
 		}
 	case PhaseSucceeded:
 		if s.Spec.DryRun {
 			return fmt.Sprintf("dry run: %s would move; nothing was changed", countsText(c)), ""
 		}
 		if s.AsleepTotal > 0 {
-			return fmt.Sprintf("%s moved; %d have not said within %s that they resumed on the target", countsText(c), s.AsleepTotal, timespan.Text(time.Duration(s.Spec.Awake))),
-				"look at the controllers of these objects on the target: do they run, is a feature gate off? The move itself has nothing left to do"
+			return fmt.Sprintf("%s moved; %d did not report within %s that they resumed on the target", countsText(c), s.AsleepTotal,
+					timespan.Text(time.Duration(s.Spec.Awake))),
+				"check that the controllers of these objects run on the target and that their feature gates are on; the move itself is finished"
 		}
 		return countsText(c) + " moved", ""
 	case PhaseRollingBack:
 		message = "rolling back: " + s.RollbackCause
 	case PhaseRolledBack:
 		if s.Abandon {
-			return "ended without the target, the source is as it was found: " + s.RollbackCause,
-				"paused copies may be on the target, with the annotation " + object.MoveAnnotation + ": if it comes back, remove their finalizers and delete them there, " +
-					"and unpause none of them, or both clusters work on the same machines"
+			return "ended without the target; the source is restored: " + s.RollbackCause,
+				"the target may have paused copies with the annotation " + object.MoveAnnotation +
+					": if it comes back, remove their finalizers and delete them there; " +
+					"do not unpause them, or both clusters reconcile the same machines"
 		}
-		return "rolled back, the source is as it was found: " + s.RollbackCause, s.Failure.Next
+		return "rolled back; the source is restored: " + s.RollbackCause, s.Failure.Next
 	case PhaseStranded:
-		message = "stranded: the move had begun, and the event log does not know how far it came"
+		message = "stranded: the move had started, but the event log does not contain its progress"
 		if s.TransientFailure == "" {
-			return message, "do not unpause or delete anything by hand; both clusters are being asked"
+			return message, "do not unpause or delete anything by hand; scute is reading both clusters"
 		}
 	case PhaseFailed:
 		switch {
@@ -131,21 +135,21 @@ func Explain(s *State) (message, next string) {
 		case s.Finished():
 			return "ended: " + s.Failure.Message, s.Failure.Next
 		}
-		return "failed and left as it is, paused: " + s.Failure.Message, strings.TrimSuffix("set spec.abort to roll it back; "+s.Failure.Next, "; ")
+		return "failed and left paused: " + s.Failure.Message, strings.TrimSuffix("set spec.abort to roll it back; "+s.Failure.Next, "; ")
 	}
 	if s.AbortRefused {
-		message += "; the abort came too late, the move only goes forward from here"
+		message += "; the abort came too late: the move can no longer be rolled back"
 	}
 	if s.Stranded {
 		return "stranded: " + s.TransientFailure, s.TransientFailureNext
 	}
 	if !s.TransientFailureUntil.IsZero() {
 		return message + "; waiting until " + formatTime(s.TransientFailureUntil) + " for a permission that was granted at the preflight: " + s.TransientFailure,
-			"nothing if the API server has just started and has not read its roles yet; else " + s.TransientFailureNext
+			"if the API server has just started and has not read its roles yet, wait; otherwise " + s.TransientFailureNext
 	}
 	if s.TransientFailure != "" {
-		message += "; trying again" + s.retryLimitText() + " after: " + s.TransientFailure
-		next = "nothing if it passes; else " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
+		message += "; retrying" + s.retryLimitText() + " after: " + s.TransientFailure
+		next = "if the error persists, " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}
@@ -156,9 +160,9 @@ func Explain(s *State) (message, next string) {
 // rollbackAdvice returns the advice for a wait at whose end the move is rolled back.
 func (s *State) rollbackAdvice(advice string) string {
 	if s.Spec.KeepFailed {
-		return "nothing until then, when the move fails and is left as it is, paused; " + advice
+		return "the move fails at that time and is left paused; " + advice
 	}
-	return "nothing until then, when the move is rolled back; " + advice
+	return "the move is rolled back at that time; " + advice
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -167,7 +171,7 @@ func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (s *State) retryLimitText() string {
 	until := s.retryDeadline(time.Time{})
 	if until.IsZero() {
-		return ", without a limit,"
+		return " without a limit"
 	}
 	return " until " + formatTime(until)
 }

@@ -57,16 +57,16 @@ type Verdict struct {
 // object acknowledges a pause", explains the rules. Their source is cluster-api issue 8473.
 func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	if now.KindBlocksMove {
-		return Verdict{Reason: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition holds all objects of the kind"}
+		return Verdict{Reason: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition blocks all objects of the kind"}
 	}
 	if now.BlockMove {
-		return Verdict{Reason: "its provider still holds it with annotation " + object.BlockMoveAnnotation}
+		return Verdict{Reason: "its provider still blocks it with annotation " + object.BlockMoveAnnotation}
 	}
 	if before.UID != now.UID {
 		before = Baseline{} // another object with the same name
 	}
 	if now.TopologyPaused != object.True && now.Cluster != nil && now.Cluster.ClassName != "" && now.TopologyPaused != object.Absent {
-		return Verdict{Reason: "the topology controller has not said TopologyReconciled=False, reason Paused", Touch: true}
+		return Verdict{Reason: "the topology controller has not reported TopologyReconciled=False, reason Paused", Touch: true}
 	}
 	if isUnpausedHost(now) {
 		return Verdict{Reason: hostNotPaused}
@@ -79,7 +79,8 @@ func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	case now.Paused == object.True && c.SincePause >= SettleTime:
 		return Verdict{Acknowledged: true, How: Settled}
 	case now.Paused == object.True:
-		return Verdict{Reason: "its condition Paused was True before the pause for no known cause: it must keep still for a while", Touch: true}
+		return Verdict{Reason: "its condition Paused was True before the pause, for an unknown cause: scute waits for a while until it settles",
+			Touch: true}
 	case now.Paused != object.Absent:
 		return Verdict{Reason: "condition Paused is " + string(now.Paused), Touch: true}
 	case !c.KindReportsPaused:
@@ -96,13 +97,13 @@ func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 func InvalidReason(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:
-		return "its provider holds it again with annotation " + object.BlockMoveAnnotation
+		return "its provider blocks it again with annotation " + object.BlockMoveAnnotation
 	case isUnpausedHost(now):
 		return hostNotPaused
 	case now.Paused == object.True, now.Paused == object.Absent && (how == ThroughOwner || how == Assumed):
 		return ""
 	case now.Paused == object.Absent:
-		return "its condition Paused is gone"
+		return "its condition Paused was removed"
 	default:
 		return "condition Paused is " + string(now.Paused)
 	}

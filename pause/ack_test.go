@@ -56,7 +56,7 @@ func TestJudge(t *testing.T) {
 		{"it still says False", before(object.False), says(machine, object.False), speaks, "", "False", true},
 		{"it says Unknown", before(object.False), says(machine, object.Unknown), speaks, "", "Unknown", true},
 
-		{"True before for no cause", before(object.True), says(machine, object.True), after(29 * time.Second), "", "keep still", true},
+		{"True before for no cause", before(object.True), says(machine, object.True), after(29 * time.Second), "", "until it settles", true},
 		{"it did not change", before(object.True), says(machine, object.True), after(pause.SettleTime), pause.Settled, "", false},
 		{"it did not keep still", before(object.True), says(machine, object.False), after(time.Hour), "", "False", true},
 		{"True before for the user's cause", held, says(machine, object.True), speaks, pause.AlreadyPaused, "", false},
@@ -147,12 +147,12 @@ func TestBroken(t *testing.T) {
 		{pause.ByCondition, says(object.True), ""},
 		{pause.ByCondition, says(object.False), "condition Paused is False"},
 		{pause.AlreadyPaused, says(object.Unknown), "condition Paused is Unknown"},
-		{pause.Settled, says(object.Absent), "its condition Paused is gone"},
+		{pause.Settled, says(object.Absent), "its condition Paused was removed"},
 		{pause.ThroughOwner, says(object.Absent), ""},
 		{pause.ThroughOwner, says(object.True), ""},
 		{pause.Assumed, says(object.False), "condition Paused is False"},
 		{pause.Assumed, object.Observed{Consumer: &object.Ref{Kind: "Metal3Machine"}}, "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"},
-		{pause.Assumed, object.Observed{BlockMove: true}, "its provider holds it again with annotation " + object.BlockMoveAnnotation},
+		{pause.Assumed, object.Observed{BlockMove: true}, "its provider blocks it again with annotation " + object.BlockMoveAnnotation},
 	} {
 		if got := pause.InvalidReason(c.how, c.now); got != c.want {
 			t.Errorf("Broken(%s) with condition Paused %q = %q, want %q", c.how, c.now.Paused, got, c.want)

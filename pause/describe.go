@@ -40,7 +40,7 @@ func DescribeRoots(list []Root) string {
 	if held == 0 {
 		return "of " + view.Objects(all)
 	}
-	return fmt.Sprintf("of %s; %d paused already", view.Objects(all), held)
+	return fmt.Sprintf("of %s; %d already paused", view.Objects(all), held)
 }
 
 // DescribeWaits names the first of total objects that a pause waits for, and the reason.

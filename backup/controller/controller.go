@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
 				why, again = over, supervise.RecheckInterval
 			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
-				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
+				return ctrl.Result{}, fmt.Errorf("recording the spec: %w", err)
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	case wrong != nil:
 		status.Message, status.Next = wrong.String(), resource.Remedy
 		if known {
-			status.Message += fmt.Sprintf("; the spec of generation %d is used", status.ObservedGeneration)
+			status.Message += fmt.Sprintf("; the spec of generation %d stays in use", status.ObservedGeneration)
 		}
 		status.Conditions = resource.Ignored(b.Status.Conditions, b.Generation, wrong)
 	case !known:
@@ -161,11 +161,11 @@ func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.Bac
 	if status, known = r.Schedules.Status(id, r.now()); !known {
 		status, known, err = r.Schedules.Recall(ctx, id, r.now())
 		if err != nil {
-			return status, false, fmt.Errorf("looking for the schedule %s in the log: %w", id, err)
+			return status, false, fmt.Errorf("reading the schedule %s from the log: %w", id, err)
 		}
 	}
 	if status.Phase == v1alpha1.BackupEnded {
-		status.Message = "no backup is made: this BackupSchedule was deleted, as the event log has it, and is here again"
+		status.Message = "no backups are made: according to the event log, this BackupSchedule was deleted, but it exists again"
 		status.Next = "delete it, and create it again"
 	}
 	return status, known, nil

@@ -65,7 +65,7 @@ func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error()}
 	}
 	if _, at, err := schedule.ParseRecipients(b.Spec.Encryption.Recipients); err != nil {
-		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error() + ": `age-keygen` makes a key and prints its public part"}
+		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error() + ": `age-keygen` creates a key and prints its public key"}
 	}
 	if b.Spec.Clusters.Selector != nil {
 		for _, err := range validation.ValidateLabelSelector(b.Spec.Clusters.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusters", "selector")) {

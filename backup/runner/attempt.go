@@ -43,10 +43,10 @@ func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 func (d *drive) resume(ctx, bounded context.Context) error {
 	running := *d.State.Running
 	spec := d.State.Spec
-	lost := schedule.Problem{Reason: "ProcessEnded", Message: "the process that made it ended"}
+	lost := schedule.Problem{Reason: "ProcessEnded", Message: "the process that was making the backup has ended"}
 	to, err := d.runner.open(bounded, &spec)
 	if err != nil {
-		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", err)})
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be checked", err)})
 	}
 	defer to.Close()
 	head, err := store.CompleteHead(bounded, to, running.Path)
@@ -54,7 +54,7 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", wrapTimeout(bounded, err))})
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be checked", wrapTimeout(bounded, err))})
 	case head.ID != running.ID:
 		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: lost})
 	}
@@ -66,7 +66,7 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 	recipients, at, err := schedule.ParseRecipients(spec.Recipients)
 	if err != nil {
 		return backup, false, &problemError{schedule.Problem{
-			Reason: "InvalidRecipient", Field: at, Message: err.Error() + " (age1...)", Next: "`age-keygen` makes a key and prints its public part",
+			Reason: "InvalidRecipient", Field: at, Message: err.Error() + " (age1...)", Next: "create a key with `age-keygen`, which prints the public key",
 		}}
 	}
 	to, err := d.runner.open(ctx, spec)
@@ -82,7 +82,7 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 	defer os.RemoveAll(dir)
 	writer, err := archive.Create(dir, recipients)
 	if err != nil {
-		return backup, false, fmt.Errorf("making a folder for it: %w", err)
+		return backup, false, fmt.Errorf("creating a folder for the backup: %w", err)
 	}
 	writer.MaxBytes = d.runner.MaxBytes
 	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Writer: writer, Shares: d.runner.Shares}
@@ -120,7 +120,8 @@ func (d *drive) selection(ctx context.Context, spec *schedule.Spec) (mover.Selec
 	}
 	if len(names) == 0 {
 		return s, &problemError{schedule.Problem{
-			Reason: "NothingSelected", Field: "spec.clusters.selector", Message: "it selects no Cluster of the namespace", Next: "label the Clusters, or correct the selector",
+			Reason: "NothingSelected", Field: "spec.clusters.selector", Message: "it selects no Cluster in the namespace", Next: "label the Clusters, or " +
+				"correct the selector",
 		}}
 	}
 	slices.Sort(names)

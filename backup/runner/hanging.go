@@ -13,7 +13,7 @@ import (
 const hangGrace = 5 * time.Second
 
 // errVolumeHangs is returned if an operation on the volume, this one or an earlier one, does not return.
-var errVolumeHangs = errors.New("the volume hangs: what was begun there does not return; look at it")
+var errVolumeHangs = errors.New("the volume hangs, because an operation on it does not return: check the volume")
 
 // guardedVolume is a volume that may hang. The zero value is ready for use, and it is safe for concurrent use.
 type guardedVolume struct {

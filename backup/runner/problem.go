@@ -59,17 +59,19 @@ func ProblemOf(err error) schedule.Problem {
 	case errors.As(err, &known):
 		return known.Problem
 	case errors.Is(err, errTimeout):
-		p := schedule.Problem{Reason: "TimedOut", Field: "spec.timeout", Message: errTimeout.Error(), Next: "look at what is slow, or raise spec.timeout; it is tried again"}
+		p := schedule.Problem{Reason: "TimedOut", Field: "spec.timeout", Message: errTimeout.Error(),
+			Next: "find out what is slow, or raise spec.timeout; scute retries"}
 		if errors.As(err, &stored) {
 			p.Message += ": " + stored.Error()
 		}
 		return p
 	case errors.As(err, &stored):
-		return schedule.Problem{Reason: stored.Reason, Field: fieldOf(stored.Field), Message: stored.Message, Next: stored.Next + "; it is tried again"}
+		return schedule.Problem{Reason: stored.Reason, Field: fieldOf(stored.Field), Message: stored.Message, Next: stored.Next + "; scute retries"}
 	case errors.Is(err, archive.ErrTooLarge):
 		return schedule.Problem{
-			Reason: "TooLarge", Field: "spec.clusters", Message: err.Error() + ", which is what scuted has room for",
-			Next: "back up fewer Clusters, by names or selector, or have the operator of scute raise clusterBackups.maxBytes of the chart (--cluster-backup-max-bytes)",
+			Reason: "TooLarge", Field: "spec.clusters", Message: err.Error() + ", the limit of scuted",
+			Next: "back up fewer Clusters, by names or selector, or ask the operator of scute to raise clusterBackups.maxBytes of the chart " +
+				"(--cluster-backup-max-bytes)",
 		}
 	case errors.As(err, &refused):
 		message, next := describeErrors(refused.Findings)
@@ -77,7 +79,8 @@ func ProblemOf(err error) schedule.Problem {
 	case errors.As(err, &final):
 		return schedule.Problem{Reason: "Refused", Message: err.Error(), Next: final.Next}
 	default:
-		return schedule.Problem{Reason: "BackupFailed", Message: err.Error(), Next: "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"}
+		return schedule.Problem{Reason: "BackupFailed", Message: err.Error(),
+			Next: "scute retries; if the error persists, check the API server and the permissions of scuted: `scutectl doctor`"}
 	}
 }
 
@@ -85,9 +88,9 @@ func ProblemOf(err error) schedule.Problem {
 func resourceFinding(f mover.Finding) mover.Finding {
 	switch f.Field {
 	case "--all":
-		f.Field, f.Remedy = "", "make the BackupSchedule in the namespace of the Clusters"
+		f.Field, f.Remedy = "", "create the BackupSchedule in the namespace of the Clusters"
 	case "NAME":
-		f.Field, f.Remedy = "", "name Clusters of the namespace of the BackupSchedule"
+		f.Field, f.Remedy = "", "select Clusters in the namespace of the BackupSchedule"
 	}
 	return f
 }

@@ -158,7 +158,7 @@ func (d *drive) run(ctx context.Context, id string) error {
 func (r *Runner) acquireSlot(ctx context.Context, id string, place *supervise.Slot) error {
 	if place.Request(); !place.Held() {
 		r.Throttle(id, supervise.Throttled{
-			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many backups are made as may be at once (--cluster-backup-concurrency)",
+			Reason: supervise.NoFreePlace, Message: "waiting for a free slot: the limit of concurrent backups is reached (--cluster-backup-concurrency)",
 		})
 		defer r.Throttle(id, supervise.Throttled{})
 	}

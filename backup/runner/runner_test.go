@@ -33,7 +33,7 @@ func TestProblems(t *testing.T) {
 			}}, "Refused", "spec.clusters", []string{"Machine fleet/a: it is being deleted", "and 1 more"},
 		},
 		{&transfer.RefusedError{Findings: []mover.Finding{{Severity: mover.Error, Field: "--all", Message: "there are none", Remedy: "-n"}}}, "Refused", "spec.clusters", []string{"there are none"}},
-		{fmt.Errorf("writing a: %w: it takes more than 1 MiB", archive.ErrTooLarge), "TooLarge", "spec.clusters", []string{"more than 1 MiB"}},
+		{fmt.Errorf("writing a: %w: it needs more than 1 MiB", archive.ErrTooLarge), "TooLarge", "spec.clusters", []string{"more than 1 MiB"}},
 		{errors.New("anything"), "BackupFailed", "", []string{"anything"}},
 	} {
 		p := ProblemOf(c.err)

@@ -15,8 +15,8 @@ const stallTimeout = time.Minute
 
 func newHangError() error {
 	return NewError(schedule.Problem{
-		Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: what was begun there does not return",
-		Next: "look at the volume of scuted; or choose s3; it is tried again",
+		Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: an operation on it does not return",
+		Next: "check the volume of scuted, or use s3; scute retries",
 	})
 }
 

@@ -66,14 +66,14 @@ const clockDrift = 10 * time.Minute
 func Validate(schedule, zone string) (field string, err error) {
 	// Local depends on the machine on which the daemon runs.
 	if _, err := time.LoadLocation(zone); err != nil || strings.EqualFold(zone, "Local") {
-		return "spec.timeZone", fmt.Errorf("%q is not a time zone that is known here: write it as Europe/Berlin or Etc/UTC", zone)
+		return "spec.timeZone", fmt.Errorf("%q is not a known time zone: write it as Europe/Berlin or Etc/UTC", zone)
 	}
 	times, err := parse(schedule, zone)
 	if err != nil {
 		return "spec.schedule", err
 	}
 	if times.Next(time.Unix(0, 0)).IsZero() {
-		return "spec.schedule", fmt.Errorf("%q names no time that ever comes", schedule)
+		return "spec.schedule", fmt.Errorf("%q never matches a time", schedule)
 	}
 	return "", nil
 }
@@ -99,11 +99,11 @@ func parse(schedule, zone string) (times, error) {
 		return times{}, err
 	}
 	if strings.Contains(schedule, "=") || strings.HasPrefix(schedule, "@every") {
-		return times{}, errors.New("it must be five fields of cron, or @hourly, @daily, @weekly, @monthly or @yearly")
+		return times{}, errors.New("it must have the five fields of cron, or be @hourly, @daily, @weekly, @monthly or @yearly")
 	}
 	parsed, err := cron.ParseStandard(schedule)
 	if err != nil {
-		return times{}, fmt.Errorf("%q is not a schedule of cron: %w", schedule, err)
+		return times{}, fmt.Errorf("%q is not a cron schedule: %w", schedule, err)
 	}
 	return times{parsed, location}, nil
 }
@@ -231,7 +231,7 @@ func ParseRecipients(keys []string) (recipients []age.Recipient, field string, e
 	for i, key := range keys {
 		r, err := age.ParseRecipients(strings.NewReader(key))
 		if err != nil {
-			return nil, fmt.Sprintf("spec.encryption.recipients[%d]", i), errors.New("it is no public key of age")
+			return nil, fmt.Sprintf("spec.encryption.recipients[%d]", i), errors.New("it is not a public key of age")
 		}
 		recipients = append(recipients, r...)
 	}

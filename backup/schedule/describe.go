@@ -65,7 +65,7 @@ func occasion(e Started) string {
 	case e.Request != "":
 		return "requested: " + e.Request
 	case e.Skipped > 0:
-		return fmt.Sprintf("due at %s; %s missed", e.Due.UTC().Format(time.RFC3339), plural.Of(e.Skipped, "earlier one was", "earlier ones were"))
+		return fmt.Sprintf("due at %s; %s missed", e.Due.UTC().Format(time.RFC3339), plural.Of(e.Skipped, "earlier backup was", "earlier backups were"))
 	default:
 		return "due at " + e.Due.UTC().Format(time.RFC3339)
 	}
@@ -89,7 +89,7 @@ func removed(e Removed) string {
 		parts = append(parts, place+" (incomplete)")
 	}
 	for _, place := range e.Foreign[:min(len(e.Foreign), view.Named)] {
-		parts = append(parts, place+" (left alone: another backup, or something else, is there)")
+		parts = append(parts, place+" (not deleted: another backup or other files are there)")
 	}
 	return strings.Join(parts, ", ")
 }

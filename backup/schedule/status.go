@@ -71,25 +71,27 @@ func phase(s *State) v1alpha1.BackupSchedulePhase {
 func explain(s *State, now time.Time) (message, next string) {
 	switch phase(s) {
 	case v1alpha1.BackupEnded:
-		return "the BackupSchedule is gone; its backups are kept", ""
+		return "the BackupSchedule was deleted; its backups are kept", ""
 	case v1alpha1.BackupRunning:
 		message = "backing up to " + s.Spec.Destination.Location(s.Running.Path)
 		if s.Failures > 0 {
-			message += "; the attempt before failed: " + s.Problem.Text()
+			message += "; the previous attempt failed: " + s.Problem.Text()
 		}
 	case v1alpha1.BackupFailing:
-		return "the last backup failed: " + s.Problem.Text(), cmp.Or(s.Problem.Next, "it is tried again")
+		return "the last backup failed: " + s.Problem.Text(), cmp.Or(s.Problem.Next, "no action needed: scute retries")
 	case v1alpha1.BackupSuspended:
 		message = "suspended" + lastBackupText(s)
 	default:
-		message = "waiting for the next time of the schedule" + lastBackupText(s)
+		message = "waiting for the next scheduled time" + lastBackupText(s)
 	}
 	if missed := Missed(s, now); !missed.IsZero() {
-		return fmt.Sprintf("no backup could begin within spec.startingDeadline of %s%s", missed.Format(time.RFC3339), lastBackupText(s)),
-			"ask for one with the annotation " + v1alpha1.AnnotationBackUpNow + "; raise spec.startingDeadline, or have the operator of scute see why scuted did not run or had no free place"
+		return fmt.Sprintf("no backup started within spec.startingDeadline after %s%s", missed.Format(time.RFC3339), lastBackupText(s)),
+			"request a backup with the annotation " + v1alpha1.AnnotationBackUpNow +
+				"; raise spec.startingDeadline, or ask the operator of scute why scuted did not run or had no free slot"
 	}
 	if s.RemovalProblem.Message != "" {
-		return message + "; what is no longer kept could not be removed: " + s.RemovalProblem.Text(), cmp.Or(s.RemovalProblem.Next, "it is tried again")
+		return message + "; expired backups could not be deleted: " + s.RemovalProblem.Text(), cmp.Or(s.RemovalProblem.Next,
+			"no action needed: scute retries")
 	}
 	return message, ""
 }

@@ -151,7 +151,7 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 	case err != nil:
 		return err
 	case head.ID == "":
-		return fmt.Errorf("%s: %w: file %s, which is written last, is not there", place, archive.ErrIncomplete, archive.SumsFile)
+		return fmt.Errorf("%s: %w: file %s, which is written last, is missing", place, archive.ErrIncomplete, archive.SumsFile)
 	}
 	files, err := listFiles(ctx, from, place)
 	if err != nil {

@@ -29,20 +29,25 @@ func convertError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, guard.ErrDenied):
-		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denialText(err), Next: "choose another endpoint, or have the operator of scute allow the address", err: err}
+		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denialText(err),
+			Next: "use another endpoint, or ask the operator of scute to allow the address", err: err}
 	case errors.As(err, &certificate):
 		return &Error{
 			Reason: ReasonNotTrusted, Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
 			Next: "put its certificate authority into the key ca.crt of the credentials", err: err,
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time", Next: "look at the store; raise the timeout if it is slow", err: err}
+		return &Error{Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time",
+			Next: "check the store, or raise the timeout if it is slow", err: err}
 	case errors.Is(err, errTooLarge):
-		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "is it an S3-compatible store?", err: err}
+		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "check that the endpoint is an S3-compatible store",
+			err: err}
 	case errors.As(err, &network):
-		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(), Next: "look at the store, and at the network between", err: err}
+		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(),
+			Next: "check the store and the network", err: err}
 	default:
-		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "the connection broke, or what it answers is not that of a store", Next: "is it an S3-compatible store?", err: err}
+		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "the connection broke, or the response is not from an S3 store",
+			Next: "check that the endpoint is an S3-compatible store", err: err}
 	}
 }
 
@@ -73,23 +78,24 @@ func isBucketCode(code string) bool {
 }
 
 func responseError(answer minio.ErrorResponse) error {
-	code := fmt.Sprintf("it answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	code := fmt.Sprintf("it responded with %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	switch {
 	case answer.Code == "NoSuchKey":
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
 	case isCredentialsCode(answer.Code), answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
 		if isCredentialsCode(answer.Code) {
-			code = "the store refuses them (" + answer.Code + ")"
+			code = "the store rejects them (" + answer.Code + ")"
 		}
 		return &Error{
 			Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
-			Next: "correct accessKeyID and secretAccessKey, and what they may do: put, get, list and delete objects", err: answer,
+			Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
 		}
 	case isBucketCode(answer.Code):
-		return &Error{Reason: "BucketRefused", Field: FieldBucket, Message: "the store refuses it (" + answer.Code + ")", Next: "make the bucket, or correct its name and its region", err: answer}
+		return &Error{Reason: "BucketRefused", Field: FieldBucket, Message: "the store rejects it (" + answer.Code + ")",
+			Next: "create the bucket, or correct its name and its region", err: answer}
 	case answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
 	default:
-		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "look at the store", err: answer}
+		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "check the store", err: answer}
 	}
 }

@@ -62,7 +62,7 @@ const (
 )
 
 // ErrForeign is returned if a place has another backup or other content.
-var ErrForeign = errors.New("another backup, or something else, is there")
+var ErrForeign = errors.New("another backup or other files are there")
 
 func wrap(doing, name string, err error) error {
 	if err == nil {

@@ -124,7 +124,7 @@ func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (s
 		return *m.Status.DeepCopy(), true, nil
 	}
 	if status, known, err = r.Moves.Recall(ctx, id); err != nil {
-		return status, false, fmt.Errorf("looking for the move %s in the log: %w", id, err)
+		return status, false, fmt.Errorf("reading the move %s from the log: %w", id, err)
 	}
 	return status, known, nil
 }

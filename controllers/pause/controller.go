@@ -88,7 +88,7 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (
 		return *p.Status.DeepCopy(), true, nil
 	}
 	if status, known, err = r.Pauses.Recall(ctx, id); err != nil {
-		return status, false, fmt.Errorf("looking for the pause %s in the log: %w", id, err)
+		return status, false, fmt.Errorf("reading the pause %s from the log: %w", id, err)
 	}
 	return status, known, nil
 }

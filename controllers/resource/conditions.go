@@ -56,7 +56,7 @@ func WithThrottled(list []metav1.Condition, why supervise.Throttled, generation 
 const Unreadable = "Unreadable"
 
 // Remedy states how to fix an object that cannot be read.
-const Remedy = "correct the field; where the spec is fixed, delete the object and make another"
+const Remedy = "correct the field; if the spec is immutable, delete the object and create another one"
 
 // FullRemedy states what to do if the log is full.
 const FullRemedy = "raise the limit of the event log (log.maxBytes of the chart)"

@@ -40,8 +40,8 @@ func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reaso
 			}
 			looked = true
 		}
-		if err := end(id, "its "+n.Kind+" is gone"); err != nil {
-			return fmt.Errorf("ending %s, whose %s is gone: %w", id, n.Kind, err)
+		if err := end(id, "its "+n.Kind+" was deleted"); err != nil {
+			return fmt.Errorf("ending %s, whose %s was deleted: %w", id, n.Kind, err)
 		}
 	}
 	return nil
@@ -53,10 +53,10 @@ func (n Orphans) look(ctx context.Context, live client.Reader) error {
 	current.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(n.Kind))
 	err := live.Get(ctx, n.Key, &current)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("looking for the %s %s: %w", n.Kind, n.Key, err)
+		return fmt.Errorf("getting the %s %s: %w", n.Kind, n.Key, err)
 	}
 	if current.UID != n.UID {
-		return fmt.Errorf("the %s %s is not yet in the cache as the API server has it", n.Kind, n.Key)
+		return fmt.Errorf("the cache does not have the current %s %s yet", n.Kind, n.Key)
 	}
 	return nil
 }

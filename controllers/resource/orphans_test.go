@@ -55,7 +55,7 @@ func TestACacheThatLagsEndsNothing(t *testing.T) {
 			var ended []string
 			name := resource.Orphans{Kind: "Move", Key: key, UID: c.cached, Open: c.open, Own: own}
 			err := name.End(t.Context(), api, func(id, reason string) error {
-				if reason != "its Move is gone" {
+				if reason != "its Move was deleted" {
 					t.Errorf("reason = %s", reason)
 				}
 				ended = append(ended, id)

@@ -34,7 +34,7 @@ const (
 var ErrTooLarge = errors.New("too large")
 
 // ErrMultipleDocuments is the error for a document that is followed by a second one. The parser would ignore the second document.
-var ErrMultipleDocuments = errors.New("another document follows in it: separate documents by a line that contains only ---")
+var ErrMultipleDocuments = errors.New("another document follows: separate documents by a line that contains only ---")
 
 // KeyError is the error for keys that YAML reads as booleans or numbers, and not as strings.
 type KeyError struct {
@@ -43,7 +43,8 @@ type KeyError struct {
 }
 
 func (e *KeyError) Error() string {
-	return fmt.Sprintf("a key of %s is read as true, false or a number (such as on, y, n, 1.10 and 010), which changes it: put it in quotes", strings.Join(e.Paths, " and of "))
+	return fmt.Sprintf("YAML reads a key of %s as true, false or a number (such as on, y, n, 1.10 and 010): put the key in quotes", strings.Join(e.Paths,
+		" and of "))
 }
 
 var (

@@ -183,7 +183,7 @@ func TestNothingIsLost(t *testing.T) {
 			t.Errorf("Unmarshal(%q) = %v", text, err)
 		}
 	}
-	if err := Check([]byte("a: [{b: {on: 1}}]\nn: y")); err == nil || !strings.HasPrefix(err.Error(), "a key of a.0.b and of the document is read") {
+	if err := Check([]byte("a: [{b: {on: 1}}]\nn: y")); err == nil || !strings.HasPrefix(err.Error(), "YAML reads a key of a.0.b and of the document as") {
 		t.Error(err)
 	}
 }

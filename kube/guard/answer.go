@@ -16,15 +16,15 @@ import (
 )
 
 // ErrTooLarge is wrapped by the error of reading a response that exceeds its limit.
-var ErrTooLarge = errors.New("answer too large")
+var ErrTooLarge = errors.New("response too large")
 
 // ErrRedirect is wrapped by the error of a request whose response is a redirect. API servers do not redirect, and the request's credentials would be
 // sent to another server.
-var ErrRedirect = errors.New("the API server redirects, which is not followed")
+var ErrRedirect = errors.New("the API server redirected the request, and scute does not follow redirects")
 
 // ErrFormat is wrapped by the error of a request whose response is neither JSON nor text, because the memory for decoding other formats is not
 // counted.
-var ErrFormat = errors.New("the API server does not answer in JSON")
+var ErrFormat = errors.New("the API server did not respond in JSON")
 
 // responseLimit bounds one response of an untrusted API server, in decompressed bytes. The library of clusterctl lists all CustomResourceDefinitions at
 // once, which may be 10 MiB.
@@ -103,7 +103,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err == nil && response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") == "" {
 		_ = response.Body.Close()
-		err = fmt.Errorf("%w, but in another protocol, which it was not asked for", ErrFormat)
+		err = fmt.Errorf("%w, but switched to another protocol without a request", ErrFormat)
 	}
 	if err == nil && !isReadable(response.Header.Get("Content-Type")) {
 		_ = response.Body.Close()

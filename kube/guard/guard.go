@@ -76,7 +76,7 @@ func (g *Guard) Check(ip netip.Addr) error {
 	}
 	lists := "lists it"
 	if alone {
-		lists = "lists it by itself (a range that holds it does not count)"
+		lists = "lists it individually (a range that contains it does not count)"
 	}
 	return fmt.Errorf("%w: %s is %s, which scuted reaches only if its operator %s in --allow-addresses (allowAddresses in the chart)", ErrDenied, ip, class, lists)
 }

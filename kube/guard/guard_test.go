@@ -64,7 +64,7 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("Check(%s) = %v", ip, err)
 		}
 	}
-	if err := g.Check(netip.MustParseAddr("127.0.0.1")); err == nil || !strings.Contains(err.Error(), "lists it by itself (a range that holds it does not count)") {
+	if err := g.Check(netip.MustParseAddr("127.0.0.1")); err == nil || !strings.Contains(err.Error(), "lists it individually (a range that contains it does not count)") {
 		t.Errorf("Check of an address in a range = %v, want advice to list it", err)
 	}
 	if err := g.Check(netip.MustParseAddr("172.16.0.1")); err == nil || strings.Contains(err.Error(), "by itself") {

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"scute.dev/internal/fair"
+	"scute.dev/internal/plural"
 )
 
 // ErrBusy is wrapped by the error of a large response that cannot be read now, because other large responses are being read. The request may be
 // retried.
-var ErrBusy = errors.New("no room for a large answer")
+var ErrBusy = errors.New("too many large responses")
 
 const (
 	// maxReadTime is how long a response keeps its place while other namespaces wait, because a server may send arbitrarily slowly.
@@ -76,7 +77,7 @@ func (r *pool) acquire(ctx context.Context, namespace string, end context.Cancel
 	}
 	if ctx.Err() != nil {
 		r.release(v)
-		return nil, fmt.Errorf("%w: %d of its size are read at a time, and others were before it: %w", ErrBusy, r.limit, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: only %s of this size can be read at a time, and others were first: %w", ErrBusy, plural.Of(r.limit, "response"), context.Cause(ctx))
 	}
 	v.stopRelease = context.AfterFunc(ctx, func() { time.AfterFunc(closeGrace, func() { r.release(v) }) })
 	return v, nil
@@ -144,7 +145,7 @@ func (r *pool) resumeTimer(v *slot) {
 func (r *pool) cancelOverdue() {
 	for v := range r.active {
 		if overdue := !v.deadline.IsZero() && !time.Now().Before(v.deadline); overdue && r.waiting.HasOthers(v.namespace) {
-			v.cancel(fmt.Errorf("%w: it was not read within %s, and others wait", ErrBusy, maxReadTime))
+			v.cancel(fmt.Errorf("%w: it was not read within %s, and others are waiting", ErrBusy, maxReadTime))
 		}
 	}
 }

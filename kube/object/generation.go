@@ -14,7 +14,7 @@ func StatusLag(u *unstructured.Unstructured) string {
 	if !found || err != nil || observed == u.GetGeneration() {
 		return ""
 	}
-	return fmt.Sprintf("status is of generation %d, spec is of generation %d", observed, u.GetGeneration())
+	return fmt.Sprintf("the status is for generation %d, but the spec has generation %d", observed, u.GetGeneration())
 }
 
 // ConditionLag returns a message if a condition was made for another generation of the spec. It reads the condition's own observedGeneration if there
@@ -31,7 +31,7 @@ func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	case observed == u.GetGeneration():
 		return ""
 	default:
-		return fmt.Sprintf("condition %s is of generation %d, spec is of generation %d", conditionType, observed, u.GetGeneration())
+		return fmt.Sprintf("condition %s is for generation %d, but the spec has generation %d", conditionType, observed, u.GetGeneration())
 	}
 }
 

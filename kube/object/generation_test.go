@@ -14,10 +14,10 @@ import (
 func TestLag(t *testing.T) {
 	for name, c := range map[string]struct{ text, status, condition string }{
 		"of the spec":           {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 4, conditions: [{type: Ready, observedGeneration: 4}]}}", "", ""},
-		"older":                 {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 3, conditions: [{type: Ready, observedGeneration: 3}]}}", "status is of generation 3, spec is of generation 4", "condition Ready is of generation 3, spec is of generation 4"},
-		"of an earlier object":  {"{kind: Thing, metadata: {generation: 1}, status: {observedGeneration: 3}}", "status is of generation 3, spec is of generation 1", "status is of generation 3, spec is of generation 1"},
-		"condition is newer":    {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 3, conditions: [{type: Ready, observedGeneration: 4}]}}", "status is of generation 3, spec is of generation 4", ""},
-		"condition has none":    {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 3, conditions: [{type: Ready}]}}", "status is of generation 3, spec is of generation 4", "status is of generation 3, spec is of generation 4"},
+		"older":                 {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 3, conditions: [{type: Ready, observedGeneration: 3}]}}", "the status is for generation 3, but the spec has generation 4", "condition Ready is for generation 3, but the spec has generation 4"},
+		"of an earlier object":  {"{kind: Thing, metadata: {generation: 1}, status: {observedGeneration: 3}}", "the status is for generation 3, but the spec has generation 1", "the status is for generation 3, but the spec has generation 1"},
+		"condition is newer":    {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 3, conditions: [{type: Ready, observedGeneration: 4}]}}", "the status is for generation 3, but the spec has generation 4", ""},
+		"condition has none":    {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: 3, conditions: [{type: Ready}]}}", "the status is for generation 3, but the spec has generation 4", "the status is for generation 3, but the spec has generation 4"},
 		"reports nothing":       {"{kind: Thing, metadata: {generation: 4}, status: {conditions: [{type: Ready}]}}", "", ""},
 		"no status":             {"{kind: Thing, metadata: {generation: 4}}", "", ""},
 		"what is no generation": {"{kind: Thing, metadata: {generation: 4}, status: {observedGeneration: x, conditions: [{type: Ready, observedGeneration: y}]}}", "", ""},

@@ -66,7 +66,7 @@ func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	if settled {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %d replicas wanted; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
+	return []string{fmt.Sprintf("%s: %d replicas desired; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
 }
 
 // replicas returns a count of the status, or nil if the status does not report it. The contract v1beta1 has no upToDateReplicas, and for a control
@@ -103,7 +103,7 @@ func outdatedVersions(u *unstructured.Unstructured, want string, machines []*uns
 	reported := versions(u)
 	for _, have := range reported {
 		if isOlder(have, want) {
-			why = append(why, fmt.Sprintf("%s: its status reports version %s, its spec wants %s", name(u), have, want))
+			why = append(why, fmt.Sprintf("%s: its status reports version %s, but its spec has version %s", name(u), have, want))
 		}
 	}
 	if len(reported) == 0 && len(machines) == 0 && u.GroupVersionKind().Group != clusterv1.GroupVersion.Group {

@@ -62,7 +62,7 @@ func (r *execResult) readSocket(socket *gwebsocket.Conn) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("reading what the command prints: %w", err)
+			return fmt.Errorf("reading the output of the command: %w", err)
 		}
 		if len(message) > 0 && takers[message[0]] != nil {
 			takers[message[0]](message[1:])
@@ -92,7 +92,7 @@ func (r *execResult) readSPDY(conn io.ReadWriteCloser) error {
 		if err := s.readFrame(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("reading what the command prints: %w", err)
+			return fmt.Errorf("reading the output of the command: %w", err)
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (r *execResult) result() error {
 	if status.Reason == remotecommand.NonZeroExitCodeReason && status.Details != nil {
 		for _, cause := range status.Details.Causes {
 			if code, err := strconv.ParseUint(cause.Message, 10, 8); err == nil && cause.Type == remotecommand.ExitCodeCauseType {
-				return exec.CodeExitError{Err: fmt.Errorf("it ended with %d", code), Code: int(code)}
+				return exec.CodeExitError{Err: fmt.Errorf("it exited with code %d", code), Code: int(code)}
 			}
 		}
 	}

@@ -179,8 +179,8 @@ func TestFrames(t *testing.T) {
 	}{
 		"a long frame":                 {say: encodeUint32(1) + encodeUint32(0xffffff), why: "a frame of 16777215 bytes"},
 		"a long control frame":         {say: encodeUint32(0x80030002) + encodeUint32(0xffffff), why: "a frame of 16777215 bytes"},
-		"settings":                     {say: control(4, encodeUint32(0xffffffff)), why: "a frame of kind 4"},
-		"unrequested streams":          {over: control(1, encodeUint32(2)+encodeUint32(0)+"\x00\x00"+packHeaders(encodeUint32(0))[0]), why: "a frame of kind 1"},
+		"settings":                     {say: control(4, encodeUint32(0xffffffff)), why: "an unexpected frame of kind 4"},
+		"unrequested streams":          {over: control(1, encodeUint32(2)+encodeUint32(0)+"\x00\x00"+packHeaders(encodeUint32(0))[0]), why: "an unexpected frame of kind 1"},
 		"a header that grows":          {say: control(2, encodeUint32(1)+packHeaders(encodeUint32(1) + encodeUint32(1) + "a" + encodeUint32(100<<20) + strings.Repeat("\x00", 1<<20))[0]), why: "reading a frame"},
 		"many headers":                 {say: control(2, encodeUint32(1)+packHeaders(encodeUint32(1 << 30))[0]), why: "reading a frame"},
 		"pings":                        {over: control(6, encodeUint32(2)), why: "it sends too much"},

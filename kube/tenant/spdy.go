@@ -124,7 +124,7 @@ func (s *session) checkFrame() error {
 	kind := spdy.ControlFrameType(head[2])<<8 | spdy.ControlFrameType(head[3])
 	known := []spdy.ControlFrameType{spdy.TypeSynReply, spdy.TypeRstStream, spdy.TypePing, spdy.TypeGoAway}
 	if head[0]&control != 0 && !slices.Contains(known, kind) {
-		return fmt.Errorf("it sends a frame of kind %d, which no server sends here", kind)
+		return fmt.Errorf("it sent an unexpected frame of kind %d", kind)
 	}
 	return nil
 }

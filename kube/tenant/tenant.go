@@ -69,7 +69,7 @@ type Cluster struct {
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("%w: its server is no URL", kube.ErrKubeconfig)
+		return nil, fmt.Errorf("%w: its server is not a valid URL", kube.ErrKubeconfig)
 	}
 	settings, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *Dialer) newNetDialer() *net.Dialer {
 	check, tries := connector.Control, atomic.Int32{}
 	connector.Control = func(network, address string, raw syscall.RawConn) error {
 		if tries.Add(1) > maxDialAttempts {
-			return fmt.Errorf("its name has more than %d addresses that do not answer", maxDialAttempts)
+			return fmt.Errorf("its name has more than %d addresses that do not respond", maxDialAttempts)
 		}
 		return check(network, address, raw)
 	}

@@ -17,7 +17,7 @@ import (
 // pod returns the URL of a subresource of a pod.
 func (c *Cluster) pod(namespace, name, subresource string, query url.Values) (*url.URL, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return nil, fmt.Errorf("%q is no name of a pod", name)
+		return nil, fmt.Errorf("%q is not a valid pod name", name)
 	}
 	u := c.base.JoinPath("api", "v1", "namespaces", namespace, "pods", name, subresource)
 	u.RawQuery = query.Encode()
@@ -49,7 +49,7 @@ func (c *Cluster) overWebSocket(ctx context.Context, u *url.URL, protocol string
 	}
 	if h.conn.Subprotocol() != protocol {
 		h.conn.Close()
-		return nil, &refusedError{fmt.Errorf("it does not speak %s", protocol)}
+		return nil, &refusedError{fmt.Errorf("it does not support %s", protocol)}
 	}
 	return h.conn, nil
 }

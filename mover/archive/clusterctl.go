@@ -70,7 +70,8 @@ func openClusterctl(dir string, files []string) (*Archive, error) {
 		if pause.IsCluster(o.Ref) {
 			index.Clusters = append(index.Clusters, o.Ref.Name)
 			if index.Namespace = cmp.Or(index.Namespace, o.Ref.Namespace); index.Namespace != o.Ref.Namespace {
-				return nil, fmt.Errorf("folder %s has Clusters of namespaces %s and %s: put those of each namespace into a separate folder", dir, index.Namespace, o.Ref.Namespace)
+				return nil, fmt.Errorf("folder %s has Clusters of namespaces %s and %s: put the objects of each namespace into a separate folder", dir,
+					index.Namespace, o.Ref.Namespace)
 			}
 		}
 	}
@@ -114,17 +115,17 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key, so it is omitted
+		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, file) // the cause may quote a key, so it is omitted
 	}
 	ref := refOf(u)
 	if name := strings.Join([]string{ref.Kind, ref.Namespace, ref.Name}, "_") + ".yaml"; name != filepath.Base(file) {
-		return nil, fmt.Errorf("%w: %s has %s", ErrDamaged, file, ref)
+		return nil, fmt.Errorf("%w: %s contains %s, which does not match the file name", ErrDamaged, file, ref)
 	}
 	if u.GetUID() == "" || u.GetResourceVersion() == "" {
 		return nil, fmt.Errorf("%w: %s has no UID or no resource version: clusterctl move --to-directory writes both", ErrDamaged, file)
 	}
 	if u.GetDeletionTimestamp() != nil {
-		return nil, fmt.Errorf("%s was being deleted: a restore would bring it back; take a backup without it", ref)
+		return nil, fmt.Errorf("%s was being deleted: a restore would create it again; create a backup without it", ref)
 	}
 	switch {
 	case pause.IsCluster(ref):
@@ -142,7 +143,7 @@ func checkComplete(dir string, members mover.Members, files int) error {
 		errs = append(errs, fmt.Errorf("%s would not be restored: %s", left.Ref, left.Reason))
 	}
 	if n := files - len(members.Objects) - len(members.Excluded); n > 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("%d objects belong to no Cluster of the folder", n))
+		errs = append(errs, fmt.Errorf("%d objects belong to no Cluster in the folder", n))
 	}
 	for _, f := range members.Findings {
 		if f.Severity == mover.Error {
@@ -153,7 +154,7 @@ func checkComplete(dir string, members mover.Members, files int) error {
 		errs = append(errs, fmt.Errorf("%s: %s", d.Ref, d.Reason))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("folder %s is not whole: %w", dir, err)
+		return fmt.Errorf("folder %s is incomplete: %w", dir, err)
 	}
 	return nil
 }

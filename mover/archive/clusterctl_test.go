@@ -68,11 +68,11 @@ func TestAFolderOfClusterctlThatIsNotWhole(t *testing.T) {
 		}, "damaged"},
 		"a reference leads nowhere": {func(dir string) error {
 			return change(filepath.Join(dir, "Cluster_fleet_prod.yaml"), "spec:\n", "spec:\n  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: prod}\n")
-		}, "not whole"},
+		}, "is incomplete"},
 		"an owner is missing": {func(dir string) error {
 			return change(filepath.Join(dir, "Secret_fleet_prod-ca.yaml"), "metadata:\n",
 				"metadata:\n  labels: {cluster.x-k8s.io/cluster-name: prod}\n  ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, name: m, uid: lost}]\n")
-		}, "not whole"},
+		}, "is incomplete"},
 		"being deleted": {func(dir string) error {
 			return change(filepath.Join(dir, "Cluster_fleet_prod.yaml"), "metadata:\n", "metadata:\n  deletionTimestamp: \"2026-11-23T09:00:00Z\"\n")
 		}, "being deleted"},

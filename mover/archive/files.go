@@ -20,7 +20,7 @@ func Files(dir string) ([]string, error) {
 	files := slices.Sorted(maps.Keys(f.sums))
 	for _, file := range files {
 		if !IsFile(file) {
-			return nil, fmt.Errorf("%w: %s names %q, which no backup has", ErrDamaged, SumsFile, file)
+			return nil, fmt.Errorf("%w: %s names %q, which is not a file of a backup", ErrDamaged, SumsFile, file)
 		}
 	}
 	return append(files, SumsFile), nil

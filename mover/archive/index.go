@@ -72,7 +72,7 @@ type Entry struct {
 // check returns an error if the index violates the format.
 func (x *Index) check() error {
 	if x.Version != Version {
-		return fmt.Errorf("%s is of format %q: this program reads %s", IndexFile, x.Version, Version)
+		return fmt.Errorf("%s has format %q: this program reads %s", IndexFile, x.Version, Version)
 	}
 	if x.ID == "" || x.Namespace == "" || len(x.Clusters) == 0 {
 		return fmt.Errorf("%s has no ID, no namespace or no clusters", IndexFile)

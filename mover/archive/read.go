@@ -25,7 +25,7 @@ var ErrIncomplete = errors.New("it has no complete backup")
 var ErrDamaged = errors.New("the backup is damaged")
 
 // ErrIdentity is returned if none of the identities can decrypt the archive.
-var ErrIdentity = errors.New("none of the identities can decrypt it: name the file that has the private key of one of its recipients with --identity-file")
+var ErrIdentity = errors.New("none of the identities can decrypt it: set --identity-file to a file with the private key of one of its recipients")
 
 // Archive is an archive that was read and verified.
 type Archive struct {
@@ -98,7 +98,7 @@ type folder struct {
 func openFolder(dir string) (folder, error) {
 	list, err := os.ReadFile(filepath.Join(dir, SumsFile)) //nolint:gosec // the archive that the user names
 	if errors.Is(err, os.ErrNotExist) {
-		return folder{}, fmt.Errorf("folder %s: %w: file %s, which is written last, is not there", dir, ErrIncomplete, SumsFile)
+		return folder{}, fmt.Errorf("folder %s: %w: file %s, which is written last, is missing", dir, ErrIncomplete, SumsFile)
 	}
 	if err != nil {
 		return folder{}, err
@@ -123,7 +123,7 @@ func (f folder) read(file string) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.sums[file] {
-		return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s", ErrDamaged, file, SumsFile)
+		return nil, fmt.Errorf("%w: the checksum of %s differs from the one in %s", ErrDamaged, file, SumsFile)
 	}
 	return data, nil
 }
@@ -167,17 +167,17 @@ func (f folder) object(e Entry, identities []age.Identity) (*unstructured.Unstru
 	}
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
-		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, e.File) // the cause may quote a key, so it is omitted
+		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, e.File) // the cause may quote a key, so it is omitted
 	}
 	if refOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
-		return nil, fmt.Errorf("%w: %s has another object than the index says: %s with UID %s", ErrDamaged, e.File, refOf(u), u.GetUID())
+		return nil, fmt.Errorf("%w: %s contains an object that differs from the index: %s with UID %s", ErrDamaged, e.File, refOf(u), u.GetUID())
 	}
 	return u, nil
 }
 
 func decrypt(data []byte, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
-		return nil, errors.New("it is encrypted: name the file that has the private key with --identity-file")
+		return nil, errors.New("it is encrypted: set --identity-file to the file with the private key")
 	}
 	plain, err := age.Decrypt(bytes.NewReader(data), identities...)
 	var none *age.NoIdentityMatchError

@@ -31,7 +31,7 @@ const (
 )
 
 // ErrComplete is returned if the folder already has an archive.
-var ErrComplete = errors.New("it holds a complete backup already: choose another folder, or remove this one")
+var ErrComplete = errors.New("it already has a complete backup: choose another folder, or delete this one")
 
 // Writer writes an archive. Its methods are safe for concurrent use.
 type Writer struct {
@@ -74,10 +74,10 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 		}
 		there = slices.DeleteFunc(there, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), unfinishedFile) }) // written by a process that died
 		if len(there) > 0 {
-			return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another one", dir)
+			return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another folder", dir)
 		}
 	}
-	const note = "This backup is not complete. Run the same command again: it begins again here.\n"
+	const note = "This backup is not complete. Run the same command again: it starts over in this folder.\n"
 	if err := atomicfile.WriteBytes(filepath.Join(dir, unfinishedFile), []byte(note)); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (w *Writer) Finish(index *Index) error {
 			return err
 		}
 		if sum != w.sums[file] {
-			return fmt.Errorf("%s in %s is not what was written: is another process writing there, or is the disk damaged?", file, w.dir)
+			return fmt.Errorf("%s in %s differs from what was written: another process may be writing there, or the disk may be damaged", file, w.dir)
 		}
 		fmt.Fprintf(&lines, "%s  %s\n", sum, file) // the format of sha256sum
 	}
@@ -180,7 +180,7 @@ func (w *Writer) reserve(file string, data int) error {
 	defer w.mu.Unlock()
 	used := w.used + size - w.sizes[file]
 	if w.MaxBytes > 0 && used > w.MaxBytes {
-		return fmt.Errorf("%w: it takes more than %d MiB", ErrTooLarge, w.MaxBytes>>20)
+		return fmt.Errorf("%w: it needs more than %d MiB", ErrTooLarge, w.MaxBytes>>20)
 	}
 	w.used, w.sizes[file] = used, size
 	return nil

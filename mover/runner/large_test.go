@@ -100,7 +100,7 @@ func TestTooLargeForTheLog(t *testing.T) {
 		t.Errorf("a part of the decision is stored: %v", types)
 	}
 	message, next := mover.Explain(&s)
-	if !s.Finished() || !strings.Contains(message, "pause-intended") || !strings.Contains(next, "several parts") {
+	if !s.Finished() || !strings.Contains(message, "pause-intended") || !strings.Contains(next, "split the move") {
 		t.Errorf("move = %s: message %q, next %q", s.Phase, message, next)
 	}
 }

@@ -26,7 +26,7 @@ type Performer interface {
 }
 
 // errStepObsolete stops a step that the state no longer requires, for example after an abort.
-var errStepObsolete = errors.New("the state no longer calls for this step")
+var errStepObsolete = errors.New("the state no longer requires this step")
 
 // Runner drives moves. Its fields are set before use and not changed.
 type Runner struct {
@@ -92,7 +92,8 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		}
 		err := d.step(ctx, step)
 		if errors.Is(err, eventlog.ErrTooLarge) { // a retry would not be smaller
-			err = d.conclude(ctx, step, mover.StepFailed{Final: true, Message: err.Error(), Next: "move the clusters in several parts, by name"})
+			err = d.conclude(ctx, step, mover.StepFailed{Final: true, Message: err.Error(),
+				Next: "split the move: select fewer Clusters by name in each Move"})
 		}
 		if err != nil && !errors.Is(err, errStepObsolete) {
 			return err
@@ -124,7 +125,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	}
 	if d.slot.Request(); !d.slot.Held() {
 		d.runner.Throttle(d.Name.ID, supervise.Throttled{
-			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many moves work as may at once (--move-concurrency)",
+			Reason: supervise.NoFreePlace, Message: "waiting for a free slot: the limit of concurrent moves is reached (--move-concurrency)",
 		})
 		defer d.runner.Throttle(d.Name.ID, supervise.Throttled{})
 		return d.slot.Acquire(ctx)

@@ -352,7 +352,7 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 			if n := len(commitsOf(t, l, "go")); n != 1 || due {
 				t.Errorf("%d commits, due %t: the move was claimed", n, due)
 			}
-			if s, _ := moves.Status("go"); !s.Stranded || !strings.Contains(s.Message, "began it") && !strings.Contains(s.Message, "begun in event log l") || s.Next == "" {
+			if s, _ := moves.Status("go"); !s.Stranded || !strings.Contains(s.Message, "started this move") && !strings.Contains(s.Message, "started in event log l") || s.Next == "" {
 				t.Errorf("status: message %q, next %q", s.Message, s.Next)
 			}
 			if err := began.Drive(t.Context(), "go"); err != nil {

@@ -40,7 +40,7 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 		}
 	}
 	if len(out.Roots) == 0 {
-		return nil, finalError("check spec.selection: what it named was there a moment ago", "nothing is left to move")
+		return nil, finalError("check spec.selection: the selected objects existed a moment ago", "no selected objects are left")
 	}
 	return out, nil
 }
@@ -59,8 +59,8 @@ func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome,
 // checkStillPaused returns an error if another client, for example a GitOps tool, has removed the pause.
 func checkStillPaused(s *mover.State, members mover.Members) error {
 	if root, lifted := s.FindUnpaused(subjects(members)); lifted {
-		return finalError("find out what resets it (a GitOps tool?), stop that for the time of the move, then make another Move",
-			"%s is not paused any more, or gone, and it was not scute that did it", root)
+		return finalError("find out what resets the pause (a GitOps tool?), suspend it during the move, then create another Move",
+			"another client has unpaused or deleted %s", root)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	typ, ok := t.sourceTypes[ref.GroupKind()]
 	if !ok {
-		return typ, finalError("put the kind's CustomResourceDefinition back", "the source no longer serves %s", ref.GroupKind())
+		return typ, finalError("restore the CustomResourceDefinition of this kind", "the source no longer serves %s", ref.GroupKind())
 	}
 	return typ, nil
 }

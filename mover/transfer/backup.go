@@ -110,7 +110,7 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 			return members, changed, nil
 		}
 	}
-	return mover.Members{}, nil, errors.New("objects came and went all the time while they were read: try again when the clusters are less busy")
+	return mover.Members{}, nil, errors.New("objects were created and deleted during every read: retry when the clusters are less busy")
 }
 
 // isComplete reports whether every member is stored, perhaps not in the state of the last listing, because a member may be deleted right after it.
@@ -145,7 +145,7 @@ func (b *Backup) listMembers(ctx context.Context, index *archive.Index, f *findi
 // check returns findings about what a restore could not recreate safely: objects that are being created or deleted, and objects missing from the
 // backup.
 func (b *Backup) check(members mover.Members) (f findings) {
-	const half = "wait until that is over, or back up other Clusters by name"
+	const half = "wait until that has ended, or back up other Clusters by name"
 	for _, m := range members.Objects {
 		f = append(f, unfitFindings(m)...)
 		if m.KeepReason != "" {
@@ -160,17 +160,19 @@ func (b *Backup) check(members mover.Members) (f findings) {
 	}
 	f = append(f, members.Findings...)
 	for _, a := range members.AddressFindings {
-		f.AddWarning(a.Field, "its pool is not in the backup: where that is restored, it may hand the address out again", "exclude the address from the pool there")
+		f.AddWarning(a.Field, "its pool is not in the backup: after a restore, the pool may assign the address again",
+			"exclude the address from the pool on the target")
 	}
 	f = append(f, b.t.unservedFindings("")...)
 	for _, h := range members.Hosted {
-		f.AddWarning(h.Ref.String(), h.Reason+": what it stores is not in the backup, and a restore would make "+replacement(h.Ref), "back that up by other means")
+		f.AddWarning(h.Ref.String(), h.Reason+": its data is not in the backup, and a restore would create "+replacement(h.Ref),
+			"back up its data by other means")
 	}
 	for _, d := range members.DroppedOwners {
-		f.AddWarning(d.Ref.String(), d.Reason, "nothing, if that owner is not needed after a restore")
+		f.AddWarning(d.Ref.String(), d.Reason, "no action needed, unless that owner is required after a restore")
 	}
 	for _, l := range members.Missing {
-		f.AddWarning(l.Ref.String(), "it is not in the backup: "+l.Reason, "make it on the target before a restore")
+		f.AddWarning(l.Ref.String(), "it is not in the backup: "+l.Reason, "create it on the target before a restore")
 	}
 	for _, l := range members.Excluded {
 		if isElsewhere(l.Ref, b.Selection.Namespace) {

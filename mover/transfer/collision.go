@@ -24,9 +24,9 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 		}
 	}
 	if of == nil {
-		return why, "rename or remove one of the two, then " + t.retryAdvice() + "; if it is left over from an earlier attempt, delete it on the target"
+		return why, "rename or delete one of the two objects, then " + t.retryAdvice() + "; if it is left from an earlier attempt, delete it on the target"
 	}
-	what = why + "; the controller of " + of.String() + " made it there"
+	what = why + "; the controller of " + of.String() + " created it on the target"
 	first := slices.MinFunc(append(have.GetManagedFields(), metav1.ManagedFieldsEntry{}), func(a, b metav1.ManagedFieldsEntry) int {
 		switch {
 		case b.Time == nil:
@@ -39,8 +39,9 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 	if first.Manager != "" {
 		what += fmt.Sprintf(" (field manager %q)", first.Manager)
 	}
-	return what, "scale the controller of " + of.GroupKind() + " on the target to 0, or it makes the object again in each attempt; delete " + o.Ref.Short() +
-		" there, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
+	return what, "scale the controller of " + of.GroupKind() + " on the target to 0, because it recreates the object in each attempt; delete " +
+		o.Ref.Short() +
+		" on the target, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
 }
 
 // isAdoptable reports whether an object that already exists on the target may be used instead of a copy, and if not, why. Its content must be the same,
@@ -50,10 +51,10 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 func isAdoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if mover.IsRecord(ref) {
 		// completeRecord adds missing bindings.
-		return object.Observe(want).BoundCluster == object.Observe(have).BoundCluster, "it is about another Cluster"
+		return object.Observe(want).BoundCluster == object.Observe(have).BoundCluster, "it is bound to another Cluster"
 	}
 	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
-		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"
+		return false, "scute uses an existing object only if it is a ClusterClass, a template, a ConfigMap or a Secret"
 	}
 	w := want.DeepCopy()
 	labels := w.GetLabels()

@@ -25,13 +25,13 @@ func TestWhatMakesAnAddressAgainIsNamed(t *testing.T) {
 	have.SetAPIVersion("ipam.cluster.x-k8s.io/v1beta2")
 	have.Object["spec"] = obj{"poolRef": pool}
 	what, remedy := f.transfer.describeCollision("it differs", have)
-	if !strings.Contains(what, "OpenStackFloatingIPPool.infrastructure.cluster.x-k8s.io fleet/public made it there (field manager \"capo\")") || !strings.Contains(remedy, "scale the controller of OpenStackFloatingIPPool") {
+	if !strings.Contains(what, "OpenStackFloatingIPPool.infrastructure.cluster.x-k8s.io fleet/public created it on the target (field manager \"capo\")") || !strings.Contains(remedy, "scale the controller of OpenStackFloatingIPPool") {
 		t.Errorf("collision = %s, remedy %s", what, remedy)
 	}
 	yes := true
 	have.SetKind("Metal3Data")
 	have.Object["metadata"].(obj)["ownerReferences"] = []any{obj{"apiVersion": "x.io/v1", "kind": "Metal3DataClaim", "name": "a", "uid": "u", "controller": yes}}
-	if what, _ := f.transfer.describeCollision("it differs", have); !strings.Contains(what, "Metal3DataClaim.x.io fleet/a made it") {
+	if what, _ := f.transfer.describeCollision("it differs", have); !strings.Contains(what, "Metal3DataClaim.x.io fleet/a created it") {
 		t.Error(what)
 	}
 }

@@ -172,7 +172,7 @@ func differences() []difference {
 			return clusterctl == stays && scute != stays && labelled(o)
 		}},
 		{"named", func(a preflightResult, o *randomObject, clusterctl, scute outcome) bool {
-			return clusterctl == stays && scute == copied && strings.HasPrefix(a.members[o.ref].KeepReason, "it is named by ")
+			return clusterctl == stays && scute == copied && strings.HasPrefix(a.members[o.ref].KeepReason, "it is referenced by ")
 		}},
 		{"shared", func(a preflightResult, o *randomObject, clusterctl, scute outcome) bool {
 			return clusterctl == moves && scute == copied

@@ -101,7 +101,7 @@ func TestSharedSecretRollback(t *testing.T) {
 					writes = append(writes, r.Method+" "+r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 				}
 			}
-			f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
+			f.state.Apply(mover.RollbackStarted{Reason: "requested by an operator"}, f.now)
 			f.run(mover.None)
 			if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
 				t.Fatalf("phase = %s, failure %s", f.state.Phase, f.state.TransientFailure)

@@ -179,7 +179,8 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	switch holder := hold.FirstHolder(have); holder {
 	case t.holder():
 		if isReleased(have) {
-			return createdObject{}, finalError("make another Move", "%s on the target was released to be deleted: the move had been rolling back", item.Ref)
+			return createdObject{}, finalError("create another Move", "the rollback of this move has removed the finalizers of %s on the target to delete it",
+				item.Ref)
 		}
 	case hold.Holder{}:
 		return t.adopt(ctx, item, onto, want)
@@ -195,7 +196,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 // otherMoveError returns an error to wait for another move that created the object and may still delete it. That move removes its mark when it ends.
 func otherMoveError(ref object.Ref, holder hold.Holder) error {
 	return &waitError{
-		message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
+		message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", ref, holder),
 		next:    "wait for that move, or abort it",
 	}
 }
@@ -206,9 +207,9 @@ func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructur
 	case t.archive != nil:
 		return nil // the archive compared it with its index when it was read
 	case source == nil:
-		return finalError("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
+		return finalError("find out who deleted it while it was paused", "%s was deleted at the source after the plan was recorded", item.Ref)
 	case source.GetUID() != item.UID:
-		return finalError("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
+		return finalError("find out who replaced it while it was paused", "%s was replaced at the source after the plan was recorded", item.Ref)
 	case item.KeepReason != "":
 		return nil // it stays at the source and may change
 	}
@@ -218,7 +219,7 @@ func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructur
 	}
 	// The most important case: a Cluster whose pause was removed must not be reconciled on the target.
 	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
-		return finalError("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
+		return finalError("find out who wrote to it while it was paused", "%s changed at the source after the plan was recorded", item.Ref)
 	}
 	return nil
 }
@@ -231,7 +232,7 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	}
 	if same, why := isAdoptable(item.KeepReason != "", item.Ref, want, have); !same {
 		what, remedy := t.describeCollision(why, have)
-		return createdObject{}, finalError(remedy, "%s is on the target already and is not the same: %s", item.Ref, what)
+		return createdObject{}, finalError(remedy, "%s already exists on the target and is different: %s", item.Ref, what)
 	}
 	if err := t.addOwners(ctx, item, onto, want, have); err != nil {
 		return createdObject{}, err

@@ -140,9 +140,11 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	if err := t.checkRecreated(ctx, s.Plan, look.originals); err != nil {
 		return nil, err
 	}
-	err = strandedError(look.unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
-		"copy it to the target if it is needed there; then delete it at the source and take its finalizers off, because nothing there acts on them, "+
-			"or remove the owner reference to keep it: the move continues by itself")
+	err = strandedError(look.unplanned, "deletion at the source has stopped, because objects that were created after the plan was recorded would be "+
+		"lost",
+		"copy them to the target if they are needed there; then delete them at the source and remove their finalizers, because no controller there acts "+
+			"on them; "+
+			"or remove the owner reference to keep them. The move continues by itself")
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +267,7 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 		}
 		have = headOf(now)
 	}
-	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
+	return fmt.Errorf("%s: delete %s: a controller keeps adding its finalizers again", c.Name, ref)
 }
 
 // release annotates an object as moved and removes its finalizers. The caller deletes it right after that, because some controllers add their
@@ -332,13 +334,14 @@ func (p *repausedRoots) err() error {
 	case 0:
 		return pauseRemovedError(refs[0], "it was not paused")
 	default:
-		return pauseRemovedError(refs[0], fmt.Sprintf("it was not paused, and %d more were not", more))
+		return pauseRemovedError(refs[0], fmt.Sprintf("it was not paused, nor were %d more objects", more))
 	}
 }
 
 func pauseRemovedError(ref object.Ref, why string) error {
 	return &waitError{
-		message: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
-		next:    "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
+		message: "another client removed the pause at the source, and scute set it again; nothing is deleted until every object has acknowledged it: " +
+			ref.String() + ": " + why,
+		next: "find out what removes the pause (a GitOps tool?), and suspend it during the move",
 	}
 }

@@ -37,14 +37,16 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 		}
 		data, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
-			return nil, finalError("write the Secret again", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
+			return nil, finalError("create the Secret again", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
 		}
 		config, err := kube.ParseKubeconfig(data)
 		if err != nil {
-			return nil, finalError("make a self-contained kubeconfig: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+			return nil, finalError("create a self-contained kubeconfig: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace,
+				name, key, err)
 		}
 		if err := kube.CheckTransportSecurity(config); err != nil && !spec.Target.AllowInsecure {
-			return nil, finalError("correct the kubeconfig, or set spec.target.allowInsecure in another Move: keys of clusters are sent to the target", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+			return nil, finalError("correct the kubeconfig, because the move sends keys of clusters to the target; or set spec.target.allowInsecure in "+
+				"another Move", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
 		}
 		g.Protect(config, spec.Namespace)
 		if wrap != nil {

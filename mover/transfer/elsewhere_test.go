@@ -36,11 +36,11 @@ func TestCredentialsOfAnotherNamespace(t *testing.T) {
 		severity               mover.Severity
 		says                   string
 	}{
-		"copied":                         {true, false, false, mover.Warning, "it is copied and also stays at the source: it is named by Machine"},
-		"not copied":                     {true, false, true, mover.Error, "the target does not show one: it is named by Machine"},
-		"not copied, the target has one": {true, true, true, mover.Warning, "the one of the target is used: it is named by Machine"},
-		"on no side":                     {false, false, false, mover.Error, "the target does not show one: Machine"},
-		"on the target alone":            {false, true, false, mover.Warning, "the one of the target is used: Machine"},
+		"copied":                         {true, false, false, mover.Warning, "it is copied and also stays at the source: it is referenced by Machine"},
+		"not copied":                     {true, false, true, mover.Error, "it was not found on the target: it is referenced by Machine"},
+		"not copied, the target has one": {true, true, true, mover.Warning, "the existing object on the target is used: it is referenced by Machine"},
+		"on no side":                     {false, false, false, mover.Error, "it was not found on the target: Machine"},
+		"on the target alone":            {false, true, false, mover.Warning, "the existing object on the target is used: Machine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Claimed{})
@@ -73,7 +73,7 @@ func TestAClusterOfAnotherNamespaceKeepsWhatItNames(t *testing.T) {
 		obj{"spec": obj{"credentialsRef": obj{"name": "cloud", "namespace": "fleet"}}})
 	found := f.messagesAbout(secret)
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
-		return strings.Contains(one.Message, "also stays at the source: it is also named by DevMachine.infrastructure.cluster.x-k8s.io other/z")
+		return strings.Contains(one.Message, "also stays at the source: it is also referenced by DevMachine.infrastructure.cluster.x-k8s.io other/z")
 	}) || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
 		t.Errorf("findings = %+v", found)
 	}
@@ -92,7 +92,7 @@ func TestObjectsOfOtherNamespacesThatMayNotBeListed(t *testing.T) {
 	}
 	found := f.findings(t)
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
-		return one.Severity == mover.Warning && strings.Contains(one.Message, "may not list DevMachine.infrastructure.cluster.x-k8s.io there") && one.Remedy != ""
+		return one.Severity == mover.Warning && strings.Contains(one.Message, "may not list DevMachine.infrastructure.cluster.x-k8s.io in other namespaces") && one.Remedy != ""
 	}) {
 		t.Errorf("findings = %+v, want a warning", found)
 	}
@@ -126,7 +126,7 @@ func TestWhatStaysIsTakenFromItsOwners(t *testing.T) {
 	uid := f.src.put(secret, obj{"metadata": obj{"ownerReferences": []any{ownerOf("a", owner), ownerOf("b", "b-uid")}}})
 	f.state.Created[secret] = f.dst.put(secret, nil)
 	f.state.Plan = append(f.state.Plan, mover.Item{
-		Ref: secret, Version: "v1", UID: uid, Level: 1, Cluster: "a", KeepReason: "it is also named by somebody",
+		Ref: secret, Version: "v1", UID: uid, Level: 1, Cluster: "a", KeepReason: "it is also referenced by somebody",
 		Owners: []object.Owner{{Ref: f.cluster, Version: "v1beta2"}},
 	})
 	f.run(mover.AwaitResume)

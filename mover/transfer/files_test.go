@@ -35,7 +35,7 @@ func TestWhatFilesAreInIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(a.Index.Objects, func(e archive.Entry) bool { return e.Ref == secret })
-	if i < 0 || !strings.Contains(a.Index.Objects[i].KeepReason, "it is named by KubeadmConfigTemplate") {
+	if i < 0 || !strings.Contains(a.Index.Objects[i].KeepReason, "it is referenced by KubeadmConfigTemplate") {
 		t.Errorf("objects = %+v, want the Secret", a.Index.Objects)
 	}
 }

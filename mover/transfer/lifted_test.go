@@ -26,7 +26,7 @@ func TestNothingIsDeletedBesideControllersThatWoke(t *testing.T) {
 	f.src.merge(f.machine, says("False"))
 	for range 2 {
 		message, next := f.step()
-		if !strings.Contains(message, "lifted the pause") || !strings.Contains(next, "GitOps") {
+		if !strings.Contains(message, "removed the pause") || !strings.Contains(next, "GitOps") {
 			t.Errorf("message %q, next %q", message, next)
 		}
 		f.checkExists(f.src, f.machine)
@@ -96,7 +96,7 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 					left++
 				}
 			}
-			want, says := 0, "c-00: it was not paused, and 59 more were not"
+			want, says := 0, "c-00: it was not paused, nor were 59 more objects"
 			if denied != "" {
 				want, says = 1, "c-07"
 			}
@@ -119,7 +119,7 @@ func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 			f.src.merge(f.cluster, obj{"spec": obj{"paused": false}})
 		}
 	}
-	if message, _ := f.step(); !strings.Contains(message, "lifted the pause") {
+	if message, _ := f.step(); !strings.Contains(message, "removed the pause") {
 		t.Errorf("message = %q, want the lifted pause", message)
 	}
 	f.checkExists(f.src, f.machine)
@@ -129,7 +129,7 @@ func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 // TestAllOtherClustersAreResumed checks that other Clusters are resumed if a webhook denies one of them.
 func TestAllOtherClustersAreResumed(t *testing.T) {
 	const clusters = 60
-	for name, end := range map[string]mover.Event{"at the source": mover.RollbackStarted{Reason: "an operator asked for it"}, "on the target": mover.SourceEmptied{}} {
+	for name, end := range map[string]mover.Event{"at the source": mover.RollbackStarted{Reason: "requested by an operator"}, "on the target": mover.SourceEmptied{}} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Verified{})
 			api := f.dst

@@ -218,7 +218,7 @@ func dependentsOf(plan []mover.Item) *dependents {
 
 func (b *dependents) add(o object.Observed) {
 	if owner, owned := ownerAmong(b.moves, o); owned && !b.planned[o.UID] {
-		b.found = append(b.found, mover.ObjectReason{Ref: o.Ref, Reason: "it is not in the plan, and " + owner.String() + ", which moves, owns it"})
+		b.found = append(b.found, mover.ObjectReason{Ref: o.Ref, Reason: "it is not in the plan, but its owner " + owner.String() + " moves"})
 	}
 }
 

@@ -95,7 +95,7 @@ func TestAHostedControlPlaneIsRefused(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			f, controlPlane, set := hosted(t, kind, obj{"spec": obj{"replicas": int64(1)}})
 			found := f.preflight()
-			if severityOf(found, controlPlane.String(), "hosted") != mover.Error || severityOf(found, set.String(), "(1 of Pod) from the source with "+controlPlane.String()) != mover.Error {
+			if severityOf(found, controlPlane.String(), "hosted") != mover.Error || severityOf(found, set.String(), "(1 of Pod) at the source, because its owner "+controlPlane.String()) != mover.Error {
 				t.Errorf("findings without accepted losses = %+v", found)
 			}
 			f.state.Spec.AcceptLoss = []string{set.GroupKind()}
@@ -258,7 +258,7 @@ func TestWhatIsHalfWayIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Claimed{})
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
-			if ref, found := spoil(f), f.preflight(); severityOf(found, ref.String(), "half way") != mover.Error {
+			if ref, found := spoil(f), f.preflight(); severityOf(found, ref.String(), "in progress") != mover.Error {
 				t.Errorf("findings = %+v", found)
 			}
 		})
@@ -272,7 +272,7 @@ func TestAMachineOfAPoolMovesWithItsStatus(t *testing.T) {
 	members := mover.Members{Objects: []mover.Member{{Observed: object.Observed{Ref: pooled, Consumer: &object.Ref{Kind: "RemoteMachine", Namespace: "fleet", Name: "a-0"}}}}}
 	for _, carried := range [][]string{nil, {pooled.GroupKind()}} {
 		found, err := (&scope{Transfer: &Transfer{}, spec: mover.Spec{CarryStatus: carried}, members: members}).checkObjects(t.Context())
-		if refused := severityOf(found, pooled.String(), "only its status says") == mover.Error; err != nil || refused == (carried != nil) {
+		if refused := severityOf(found, pooled.String(), "only its status records") == mover.Error; err != nil || refused == (carried != nil) {
 			t.Errorf("carried %v: error %v, findings %+v", carried, err, found)
 		}
 	}

@@ -23,7 +23,7 @@ func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
 	f.src.deny = func(*http.Request) string { return denied }
 	message, next := f.step()
 	if f.state.Phase != mover.PhasePlanned || !strings.Contains(message, "waiting until "+f.now.Add(2*time.Minute).UTC().Format(time.RFC3339)) ||
-		!strings.Contains(message, denied) || !strings.Contains(next, "grant it") {
+		!strings.Contains(message, denied) || !strings.Contains(next, "grant this permission") {
 		t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 	}
 	f.src.deny = nil

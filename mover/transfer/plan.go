@@ -24,8 +24,9 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	if len(found.awake) > 0 {
 		first := found.awake[0]
 		return nil, &waitError{
-			message: fmt.Sprintf("%d objects acknowledged the pause and no longer say that they are paused, the first is %s: %s", len(found.awake), first.Ref, first.Reason),
-			next:    "find out what resumed them",
+			message: fmt.Sprintf("%d objects acknowledged the pause but no longer report that they are paused; the first is %s: %s", len(found.awake),
+				first.Ref, first.Reason),
+			next: "find out what resumed them",
 		}
 	}
 	if len(found.remediating) > 0 {
@@ -128,12 +129,12 @@ func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 		switch {
 		case m.KeepReason != "":
 		case m.Released:
-			found = append(found, mover.ObjectReason{Ref: m.Ref, Reason: "it was released at the source to be deleted"})
+			found = append(found, mover.ObjectReason{Ref: m.Ref, Reason: "a move has removed its finalizers at the source to delete it"})
 		case m.Emptying:
-			found = append(found, mover.ObjectReason{Ref: m.Ref, Reason: "what belongs to it is being deleted"})
+			found = append(found, mover.ObjectReason{Ref: m.Ref, Reason: "its dependents are being deleted"})
 		}
 	}
-	return strandedError(found, "a move has begun to empty the source, and the event log does not know of it", keepLogAdvice(spec))
+	return strandedError(found, "a move has started to delete at the source, but the event log does not record it", keepLogAdvice(spec))
 }
 
 // hashConfigMaps reads and hashes the ConfigMaps that move. Listings contain only metadata of ConfigMaps, because a namespace may have many that do
@@ -175,11 +176,11 @@ func drift(plan, now []mover.Item) []mover.ObjectReason {
 		why := ""
 		switch {
 		case !ok:
-			why = "it appeared at the source after the plan was made"
+			why = "it was created at the source after the plan was recorded"
 		case was.UID != item.UID:
-			why = "it was deleted at the source, and another object of its name was made"
+			why = "it was deleted at the source and recreated with the same name"
 		case was.Hash != item.Hash, isSecret(item.Ref) && was.ResourceVersion != item.ResourceVersion:
-			why = "it changed at the source after the plan was made"
+			why = "it changed at the source after the plan was recorded"
 		}
 		if why != "" && item.KeepReason == "" {
 			found = append(found, mover.ObjectReason{Ref: item.Ref, Reason: why})
@@ -187,7 +188,7 @@ func drift(plan, now []mover.Item) []mover.ObjectReason {
 	}
 	for _, item := range plan {
 		if _, gone := planned[item.Ref]; gone && item.KeepReason == "" {
-			found = append(found, mover.ObjectReason{Ref: item.Ref, Reason: "it went away at the source after the plan was made"})
+			found = append(found, mover.ObjectReason{Ref: item.Ref, Reason: "it was deleted at the source after the plan was recorded"})
 		}
 	}
 	return found

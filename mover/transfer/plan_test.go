@@ -37,11 +37,11 @@ func TestDriftNamesWhatChangedCameOrWent(t *testing.T) {
 		got[w.Ref.Name] = w.Reason
 	}
 	want := map[string]string{
-		"written":  "it changed at the source after the plan was made",
-		"replaced": "it was deleted at the source, and another object of its name was made",
-		"new":      "it appeared at the source after the plan was made",
-		"gone":     "it went away at the source after the plan was made",
-		"rotated":  "it changed at the source after the plan was made",
+		"written":  "it changed at the source after the plan was recorded",
+		"replaced": "it was deleted at the source and recreated with the same name",
+		"new":      "it was created at the source after the plan was recorded",
+		"gone":     "it was deleted at the source after the plan was recorded",
+		"rotated":  "it changed at the source after the plan was recorded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -112,9 +112,10 @@ func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 		return nil, err
 	}
 	if here == p.targetID && p.archive == nil { // a restore may write to the cluster that was backed up
-		unusable.AddError(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
+		unusable.AddError(targetField, "the target is the source cluster itself", "put the kubeconfig of another management cluster into the Secret")
 	} else if _, ok := p.targetTypes["Cluster."+object.CoreGroup]; !ok {
-		unusable.AddError(p.targetField(), "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
+		unusable.AddError(p.targetField(), "the target is not a management cluster: it does not serve Clusters of Cluster API",
+			"install Cluster API on the target (clusterctl init), or name the right cluster")
 	}
 	return unusable, nil
 }

@@ -75,9 +75,11 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 		case err != nil:
 			return nil, nil, nil, err
 		case !allowed:
-			found.AddError(field, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
+			found.AddError(field, "it does not exist and scute may not create namespaces on the target",
+				"create the namespace on the target, or grant create on namespaces")
 		default:
-			found.AddWarning(field, "it does not exist, so no object could be tried in it; "+p.fieldFor("the move", "the restore")+" will create it", "create it first to have every object tried")
+			found.AddWarning(field, "it does not exist, so no object could be checked in a dry run; "+p.fieldFor("the move", "the restore")+" will create it",
+				"create it now to have every object checked")
 		}
 	}
 	return missing, doubtful, found, nil
@@ -170,7 +172,7 @@ func (p *scope) tryCreate(ctx context.Context, m mover.Member, onto kube.Type, c
 		if strings.Contains(err.Error(), "set finalizers on") { // OwnerReferencesPermissionEnforcement
 			remedy = "on the target, apply the ClusterRole scute-move-target of this chart: it grants update on the finalizers of owners"
 		}
-		found.AddError("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), remedy)
+		found.AddError("target: "+m.Ref.String(), "the target would reject it: "+err.Error(), remedy)
 		return found, nil
 	default:
 		return nil, err
@@ -190,14 +192,14 @@ func (p *scope) checkCollision(ctx context.Context, onto kube.Type, m mover.Memb
 	case holder == p.holder() && p.command:
 		return nil, nil // an earlier process of this restore created it
 	case holder != (hold.Holder{}) && p.command:
-		found.AddError(field, "it is held there by "+holder.Describe(), "wait until that is over, then run the command again")
+		found.AddError(field, "it is held by "+holder.Describe(), "wait until that has ended, then run the command again")
 		return found, nil
 	case holder != (hold.Holder{}) && holder != p.holder():
-		found.AddWarning(field, "it is held there by "+holder.Describe(), "nothing: the move waits until that is over")
+		found.AddWarning(field, "it is held by "+holder.Describe(), "no action needed: the move waits until that has ended")
 	}
 	if same, why := isAdoptable(m.KeepReason != "", m.Ref, copied, have); !same {
 		what, remedy := p.describeCollision(why, have)
-		found.AddError(field, "an object of this name is there and is not the same: "+what, remedy)
+		found.AddError(field, "an object with this name already exists and is different: "+what, remedy)
 	}
 	return found, nil
 }

@@ -257,7 +257,7 @@ func (p *scope) tryRemove(ctx context.Context, r removal) (found findings, err e
 func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
 	why, found, err := dryRunRefusal(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
 	if why != "" {
-		found.AddError(r.Ref.String(), "the source would refuse to have its finalizers taken off: "+why, "make the source accept it (admission, validation)")
+		found.AddError(r.Ref.String(), "the source would reject the removal of its finalizers: "+why, "make the source accept it (admission, validation)")
 	}
 	return found, err
 }
@@ -266,8 +266,9 @@ func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
 func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
 	why, found, err := dryRunRefusal(p.Source.TryDelete(ctx, r.typ, r.Ref.Namespace, r.Ref.Name))
 	if why != "" {
-		found.AddWarning(r.Ref.String(), "the source denies its deletion in a dry run: "+why,
-			"have what denies it let objects with the annotation "+object.DeleteForMoveAnnotation+" pass; else the move stops there when the source is half empty")
+		found.AddWarning(r.Ref.String(), "the source rejects its deletion in a dry run: "+why,
+			"change the webhook or policy to allow the deletion of objects with the annotation "+object.DeleteForMoveAnnotation+"; otherwise the move "+
+				"stops when part of the source is already deleted")
 	}
 	return found, err
 }
@@ -280,7 +281,7 @@ func dryRunRefusal(answer error) (why string, found findings, err error) {
 	case why == "":
 		return "", nil, answer
 	case strings.Contains(why, "does not support dry run"):
-		found.AddWarning("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
+		found.AddWarning("source", "the deletion of objects could not be checked: "+why, "if that webhook has no side effects, set its sideEffects to None")
 		return "", found, nil
 	default:
 		return why, nil, nil

@@ -21,15 +21,18 @@ import (
 // because their owners move.
 func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	for _, h := range p.members.Hosted {
-		addLoss(&found, p.spec, h.Ref, h.Reason+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), keepAdvice(h.Ref))
+		addLoss(&found, p.spec, h.Ref, h.Reason+": its data is in this management cluster and does not move; the target would create "+replacement(h.Ref),
+			keepAdvice(h.Ref))
 	}
 	lost, unlisted, err := p.lostObjects(ctx, p.members.Objects, p.snapshot)
 	for _, l := range lost {
-		addLoss(&found, p.spec, l.Ref, "the garbage collector would remove it"+dependentsText(l)+" from the source with "+l.Owner.String()+", which moves and owns it", keepAdvice(l.Ref))
+		addLoss(&found, p.spec, l.Ref, "the garbage collector would delete it"+dependentsText(l)+" at the source, because its owner "+l.Owner.String()+
+			" moves", keepAdvice(l.Ref))
 	}
 	if len(unlisted) > 0 {
-		found.AddWarning("source", "scute may not list these kinds, so what moves may own objects of them, which the garbage collector would remove after the move: "+firstNames(unlisted),
-			"grant list on them to the identity that scuted runs as, or make sure that nothing that moves owns such an object")
+		found.AddWarning("source", "scute may not list these kinds; after the move, the garbage collector deletes their objects if the move took their "+
+			"owners: "+firstNames(unlisted),
+			"grant list on them to the identity that scuted runs as, or make sure that no object of the move owns such an object")
 	}
 	return found, err
 }
@@ -37,7 +40,7 @@ func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 // addLoss adds a finding about a loss: an error, or a warning if the user accepts the loss.
 func addLoss(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
 	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
-		f.AddWarning(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
+		f.AddWarning(ref.String(), "it will be lost, as accepted: "+what, "abort if it is still needed")
 	} else {
 		f.AddError(ref.String(), what, remedy)
 	}
@@ -53,7 +56,7 @@ func replacement(ref object.Ref) string {
 
 // keepAdvice returns what to do about an object that a move would lose.
 func keepAdvice(ref object.Ref) string {
-	return "leave its Cluster where it is; or, if it may be lost, list " + ref.GroupKind() + " in spec.acceptLoss of another Move"
+	return "do not move its Cluster; or, if it may be lost, add " + ref.GroupKind() + " to spec.acceptLoss of another Move"
 }
 
 // dependentsText counts the objects that are deleted with an object, by kind.
@@ -69,7 +72,7 @@ func dependentsText(l mover.LostObject) string {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		counted = append(counted, fmt.Sprintf("%d of %s", kinds[kind], kind))
 	}
-	return " and what it owns (" + firstNames(counted) + ")"
+	return " and its dependents (" + firstNames(counted) + ")"
 }
 
 // firstNames lists the first of many names.
@@ -117,7 +120,8 @@ func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (
 	lost, _, err := t.lostObjects(ctx, members, w)
 	for _, l := range lost {
 		if !slices.Contains(s.Spec.AcceptLoss, l.Ref.GroupKind()) {
-			found = append(found, mover.ObjectReason{Ref: l.Ref, Reason: "the garbage collector would remove it with " + l.Owner.String() + ", which moves and owns it"})
+			found = append(found, mover.ObjectReason{Ref: l.Ref, Reason: "the garbage collector would delete it, because its owner " + l.Owner.String() +
+				" moves"})
 		}
 	}
 	return found, err

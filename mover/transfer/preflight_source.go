@@ -35,7 +35,7 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	case err != nil:
 		return nil, err
 	case len(hidden) == 0:
-		found.AddError("source", p.hidden.Error(), "grant it to the identity that scuted runs as")
+		found.AddError("source", p.hidden.Error(), "grant this permission to the identity that scuted runs as")
 		return found, nil
 	}
 	names := make([]string, len(hidden))
@@ -43,7 +43,8 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 		names[i] = typ.GroupKind()
 	}
 	slices.Sort(names)
-	found.AddError("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", strings.Join(names, ", ")),
+	found.AddError("source", fmt.Sprintf("scute may not list %s, so it cannot determine whether such objects belong to the move", strings.Join(names,
+		", ")),
 		"run "+kube.GrantCommand(hidden)+"; or add them to the chart's value `providers`")
 	return found, nil
 }
@@ -67,19 +68,19 @@ func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 // checkSelection checks that the selected Clusters exist.
 func (p *scope) checkSelection(context.Context) (found findings, err error) {
 	there, _ := clustersOf(p.snapshot, p.spec)
-	known := "there are none in namespace " + p.spec.Namespace
+	known := "namespace " + p.spec.Namespace + " has none"
 	if len(there) > 0 {
-		known = "in namespace " + p.spec.Namespace + " there are: " + strings.Join(there, ", ")
+		known = "namespace " + p.spec.Namespace + " has: " + strings.Join(there, ", ")
 	}
 	for _, name := range p.spec.Clusters {
 		if !slices.Contains(there, name) {
 			found.AddError(p.fieldFor("spec.selection.clusters", "NAME"), fmt.Sprintf("Cluster %q does not exist", name),
-				"name a Cluster of "+p.fieldFor("the Move's own namespace", "the namespace that -n names")+"; "+known)
+				"name a Cluster in "+p.fieldFor("the Move's namespace", "the namespace of -n")+"; "+known)
 		}
 	}
 	if p.spec.All && len(there) == 0 {
 		found.AddError(p.fieldFor("spec.selection.all", "--all"), "namespace "+p.spec.Namespace+" has no Clusters",
-			p.fieldFor("make the Move in the namespace of the Clusters", "name the namespace of the Clusters with -n"))
+			p.fieldFor("create the Move in the namespace of the Clusters", "set -n to the namespace of the Clusters"))
 	}
 	return found, nil
 }
@@ -90,15 +91,15 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 		field, kind := m.Ref.String(), m.Ref.GroupKind()
 		carried := slices.Contains(p.spec.CarryStatus, kind)
 		if isSecret(m.Ref) && m.Ref.Namespace == p.spec.Namespace && m.Ref.Name == p.spec.Target.SecretName {
-			found.AddError(targetField, "Secret "+m.Ref.Name+" belongs to what is moved, and would be deleted while it is still needed",
-				"copy the kubeconfig to a separate Secret and name that one")
+			found.AddError(targetField, "Secret "+m.Ref.Name+" belongs to the moved objects and would be deleted while the move still needs it",
+				"copy the kubeconfig to a separate Secret and use that Secret")
 		}
 		if m.GitOps != "" && pause.IsRoot(m.Ref) {
-			found.AddWarning(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
+			found.AddWarning(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it during the move")
 		}
 		found = append(found, unfitFindings(m)...)
 		if m.KeepReason != "" {
-			found.AddWarning(field, "it is copied and also stays at the source: "+m.KeepReason, "nothing, if that is what you want")
+			found.AddWarning(field, "it is copied and also stays at the source: "+m.KeepReason, "no action needed if that is intended")
 			continue
 		}
 		found = append(found, inProgressFindings(m)...)
@@ -106,15 +107,17 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 			found.AddError(field, why, p.remediationAdvice())
 		}
 		if m.ManagedBy != "" {
-			remedy := "have it leave them alone while they move, and then manage those of the target"
+			remedy := "stop it from changing these objects during the move, and let it manage them on the target afterwards"
 			if !carried {
-				remedy += "; if it does not write its status there, name " + kind + " in spec.carryStatus"
+				remedy += "; if it does not write their status there, add " + kind + " to spec.carryStatus"
 			}
-			found.AddWarning("source: "+kind, m.ManagedBy+" manages objects of this kind, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
+			found.AddWarning("source: "+kind, m.ManagedBy+" manages objects of this kind instead of the provider (annotation "+clusterv1.ManagedByAnnotation+
+				")", remedy)
 		}
 		if m.Ref.Kind == "PooledRemoteMachine" && m.Consumer != nil && !carried {
-			found.AddError(field, "only its status says that "+m.Consumer.Short()+" has it: on the target another machine could get it, and be installed over it",
-				"name "+kind+" in spec.carryStatus")
+			found.AddError(field, "only its status records that "+m.Consumer.Short()+
+				" uses it: on the target, another machine could be assigned to it and be installed over it",
+				"add "+kind+" to spec.carryStatus")
 		}
 		if pause.IsRoot(m.Ref) {
 			found = append(found, p.holderFindings(m)...)
@@ -142,13 +145,14 @@ func stateFindings(m mover.Member, states ...objectState) (found findings) {
 func unfitFindings(m mover.Member) findings {
 	leaves := m.KeepReason == ""
 	return stateFindings(m,
-		objectState{m.Deleting, "it is being deleted", "wait until it is gone, or find out what holds it: its finalizers"},
+		objectState{m.Deleting, "it is being deleted", "wait until it is deleted, or check which finalizers block its deletion"},
 		objectState{
 			leaves && m.Cluster != nil && !m.Cluster.InfrastructureReady,
-			"its infrastructure is not provisioned yet", "wait until it is: what is half made cannot be moved safely",
+			"its infrastructure is not provisioned yet", "wait until it is provisioned: a partly provisioned cluster cannot be moved safely",
 		},
-		objectState{leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized, "its control plane is not initialized yet", "wait until it is"},
-		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until it has joined, or delete it"})
+		objectState{leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized, "its control plane is not initialized yet",
+			"wait until it is initialized"},
+		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until its Node has joined, or delete it"})
 }
 
 // inProgressFindings returns findings about an unfinished upgrade or in-place update. The management cluster that began it calls its hooks, and keeps its
@@ -160,26 +164,28 @@ func inProgressFindings(m mover.Member) findings {
 	}
 	return stateFindings(m,
 		objectState{
-			upgrading != "", "an upgrade of Kubernetes is half way: it has still to reach " + upgrading,
-			"wait until the upgrade is over: status.controlPlane.upgradePlan and status.workers.upgradePlan are empty then",
+			upgrading != "", "an upgrade of Kubernetes is in progress: it has not reached " + upgrading + " yet",
+			"wait until the upgrade is complete: status.controlPlane.upgradePlan and status.workers.upgradePlan are then empty",
 		},
-		objectState{m.Updating, "an update in place is half way", "wait until the update of " + m.Ref.Short() + " is over"})
+		objectState{m.Updating, "an in-place update is in progress", "wait until the update of " + m.Ref.Short() + " is complete"})
 }
 
 // holderFindings returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because
 // the target keeps a root paused that the move finds paused.
 func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
-		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the command that restores it once more: it continues; then create another Move")
+		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the restore command again to complete it; then create another Move")
 	} else if holder := holderOf(m); holder.ID != "" && holder != t.holder() {
-		found.AddError(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
+		found.AddError(m.Ref.String(), "it is being moved by "+holder.String(),
+			"wait for that move or abort it; if there is no such move, remove annotation "+object.MoveAnnotation)
 	}
 	for _, other := range hold.SharedHolders(m.Observed) {
 		remedy := "wait until the run has resumed it, or roll the run back; if there is no such run, remove annotation " + other.Annotation
 		if other.Annotation != object.PauseAnnotation {
-			remedy = "delete that Pause when nobody needs it any more, then create another Move; if there is no such Pause, remove annotation " + other.Annotation
+			remedy = "delete that Pause when it is no longer needed, then create another Move; if there is no such Pause, remove annotation " +
+				other.Annotation
 		}
-		found.AddError(m.Ref.String(), "it is held paused by "+other.Describe(), remedy)
+		found.AddError(m.Ref.String(), "it is paused by "+other.Describe(), remedy)
 	}
 	return found
 }
@@ -196,7 +202,7 @@ func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
 func (p *scope) checkGraph(context.Context) (findings, error) {
 	found := slices.Concat(p.members.Findings, p.members.AddressFindings, p.members.InUseFindings)
 	for _, d := range p.members.DroppedOwners {
-		found.AddWarning(d.Ref.String(), d.Reason, "nothing, if that owner is not needed on the target")
+		found.AddWarning(d.Ref.String(), d.Reason, "no action needed, unless that owner is required on the target")
 	}
 	return found, nil
 }
@@ -213,8 +219,9 @@ func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 // unservedFindings returns a finding for each labelled definition that the API server does not serve.
 func (t *Transfer) unservedFindings(side string) (found findings) {
 	for _, name := range t.unserved {
-		found.AddError(side+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
-			"wait until the definition is established, or remove it")
+		found.AddError(side+name, "the CustomResourceDefinition is labelled for Cluster API, but the API server does not serve it, so its objects "+
+			"cannot be read",
+			"wait until it is established, or delete it")
 	}
 	return found
 }
@@ -237,13 +244,14 @@ func (p *scope) checkDependents(context.Context) (found findings, err error) {
 		owner, owned := ownerAmong(moves, o)
 		if field := o.Ref.String(); owned && !known[o.Ref] && !lost[field] {
 			lost[field] = true
-			found.AddError(field, "it does not move, and would be removed from the source with "+owner.String()+", which moves and owns it",
-				"label it "+object.MoveLabel+" and with the name of the Cluster if it is to move, or take the owner reference off")
+			found.AddError(field, "it does not move, and would be deleted at the source because its owner "+owner.String()+" moves",
+				"to move it, label it "+object.MoveLabel+" and with the name of the Cluster; or remove the owner reference")
 		}
 	}
 	if unseen := slices.Compact(slices.Sorted(slices.Values(p.snapshot.forbidden))); len(unseen) > 0 {
-		found.AddWarning("source", "whether objects of other namespaces use what moves, or are used by it, is not known: scute may not list "+strings.Join(unseen, ", ")+" there",
-			"grant list on these kinds in all namespaces; or make sure that no Cluster of another namespace uses what moves")
+		found.AddWarning("source", "scute may not list "+strings.Join(unseen, ", ")+
+			" in other namespaces, so objects there may use the objects of the move, or be used by them",
+			"grant list on these kinds in all namespaces; or make sure that no Cluster of another namespace uses the objects of the move")
 	}
 	for _, s := range p.members.ExclusionWarnings {
 		if !lost[s.Field] {

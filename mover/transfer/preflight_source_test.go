@@ -64,8 +64,8 @@ func TestRemovalIsTried(t *testing.T) {
 	}{
 		"accepted":                {"", "", "", "", ""},
 		"release denied":          {http.MethodPatch, `admission webhook "keep" denied the request`, mover.Error, "Machine.cluster.x-k8s.io fleet/a-1", "finalizers"},
-		"deletion denied":         {http.MethodDelete, `admission webhook "keep" denied the request`, mover.Warning, "Machine.cluster.x-k8s.io fleet/a-1", "denies its deletion"},
-		"webhook of side effects": {http.MethodDelete, `admission webhook "keep" does not support dry run`, mover.Warning, "source", "could not be tried"},
+		"deletion denied":         {http.MethodDelete, `admission webhook "keep" denied the request`, mover.Warning, "Machine.cluster.x-k8s.io fleet/a-1", "rejects its deletion"},
+		"webhook of side effects": {http.MethodDelete, `admission webhook "keep" does not support dry run`, mover.Warning, "source", "could not be checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Verified{})
@@ -135,7 +135,7 @@ func TestAnotherProgramIsNamed(t *testing.T) {
 			switch {
 			case c.message == "" && len(found) == 0:
 			case len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != "source: "+kind || !strings.Contains(found[0].Message, c.message),
-				strings.Contains(found[0].Remedy, "name "+kind+" in spec.carryStatus") != c.carry:
+				strings.Contains(found[0].Remedy, "add "+kind+" to spec.carryStatus") != c.carry:
 				t.Errorf("findings = %+v", found)
 			}
 		})
@@ -163,8 +163,8 @@ func TestEachLabelledDefinitionIsServed(t *testing.T) {
 // TestAPauseByOthersIsRefused checks that the preflight names any other holder of a pause, with the remedy.
 func TestAPauseByOthersIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ annotation, holder, message, remedy string }{
-		"a Pause":       {object.PausePrefix + "1a2b", "fleet/maintenance", "it is held paused by Pause fleet/maintenance", "delete that Pause"},
-		"a run":         {object.PauseAnnotation, "fleet/backup/1/hold", "it is held paused by a task of a run: fleet/backup/1/hold", "wait until the run has resumed it"},
+		"a Pause":       {object.PausePrefix + "1a2b", "fleet/maintenance", "it is paused by Pause fleet/maintenance", "delete that Pause"},
+		"a run":         {object.PauseAnnotation, "fleet/backup/1/hold", "it is paused by a task of a run: fleet/backup/1/hold", "wait until the run has resumed it"},
 		"another move":  {object.MoveAnnotation, "fleet/other/1", "it is being moved by fleet/other/1", "wait for that move"},
 		"none of these": {"example.com/pause", "somebody", "", ""},
 	} {

@@ -46,11 +46,11 @@ func unreachedAdvice(err error) string {
 	case errors.Is(err, guard.ErrDenied):
 		return allowAddress
 	case apierrors.IsUnauthorized(err):
-		return "the target does not accept these credentials: put fresh ones into the Secret"
+		return "put new credentials into the Secret: the target does not accept the present ones"
 	case apierrors.IsForbidden(err):
 		return "on the target, bind the ClusterRole scute-move-target of the chart to the identity in the kubeconfig"
 	default:
-		return "check the address in the kubeconfig, and that the target can be reached from where scuted runs"
+		return "check the address in the kubeconfig, and that scuted can reach the target"
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 			return found, err
 		}
 		if !allowed {
-			found.AddError(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
+			found.AddError(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status on the target")
 		}
 	}
 	return found, nil
@@ -76,7 +76,7 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 
 // checkKinds checks that the target serves each kind in a version and with a contract that are compatible with the source.
 func (p *scope) checkKinds(context.Context) (found findings, err error) {
-	const upgrade = "bring the provider on the target to the source's version"
+	const upgrade = "upgrade the provider on the target to the source's version"
 	type kept struct{ kind, version string }
 	asked := make(map[kept]bool) // a backup of clusterctl may have a kind in several versions
 	for _, m := range p.members.Objects {
@@ -88,11 +88,11 @@ func (p *scope) checkKinds(context.Context) (found findings, err error) {
 		onto, ok := p.targetTypes[kind]
 		switch field, contracts := "target: "+kind, p.sourceTypes[kind].Contracts; {
 		case !ok:
-			found.AddError(field, "the target does not serve this kind", "install the provider that brings it, in the source's version or a newer one")
+			found.AddError(field, "the target does not serve this kind", "install its provider on the target, in the source's version or a newer one")
 		case !slices.Contains(onto.Versions, version):
-			found.AddError(field, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", version, onto.Versions), upgrade)
+			found.AddError(field, fmt.Sprintf("the source uses version %s; the target serves only %v", version, onto.Versions), upgrade)
 		case len(contracts) > 0 && len(onto.Contracts) > 0 && slices.Max(onto.Contracts) < slices.Max(contracts):
-			found.AddError(field, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", contracts, onto.Contracts), upgrade)
+			found.AddError(field, fmt.Sprintf("the source's provider supports contract %v, the target's %v", contracts, onto.Contracts), upgrade)
 		}
 	}
 	return found, nil
@@ -152,7 +152,7 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 // compareProviders returns findings about providers that are older on the target. A provider that the target does not record may be installed there
 // nevertheless: checkKinds checks its kinds.
 func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
-	const remedy = "compare them yourself: the target needs the versions of the source, or newer ones"
+	const remedy = "compare the versions yourself: the target needs the versions of the source, or newer ones"
 	side, without := "the source", ""
 	if t.archive != nil {
 		side = "the backup"
@@ -164,7 +164,8 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 		without = "the target"
 	}
 	if without != "" {
-		found.AddWarning(providersField, "the versions of the providers were not compared: "+without+" has none, neither in clusterctl's inventory nor from Cluster API's operator", remedy)
+		found.AddWarning(providersField, "the versions of the providers were not compared: "+without+
+			" records none, neither in clusterctl's inventory nor with Cluster API's operator", remedy)
 		return found
 	}
 	var unrecorded []string
@@ -208,7 +209,8 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 		})
 		if apierrors.IsForbidden(err) {
 			if len(wanted) > 0 {
-				found.AddWarning("target: "+kind, "the runtime extensions of ClusterClasses were not looked for: "+err.Error(), "grant list on extensionconfigs there")
+				found.AddWarning("target: "+kind, "the runtime extensions of ClusterClasses were not checked: "+err.Error(),
+					"grant list on extensionconfigs on the target")
 			}
 			return found, nil
 		}
@@ -220,15 +222,18 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 		_, name, _ := strings.Cut(handler, ".")
 		switch field := "target: " + kind + " " + name; {
 		case !there[name]:
-			found.AddError(field, "it does not exist, and "+wanted[handler]+" calls its handler "+handler, "install the runtime extension on the target, with its ExtensionConfig")
+			found.AddError(field, "it does not exist, but "+wanted[handler]+" calls its handler "+handler,
+				"install the runtime extension on the target, with its ExtensionConfig")
 		case !there[handler]:
-			found.AddError(field, "it has no handler "+handler+", which "+wanted[handler]+" calls", "bring the runtime extension on the target to the source's version, and see why its ExtensionConfig is not Discovered")
+			found.AddError(field, "it has no handler "+handler+", which "+wanted[handler]+" calls",
+				"upgrade the runtime extension on the target to the source's version, and check why its ExtensionConfig is not Discovered")
 		}
 		there[name] = true
 	}
 	for _, o := range p.snapshot.objects {
 		if o.Ref.GroupKind() == kind && !there[o.Ref.Name] {
-			found.AddWarning("target: "+o.Ref.String(), "it does not exist there, and the source calls its hooks", "install the runtime extension on the target first, if its hooks are for the Clusters that move")
+			found.AddWarning("target: "+o.Ref.String(), "it does not exist on the target, but the source calls its hooks",
+				"install the runtime extension on the target first, if its hooks are for the Clusters that move")
 		}
 	}
 	return found, nil
@@ -239,15 +244,15 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 	left := slices.DeleteFunc(slices.Clone(p.members.Excluded), func(l mover.ObjectReason) bool { return !isElsewhere(l.Ref, p.spec.Namespace) })
 	return p.checkOnTarget(ctx, left,
-		"it does not move, and the target does not show one: ", "make it there; or "+shareAdvice,
-		"it is not moved, and the one of the target is used: ", shareAdvice+" if it is to move")
+		"it does not move, and it was not found on the target: ", "create it on the target; or "+shareAdvice,
+		"it does not move, and the existing object on the target is used: ", shareAdvice+" to move it")
 }
 
 // checkMissing checks that the target has the objects that members reference and that are not copied.
 func (p *scope) checkMissing(ctx context.Context) (findings, error) {
 	return p.checkOnTarget(ctx, p.members.Missing,
-		"the target does not show one: ", "make it there; or correct the field",
-		"the one of the target is used: ", "see that it is the right one")
+		"it was not found on the target: ", "create it on the target, or correct the field",
+		"the existing object on the target is used: ", "check that it is the right object")
 }
 
 // checkOnTarget returns an error for each object that is missing or forbidden on the target, and a warning for each object that exists there.

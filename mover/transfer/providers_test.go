@@ -32,9 +32,9 @@ func TestProvidersAreComparedWhereBothSidesRecordThem(t *testing.T) {
 		severity       mover.Severity
 		says           string // "" is none
 	}{
-		"neither": {says: none + "the source has none"},
-		"source":  {source: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }, says: none + "the target has none"},
-		"target":  {target: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }, says: none + "the source has none"},
+		"neither": {says: none + "the source records none"},
+		"source":  {source: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }, says: none + "the target records none"},
+		"target":  {target: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }, says: none + "the source records none"},
 		"both":    {source: func(f *fakeAPI) { f.installed(infra, "aws", "v2.12.0") }, target: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }},
 		"older":   {source: func(f *fakeAPI) { f.installed(infra, "aws", "v2.13.0") }, target: func(f *fakeAPI) { f.installed(infra, "aws", "v2.12.9") }, severity: mover.Error, says: "the target has v2.12.9, the source v2.13.0"},
 		"clusterctl and operator": {
@@ -54,7 +54,7 @@ func TestProvidersAreComparedWhereBothSidesRecordThem(t *testing.T) {
 		},
 		"not installed yet": {
 			source: func(f *fakeAPI) { f.operated(infra, "capa", "aws", "v2.13.0") }, target: func(f *fakeAPI) { f.operated(infra, "capa", "aws", "") },
-			says: none + "the target has none",
+			says: none + "the target records none",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,15 +160,15 @@ func TestWhatTheTargetLacks(t *testing.T) {
 		severity     mover.Severity
 		says, remedy string
 	}{
-		"a kind": {func(f *fakes) { withIdentity(f.src) }, mover.Error, "the target does not serve this kind", "install the provider"},
+		"a kind": {func(f *fakes) { withIdentity(f.src) }, mover.Error, "the target does not serve this kind", "install its provider"},
 		"a version": {func(f *fakes) {
 			template(f.src, "v1beta2")
 			template(f.dst, "v1beta1")
 			f.src.put(object.Ref{Group: configTemplate().group, Kind: configTemplate().kind, Namespace: "fleet", Name: "c"}, ownedBy(f.cluster, f.src.get(f.cluster).GetUID()))
-		}, mover.Error, "the source keeps it in version v1beta2; the target serves only [v1beta1]", "bring the provider"},
+		}, mover.Error, "the source uses version v1beta2; the target serves only [v1beta1]", "upgrade the provider"},
 		"Clusters": {func(f *fakes) {
 			f.dst.drop(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "clusters.cluster.x-k8s.io"})
-		}, mover.Error, "the target serves no Clusters", "install Cluster API"},
+		}, mover.Error, "it does not serve Clusters", "install Cluster API"},
 		"permission to list providers": {func(f *fakes) {
 			f.dst.deny = func(r *http.Request) string {
 				if strings.HasSuffix(r.URL.Path, "/providers") {
@@ -184,7 +184,7 @@ func TestWhatTheTargetLacks(t *testing.T) {
 				}
 				return ""
 			}
-		}, mover.Error, "the target would refuse it", "apply the ClusterRole scute-move-target"},
+		}, mover.Error, "the target would reject it", "apply the ClusterRole scute-move-target"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Claimed{})

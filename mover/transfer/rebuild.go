@@ -108,7 +108,7 @@ func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Ou
 		return mover.TraceMissing{}, nil
 	}
 	message, next := a.Explain(s.Spec)
-	return nil, &waitError{"the event log does not know how far the move came: " + message, next, true}
+	return nil, &waitError{"the event log does not contain the progress of the move: " + message, next, true}
 }
 
 // rebuild reads from both clusters what the move needs for the direction that an operator chose, if that direction is safe.
@@ -212,10 +212,10 @@ func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Out
 		}
 		source.Roots = t.rootsOfTraces(traces{members: members})
 		if name, missing := missingCluster(s.Spec, members); missing {
-			return mover.SourceKept{Reason: "Cluster " + name + " is not at the source, and the event log does not know what became of it"}, nil
+			return mover.SourceKept{Reason: "Cluster " + name + " is not at the source, and the event log does not record why"}, nil
 		}
 		if i := slices.IndexFunc(members.Objects, func(m mover.Member) bool { return m.Released }); i >= 0 {
-			return mover.SourceKept{Reason: members.Objects[i].Ref.String() + ": it was released at the source to be deleted"}, nil
+			return mover.SourceKept{Reason: members.Objects[i].Ref.String() + ": a move has removed its finalizers at the source to delete it"}, nil
 		}
 	}
 	why, err := t.emptiedReason(ctx, &source)

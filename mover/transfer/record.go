@@ -17,7 +17,7 @@ import (
 )
 
 // errTakenOver means that another process works on the same restore.
-var errTakenOver = errors.New("another process has taken this restore over: this one has stopped, and the other one continues")
+var errTakenOver = errors.New("another process has taken over this restore and continues it; this process has stopped")
 
 // record is a ConfigMap on the target that records the progress of a restore and which process works on it. The marks of the copies are not enough,
 // because they are removed when the copies are resumed.
@@ -71,7 +71,8 @@ func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 			return err
 		}
 		if !allowed {
-			f.AddError("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, and %s tells how far the restore came", verb, r.namespace, r),
+			f.AddError("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, but %s records the progress of the restore", verb,
+				r.namespace, r),
 				"grant "+verb+" on configmaps to the identity that scute uses there")
 		}
 	}
@@ -93,7 +94,7 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	case restoreCreating, restoreResuming, restoreDone:
 		return u, nil
 	default:
-		return nil, fmt.Errorf("%s is not one that this program writes: its phase is %q", r, phase)
+		return nil, fmt.Errorf("%s has phase %q, which this program does not write", r, phase)
 	}
 }
 
@@ -132,7 +133,7 @@ func (r *record) readOwned(ctx context.Context) (*unstructured.Unstructured, err
 		return nil, err
 	}
 	if u == nil {
-		return nil, fmt.Errorf("%s is gone: run the same command again", r)
+		return nil, fmt.Errorf("%s was deleted: run the same command again", r)
 	}
 	if holder, _, _ := unstructured.NestedString(u.Object, "data", "holder"); holder != r.holder {
 		return nil, errTakenOver
@@ -157,7 +158,7 @@ func (r *record) patch(ctx context.Context, u *unstructured.Unstructured, phase 
 	if err != nil {
 		return err
 	}
-	err = r.cluster.Patch(ctx, "record how far the restore came", configMaps(), r.namespace, r.name, raw)
+	err = r.cluster.Patch(ctx, "record the progress of the restore", configMaps(), r.namespace, r.name, raw)
 	if apierrors.IsConflict(err) {
 		return errTakenOver
 	}

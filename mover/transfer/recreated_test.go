@@ -98,7 +98,7 @@ func TestAClusterIsMadeAgainAfterItsClassWasDeleted(t *testing.T) {
 		says, not  string
 	}{
 		"nothing holds it":   {nil, true, "run `kubectl delete clusters.cluster.x-k8s.io a -n fleet --wait=false`. ", "kubectl patch"},
-		"finalizers hold it": {[]any{"cluster.cluster.x-k8s.io"}, true, "make ClusterClass.cluster.x-k8s.io fleet/k again", "nothing"},
+		"finalizers hold it": {[]any{"cluster.cluster.x-k8s.io"}, true, "create ClusterClass.cluster.x-k8s.io fleet/k as it is on the target", "nothing"},
 		"a Machine alone":    {nil, false, "kubectl delete machines.cluster.x-k8s.io a-1 -n fleet", "paused\":true"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (p *scope) checkRemediations(ctx context.Context) (found findings, err erro
 	}
 	begun, err := p.Remediations(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking the event log for remediations: %w", err)
+		return nil, fmt.Errorf("reading remediations from the event log: %w", err)
 	}
 	for _, m := range p.members.Objects {
 		for _, r := range begun {
@@ -43,18 +43,18 @@ func (p *scope) checkRemediations(ctx context.Context) (found findings, err erro
 
 func (r Remediation) description() string {
 	if r.Machine == "" {
-		return "whether a remediation of its machines has begun is not known: " + r.Message
+		return "scute cannot determine whether a remediation of its machines is in progress: " + r.Message
 	}
-	return fmt.Sprintf("the remediation of machine %s has begun and is not over (%s): %s", r.Machine, r.ID, r.Message)
+	return fmt.Sprintf("the remediation of machine %s is in progress (%s): %s", r.Machine, r.ID, r.Message)
 }
 
 func (r Remediation) remedy(namespace string) string {
 	if r.Machine == "" {
 		return r.Next
 	}
-	remedy := fmt.Sprintf("wait until it is over, or cancel it: `scutectl abort remediation %s -n %s`; then create another Move", r.Machine, namespace)
+	remedy := fmt.Sprintf("wait until it ends, or cancel it: `scutectl abort remediation %s -n %s`; then create another Move", r.Machine, namespace)
 	if r.Next != "" {
-		remedy += ". Of the remediation: " + r.Next
+		remedy += ". Next step of the remediation: " + r.Next
 	}
 	return remedy
 }
@@ -64,15 +64,15 @@ func (r Remediation) remedy(namespace string) string {
 func remediationText(m mover.Member) string {
 	switch {
 	case m.Remediating:
-		return "its controller remediates a machine: it has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress"
+		return "its controller is remediating a machine: it has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress"
 	case m.Machine == nil:
 		return ""
 	case m.Machine.OwnerRemediated == object.False:
 		return "its owner was asked to remediate it: its condition OwnerRemediated is False"
 	case m.Machine.MarkedForDeletion:
-		return "scute has chosen it to be replaced: its annotation cluster.x-k8s.io/delete-machine is " + object.OwnDeleteMachineValue
+		return "scute has chosen it for replacement: its annotation cluster.x-k8s.io/delete-machine is " + object.OwnDeleteMachineValue
 	case m.Machine.ReplacementScheduled:
-		return "its replacement by scute was decided: its annotation scute.dev/unhealthy has the state Scheduled"
+		return "scute has decided to replace it: its annotation scute.dev/unhealthy has the state Scheduled"
 	default:
 		return ""
 	}
@@ -80,6 +80,6 @@ func remediationText(m mover.Member) string {
 
 // remediationAdvice returns what to do about an annotation or condition that a remediation has not removed.
 func (t *Transfer) remediationAdvice() string {
-	return "wait until the replacement is done, or cancel it (`scutectl get remediations -A` lists those of scute); " +
+	return "wait until the replacement is complete, or cancel it (`scutectl get remediations -A` lists those of scute); " +
 		"if the machine is no longer being replaced, remove the annotation or the condition; then " + t.retryAdvice()
 }

@@ -61,10 +61,10 @@ func TestARemediationOfTheLogIsRefused(t *testing.T) {
 	}{
 		"surging": {
 			Remediation{ID: "fleet/a-workers/1234/a-1", Machine: "a-1", Message: "a-workers was asked for one more machine"},
-			"machine a-1 has begun and is not over (fleet/a-workers/1234/a-1): a-workers was asked", "`scutectl abort remediation a-1 -n fleet`",
+			"machine a-1 is in progress (fleet/a-workers/1234/a-1): a-workers was asked", "`scutectl abort remediation a-1 -n fleet`",
 		},
 		"frozen":     {Remediation{Machine: "a-1", Next: "take the hook off"}, "machine a-1", "take the hook off"},
-		"unreadable": {Remediation{Message: "stranded: event v9", Next: "run a newer version"}, "is not known: stranded: event v9", "run a newer version"},
+		"unreadable": {Remediation{Message: "stranded: event v9", Next: "run a newer version"}, "scute cannot determine whether a remediation of its machines is in progress: stranded: event v9", "run a newer version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields, remedies := preflighted(t, nil, func(set types.UID) []Remediation {
@@ -83,7 +83,7 @@ func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
 	f.transfer.Remediations = func(context.Context) ([]Remediation, error) { return nil, errors.New("no answer") } //nolint:err113 // as a server says it
-	if f.step(); mover.Next(f.state) != mover.RunPreflight || !strings.Contains(f.state.TransientFailure, "remediations: no answer") {
+	if f.step(); mover.Next(f.state) != mover.RunPreflight || !strings.Contains(f.state.TransientFailure, "reading remediations from the event log: no answer") {
 		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
 	}
 }

@@ -55,7 +55,7 @@ func TestTheLogIsLostWhileTheSourceIsEmptied(t *testing.T) {
 	f.interruptDeletion()
 	f.loseLog()
 	message, next := f.step()
-	f.checkStranded(message, next, "on the target alone", "--action forward", "fleet/a-1")
+	f.checkStranded(message, next, "only on the target", "--action forward", "fleet/a-1")
 	f.checkExists(f.src, f.cluster)
 
 	f.state.Apply(mover.Resolved{Direction: mover.Back}, f.now)
@@ -80,7 +80,7 @@ func TestTheLogIsLostBeforeTheSourceIsEmptied(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.loseLog()
 	message, next := f.step()
-	f.checkStranded(message, next, "the source holds everything", "--action back")
+	f.checkStranded(message, next, "the source has every object", "--action back")
 	f.state.Apply(mover.Resolved{Direction: mover.Forward}, f.now)
 	f.checkStranded(f.step())
 
@@ -116,7 +116,7 @@ func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
 		f.checkStranded(message, next, "delete this Move")
 		f.state.Apply(mover.Resolved{Direction: way}, f.now)
 		message, next = f.step()
-		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "it may be complete already") || !strings.Contains(next, "look at the target") {
+		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "the move may be complete already") || !strings.Contains(next, "check the target") {
 			t.Errorf("resolution %s: phase %s, message %q, next %q", way, f.state.Phase, message, next)
 		}
 		f.checkExists(f.dst, f.cluster)
@@ -136,7 +136,7 @@ func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	for _, way := range []mover.Direction{mover.Back, mover.Forward} {
 		f.state.Apply(mover.Resolved{Direction: way}, f.now)
 		message, next = f.step()
-		f.checkStranded(message, next, "cannot go "+string(way), "no way keeps every object", "abandon")
+		f.checkStranded(message, next, "cannot go "+string(way), "neither direction keeps every object", "abandon")
 		f.checkPaused(f.src, f.cluster, true)
 	}
 	f.state.Apply(mover.TargetAbandoned{}, f.now)
@@ -250,7 +250,7 @@ func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.EmptyingAnnotation: moveID}}})
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	message, next := f.step()
-	f.checkStranded(message, next, "begun to empty it", "--action forward")
+	f.checkStranded(message, next, "started to delete its objects", "--action forward")
 	f.checkExists(f.dst, f.cluster)
 	f.checkExists(f.dst, f.machine)
 
@@ -271,7 +271,7 @@ func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
 	older.state.Apply(mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.Assumed}}, f.now)
 	older.state.Apply(mover.AllAcknowledged{}, f.now)
 	message, next := older.step()
-	older.checkStranded(message, next, "begun to empty the source", "fleet/a", "--action forward")
+	older.checkStranded(message, next, "started to delete at the source", "fleet/a", "--action forward")
 	if len(older.state.Plan) > 0 {
 		t.Errorf("%d objects are planned, want none", len(older.state.Plan))
 	}
@@ -317,7 +317,7 @@ func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
 			f.dst.merge(f.machine, obj{"metadata": obj{"finalizers": nil, "annotations": obj{object.DeleteForMoveAnnotation: ""}}})
 			f.hashPlan()
 			f.step()
-			if message, _ := mover.Explain(f.state); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(message, "released") {
+			if message, _ := mover.Explain(f.state); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(message, "has removed") {
 				t.Fatalf("phase = %s, message %q", f.state.Phase, message)
 			}
 			f.run(mover.None)

@@ -124,8 +124,8 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		}
 		r.checkOtherNamespaces(&f)
 		for _, h := range index.Hosted {
-			addLoss(&f, r.state.Spec, h.Ref, h.Reason+": what it stored is not in the backup, and the target would make "+replacement(h.Ref),
-				"leave it out of the backup; or, if it may be empty, accept that with --accept-loss "+h.Ref.GroupKind())
+			addLoss(&f, r.state.Spec, h.Ref, h.Reason+": its data is not in the backup, and the target would create "+replacement(h.Ref),
+				"create a backup without it; or, if it may be empty, accept the loss with --accept-loss "+h.Ref.GroupKind())
 		}
 		unusable, err := p.reach(ctx)
 		if err != nil {
@@ -155,7 +155,7 @@ func (r *Restore) checkOtherNamespaces(f *findings) {
 	for namespace, objects := range elsewhere {
 		names := plural.More(slices.Clone(objects[:min(len(objects), first)]), len(objects))
 		f.AddWarning("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(names, ", "),
-			"a ClusterClass with its templates, and credentials of a provider, may be there; of anything else ask who wrote the backup")
+			"a ClusterClass with its templates, and credentials of a provider, are expected there; ask the author of the backup about other objects")
 	}
 }
 
@@ -175,8 +175,8 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 	for _, item := range clusters {
 		if found := there[item.Ref]; found != nil && found.GetUID() == item.UID {
 			has = true
-			f.AddError("target: "+item.Ref.String(), "this is the management cluster that was backed up, and it still has this Cluster",
-				"name the management cluster that is to have it with --kubeconfig or --context; back up and restore the Clusters that are gone by themselves")
+			f.AddError("target: "+item.Ref.String(), "the target is the management cluster that was backed up, and it still has this Cluster",
+				"name another management cluster with --kubeconfig or --context; or back up and restore only the Clusters that no longer exist")
 		}
 	}
 	return has, nil
@@ -185,15 +185,16 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 // checkDone checks a restore that has ended: the command stopped right after the end, or it is run again later. The clusters may have changed since.
 // A missing Cluster may have been deleted with its machines.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
-	f.AddWarning("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
+	f.AddWarning("target", "this backup was already restored here, according to "+r.record.String()+": nothing more is created",
+		"no action needed if the clusters are as intended")
 	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
 	if err != nil {
 		return err
 	}
 	for _, item := range r.state.Plan {
 		if pause.IsCluster(item.Ref) && there[item.Ref] == nil {
-			f.AddError("target: "+item.Ref.String(), "it was restored from this backup and is not there any more: it may have been deleted with its machines",
-				"find out where it is; if its machines still run and nobody manages them, delete "+r.record.String()+" and run the command again")
+			f.AddError("target: "+item.Ref.String(), "it was restored from this backup but no longer exists: it may have been deleted with its machines",
+				"find out where it is; if its machines still run and no management cluster manages them, delete "+r.record.String()+" and run the command again")
 		}
 	}
 	return nil
@@ -274,7 +275,7 @@ func (r *Restore) create(ctx context.Context) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d objects of the target are not as they are in the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
+	return fmt.Errorf("%d objects on the target differ from the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
 }
 
 // awaitAcks waits until the controllers of the target have acknowledged the pause of each copy whose original was acknowledged when it was backed
@@ -350,14 +351,15 @@ func (r *Restore) report(phase RestorePhase, done int) {
 // checkSource checks, as far as possible, that no other management cluster works on the same machines. If a Cluster is missing, only the user can
 // know why: it may run in a third management cluster.
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
-	const alone = "if no other management cluster runs these clusters, now or later, say so with --source-is-gone"
+	const alone = "if no other management cluster runs these clusters, now or later, confirm that with --source-is-gone"
 	index := r.Archive.Index
 	if r.SourceGone {
 		return nil
 	}
 	if r.Source == nil {
-		f.AddError("source", "whether another management cluster runs these clusters is not known: two of them would replace each other's machines",
-			"name the kubeconfig of the one that was backed up with --source-kubeconfig; or, "+alone)
+		f.AddError("source", "scute cannot determine whether another management cluster runs these clusters: two management clusters would replace each "+
+			"other's machines",
+			"set --source-kubeconfig to the kubeconfig of the management cluster that was backed up; or, "+alone)
 		return nil
 	}
 	id, err := r.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
@@ -365,11 +367,12 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	case err != nil:
 		return err
 	case index.Source.Cluster != "" && id != index.Source.Cluster:
-		f.AddError("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
-			"name the kubeconfig of that one with --source-kubeconfig")
+		f.AddError("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+", and had "+index.Source.Cluster+
+			" in the backup",
+			"set --source-kubeconfig to the kubeconfig of the management cluster that was backed up")
 		return nil
 	case id == r.t.targetID:
-		f.AddError("source", "it is the target: whether another management cluster runs these clusters is not known", alone)
+		f.AddError("source", "it is the target: scute cannot determine whether another management cluster runs these clusters", alone)
 		return nil
 	}
 	kinds, _, err := movableTypes(ctx, r.Source)
@@ -387,13 +390,13 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		}
 		switch {
 		case u == nil && r.record.phase == "":
-			f.AddError(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
+			f.AddError(field, "it no longer exists there: it may have been moved to another management cluster, or deleted with its machines", alone)
 		case u == nil: // it was paused there when the restore began, and deleted since
 		case !object.Observe(u).Cluster.Paused:
 			f.AddError(field, "it still runs there: two management clusters would replace each other's machines",
 				"move it (create a Move there); or pause it there, and never resume it")
 		default:
-			f.AddWarning(field, "it is still there, paused", "never resume it there; remove it without its machines")
+			f.AddWarning(field, "it still exists there, paused", "never resume it there; delete it without its machines")
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func TestARestoreThatHasEnded(t *testing.T) {
 		t.Error("a Machine that was deleted after the restore was created again")
 	}
 	f.dst.drop(f.cluster)
-	if _, err := process().Prepare(t.Context()); !refusedFor(err, "not there any more") {
+	if _, err := process().Prepare(t.Context()); !refusedFor(err, "no longer exists") {
 		t.Errorf("Prepare after the Cluster was deleted = %v, want a refusal", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestARestoreAsksForTheSource(t *testing.T) {
 	f, a, process := toRestore(t)
 	r := process()
 	r.SourceGone = false
-	if _, err := r.Prepare(t.Context()); !refusedFor(err, "is not known") {
+	if _, err := r.Prepare(t.Context()); !refusedFor(err, "cannot determine") {
 		t.Errorf("Prepare without a source = %v, want a refusal", err)
 	}
 	r = process()
@@ -137,7 +137,7 @@ func TestARestoreOntoATakenName(t *testing.T) {
 	f, _, process := toRestore(t)
 	f.dst.put(f.cluster, obj{"spec": obj{"paused": true}})
 	uid := f.dst.get(f.cluster).GetUID()
-	if _, err := process().Prepare(t.Context()); !refusedFor(err, "an object of this name is there") {
+	if _, err := process().Prepare(t.Context()); !refusedFor(err, "an object with this name already exists") {
 		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 	if f.dst.get(f.cluster).GetUID() != uid || f.dst.get(f.machine) != nil {
@@ -162,7 +162,7 @@ func TestARestoreOntoTheClusterThatWasBackedUp(t *testing.T) {
 func TestARestoreOntoWhatIsHeld(t *testing.T) {
 	f, _, process := toRestore(t)
 	f.dst.put(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "restore-b2"}}, "spec": obj{"paused": true}})
-	if _, err := process().Prepare(t.Context()); !refusedFor(err, "held there by the restore of backup b2") {
+	if _, err := process().Prepare(t.Context()); !refusedFor(err, "held by the restore of backup b2") {
 		t.Errorf("Prepare = %v, want a refusal", err)
 	}
 }

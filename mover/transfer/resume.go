@@ -146,7 +146,7 @@ func (t *Transfer) asleepReason(ctx context.Context, w wanted, u *unstructured.U
 	case o.Cluster != nil && o.Cluster.Paused:
 		return "", nil // paused by another client since, so the move does not wait for it
 	case o.Paused == object.Absent:
-		return "no controller of the target has looked at it yet", nil
+		return "no controller of the target has reported its condition Paused yet", nil
 	default:
 		return "condition Paused is " + string(o.Paused) + ": " + o.PausedMessage, nil
 	}

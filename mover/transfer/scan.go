@@ -158,7 +158,8 @@ func (t *Transfer) refreshAnnotations(ctx context.Context) error {
 func (t *Transfer) clusterType() (kube.Type, error) {
 	typ, ok := t.sourceTypes["Cluster."+object.CoreGroup]
 	if !ok {
-		return typ, finalError("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
+		return typ, finalError("install Cluster API in this cluster, or create the Move in a cluster that has it",
+			"the source does not serve Clusters of %s", object.CoreGroup)
 	}
 	return typ, nil
 }
@@ -246,7 +247,8 @@ func (t *Transfer) excludeUnshared(namespace string, members mover.Members) move
 	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool {
 		switch {
 		case m.ByReference && m.Ref.Namespace != "" && m.Ref.Namespace != namespace:
-			members.Missing = append(members.Missing, mover.ObjectReason{Ref: m.Ref, Reason: m.KeepReason + ", and what is in another namespace does not move with it"})
+			members.Missing = append(members.Missing, mover.ObjectReason{Ref: m.Ref, Reason: m.KeepReason +
+				", but it is in another namespace and is not moved"})
 			return true
 		case isElsewhere(m.Ref, namespace) && !t.Shares(namespace):
 			members.Excluded = append(members.Excluded, mover.ObjectReason{Ref: m.Ref, Reason: "it is in another namespace, which is not shared with namespace " + namespace})
@@ -264,7 +266,7 @@ func isElsewhere(ref object.Ref, namespace string) bool {
 }
 
 // shareAdvice describes how an operator shares objects of other namespaces with a namespace.
-const shareAdvice = "have the operator of scute list the namespace in shareCredentialsWith of the chart (--share-credentials-with)"
+const shareAdvice = "ask the operator of scute to add the namespace to shareCredentialsWith of the chart (--share-credentials-with)"
 
 // readReferenced reads objects of other namespaces that a snapshot's objects reference, and those that reference objects in the move's namespace.
 func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, hash bool) error {

@@ -27,8 +27,8 @@ func strandedError(found []mover.ObjectReason, what, next string) error {
 
 // keepLogAdvice returns what to do if the clusters show that the move had progressed further than the log records.
 func keepLogAdvice(s mover.Spec) string {
-	return "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back; if there is none, " +
-		mover.ResolveCommand(s, mover.Forward) + " empties the source and resumes the target, if the target has everything"
+	return "do not unpause or delete anything by hand. If the event log was restored from a backup, restore the newer log; if there is none, run " +
+		mover.ResolveCommand(s, mover.Forward) + ", which deletes the rest at the source and resumes the target if the target has every object"
 }
 
 type objects = map[object.Ref]*unstructured.Unstructured
@@ -45,20 +45,21 @@ func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error 
 			only = append(only, mover.ObjectReason{Ref: item.Ref, Reason: why})
 		}
 	}
-	return strandedError(only, "the rollback stopped before it removed anything, because the target has the only copy of",
-		keepLogAdvice(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback continues by itself")
+	return strandedError(only, "the rollback has stopped before it deleted anything, because these objects exist only on the target",
+		keepLogAdvice(s.Spec)+". If the objects were deleted at the source on purpose, delete their copies on the target too; the rollback continues by "+
+			"itself")
 }
 
 // incompleteReason returns why an object of the source is not the complete planned object, or "".
 func incompleteReason(item mover.Item, have *unstructured.Unstructured) string {
 	if have == nil {
-		return "it is gone at the source"
+		return "it no longer exists at the source"
 	}
 	if have.GetUID() != item.UID {
-		return "another object of its name is at the source"
+		return "the source has another object with the same name"
 	}
 	if isReleased(have) {
-		return "it was released at the source to be deleted"
+		return "a move has removed its finalizers at the source to delete it"
 	}
 	return ""
 }
@@ -80,9 +81,9 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 		why := ""
 		switch have := there[item.Ref]; {
 		case have.uid == "":
-			why = "it is gone on the target"
+			why = "it no longer exists on the target"
 		case have.uid != s.Created[item.Ref]:
-			why = "another object of its name is on the target"
+			why = "the target has another object with the same name"
 		case have.deleting:
 			why = "it is being deleted on the target"
 		}
@@ -90,10 +91,11 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 			missing = append(missing, mover.ObjectReason{Ref: item.Ref, Reason: why})
 		}
 	}
-	return strandedError(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
-		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move continues by itself. "+
-			"If it cannot be restored, "+mover.ResolveCommand(s.Spec, mover.Back)+" resumes the source, if nothing was deleted there yet. "+
-			"Leave the source paused: it holds the only copy of what is not on the target")
+	return strandedError(missing, "deletion at the source has stopped, because the target no longer has the created objects",
+		"find out what deleted them, and restore the target so that it has the same objects again, for example its etcd from a backup: the move "+
+			"continues by itself. "+
+			"If it cannot be restored, run "+mover.ResolveCommand(s.Spec, mover.Back)+", which resumes the source if nothing was deleted there yet. "+
+			"Leave the source paused: it has the only copy of the objects that are not on the target")
 }
 
 // checkUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has held its roots all along, so a missing root was
@@ -105,10 +107,10 @@ func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 		why := ""
 		switch missing := u == nil || u.GetUID() != root.UID; {
 		case missing && len(s.Plan) > 0:
-			why = "it is gone"
+			why = "it no longer exists"
 		case missing:
 		case isEmptying(u):
-			why = "what belongs to it is being deleted by move " + u.GetAnnotations()[object.EmptyingAnnotation]
+			why = "its dependents are being deleted by move " + u.GetAnnotations()[object.EmptyingAnnotation]
 		}
 		if why != "" {
 			mu.Lock()
@@ -120,7 +122,7 @@ func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	if err != nil {
 		return err
 	}
-	return strandedError(emptied, "the source stays paused, because a move has begun to empty it", keepLogAdvice(s.Spec))
+	return strandedError(emptied, "the source stays paused, because a move has started to delete its objects", keepLogAdvice(s.Spec))
 }
 
 // checkRecreated returns an error if controllers of the source work on objects that move, because another client, such as a GitOps tool, has created a
@@ -154,7 +156,7 @@ func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have h
 	if err != nil {
 		return err
 	}
-	return strandedError(active, "the target stays paused, because the source has what moves again, not paused", next)
+	return strandedError(active, "the target stays paused, because the source again has objects of the move that are not paused", next)
 }
 
 // isActive reports whether an object's controller works on a cluster's machines. Objects that are only configuration have no effect.
@@ -167,7 +169,7 @@ func clusterOf(item mover.Item) object.Ref {
 }
 
 func recreatedReason(now, was types.UID) string {
-	return "it has UID " + string(now) + ", the one that moves had " + string(was)
+	return "it has UID " + string(now) + ", but the moved object had UID " + string(was)
 }
 
 // getSource reads an object of the source. It returns nil if the object does not exist, though it may be created at any moment.
@@ -222,13 +224,13 @@ func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have 
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	next := "delete it, or have it use another ClusterClass (spec.topology.classRef): the move continues by itself"
+	next := "delete it, or set another ClusterClass in its spec.topology.classRef: the move continues by itself"
 	if first := slices.MinFunc(users, func(a, b mover.ObjectReason) int { return object.Compare(a.Ref, b.Ref) }).Ref; again[first] != nil {
 		if next, err = t.removalAdvice(ctx, first, again[first]); err != nil {
 			return err
 		}
 	}
-	return strandedError(users, "nothing more is deleted at the source, because a Cluster that the plan does not have uses a ClusterClass that moves", next)
+	return strandedError(users, "deletion at the source has stopped, because a Cluster outside the plan uses a ClusterClass that moves", next)
 }
 
 const classKind = "ClusterClass." + object.CoreGroup
@@ -255,7 +257,7 @@ func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *u
 	hold := "`kubectl patch " + it + ` --type merge -p '{"spec":{"paused":true}}'` + "`"
 	remove := "`kubectl delete " + it + " --wait=false`"
 	release := "`kubectl patch " + it + ` --type merge -p '{"metadata":{"finalizers":null}}'` + "`"
-	const suspend, goesOn = "suspend what makes it (a GitOps tool?); then, at the source, ", ". The move continues by itself"
+	const suspend, goesOn = "suspend what creates it (a GitOps tool?); then, at the source, ", ". The move continues by itself"
 	if cluster == nil { // no controller acts on an object without a Cluster
 		return suspend + "run " + remove + " and " + release + goesOn, nil
 	}
@@ -266,7 +268,7 @@ func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *u
 	case class != "" && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
 		return suspend + "run " + remove + goesOn, nil
 	case class != "":
-		return suspend + "make " + class + " again as it is on the target, because a Cluster cannot be changed without its class; run " +
+		return suspend + "create " + class + " as it is on the target, because a Cluster cannot be changed without its class; run " +
 			hold + ", " + remove + " and " + release + "; delete that class" + goesOn, nil
 	default:
 		return suspend + "run in this order " + hold + ", " + remove + " and " + release + goesOn, nil

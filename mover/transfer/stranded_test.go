@@ -186,7 +186,7 @@ func TestRollbackKeepsTheOnlyCopy(t *testing.T) {
 			empty(f)
 			f.state.Apply(mover.RollbackStarted{Reason: "the source changed"}, f.now)
 			message, next := f.step()
-			f.checkStranded(message, next, "Machine.cluster.x-k8s.io fleet/a-1", "only copy", "newer log")
+			f.checkStranded(message, next, "Machine.cluster.x-k8s.io fleet/a-1", "only on the target", "newer log")
 			f.checkExists(f.dst, f.machine)
 			f.checkExists(f.dst, f.cluster)
 			f.checkPaused(f.src, f.cluster, true)
@@ -332,7 +332,7 @@ func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/89abcdef"}}})
 		}
 	}
-	f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
+	f.state.Apply(mover.RollbackStarted{Reason: "requested by an operator"}, f.now)
 	f.run(mover.None)
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
 		t.Errorf("annotation of the Cluster = %q, want that of the other move", mark)
@@ -356,7 +356,7 @@ func TestAPauseThatComesBeforeOursIsKept(t *testing.T) {
 	f := recorded(t)
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": true}})
 	f.run(mover.None)
-	if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(f.state.RollbackCause, "somebody paused or resumed it") {
+	if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(f.state.RollbackCause, "another client paused or resumed it") {
 		t.Errorf("phase = %s, rollback cause %s", f.state.Phase, f.state.RollbackCause)
 	}
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "" {

@@ -153,14 +153,14 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 		failed.Final = step == mover.RunPreflight
 		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef"
 	case kube.IsAuthorizationDenied(err):
-		failed.Next, failed.Unpermitted = "grant it to the identity that scute uses there", true
+		failed.Next, failed.Unpermitted = "grant this permission to the identity that scute uses there", true
 	case apierrors.IsForbidden(err):
-		failed.Next = "change what denies it (a webhook, an admission policy, a quota), or do what its message asks for"
+		failed.Next = "change the webhook, admission policy or quota that rejects the request, or follow its message"
 	}
 	return failed
 }
 
-const allowAddress = "have the operator of scuted add the address to --allow-addresses (allowAddresses in the chart), or use a public one"
+const allowAddress = "ask the operator of scuted to add the address to --allow-addresses (allowAddresses in the chart), or use a public address"
 
 func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
 	if step == mover.RunPreflight {
@@ -238,7 +238,7 @@ func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string
 	}
 	if identity != "" && identity != t.targetID {
 		return finalError("put the kubeconfig of the right cluster into the Secret again: the move continues by itself",
-			"the kubeconfig leads to another cluster (at %s) than the one that this move was begun with", cluster.Host)
+			"the kubeconfig points to another cluster (at %s) than the target of this move", cluster.Host)
 	}
 	if unserved != nil {
 		return unserved
@@ -272,7 +272,7 @@ func (t *Transfer) targetType(ref object.Ref, version string) (kube.Type, error)
 func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
 	found, ok := types[ref.GroupKind()]
 	if !ok {
-		return kube.Type{}, finalError("install the provider that serves this kind, in the version that the other side has",
+		return kube.Type{}, finalError("install the provider that serves this kind, in the same version as in the other cluster",
 			"the %s does not serve %s", c.Name, ref.GroupKind())
 	}
 	return found.At(version), nil

@@ -124,18 +124,18 @@ func (t *Transfer) difference(s *mover.State, item mover.Item, found bool, sourc
 	case have.GetDeletionTimestamp() != nil:
 		return "it is being deleted on the target", nil
 	case isReleased(have):
-		return "it was released on the target to be deleted: the move had been rolling back", nil
+		return "the rollback of this move has removed its finalizers on the target to delete it", nil
 	case s.Adopted[item.Ref]:
 		return "", nil
 	case source == nil:
-		return "it went away at the source", nil
+		return "it was deleted at the source", nil
 	}
 	want, err := mover.Rewrite(source, item, t.copyAnnotations(item, found), s.Created)
 	if err != nil {
 		return "", err
 	}
 	if field, same := mover.Contains(want, have); !same {
-		return "field " + field + " on the target is not what the source has", nil
+		return "field " + field + " on the target differs from the source", nil
 	}
 	return "", nil
 }

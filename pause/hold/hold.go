@@ -21,13 +21,13 @@ import (
 var ErrHeld = errors.New("it is held")
 
 // ErrReplaced is returned if the object is not the recorded one, but another one with the same name.
-var ErrReplaced = errors.New("it was deleted, and another object of its name was made")
+var ErrReplaced = errors.New("it was deleted and recreated with the same name")
 
 // ErrChanged is returned if a client other than the holder has changed the recorded pause state of the root.
-var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
+var ErrChanged = errors.New("another client paused or resumed it after its pause state was recorded")
 
 // errEmptying is returned for a root whose objects a move is deleting.
-var errEmptying = errors.New("it stays paused, because a move has begun to delete what belongs to it")
+var errEmptying = errors.New("it stays paused, because a move has started to delete its dependents")
 
 // Holder identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
 // Log is empty in the marks of runs and Pauses, and of moves that an older version started.

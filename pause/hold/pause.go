@@ -13,7 +13,8 @@ import (
 )
 
 // ErrUnpaused is returned if a client other than the holder has unpaused or deleted a root.
-var ErrUnpaused = errors.New("it is not paused any more, or gone, and it was not scute that did it: find out what resets it (a GitOps tool?), and stop that while it is paused")
+var ErrUnpaused = errors.New("another client has unpaused or deleted it: find out what resets the pause (a GitOps tool?), and suspend it during " +
+	"the pause")
 
 // Graph finds the objects that a pause of Clusters concerns.
 type Graph interface {

@@ -33,11 +33,11 @@ func Describe(e Event) view.Line {
 	case Waiting:
 		return view.Line{Detail: pause.DescribeWaits(e.Objects, e.Total)}
 	case AllAcknowledged:
-		return view.Line{Detail: plural.Of(e.Objects, "object") + " at rest"}
+		return view.Line{Detail: "by " + plural.Of(e.Objects, "object")}
 	case TimedOut:
 		return view.Line{Detail: pause.DescribeWaits(e.Objects, e.Total)}
 	case Dropped:
-		return view.Line{Name: "clusters gone", Objects: e.Roots}
+		return view.Line{Name: "clusters deleted", Objects: e.Roots}
 	case TransientFailure:
 		if e.Message == "" {
 			return view.Line{Name: "setback over"}
@@ -46,12 +46,12 @@ func Describe(e Event) view.Line {
 	case ReleaseRequested:
 		return view.Line{Detail: e.Reason}
 	case Restored:
-		return view.Line{Name: "pauses restored", Detail: "as they were found"}
+		return view.Line{Name: "pauses restored", Detail: "as recorded"}
 	case Released:
 		if e.Total > 0 {
-			return view.Line{Name: "released", Detail: "not awake yet: " + pause.DescribeWaits(e.Asleep, e.Total)}
+			return view.Line{Name: "released", Detail: "no longer waiting " + pause.DescribeWaits(e.Asleep, e.Total)}
 		}
-		return view.Line{Name: "released", Detail: "every object is awake, or paused for another cause"}
+		return view.Line{Name: "released", Detail: "every object has resumed, or is paused for another reason"}
 	default:
 		return view.Line{}
 	}

@@ -105,39 +105,42 @@ func Explain(s *State) (message, next string) {
 	objects := fmt.Sprintf("%d of %d objects have acknowledged the pause", len(s.Acks), len(s.Acks)+s.Pending.Total)
 	switch s.Phase {
 	case v1alpha1.PausePending:
-		message = "waiting for a daemon to take it up"
+		message = "waiting for a daemon to start the pause"
 	case v1alpha1.PausePausing:
 		message = fmt.Sprintf("pausing %s", plural.Of(len(s.Roots), "cluster"))
 		if len(s.Roots) == 0 {
-			message = "no Cluster is selected by now; each is paused once it is there"
+			message = "no selected Cluster exists yet; each is paused as soon as it exists"
 		}
 		message += waitingMessage(s)
 	case v1alpha1.PauseAcknowledging:
-		message = "waiting until every object is at rest: " + objects + waitingMessage(s)
+		message = objects + waitingMessage(s)
 	case v1alpha1.PauseAcknowledged:
-		message = fmt.Sprintf("%s of %s are paused, and every object is at rest", plural.Of(len(s.Acks), "object"), plural.Of(len(s.Roots), "cluster"))
+		message = fmt.Sprintf("every object has acknowledged the pause: %s of %s", plural.Of(len(s.Acks), "object"), plural.Of(len(s.Roots), "cluster"))
 	case v1alpha1.PauseTimedOut:
 		message = fmt.Sprintf("not every object acknowledged the pause in time: %s; waiting for %s", objects, pendingNames(s))
-		next = "look at the controllers of these objects: do they run, and may they write the status? They are looked at again and again; to go without them, delete the Pause"
+		next = "check that the controllers of these objects run and may write their status, until the objects acknowledge the pause; or delete the " +
+			"Pause to end it without them"
 	case v1alpha1.PauseRestoring:
-		message = "restoring the pause states that were found"
+		message = "restoring the recorded pause states"
 		if s.Release != "" {
 			message += ": " + s.Release
 		}
 	case v1alpha1.PauseResuming:
-		message = "the clusters are restored; waiting until every object is awake"
+		message = "the clusters are restored; waiting until every object has resumed"
 		if s.AsleepAll > 0 {
-			message += fmt.Sprintf(": %d still call themselves paused", s.AsleepAll)
+			message += fmt.Sprintf(": %d still report that they are paused", s.AsleepAll)
 		}
 	case v1alpha1.PauseReleased:
-		message = "the clusters are restored, and every object is awake, or paused for another cause"
+		message = "the clusters are restored; every object has resumed, or is paused for another reason"
 		if s.AsleepAll > 0 {
-			message = fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", plural.Of(s.AsleepAll, "object"), timespan.Text(time.Duration(s.Spec.Awake)))
-			next = "look at the controllers of these objects: do they run?"
+			message = fmt.Sprintf("the clusters are restored; %s still reported Paused=True after %s", plural.Of(s.AsleepAll, "object"),
+				timespan.Text(time.Duration(s.Spec.Awake)))
+			next = "check that the controllers of these objects run"
 		}
 	}
 	if s.Releasing && s.Pending.Total > 0 {
-		message += fmt.Sprintf("; the pause ended when %d of %d objects had acknowledged it, and these had not: %s", len(s.Acks), len(s.Acks)+s.Pending.Total, pendingNames(s))
+		message += fmt.Sprintf("; the pause ended after %d of %d objects had acknowledged it; these had not: %s", len(s.Acks), len(s.Acks)+s.Pending.Total,
+			pendingNames(s))
 	}
 	if s.TransientFailure.Message != "" {
 		return message + ": " + s.TransientFailure.Message, s.TransientFailure.Next

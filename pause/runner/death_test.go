@@ -122,7 +122,7 @@ func TestRefusedWrites(t *testing.T) {
 			}
 			s := stateOf(t, l, id)
 			w.checkRestored(t, &s)
-			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "it is tried again") || s.TransientFailure != (request.TransientFailure{}) {
+			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "scute retries") || s.TransientFailure != (request.TransientFailure{}) {
 				t.Errorf("reported failure = %+v, remaining failure = %+v, want none remaining", said, s.TransientFailure)
 			}
 			if at == v1alpha1.PauseRestoring && !strings.Contains(said.Next, "remove finalizer scute.dev/pause") {

@@ -204,9 +204,10 @@ func (d *drive) pauseClusters(ctx context.Context) error {
 
 // recordFailure records why a turn failed, and what a user can do.
 func (d *drive) recordFailure(ctx context.Context, err error) error {
-	next := "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"
+	next := "scute retries; if the error persists, check the API server and the permissions of scuted: `scutectl doctor`"
 	if d.State.Releasing && d.State.RestoredAt.IsZero() {
-		next = fmt.Sprintf("it is tried again, and the Pause goes once it is done. To go without: remove annotations %s and %s from each Cluster, set spec.paused as it was, and remove finalizer %s from the Pause",
+		next = fmt.Sprintf("scute retries, and deletes the Pause when that succeeds. To end the Pause by hand, remove annotations %s and %s from each "+
+			"Cluster, set spec.paused as it was, and remove finalizer %s from the Pause",
 			d.holder().Annotation, object.PausedBeforeAnnotation, "scute.dev/pause")
 	}
 	return d.decide(ctx, request.Failed{Message: redact.Message(err.Error()), Next: next})

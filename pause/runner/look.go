@@ -139,7 +139,7 @@ func (l *evaluation) collectWithdrawn() {
 	for ref, ack := range l.state.Acks {
 		b, is := l.subjects[ref]
 		if !is {
-			l.Withdrawn[ref] = "it is gone"
+			l.Withdrawn[ref] = "it was deleted"
 			continue
 		}
 		if why := pause.InvalidReason(ack.How, b.Observed); why != "" {

@@ -132,7 +132,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		case errors.Is(err, aggregate.ErrClaimLost), errors.Is(err, eventlog.ErrUnavailable):
 			return err
 		case err != nil:
-			r.Logger.Warn("a look at a pause failed", "pause", id, "error", redact.Message(err.Error()))
+			r.Logger.Warn("reconciling a pause failed", "pause", id, "error", redact.Message(err.Error()))
 			if err := d.recordFailure(ctx, err); err != nil {
 				return err
 			}

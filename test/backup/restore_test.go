@@ -76,7 +76,7 @@ func TestRestoreElsewhere(t *testing.T) {
 	run(ctx, t, shared.to, 0, []string{"1 cluster of namespace legacy (old)"}, "restore", "clusters", "--from", byClusterctl, "--source-is-gone")
 	restored(ctx, t, legacy, "old", old.Names)
 	unchanged(ctx, t, machines, mark)
-	run(ctx, t, shared.to, 0, []string{"was restored here already"}, restore...)
+	run(ctx, t, shared.to, 0, []string{"was already restored here"}, restore...)
 	unchanged(ctx, t, machines, mark)
 }
 
@@ -146,14 +146,14 @@ func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore
 		run(ctx, t, shared.to, 1, []string{"no complete backup"}, restore...)
 	}
 	run(ctx, t, shared.blue, 0, []string{"of 2 clusters of namespace fleet (prod, still)", "encrypted to 1 recipient"}, args...)
-	run(ctx, t, shared.blue, 2, []string{"complete backup already"}, args...)
+	run(ctx, t, shared.blue, 2, []string{"already has a complete backup"}, args...)
 }
 
 // refusals checks restores that must change nothing.
 func refusals(ctx context.Context, t *testing.T, folder string, restore []string) {
 	t.Helper()
 	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, restore...)
-	run(ctx, t, shared.to, 1, []string{"fleet/prod", "it still runs there", "fleet/still", "it is still there, paused"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
+	run(ctx, t, shared.to, 1, []string{"fleet/prod", "it still runs there", "fleet/still", "it still exists there, paused"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
 	run(ctx, t, shared.to, 1, []string{"it is not the management cluster that was backed up"}, append(restore, "--source-kubeconfig", shared.to.KubeconfigPath())...)
 	run(ctx, t, shared.blue, 1, []string{"it is the target", "it still has this Cluster"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
 	run(ctx, t, shared.to, 1, []string{"--carry-status", "serves no kind"}, append(restore, "--source-is-gone", "--carry-status", "Gadget.example.org")...)

@@ -267,7 +267,7 @@ func (s *scheduled) takenOver(key string, backup v1alpha1.BackupRecord) {
 	harness.Must(s.T, third.WaitAvailable(ctx, depot, "vault"))
 	unchanged(ctx, s.T, machines, mark)
 	s.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	run(ctx, s.T, third, 1, []string{"AWS_SECRET_ACCESS_KEY: the store refuses them"}, restore...)
+	run(ctx, s.T, third, 1, []string{"AWS_SECRET_ACCESS_KEY: the store rejects them"}, restore...)
 }
 
 func (s *scheduled) scutectl(in *scuted.Installation, args ...string) string {

@@ -202,7 +202,7 @@ func makesStranger(ctx context.Context, t *testing.T, s *stranding, name string)
 func leavesStranger(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	over := s.over(ctx, t, name, mover.PhaseRolledBack)
-	if !strings.Contains(over.Status.Message, "is on the target already and is not the same") {
+	if !strings.Contains(over.Status.Message, "already exists on the target and is different") {
 		t.Errorf("%s: message = %s, want one about the other Cluster on the target", name, over.Status.Message)
 	}
 	there := objects(ctx, t, shared.green, s.ns(name))

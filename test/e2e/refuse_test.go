@@ -202,7 +202,7 @@ func badTargets() []refusal {
 	}
 	return []refusal{
 		secretTarget("nobody listens", "value", text(kubeconfig, "127.0.0.1:1", "", "token: t"),
-			finding(targetField, "127.0.0.1:1", "can be reached from where scuted runs")),
+			finding(targetField, "127.0.0.1:1", "scuted can reach the target")),
 		secretTarget("no Secret", "value", nil, finding(targetField, "does not exist", "create the Secret")),
 		secretTarget("another key", "kubeconfig", text(kubeconfig, "127.0.0.1:1", "", "token: t"),
 			finding(targetField, `has no key "value"; it has: kubeconfig`, "spec.target.kubeconfigSecretRef.key")),
@@ -219,17 +219,17 @@ func badTargets() []refusal {
 		secretTarget("an unchecked certificate", "value", insecure,
 			finding(targetField, "insecure-skip-tls-verify", "spec.target.allowInsecure")),
 		secretTarget("no encryption", "value", text(strings.Replace(kubeconfig, "https", "http", 1), "127.0.0.1:1", "", "token: t"),
-			finding(targetField, "reached by http", "spec.target.allowInsecure")),
-		allowed(secretTarget("an unchecked certificate that is accepted", "value", insecure, finding(targetField, "Unauthorized", "fresh"))),
+			finding(targetField, "uses http,", "spec.target.allowInsecure")),
+		allowed(secretTarget("an unchecked certificate that is accepted", "value", insecure, finding(targetField, "Unauthorized", "new credentials"))),
 		secretTarget("no kubeconfig", "value", text("what is this?"), finding(targetField, "kubeconfig not usable", "--flatten")),
-		secretTarget("this very cluster", "value", here, finding(targetField, "this very cluster", "another management cluster")),
-		secretTarget("credentials that are not accepted", "value", stale, finding(targetField, "Unauthorized", "fresh")),
+		secretTarget("this very cluster", "value", here, finding(targetField, "the source cluster itself", "another management cluster")),
+		secretTarget("credentials that are not accepted", "value", stale, finding(targetField, "Unauthorized", "new credentials")),
 		{
 			name:  "the kubeconfig is part of what moves",
 			spoil: func(m *v1alpha1.Move) { m.Spec.Target.KubeconfigSecretRef.Name = "tiny-kubeconfig" },
 			want: []v1alpha1.MoveFinding{
-				finding(targetField, "Secret tiny-kubeconfig belongs to what is moved", "copy the kubeconfig"),
-				finding(targetField, "no management cluster", "clusterctl init"),
+				finding(targetField, "Secret tiny-kubeconfig belongs to the moved objects", "copy the kubeconfig"),
+				finding(targetField, "not a management cluster", "clusterctl init"),
 			},
 		},
 	}
@@ -312,7 +312,7 @@ func badSources() []refusal {
 		{
 			name: "unknown clusters", spoil: name("tiny", "nope", "neither"),
 			want: []v1alpha1.MoveFinding{
-				finding("spec.selection.clusters", `"nope" does not exist`, "there are: tiny"), finding("spec.selection.clusters", `"neither" does not exist`, "there are: tiny"),
+				finding("spec.selection.clusters", `"nope" does not exist`, " has: tiny"), finding("spec.selection.clusters", `"neither" does not exist`, " has: tiny"),
 			},
 		},
 		{name: "a cluster that is half made", prepare: half(), spoil: name("half"), want: unready},
@@ -346,12 +346,12 @@ func badParts() []refusal {
 		{
 			name:    "an address that would leave its pool",
 			prepare: func(ctx context.Context, t *testing.T) { strays(ctx, t, addressOf(ctx, t, "tiny")) },
-			want:    []v1alpha1.MoveFinding{finding("IPAddress.ipam.cluster.x-k8s.io refusals/tiny-address", "may hand the address out again", object.AddressesReservedAnnotation)},
+			want:    []v1alpha1.MoveFinding{finding("IPAddress.ipam.cluster.x-k8s.io refusals/tiny-address", "may assign the address again", object.AddressesReservedAnnotation)},
 		},
 		{
 			name:    "a Secret of the cluster that somebody else owns",
 			prepare: func(ctx context.Context, t *testing.T) { strays(ctx, t, secretOf("tiny-apiserver-etcd-client")) },
-			want:    []v1alpha1.MoveFinding{finding("Secret refusals/tiny-apiserver-etcd-client", "Cluster tiny needs it, and it would stay", "remove the owner reference")},
+			want:    []v1alpha1.MoveFinding{finding("Secret refusals/tiny-apiserver-etcd-client", "Cluster tiny needs it, but it would not be moved", "remove the owner reference")},
 		},
 	}
 }
@@ -362,12 +362,12 @@ func badKinds() []refusal {
 		{
 			name:    "a kind that the target lacks",
 			prepare: func(ctx context.Context, t *testing.T) { serve(ctx, t, shared.green, crd, "") },
-			want:    []v1alpha1.MoveFinding{finding(kind, "does not serve this kind", "install the provider")},
+			want:    []v1alpha1.MoveFinding{finding(kind, "does not serve this kind", "install its provider")},
 		},
 		{
 			name:    "another version on the target",
 			prepare: func(ctx context.Context, t *testing.T) { serve(ctx, t, shared.green, crd, "v1beta9") },
-			want:    []v1alpha1.MoveFinding{finding(kind, "serves only [v1beta9]", "bring the provider on the target to the source's version")},
+			want:    []v1alpha1.MoveFinding{finding(kind, "serves only [v1beta9]", "upgrade the provider on the target to the source's version")},
 		},
 		{
 			name:    "an older provider on the target",
@@ -382,7 +382,7 @@ func badCopies() []refusal {
 		{
 			name:    "a name that is taken on the target",
 			prepare: func(ctx context.Context, t *testing.T) { halfMade(ctx, t, shared.green, "tiny") },
-			want:    []v1alpha1.MoveFinding{finding("target: Cluster.cluster.x-k8s.io refusals/tiny", "an object of this name is there and is not the same", "rename or remove one")},
+			want:    []v1alpha1.MoveFinding{finding("target: Cluster.cluster.x-k8s.io refusals/tiny", "an object with this name already exists and is different", "rename or delete one")},
 		},
 		{
 			name:    "an admission policy of the target",

@@ -88,7 +88,7 @@ func withIdentity(ctx context.Context, t *testing.T) {
 
 	over = move(ctx, t, shared.blue, scuted.NewMove(ns, "other", shared.green, "tiny"))
 	isRefused(t, over, []v1alpha1.MoveFinding{
-		finding("target: AWSClusterStaticIdentity.infrastructure.cluster.x-k8s.io prod", "is not the same: field .spec.secretRef differs", "rename or remove one"),
+		finding("target: AWSClusterStaticIdentity.infrastructure.cluster.x-k8s.io prod", "is different: field .spec.secretRef differs", "rename or delete one"),
 	})
 	same := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"secretRef":"`+credentials+`"}}`))
 	harness.Must(t, there.Patch(ctx, other, same))

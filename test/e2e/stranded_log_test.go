@@ -117,7 +117,7 @@ func TestLogRestored(t *testing.T) {
 	s.distrusts(ctx, t, string(trust.WentBack))
 	s.reconcile(ctx, t)
 	t.Run("verified", func(t *testing.T) { s.ends(ctx, t, "verified", mover.PhaseSucceeded) })
-	for name, says := range map[string]string{"deleting": "a move has begun to empty the source", "emptied": "the target has the only copy of"} {
+	for name, says := range map[string]string{"deleting": "a move has started to delete at the source", "emptied": "these objects exist only on the target"} {
 		t.Run(name, func(t *testing.T) {
 			s.obeys(ctx, t, s.stranded(ctx, t, name, says), "--action forward")
 			s.ends(ctx, t, name, mover.PhaseSucceeded)

@@ -43,12 +43,12 @@ func TestWorldChanges(t *testing.T) {
 		"again-deleting": {"before 1 DELETE .*/clusterclasses/", makesAgain(asItWas), "uses ClusterClass", kubectl, succeeds},
 		"again-paused":   {"before 1 DELETE .*/clusterclasses/", makesAgain(asPaused), "uses ClusterClass", kubectl, succeeds},
 		// The class was deleted, and the webhook refuses every change of the Cluster.
-		"again-empty":      {"after 1 source-emptied", makesAgain(asItWas), "the source has what moves again", kubectl, succeeds},
-		"again-finalizers": {"after 1 source-emptied", makesAgain(withFinalizers), "the source has what moves again", classThenKubectl, succeeds},
-		"late-secret":      {"after 1 move.verified", makesSecret, "came after the plan was made", removesSecret, succeeds},
-		"lifted":           {"after 1 DELETE .*/machines/", liftsPause, "came after the plan was made", removesMachines, succeedsBesideAMachine},
-		"wiped":            {"after 1 move.verified", wipes, "the target no longer holds", resolvesBack, rollsBack},
-		"wiped-deleting":   {"after 5 DELETE", wipes, "the target no longer holds", abandons, keepsTheSource},
+		"again-empty":      {"after 1 source-emptied", makesAgain(asItWas), "the source again has objects of the move", kubectl, succeeds},
+		"again-finalizers": {"after 1 source-emptied", makesAgain(withFinalizers), "the source again has objects of the move", classThenKubectl, succeeds},
+		"late-secret":      {"after 1 move.verified", makesSecret, "were created after the plan was recorded", removesSecret, succeeds},
+		"lifted":           {"after 1 DELETE .*/machines/", liftsPause, "were created after the plan was recorded", removesMachines, succeedsBesideAMachine},
+		"wiped":            {"after 1 move.verified", wipes, "the target no longer has", resolvesBack, rollsBack},
+		"wiped-deleting":   {"after 5 DELETE", wipes, "the target no longer has", abandons, keepsTheSource},
 	})
 	holds := make(map[string]string)
 	for name, c := range cases {

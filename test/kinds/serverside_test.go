@@ -135,7 +135,7 @@ func TestAsKubectl(t *testing.T) {
 		"a typed list":             {"apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}, data: {k: v}}]\n", ""},
 		"a list in a list":         {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]\n", "kubectl refuses"},
 		"a kind in lower case":     {strings.Replace(oneMap, "ConfigMap", "configmap", 1), "is spelled"},
-		"a key that is a boolean":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {n: v}\n", "put it in quotes"},
+		"a key that is a boolean":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {n: v}\n", "put the key in quotes"},
 		"a key that is a number":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {8080: v}\n", ""},
 		"a value that is none":     {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: on}\n", "data.k"},
 		"no name":                  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n", "metadata.name"},

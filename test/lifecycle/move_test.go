@@ -31,7 +31,7 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	to := map[string]any{"kubeconfig": green.KubeconfigPath()}
 	s := &step{t: t, namespace: namespace, name: "pivot", with: map[string]any{"clusters": []string{"m"}, "to": to}}
-	for i, dieAt := range []string{"waiting until every object", "creating on the target", "deleting at the source", ""} {
+	for i, dieAt := range []string{"have acknowledged the pause", "creating objects on the target", "deleting objects at the source", ""} {
 		log, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 		harness.Must(t, err)
 		s.kind = &move.Kind{Clusters: clusters(), Log: log, Incarnation: "test-" + string(rune('a'+i))}
@@ -101,7 +101,7 @@ func TestMoveIsUndone(t *testing.T) {
 	harness.Must(t, s.undoes(ctx)) // before the first attempt
 	living, die := context.WithCancel(ctx)
 	s.progress = func(message string) {
-		if strings.Contains(message, "creating on the target") {
+		if strings.Contains(message, "creating objects on the target") {
 			die()
 		}
 	}

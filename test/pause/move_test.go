@@ -34,7 +34,7 @@ func TestBesideMoves(t *testing.T) {
 	harness.Must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "refused", shared.green, "a")))
 	over, err := shared.blue.Wait(ctx, namespace, "refused", scuted.Over)
 	harness.Must(t, err)
-	if over.Status.Phase != mover.PhaseFailed || !named(over.Status.Findings, "it is held paused by Pause moved/first") {
+	if over.Status.Phase != mover.PhaseFailed || !named(over.Status.Findings, "it is paused by Pause moved/first") {
 		t.Errorf("phase = %s, want Failed: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
 	if now := version(ctx, t, namespace, "a"); now != before {

@@ -34,10 +34,10 @@ func TestABackupGoesToAFolder(t *testing.T) {
 func TestWhatAStoreRefuses(t *testing.T) {
 	_, plain := store.OpenS3(store.S3Options{Endpoint: "http://127.0.0.1:1", Bucket: "backups", AccessKeyID: "a", SecretAccessKey: "s"})
 	for says, err := range map[string]error{
-		"--store-endpoint: it is without TLS: the credentials would be sent in plain text: write https://, or permit it with --store-insecure": plain,
-		"AWS_SECRET_ACCESS_KEY: the store refuses them (X): correct them":                                                                      &store.Error{Field: store.FieldCredentials, Message: "the store refuses them (X)"},
-		"the bucket: the store refuses it (X): correct its name, or --store-region":                                                            &store.Error{Field: store.FieldBucket, Message: "the store refuses it (X)"},
-		"--from s3://backups/prod: incomplete":                                                                                                 errors.New("incomplete"),
+		"--store-endpoint: it does not use TLS: the credentials would be sent in plain text: write https://, or permit it with --store-insecure": plain,
+		"AWS_SECRET_ACCESS_KEY: the store rejects them (X): correct them":                                                                        &store.Error{Field: store.FieldCredentials, Message: "the store rejects them (X)"},
+		"the bucket: the store rejects it (X): correct its name, or --store-region":                                                              &store.Error{Field: store.FieldBucket, Message: "the store rejects it (X)"},
+		"--from s3://backups/prod: incomplete":                                                                                                   errors.New("incomplete"),
 	} {
 		if got := explain(err, "s3://backups/prod"); !strings.Contains(got.Error(), says) {
 			t.Errorf("explained = %v, want %s", got, says)

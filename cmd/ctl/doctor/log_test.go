@@ -88,7 +88,7 @@ func TestALogThatANewerDaemonActsOn(t *testing.T) {
 func TestAMoveThatTheLogStalls(t *testing.T) {
 	for reason, remedy := range map[trust.Reason]string{trust.Replaced: "scutectl log reconcile", trust.Newer: "run the version of scute"} {
 		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}, Status: v1alpha1.MoveStatus{
-			Phase: mover.PhaseCreating, Message: "creating on the target: 0 of 27",
+			Phase: mover.PhaseCreating, Message: "creating objects on the target: 0 of 27",
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(reason), Message: "why"}},
 		}}
 		var got []Result

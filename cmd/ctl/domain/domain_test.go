@@ -30,14 +30,14 @@ func TestWords(t *testing.T) {
 		{mover.Claimed{Holder: "x"}, "claimed: by x"},
 		{mover.PreflightPassed{Clusters: []string{"a"}}, "preflight passed: 1 cluster: a"},
 		{mover.Refused{Findings: []mover.Finding{{Field: "f", Message: "m"}, {}}}, "refused: 2 findings: f: m, and 1 more"},
-		{mover.PauseIntended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
+		{mover.PauseIntended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 already paused"},
 		{mover.Paused{}, "paused: every root is paused"},
 		{
 			mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyPaused}},
 			"pause acknowledged: 3 objects: Machine a, Machine b, …; 1 already held, 1 assumed, 1 by condition",
 		},
 		{mover.Waiting{For: []mover.ObjectReason{{Ref: machine("a"), Reason: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
-		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 was there before"},
+		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 existed already"},
 		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},
 		{mover.TransientFailure{Message: "denied", Until: time.Date(2026, 5, 1, 12, 2, 0, 0, time.UTC)}, "waiting for a permission: denied; until 2026-05-01T12:02:00Z"},
 		{mover.Failed{Message: "m", Next: "n"}, "failed: m; n"},
@@ -65,7 +65,7 @@ func TestWordsOfAPause(t *testing.T) {
 		{request.Requested{Spec: request.Spec{Namespace: "fleet", Clusters: []string{"a"}, Selector: "region=north", BySelector: true, Reason: "r"}}, "pause requested: clusters a and clusters with labels region=north of namespace fleet; r"},
 		{request.Requested{Spec: request.Spec{Namespace: "fleet", BySelector: true}}, "pause requested: all clusters of namespace fleet"},
 		{request.Claimed{Holder: "x"}, "claimed: by x"},
-		{request.Intended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
+		{request.Intended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 already paused"},
 		{request.Paused{Roots: []object.Ref{machine("a")}}, "paused: Machine a"},
 		{
 			request.Acknowledged{Objects: map[object.Ref]request.Ack{machine("a"): {How: pause.ByCondition}, machine("b"): {How: pause.Settled}, machine("c"): {How: pause.ByCondition}}},
@@ -73,15 +73,15 @@ func TestWordsOfAPause(t *testing.T) {
 		},
 		{request.Withdrawn{Objects: map[object.Ref]string{machine("b"): "it is gone", machine("a"): "condition Paused is False"}}, "acknowledgement withdrawn: 2 objects: Machine a, Machine b; condition Paused is False; it is gone"},
 		{request.Waiting{Pending: request.Pending{Objects: asleep, Total: 2}}, "waiting: for Machine a: condition Paused is still True; and 1 more"},
-		{request.AllAcknowledged{Objects: 3}, "all acknowledged: 3 objects at rest"},
+		{request.AllAcknowledged{Objects: 3}, "all acknowledged: by 3 objects"},
 		{request.TimedOut{Objects: asleep, Total: 1}, "timed out: for Machine a: condition Paused is still True"},
-		{request.Dropped{Roots: []object.Ref{machine("a")}}, "clusters gone: Machine a"},
+		{request.Dropped{Roots: []object.Ref{machine("a")}}, "clusters deleted: Machine a"},
 		{request.TransientFailure{Message: "m", Next: "n"}, "setback: m; n"},
 		{request.TransientFailure{}, "setback over: "},
 		{request.ReleaseRequested{Reason: "r"}, "release requested: r"},
-		{request.Restored{}, "pauses restored: as they were found"},
-		{request.Released{}, "released: every object is awake, or paused for another cause"},
-		{request.Released{Asleep: asleep, Total: 1}, "released: not awake yet: for Machine a: condition Paused is still True"},
+		{request.Restored{}, "pauses restored: as recorded"},
+		{request.Released{}, "released: every object has resumed, or is paused for another reason"},
+		{request.Released{Asleep: asleep, Total: 1}, "released: no longer waiting for Machine a: condition Paused is still True"},
 	} {
 		ev, err := request.NewCatalog().Encode(c.event)
 		if err != nil {
@@ -104,7 +104,7 @@ func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	a := view.Line{Name: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 was there before"}
+	a := view.Line{Name: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 existed already"}
 	b := view.Line{Name: "objects created", Objects: []object.Ref{machine("b")}}
 	merged, ok := a.Merge(b)
 	if !ok || merged.Text() != "2 objects: Machine a, Machine b" {

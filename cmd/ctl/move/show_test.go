@@ -64,8 +64,8 @@ func TestPhaseBar(t *testing.T) {
 
 func TestStandingFitsANarrowTerminal(t *testing.T) {
 	m := newMove(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToAwake: 12})
-	m.Status.Message = "the target is verified; deleting at the source: 7 of 38; trying again after: the source cannot be reached"
-	m.Status.Next = "nothing if it passes"
+	m.Status.Message = "the target is verified; deleting objects at the source: 7 of 38; retrying after: the source cannot be reached"
+	m.Status.Next = "if the error persists, fix the cause"
 	want := []string{
 		"Phase:        Deleting for 60s (since 2026-07-30 12:04:00Z)",
 		"              ✓✓✓✓✓✓▶· 7 of 8",
@@ -74,10 +74,10 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"Created:      ████████████████████████ 40/40",
 		"Deleted:      ████░░░░░░░░░░░░░░░░░░░░  7/38",
 		"Awake:        ░░░░░░░░░░░░░░░░░░░░░░░░  0/12",
-		"Now:          the target is verified; deleting at the source: 7",
-		"              of 38; trying again after: the source cannot be",
-		"              reached",
-		"Next:         nothing if it passes",
+		"Now:          the target is verified; deleting objects at the",
+		"              source: 7 of 38; retrying after: the source cannot",
+		"              be reached",
+		"Next:         if the error persists, fix the cause",
 	}
 	if diff := cmp.Diff(want, view{show.View{Width: 64, Now: now()}}.statusLines(m)); diff != "" {
 		t.Error(diff)

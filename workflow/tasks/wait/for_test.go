@@ -28,7 +28,7 @@ func TestWaitIsFresh(t *testing.T) {
 		"cel":       {For: WaitFor{CEL: "object.status.replicas == 1"}},
 		"condition": {For: WaitFor{Condition: &WaitCondition{Type: "Available"}}},
 	} {
-		for stale, want := range map[bool]string{false: ref.String() + ": status is of generation 3, spec is of generation 4", true: ""} {
+		for stale, want := range map[bool]string{false: ref.String() + ": the status is for generation 3, but the spec has generation 4", true: ""} {
 			w.AllowStale = stale
 			test, err := w.newTest(nil, new(supervise.Slot))
 			if err != nil {

@@ -49,7 +49,7 @@ func status() v1alpha1.PauseStatus {
 			kind("SleepyCluster."+infra, 1, 0, "condition"),
 		},
 		WaitingFor: []v1alpha1.PauseWaiting{
-			{Object: "HeldCluster." + infra + " fleet/a", Why: "its provider still holds it with annotation " + object.BlockMoveAnnotation},
+			{Object: "HeldCluster." + infra + " fleet/a", Why: "its provider still blocks it with annotation " + object.BlockMoveAnnotation},
 			{Object: "StuckCluster." + infra + " fleet/a", Why: "condition Paused is False"},
 		},
 	}
@@ -71,7 +71,7 @@ func TestEachKindIsJudged(t *testing.T) {
 	want := map[string]string{
 		"Cluster": "acknowledged", "WellMachine": "acknowledged", "WellMachineTemplate": "none needed", "Identity": "none needed",
 		"MuteCluster":   "no signal; it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does",
-		"HeldCluster":   "never; fleet/a: its provider still holds it with annotation " + object.BlockMoveAnnotation,
+		"HeldCluster":   "never; fleet/a: its provider still blocks it with annotation " + object.BlockMoveAnnotation,
 		"StuckCluster":  "never; fleet/a: condition Paused is False",
 		"SleepyCluster": "acknowledged; fleet/a still has condition Paused=True after the pause",
 		"GoneCluster":   "never; its objects were not looked at, or were deleted meanwhile",

@@ -57,7 +57,7 @@ func TestOutdated(t *testing.T) {
 	}
 	for says, change := range map[string]func(*settled.State){
 		"it does not exist": func(s *settled.State) { s.Object = nil },
-		"fleet/prod: status is of generation 4, spec is of generation 5": func(s *settled.State) { s.Object.SetGeneration(5) },
+		"fleet/prod: the status is for generation 4, but the spec has generation 5": func(s *settled.State) { s.Object.SetGeneration(5) },
 		"Machine worker-1 has version v1.36.0": func(s *settled.State) {
 			set(t, machines(*s)[1], "v1.36.0", "spec", "version")
 		},
