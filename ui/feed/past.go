@@ -10,15 +10,15 @@ import (
 // Limits of the cached past states: their number, and the total bytes of the commits they were computed from. States larger than maxPastBytes are not
 // cached, so at most one of them is in memory.
 const (
-	maxPast     = 3
+	maxPast      = 3
 	maxPastBytes = 64 << 20
 )
 
 // pastCache caches the past states used last, so that moving forward from one of them needs no replay from the beginning.
 type pastCache struct {
-	mu   sync.Mutex
-	cached []*Snapshot // least recently used first
-	maxBytes int64    // bytes; 0 is maxPastBytes
+	mu       sync.Mutex
+	cached   []*Snapshot // least recently used first
+	maxBytes int64       // bytes; 0 is maxPastBytes
 }
 
 func (p *pastCache) at(commits *Spool, seq uint64, fn func(*Snapshot) error) error {

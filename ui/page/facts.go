@@ -12,9 +12,9 @@ import (
 
 // Limits of a list of facts.
 const (
-	maxFacts   = 60
-	maxFactsOfItem = 100
-	maxFactsOnPage  = 250
+	maxFacts           = 60
+	maxFactsOfItem     = 100
+	maxFactsOnPage     = 250
 	maxCommitsSearched = 50_000 // that are searched for matching facts
 )
 

@@ -16,7 +16,7 @@ import (
 
 // Limits of the lists on a page.
 const (
-	maxTasks = 100
+	maxTasks    = 100
 	maxAttempts = 100
 )
 

@@ -15,13 +15,13 @@ import (
 
 // view is the state of one request: the moment and the parameters of the page.
 type view struct {
-	site  *Site
+	site     *Site
 	snapshot *feed.Snapshot
-	path  string
-	query url.Values
-	past  bool
-	head  uint64
-	now   time.Time
+	path     string
+	query    url.Values
+	past     bool
+	head     uint64
+	now      time.Time
 }
 
 // frame is the common frame of all pages, with the content.

@@ -22,9 +22,9 @@ func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
 
 // History is the events of one aggregate.
 type History struct {
-	Aggregate     eventlog.Aggregate
-	Events []eventlog.Event
-	last   uint64
+	Aggregate eventlog.Aggregate
+	Events    []eventlog.Event
+	last      uint64
 }
 
 // SavedHistories returns the saved histories of all domains, or only the named ones.

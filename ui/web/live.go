@@ -59,11 +59,11 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 
 // stream is an open connection.
 type stream struct {
-	w  http.ResponseWriter
+	w          http.ResponseWriter
 	controller *http.ResponseController
 	// lastSeq is the last commit that the page shows, and sent the hash of the last message.
-	lastSeq uint64
-	sent  [sha256.Size]byte
+	lastSeq   uint64
+	sent      [sha256.Size]byte
 	keepAlive *time.Ticker
 }
 
