@@ -38,15 +38,15 @@ func newCmdReplay(env *cli.Env) *cobra.Command {
 	o := &replayOptions{}
 	cmd := &cobra.Command{
 		Use:   "replay",
-		Short: "Fold the log from its first event, and show what that gives",
-		Long: `Fold the log from its first event, and show what that gives.
+		Short: "Replay the log from its first event, and show the result",
+		Long: `Replay the log from its first event, and show the result.
 
-With --aggregate it is the state of that aggregate, now or as it was after the commit --at, and the state's hash: the
-same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
-whether the log is whole.
+With --aggregate the result is the state of that aggregate, now or after the commit --at, and the state's hash: the
+same events always give the same hash. Without it, the result is a summary: the number of events of each type, the aggregates, and
+whether the log is complete.
 
-With --verify it also reads each run, move, remediation and pause by itself, compares its commits with those of the replay, and
-prints a hash of all their states: two copies of a log that have the same commits have the same hash. It exits with status 1 if
+With --verify it also reads each run, move, remediation and pause separately, compares its commits with those of the replay, and
+prints a hash of all their states: two copies of a log with the same commits have the same hash. It exits with status 1 if
 an aggregate differs.`,
 		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify"),
 		Args:    cli.NoArgs,
@@ -58,9 +58,9 @@ an aggregate differs.`,
 		},
 	}
 	o.Kit = kit.New(env, cmd, "")
-	o.aggregateVar(cmd, &o.Aggregate, "Fold this aggregate, KIND/ID, instead of all")
+	o.aggregateVar(cmd, &o.Aggregate, "Replay this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
-	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Read each aggregate by itself too, and hash all states")
+	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Also read each aggregate separately, and hash all states")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -79,7 +79,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 			return err
 		}
 		if !slices.Contains(foldable(), aggregate.Kind) {
-			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves, remediations and pauses, and shows the events of others with %s", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
+			return cli.Usagef("--aggregate %s: only runs, moves, remediations and pauses can be replayed; %s shows the events of other aggregates", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
 	log, err := o.open(ctx)
@@ -128,7 +128,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, aggregate, o.Hint("", "log", "replay"))
+		return nil, fmt.Errorf("the log at %s has no aggregate %s: %s lists all aggregates", log.Where, aggregate, o.Hint("", "log", "replay"))
 	}
 	f := &foldResult{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
 	if o.At > 0 && records[0].Seq > o.At {
@@ -153,7 +153,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 		state, err = f.foldMove(aggregate, records)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("folding %s: %w", aggregate, err)
+		return nil, fmt.Errorf("replaying %s: %w", aggregate, err)
 	}
 	data, err := json.Marshal(state)
 	if err != nil {
@@ -233,6 +233,6 @@ func (o *replayOptions) show(f *foldResult) error {
 		more = fmt.Sprintf(" (the aggregate continues to %d)", f.Head)
 	}
 	return o.Print(append(lines, "",
-		fmt.Sprintf("Folded        from %d commits, %d events, up to sequence %d%s", f.Commits, f.Events, f.Sequence, more),
+		fmt.Sprintf("Replayed      %d commits, %d events, up to sequence %d%s", f.Commits, f.Events, f.Sequence, more),
 		"State         sha256 "+f.Hash))
 }
