@@ -63,7 +63,7 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 		r, err = l.retry(ctx, c, m)
 	}
 	if isUnresolved(err) && !errors.Is(err, ErrFrozen) {
-		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
+		err = fmt.Errorf("%w: it is unknown whether the commit is stored; append the same commit again: %w", ErrUnavailable, err)
 	}
 	if err == nil {
 		err = l.checkIntact()
@@ -112,7 +112,7 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	var refused *jetstream.APIError
 	switch {
 	case err == nil && ack.Stream != l.spec.name:
-		return Receipt{}, fmt.Errorf("%w: stream %s took the commit instead of %s", ErrConfig, ack.Stream, l.spec.name)
+		return Receipt{}, fmt.Errorf("%w: stream %s stored the commit instead of %s", ErrConfig, ack.Stream, l.spec.name)
 	case err == nil && !ack.Duplicate:
 		return Receipt{Seq: ack.Sequence}, nil
 	case err == nil:
@@ -151,7 +151,7 @@ func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jets
 		return l.resolve(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
 		// An earlier attempt may have filled the log.
-		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit, nothing was forgotten", ErrFull, handleAPIError))
+		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit; no commits were lost", ErrFull, handleAPIError))
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, handleAPIError)
 	default:

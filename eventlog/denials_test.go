@@ -69,7 +69,7 @@ func TestDeniedRequest(t *testing.T) {
 	}
 	reload(`publish: ["$JS.API.STREAM.INFO.>"]`)
 	_, err = l.Append(t.Context(), commit(moveOf("a"), "3", 2, 1))
-	wantErr(t, err, eventlog.ErrPermission, "not known to be stored")
+	wantErr(t, err, eventlog.ErrPermission, "unknown whether the commit is stored")
 	reload(`publish: ["other"]`)
 	_, err = eventlog.Connect(t.Context(), other)
 	wantErr(t, err, eventlog.ErrPermission, `publish to "$JS.API.STREAM.INFO.SCUTE"`)

@@ -28,7 +28,7 @@ var (
 	// ErrMissing: the stream was deleted, or never existed.
 	ErrMissing = errors.New("event log stream does not exist")
 	// ErrExists: a log already exists, so none is restored.
-	ErrExists = errors.New("there is an event log already")
+	ErrExists = errors.New("an event log already exists")
 	// ErrMoved: the embedded log was moved, and continues elsewhere.
 	ErrMoved = errors.New("the event log was moved")
 	// ErrUnknownType: this program does not know an event's type, its version, or one of its fields.

@@ -48,7 +48,7 @@ func TestFullLogRefusesAndForgetsNothing(t *testing.T) {
 	}
 
 	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, MaxBytes: 1 << 10})
-	wantErr(t, err, eventlog.ErrConfig, "limit of 1024")
+	wantErr(t, err, eventlog.ErrConfig, "limit 1024")
 	l = openTest(t, embedded.Options{Dir: dir, MaxBytes: 1 << 20})
 	if r, err := l.Append(t.Context(), refused); err != nil || r != (eventlog.Receipt{Seq: last + 1}) {
 		t.Errorf("Append after the limit was raised = %+v, error %v", r, err)
@@ -241,7 +241,7 @@ func TestCommitLostInTheMiddle(t *testing.T) {
 	err = other.DeliverFrom(ctx, &cursor, 5, func(eventlog.Record) error { return nil })
 	wantErr(t, err, eventlog.ErrUnavailable, "skipped from 2 to 4") // unavailable first: a retry determines whether the gap is real
 	err = other.DeliverFrom(ctx, &cursor, 5, func(eventlog.Record) error { return nil })
-	wantErr(t, err, eventlog.ErrGap, "after 2 comes 4")
+	wantErr(t, err, eventlog.ErrGap, "commit 2 is followed by 4")
 }
 
 // TestDamagedTail damages the newest block file in several ways. Each start must fail, or each read must report the
@@ -311,7 +311,7 @@ func TestAnotherLogInThePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := embedded.Open(t.Context(), embedded.Options{Dir: dirs[0]})
-	wantErr(t, err, eventlog.ErrMissing, "had the log "+ids[0]+", and has the log "+ids[1])
+	wantErr(t, err, eventlog.ErrMissing, "had log "+ids[0]+", and now has log "+ids[1])
 }
 
 func truncate(t *testing.T, path string, by int64) {

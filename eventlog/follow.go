@@ -70,7 +70,7 @@ func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 		}
 		return err
 	}, backoff.WithContext(b, ctx), func(err error, wait time.Duration) {
-		l.logger.Warn("event log: delivery broke off, starting it again", "after", r.cursor, "in", wait, "error", err)
+		l.logger.Warn("event log: delivery stopped, restarting it", "after", r.cursor, "in", wait, "error", err)
 	})
 }
 
@@ -111,7 +111,7 @@ func waitForHead(ctx context.Context, ask func(context.Context) (jetstream.Strea
 			return state, err
 		}
 		if !time.Now().Before(deadline) {
-			return state, fmt.Errorf("%w: the log ends at %d, but %d has been read before; restore it from a backup or a mirror", ErrGap, state.LastSeq, seq)
+			return state, fmt.Errorf("%w: the log ends at %d, but commit %d was read earlier; restore it from a backup or a mirror", ErrGap, state.LastSeq, seq)
 		}
 		select {
 		case <-ctx.Done():
@@ -189,7 +189,7 @@ func (s *messageHandler) checkSequence(r Record) error {
 	case r.Seq == s.cursor+1:
 		return nil
 	case s.cursor == s.start:
-		return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, s.start, r.Seq)
+		return fmt.Errorf("%w: commit %d is followed by %d; restore the log from a backup or a mirror", ErrGap, s.start, r.Seq)
 	default:
 		// The server or the client lost the message, or the commit is missing: the next delivery finds out.
 		return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, s.cursor, r.Seq)

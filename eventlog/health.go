@@ -39,10 +39,10 @@ func (l *Log) Warnings() []string {
 		return nil
 	}
 	if n := l.stream.CachedInfo().Config.Replicas; n < 2 {
-		return []string{"one NATS server holds the log, and whether it syncs each commit to its disk cannot be seen from here: " +
+		return []string{"one NATS server stores the log, and scuted cannot check whether it syncs each commit to its disk: " +
 			"set sync_interval: always in its configuration, or give the stream three replicas"}
 	}
-	return []string{"whether the NATS servers sync each commit to their disks cannot be seen from here: " +
+	return []string{"scuted cannot check whether the NATS servers sync each commit to their disks: " +
 		"without sync_interval: always, a power loss of all of them at once can lose the last commits"}
 }
 

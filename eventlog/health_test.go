@@ -96,7 +96,7 @@ func TestReserve(t *testing.T) {
 	for ; err == nil; n++ {
 		_, err = l.Append(t.Context(), commit(moveOf(fmt.Sprint(n)), "first", 0, 10))
 	}
-	wantErr(t, err, eventlog.ErrFull, "anything new", "raise its limit")
+	wantErr(t, err, eventlog.ErrFull, "new work", "raise its limit")
 	stats, err := l.Stats(t.Context())
 	if err != nil || stats.AcceptsNew() || limit-stats.Bytes < limit/eventlog.ReservedShare/2 {
 		t.Errorf("Stats = %+v, AcceptsNew %t, error %v", stats, stats.AcceptsNew(), err)

@@ -83,7 +83,7 @@ func (l *Log) URL() string {
 // CheckWritable returns nil if the disk of a frozen embedded log accepts writes, so that opening the log again helps. It writes a file and removes it.
 func (l *Log) CheckWritable() error {
 	if l.host == nil {
-		return errors.New("the log is not embedded: whether its disk takes writes cannot be seen from here")
+		return errors.New("the log is not embedded: its disk cannot be checked")
 	}
 	return l.host.CheckWritable()
 }

@@ -26,7 +26,7 @@ func TestLateHead(t *testing.T) {
 			t.Errorf("reaches = %+v, error %v, want sequence 7", state, err)
 		}
 		_, err := waitForHead(t.Context(), ask, 8, headTimeout)
-		if !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "ends at 7, but 8") {
+		if !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "ends at 7, but commit 8") {
 			t.Error(err)
 		}
 		if took := time.Since(start); took < headTimeout {

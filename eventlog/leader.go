@@ -13,7 +13,7 @@ func checkLeader(info *jetstream.StreamInfo) error {
 	if info.Cluster == nil || info.Cluster.Leader != "" {
 		return nil
 	}
-	return fmt.Errorf("%w: stream %s has no leader: more than half of its %d servers must reach each other; look at those that do not run",
+	return fmt.Errorf("%w: stream %s has no leader: more than half of its %d servers must reach each other; check the servers that do not run",
 		ErrUnavailable, info.Config.Name, info.Config.Replicas)
 }
 

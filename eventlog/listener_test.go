@@ -187,7 +187,7 @@ func TestConsumersOfRoles(t *testing.T) {
 			break
 		}
 	}
-	if made > 900 || !strings.Contains(answer, "nobody gets another one") {
+	if made > 900 || !strings.Contains(answer, "no other is created") {
 		t.Errorf("after %d consumers: %s, want an error about the limit", made, answer)
 	}
 	if n := len(replayAll(t, log, 0)); n != 1 {

@@ -33,7 +33,7 @@ func TestFilesRemovedUnderTheLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := l.Append(t.Context(), commit(moveOf("a"), "two", 1, 1))
-			wantErr(t, err, eventlog.ErrMissing, "was removed or replaced", "is not recorded")
+			wantErr(t, err, eventlog.ErrMissing, "was removed or replaced", "are not recorded")
 			wantErr(t, l.Health(t.Context()), eventlog.ErrMissing)
 		})
 	}

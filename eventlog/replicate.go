@@ -60,7 +60,7 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 		return lacking
 	}, backoff.WithContext(newBackOff(0), ctx))
 	if err != nil {
-		return fmt.Errorf("%w: stream %s is not on all its %d servers: %w; run it again when they are there", ErrUnavailable, name, replicas, lacking)
+		return fmt.Errorf("%w: stream %s is not on all its %d servers: %w; run the command again when they are available", ErrUnavailable, name, replicas, lacking)
 	}
 	return nil
 }

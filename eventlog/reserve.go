@@ -29,6 +29,6 @@ func (l *Log) admit(ctx context.Context, c Commit) error {
 	if s.AcceptsNew() {
 		return nil
 	}
-	return fmt.Errorf("%w for anything new: it holds %d of %d bytes, and the last %d %% are reserved for what has begun; raise its limit, nothing was forgotten",
+	return fmt.Errorf("%w for new work: it holds %d of %d bytes, and the last %d %% are reserved for work in progress; raise its limit; no commits were lost",
 		ErrFull, s.Bytes, s.MaxBytes, 100/reservedShare)
 }

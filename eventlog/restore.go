@@ -91,7 +91,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	}
 	stats, err := l.Stats(ctx)
 	if err == nil && stats.Bytes > stats.MaxBytes {
-		err = fmt.Errorf("%w: the log holds %d bytes, and a limit of %d is below that; choose a larger one", ErrConfig, stats.Bytes, stats.MaxBytes)
+		err = fmt.Errorf("%w: the log holds %d bytes, and the limit %d is smaller; choose a larger limit", ErrConfig, stats.Bytes, stats.MaxBytes)
 	}
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	}
 	config := stream.CachedInfo().Config
 	if config.Metadata[restoringKey] != attempt {
-		return fmt.Errorf("%w: another restore of stream %s began meanwhile, and replaced what this one had made; let one of them end", ErrExists, spec.name)
+		return fmt.Errorf("%w: another restore of stream %s started meanwhile, and replaced what this restore had created; let one of them finish", ErrExists, spec.name)
 	}
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)
@@ -118,7 +118,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 		return fmt.Errorf("ending the restore of stream %s: %w: %w", spec.name, ErrUnavailable, err)
 	}
 	if !ended.CachedInfo().Created.Equal(stream.CachedInfo().Created) {
-		return fmt.Errorf("%w: another restore, or a daemon, replaced stream %s at the moment at which this one ended, and nothing has checked what is there now, with commits up to %d; when neither runs, delete that stream if nobody needs it, and restore again",
+		return fmt.Errorf("%w: another restore, or a daemon, replaced stream %s just when this restore finished, and the stream that exists now, with commits up to %d, is not verified; when neither runs, delete that stream if nobody needs it, and restore again",
 			ErrExists, spec.name, ended.CachedInfo().State.LastSeq)
 	}
 	return nil
@@ -175,7 +175,7 @@ func (s streamSpec) checkUnused(info *jetstream.StreamInfo) error {
 	if info.State.LastSeq == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another place",
+	return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another stream or server",
 		ErrExists, s.name, identity(info), info.State.LastSeq)
 }
 
@@ -204,14 +204,14 @@ func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, in
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	if _, failed := js.UpdateStream(ctx, before); failed != nil && !errors.Is(failed, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w; stream %s may take no commits now: give it the subjects %v: %w", err, s.name, before.Subjects, failed)
+		return fmt.Errorf("%w; stream %s may accept no commits now: set its subjects to %v: %w", err, s.name, before.Subjects, failed)
 	}
 	return err
 }
 
 func (s streamSpec) deleteClosed(ctx context.Context, js jetstream.JetStream, shut jetstream.StreamConfig) error {
 	if _, err := js.UpdateStream(ctx, shut); err != nil {
-		return fmt.Errorf("shutting the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
+		return fmt.Errorf("closing the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
 	}
 	stream, err := getStream(ctx, js, s.name)
 	if err != nil {

@@ -94,7 +94,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 func (s streamSpec) addRemedy(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):
-		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account or server, or delete that stream first if nobody needs it", ErrConfig)
+		return fmt.Errorf("%w: another stream of this NATS account already has the subjects of an event log; give this log its own account or server, or delete that stream first if nobody needs it", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
 	case lacksSpace(err):
@@ -115,7 +115,7 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	config := have.Config
 	if resize {
 		if used := have.State.Bytes; uint64(s.maxBytes) < used {
-			return nil, fmt.Errorf("%w: the log holds %d bytes already, a limit of %d is below that; choose a larger one", ErrConfig, used, s.maxBytes)
+			return nil, fmt.Errorf("%w: the log already holds %d bytes, and the limit %d is smaller; choose a larger limit", ErrConfig, used, s.maxBytes)
 		}
 		config.MaxBytes = s.maxBytes
 	}

@@ -30,7 +30,7 @@ type Destination interface {
 }
 
 // errInconsistent is returned if a checkpoint does not continue the last checkpoint of a place, so that it is not published there.
-var errInconsistent = errors.New("the log is not consistent with the checkpoint that was published")
+var errInconsistent = errors.New("the log is not consistent with the published checkpoint")
 
 // checkPublication reports whether a checkpoint is the same as the last one of a place. It returns an error if the checkpoint must not be published there.
 func checkPublication(p Publication, last []byte) (same bool, err error) {
@@ -40,13 +40,13 @@ func checkPublication(p Publication, last []byte) (same bool, err error) {
 	before, err := seal.OpenCheckpoint(last, p.Key)
 	switch {
 	case errors.Is(err, seal.ErrSignature):
-		return false, fmt.Errorf("%w: that one is of another log or another key: %w", errInconsistent, err)
+		return false, fmt.Errorf("%w: the published checkpoint is of another log or another key: %w", errInconsistent, err)
 	case err != nil:
-		return false, fmt.Errorf("%w: that one cannot be read: %w", errInconsistent, err)
+		return false, fmt.Errorf("%w: the published checkpoint cannot be read: %w", errInconsistent, err)
 	case before == p.Checkpoint:
 		return true, nil
 	case before.Size > p.Size:
-		return false, fmt.Errorf("%w: that one covers %d commits, the log holds %d: commits were lost", errInconsistent, before.Size, p.Size)
+		return false, fmt.Errorf("%w: the published checkpoint covers %d commits, but the log has %d: commits were lost", errInconsistent, before.Size, p.Size)
 	}
 	ok, err := seal.Continues(p.Tree, before, p.Checkpoint)
 	if err == nil && !ok {

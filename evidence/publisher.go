@@ -179,7 +179,7 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	if err != nil || report.Intact() {
 		return err
 	}
-	return fmt.Errorf("%w: %s, of %d findings", errInconsistent, report.Findings[0], len(report.Findings))
+	return fmt.Errorf("%w: %s (1 of %d findings)", errInconsistent, report.Findings[0], len(report.Findings))
 }
 
 // recordState stores a state, and calls Alarm for a new error.

@@ -42,11 +42,11 @@ func (w *Witness) Publish(ctx context.Context, p Publication) error {
 		return err
 	}
 	if *has > p.Size {
-		return backoff.Permanent(fmt.Errorf("%w: the witness has one of %d commits, the log holds %d: commits were lost", errInconsistent, *has, p.Size))
+		return backoff.Permanent(fmt.Errorf("%w: the witness has a checkpoint of %d commits, but the log has %d: commits were lost", errInconsistent, *has, p.Size))
 	}
 	w.knownSize = *has
 	if has, err = w.addCheckpoint(ctx, p); err == nil && has != nil {
-		err = backoff.Permanent(fmt.Errorf("%w: the witness has another one of %d commits", errInconsistent, *has))
+		err = backoff.Permanent(fmt.Errorf("%w: the witness has another checkpoint of %d commits", errInconsistent, *has))
 	}
 	return err
 }
@@ -88,6 +88,6 @@ func (w *Witness) addCheckpoint(ctx context.Context, p Publication) (*uint64, er
 	case code >= 500 || code == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("the witness answered %s", answer.Status)
 	default:
-		return nil, backoff.Permanent(fmt.Errorf("the witness answered %s: does it know the public key of this log?", answer.Status))
+		return nil, backoff.Permanent(fmt.Errorf("the witness answered %s: check that it knows the public key of this log", answer.Status))
 	}
 }

@@ -207,7 +207,7 @@ func TestRestoreBelowTheSize(t *testing.T) {
 	to := t.TempDir()
 	m := backUp(t, newLog(t, 300), to)
 	err := embedded.Restore(t.Context(), embedded.Options{Dir: t.TempDir(), MaxBytes: 20_000}, backup.Source(to, m, nil, nil), embedded.RestoreOptions{})
-	if !errors.Is(err, eventlog.ErrConfig) || !strings.Contains(err.Error(), "a limit of 20000 is below that") {
+	if !errors.Is(err, eventlog.ErrConfig) || !strings.Contains(err.Error(), "the limit 20000 is smaller") {
 		t.Errorf("Restore = %v, want ErrConfig with the limit", err)
 	}
 }
@@ -239,7 +239,7 @@ func TestDamage(t *testing.T) {
 			return bytes.Replace(b, bytes.Join([][]byte{line(b, 11), line(b, 12)}, nil), bytes.Join([][]byte{line(b, 12), line(b, 11)}, nil), 1)
 		}, []string{first + ", line 11 (commit 10)", "reordered 10"}},
 		"cut off hashes":            {"hashes", func(b []byte) []byte { return b[:1000] }, []string{"hashes"}},
-		"a manifest that says more": {backup.ManifestFile, func(b []byte) []byte { return bytes.Replace(b, []byte(`"last": 210`), []byte(`"last": 211`), 1) }, []string{"must be"}},
+		"a manifest that says more": {backup.ManifestFile, func(b []byte) []byte { return bytes.Replace(b, []byte(`"last": 210`), []byte(`"last": 211`), 1) }, []string{"the parts end with 210"}},
 		"a manifest with another root": {backup.ManifestFile, func(b []byte) []byte {
 			other := "A"
 			if strings.HasPrefix(m.Root.String(), other) {
@@ -290,7 +290,7 @@ func TestBackupOfAnotherLog(t *testing.T) {
 	for name, c := range map[string]struct{ dir, says string }{
 		"another log":              {t.TempDir(), "it has a backup of log " + logID},
 		"a log that went back":     {newLog(t, 49), "the log ends at 49, the backup at 50"},
-		"a log that went on since": {func() string { d := newLog(t, 49); appendCommits(t, d, 5); return d }(), "commit 50 of the log is not the one of the backup"},
+		"a log that went on since": {func() string { d := newLog(t, 49); appendCommits(t, d, 5); return d }(), "commit 50 of the log differs from that of the backup"},
 	} {
 		withLog(t, c.dir, func(l *eventlog.Log) {
 			_, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()})
@@ -320,7 +320,7 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	appendCommits(t, dir, 3)
 	allow := embedded.RestoreOptions{RenameExistingTo: "jetstream-damaged"}
 	err := restoreTo(t.Context(), dir, backup.Source(to, m, nil, nil), allow)
-	if !errors.Is(err, eventlog.ErrGap) || !strings.Contains(err.Error(), "up to 33, the backup ends at 30") {
+	if !errors.Is(err, eventlog.ErrGap) || !strings.Contains(err.Error(), "up to 33, but the backup ends at 30") {
 		t.Errorf("Restore = %v, want ErrGap with both ends", err)
 	}
 	// A failed restore keeps the folder's mark: the log there must still have all commits.

@@ -35,7 +35,7 @@ func LogSource(ctx context.Context, log Log, progress func(doing string, seq, he
 		case err != nil:
 			return err
 		case have != want:
-			return fmt.Errorf("the copy is not the log: it is log %s with %d commits and the root %s, must be log %s with %d and %s; move the log again",
+			return fmt.Errorf("the copy differs from the log: it is log %s with %d commits and the root %s, must be log %s with %d and %s; move the log again",
 				have.LogID, have.Size, have.Root, want.LogID, want.Size, want.Root)
 		}
 		return checked()

@@ -80,7 +80,7 @@ func TestBetweenComparesTheCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Archive = generatedLog(300).Archive // the copy now differs from the log that LogSource read
-	if err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url}, r); err == nil || !strings.Contains(err.Error(), "the copy is not the log") || checked {
+	if err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url}, r); err == nil || !strings.Contains(err.Error(), "the copy differs from the log") || checked {
 		t.Errorf("RestoreExternal = %v, checked %t, want an error and no call of checked", err, checked)
 	}
 }

@@ -24,7 +24,7 @@ func lockFolder(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errors.New("another process writes a backup there: wait until it has ended")
+		err = errors.New("another process is writing a backup there: wait until it has ended")
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -65,7 +65,7 @@ func tidy(dir string, m Manifest) error {
 		case isPart(name), atomicfile.IsUnfinished(name, ManifestFile), atomicfile.IsUnfinished(name, CheckpointsFile):
 			left = append(left, name)
 		default:
-			return fmt.Errorf("it has %s, which is not of a backup: name a new or empty folder", name)
+			return fmt.Errorf("it has %s, which is not part of a backup: name a new or empty folder", name)
 		}
 	}
 	for _, name := range left {

@@ -74,7 +74,7 @@ var ErrNotFound = errors.New("there is no backup")
 func Read(dir string) (Manifest, error) {
 	m, err := read(dir)
 	if err == nil && m.CompletedAt.IsZero() {
-		return Manifest{}, fmt.Errorf("%w in %s: the first one did not end; run it again", ErrNotFound, dir)
+		return Manifest{}, fmt.Errorf("%w in %s: the first backup did not finish; run it again", ErrNotFound, dir)
 	}
 	return m, err
 }
@@ -114,7 +114,7 @@ func (m Manifest) validate() error {
 		last = p.Last
 	}
 	if m.LogID == "" || last != m.Last {
-		return fmt.Errorf("logID is %q and last is %d: there must be an ID, and the parts end with %d", m.LogID, m.Last, last)
+		return fmt.Errorf("logID is %q and last is %d: an ID is required, and the parts end with %d", m.LogID, m.Last, last)
 	}
 	return nil
 }

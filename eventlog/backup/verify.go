@@ -28,9 +28,9 @@ func (e *DamageError) Error() string {
 	if n := len(e.Problems) - len(lines); n > 0 {
 		more = fmt.Sprintf("\n  and %d more", n)
 	}
-	remedy := "Keep it. Use another copy, or back the log up into another folder."
+	remedy := "Keep it. Use another copy, or back up the log to another folder."
 	if e.HashesOnly {
-		remedy = "All commits are intact. Begin the next backup in another folder."
+		remedy = "All commits are intact. Start the next backup in another folder."
 	}
 	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s\n%s", e.Dir, strings.Join(lines, "\n  "), more, remedy)
 }

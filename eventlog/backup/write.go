@@ -47,7 +47,7 @@ type Options struct {
 func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("backing up the log into %s: %w", dir, err)
+			err = fmt.Errorf("backing up the log to %s: %w", dir, err)
 		}
 	}()
 	folder, err := lockFolder(dir)
@@ -132,9 +132,9 @@ func (b *backup) checkContinues(ctx context.Context, head uint64) error {
 	case m.Last == 0:
 		return nil
 	case err != nil || b.tree.Size() != m.Last || root != m.Root:
-		return errors.Join(err, fmt.Errorf("the file %s is damaged: begin a backup in another folder, and keep this one", seal.HashesFile))
+		return errors.Join(err, fmt.Errorf("the file %s is damaged: start a backup in another folder, and keep this one", seal.HashesFile))
 	case head < m.Last:
-		return fmt.Errorf("the log ends at %d, the backup at %d: the log went back; keep this backup, it has what was lost, and name another folder", head, m.Last)
+		return fmt.Errorf("the log ends at %d, the backup at %d: the log went back; keep this backup, which has the lost commits, and name another folder", head, m.Last)
 	}
 	r, err := b.log.At(ctx, m.Last)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *backup) checkContinues(ctx context.Context, head uint64) error {
 		return err
 	}
 	if b.hasher.Hash(seal.MessageOf(r)) != leaf {
-		return fmt.Errorf("commit %d of the log is not the one of the backup: the log went back and continued in another way; keep this backup, and name another folder", m.Last)
+		return fmt.Errorf("commit %d of the log differs from that of the backup: the log went back and continued differently; keep this backup, and name another folder", m.Last)
 	}
 	return nil
 }

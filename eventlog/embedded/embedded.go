@@ -44,7 +44,7 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 		return nil, errors.New("opening the embedded event log: no folder given")
 	}
 	if o.Access != nil && o.Token != "" {
-		return nil, errors.New("opening the embedded event log: Access and Token exclude each other")
+		return nil, errors.New("opening the embedded event log: Access and Token cannot be used together")
 	}
 	o.Stream = cmp.Or(o.Stream, eventlog.DefaultStream)
 	if o.Logger == nil {

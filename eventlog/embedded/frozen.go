@@ -18,7 +18,7 @@ func (f *folder) CheckFrozen() error {
 	health := f.server.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {
 		if strings.Contains(e.Error, "write error") {
-			return fmt.Errorf("%w since a write to %s failed: %s; give the volume more space, or repair it, and open the log again",
+			return fmt.Errorf("%w since a write to %s failed: %s; free space on the volume, or repair it, and open the log again",
 				eventlog.ErrFrozen, f.dir, e.Error)
 		}
 	}

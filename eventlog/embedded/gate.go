@@ -113,7 +113,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if has.State.Consumers >= maxConsumers {
-		return nil, fmt.Errorf("the log has %d consumers: nobody gets another one before some of them are idle", has.State.Consumers)
+		return nil, fmt.Errorf("the log already has %d consumers: no other is created until some of them are idle", has.State.Consumers)
 	}
 	reply, err := g.nc.Request("$JS.API.CONSUMER.CREATE."+stream+"."+name, data, gateTimeout)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *consumerRequest) validate() error {
 	}
 	switch {
 	case !reflect.DeepEqual(c, plain):
-		return errors.New("a consumer by the listener must be pulled, without acknowledgements and filters, in memory and not durable")
+		return errors.New("a consumer created through the listener must be a pull consumer in memory, without acknowledgements and filters, and not durable")
 	case c.InactiveThreshold < 0 || c.InactiveThreshold > maxIdle:
 		return fmt.Errorf("inactive_threshold is %s: it must be %s or less", c.InactiveThreshold, maxIdle)
 	}
@@ -165,7 +165,7 @@ func (g *gate) check(subject string, m *nats.Msg) error {
 		return err
 	}
 	if !slices.EqualFunc(r.Types(), events, func(listed string, e eventlog.Event) bool { return listed == e.Type }) {
-		return errors.New("the types in the header of the commit are not those of its events")
+		return errors.New("the types in the header of the commit differ from those of its events")
 	}
 	return g.accept(r.Aggregate, events)
 }

@@ -44,7 +44,7 @@ func removeIncomplete(folder string) error {
 		}
 	}
 	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("removing the half made stream %s: %w", folder, err)
+		return fmt.Errorf("removing the incomplete stream %s: %w", folder, err)
 	}
 	return nil
 }

@@ -23,11 +23,11 @@ func recordID(dir, id string, head uint64) error {
 	case errors.Is(err, fs.ErrNotExist), err == nil && head == 0 && string(kept) != id:
 		err = atomicfile.WriteBytes(path, []byte(id))
 	case err == nil && string(kept) != id:
-		return fmt.Errorf("%w: the folder had the log %s, and has the log %s now: put the files of the first one back, or restore it from a backup; to continue with the other one, remove %s",
+		return fmt.Errorf("%w: the folder had log %s, and now has log %s: restore the files of the first log, or restore that log from a backup; to continue with the other log, remove %s",
 			eventlog.ErrMissing, kept, id, path)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping the ID of the log: %w", err)
+		return fmt.Errorf("storing the ID of the log: %w", err)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func RecordMove(dir string, m Moved) error {
 		err = atomicfile.WriteBytes(filepath.Join(dir, movedFile), append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("noting in %s that its log was moved: %w", dir, err)
+		return fmt.Errorf("recording in %s that its log was moved: %w", dir, err)
 	}
 	return nil
 }
@@ -63,6 +63,6 @@ func checkNotMoved(dir string) error {
 	if err != nil || !moved {
 		return err
 	}
-	return fmt.Errorf("%w: log %s, to %s at %s; use it there (--nats-url of the daemon, --nats of scutectl). If nothing was ever started there, remove the file %s to use it here again",
+	return fmt.Errorf("%w: log %s, to %s at %s; use it there (--nats-url of the daemon, --nats of scutectl). If nothing was ever started there, remove the file %s to use the log here again",
 		eventlog.ErrMoved, m.LogID, m.To, m.Time.UTC().Format(time.RFC3339), filepath.Join(dir, movedFile))
 }

@@ -24,7 +24,7 @@ func findLogFiles(dir, stream string) (*logFiles, error) {
 	for _, path := range []string{filepath.Join(dir, watermarkFile), messagesOf(dir, stream)} {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("looking at the files of the log: %w", err)
+			return nil, fmt.Errorf("checking the files of the log: %w", err)
 		}
 		p.infos[path] = info
 	}
@@ -43,8 +43,8 @@ func (p *logFiles) check() error {
 	}
 	for path, was := range p.infos {
 		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
-			return fmt.Errorf("%w any more: %s was removed or replaced while the log was open: "+
-				"what has happened since is not recorded, look at what was done before you begin again", eventlog.ErrMissing, path)
+			return fmt.Errorf("%w any longer: %s was removed or replaced while the log was open: "+
+				"later events are not recorded, so check what was done before you start again", eventlog.ErrMissing, path)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.RestoreSourc
 		return err
 	}
 	if acked := f.watermark.acknowledged(); acked > r.Last && !allow.AllowOlder {
-		return fmt.Errorf("%w: the log that was in this folder had acknowledged commits up to %d, the backup ends at %d", eventlog.ErrGap, acked, r.Last)
+		return fmt.Errorf("%w: the log that was in this folder had acknowledged commits up to %d, but the backup ends at %d", eventlog.ErrGap, acked, r.Last)
 	}
 	work := filepath.Join(f.dir, restoringFolder)
 	if err := os.RemoveAll(work); err != nil {

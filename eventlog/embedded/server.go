@@ -72,7 +72,7 @@ func waitUntilReady(ctx context.Context, srv *server.Server, fatal <-chan string
 		case why := <-fatal:
 			return fmt.Errorf("%w: the server did not start: %s", eventlog.ErrUnavailable, why)
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the server was not ready in time, see its log lines: %w", eventlog.ErrUnavailable, ctx.Err())
+			return fmt.Errorf("%w: the server was not ready in time; check its log lines: %w", eventlog.ErrUnavailable, ctx.Err())
 		default:
 		}
 	}

@@ -17,7 +17,7 @@ func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 		return false, err
 	}
 	if newer != to.Root {
-		return false, fmt.Errorf("the hashes are not those of the checkpoint at %d: nothing can be said by them", to.Size)
+		return false, fmt.Errorf("the hashes do not match the checkpoint at %d, so they cannot be used for this check", to.Size)
 	}
 	proof, older, err := prove(tree, from.Size, to.Size)
 	if err != nil {
@@ -45,7 +45,7 @@ func prove(tree *Tree, from, to uint64) (tlog.TreeProof, tlog.Hash, error) {
 // checkpoint, because then they prove nothing.
 func (v *Verifier) Continues() (bool, error) {
 	if !v.complete || v.good != v.want.Size {
-		return false, fmt.Errorf("the commits are not those of the checkpoint at %d: nothing can be said by them", v.want.Size)
+		return false, fmt.Errorf("the commits do not match the checkpoint at %d, so they cannot be used for this check", v.want.Size)
 	}
 	return v.bad == 0, nil
 }

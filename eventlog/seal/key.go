@@ -29,7 +29,7 @@ var errNoKey = errors.New("there is no key")
 func NewKey() (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return Key{}, fmt.Errorf("making a key: %w", err)
+		return Key{}, fmt.Errorf("creating a key: %w", err)
 	}
 	return newKey(private), nil
 }

@@ -15,7 +15,7 @@ import (
 const proofVersion = "c2sp.org/tlog-proof@v1"
 
 // ErrProof is returned for an invalid proof.
-var ErrProof = errors.New("the proof does not hold")
+var ErrProof = errors.New("the proof is not valid")
 
 // Prover creates the proof that a log contains a commit, from the log's commits in order. It keeps a logarithmic number of hashes.
 type Prover struct {
@@ -71,7 +71,7 @@ func (p *Prover) Add(m Message) {
 // Proof returns the proof in the text form of C2SP tlog-proof. Its extra data is the leaf.
 func (p *Prover) Proof() ([]byte, error) {
 	if p.edge.size != p.checkpoint.Size || p.edge.root() != p.checkpoint.Root {
-		return nil, fmt.Errorf("%w: the log does not hold what the checkpoint at %d says: verify it", ErrProof, p.checkpoint.Size)
+		return nil, fmt.Errorf("%w: the log does not match the checkpoint at %d: verify it", ErrProof, p.checkpoint.Size)
 	}
 	hashes, err := tlog.ProveRecord(int64(p.checkpoint.Size), int64(p.seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
 		out := make([]tlog.Hash, len(indexes))
@@ -124,10 +124,10 @@ func CheckProof(text []byte, key PublicKey) (Message, Checkpoint, error) {
 		return Message{}, c, fmt.Errorf("reading the proof: its extra data: %w", err)
 	}
 	if err := tlog.CheckRecord(hashes, int64(c.Size), c.Root, index, tlog.RecordHash(leaf)); err != nil { //nolint:gosec // far below 2^63
-		return m, c, fmt.Errorf("%w: the commit is not in the log that the checkpoint at %d is of: %w", ErrProof, c.Size, err)
+		return m, c, fmt.Errorf("%w: the commit is not in the log that the checkpoint at %d signs: %w", ErrProof, c.Size, err)
 	}
 	if m.Seq != uint64(index)+1 {
-		return m, c, fmt.Errorf("%w: the commit has the sequence %d but is at the place of %d", ErrProof, m.Seq, index+1)
+		return m, c, fmt.Errorf("%w: the commit has the sequence %d but is at the position of %d", ErrProof, m.Seq, index+1)
 	}
 	return m, c, nil
 }

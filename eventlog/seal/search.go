@@ -146,7 +146,7 @@ func (s *search) classify(r *Report, known uint64, holes runs) error {
 		r.Findings = append(r.Findings, Finding{Kind: Reordered, Run: m.Run, Sealed: m.sealed})
 	}
 	if n := unknown.count(); n > maxCandidates {
-		r.Notes = append(r.Notes, "too many commits differ to look for each of them at every sequence: some that are said to be changed may have been moved")
+		r.Notes = append(r.Notes, "too many commits differ to search for each of them at every sequence: some that are reported as changed may have been moved")
 	}
 	return nil
 }

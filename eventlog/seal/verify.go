@@ -94,7 +94,7 @@ func (v *Verifier) compare() {
 
 // recordOutOfOrder records a commit that follows a later one, which is only possible in an export.
 func (v *Verifier) recordOutOfOrder(m Message) {
-	f := Finding{Kind: Added, Run: Run{m.Seq, m.Seq}, Detail: fmt.Sprintf("it is there a second time, after %d", v.last)}
+	f := Finding{Kind: Added, Run: Run{m.Seq, m.Seq}, Detail: fmt.Sprintf("it appears a second time, after %d", v.last)}
 	if v.holes.has(m.Seq) {
 		v.holes, _ = split(v.holes, runs{{m.Seq, m.Seq}})
 		f = Finding{Kind: Reordered, Run: f.Run, Detail: fmt.Sprintf("it comes after %d", v.last)}
@@ -116,7 +116,7 @@ func (v *Verifier) Report() (Report, error) {
 		return r, nil
 	case v.complete && v.good == v.want.Size:
 		r.Findings = append(r.Findings, Finding{Kind: Altered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
-			"the checkpoint at %d and the one at %d are signed with one key and contradict each other: two histories were signed", v.bad, v.want.Size)})
+			"the checkpoints at %d and %d are signed with the same key and contradict each other: two histories were signed", v.bad, v.want.Size)})
 		return r, nil
 	}
 	v.holes.extend(v.last+1, v.want.Size)
@@ -161,7 +161,7 @@ func (v *Verifier) verifiedUpTo(r *Report) (uint64, error) {
 		}
 	}
 	if known < v.want.Size {
-		r.Notes = append(r.Notes, fmt.Sprintf("the leaf hashes are those of the checkpoints up to sequence %d; after that they are not, or there are none", known))
+		r.Notes = append(r.Notes, fmt.Sprintf("the leaf hashes match the checkpoints up to sequence %d; later ones do not match or are missing", known))
 	}
 	return known, nil
 }

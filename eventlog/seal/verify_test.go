@@ -124,8 +124,8 @@ func TestLocate(t *testing.T) {
 		{"the beginning cut off", original[5:], "[missing 1-5]", "[missing 1-5 unverified 6-40]", "[missing 1-5 unverified 6-40]"},
 		{"nothing left", nil, "[missing 1-40]", "[missing 1-40]", "[missing 1-40]"},
 		{
-			"one there twice", slices.Insert(slices.Clone(original), 8, original[7]), "[added 8: it is there a second time, after 8]",
-			"[added 8: it is there a second time, after 8]", "[added 8: it is there a second time, after 8]",
+			"one there twice", slices.Insert(slices.Clone(original), 8, original[7]), "[added 8: it appears a second time, after 8]",
+			"[added 8: it appears a second time, after 8]", "[added 8: it appears a second time, after 8]",
 		},
 		{
 			"lines exchanged", slices.Concat(original[:5], original[6:7], original[5:6], original[7:]), "[reordered 6: it comes after 7]",

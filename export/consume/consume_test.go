@@ -88,7 +88,7 @@ func TestConsumer(t *testing.T) {
 	if store.at.LogID != "this" || store.at.Sequence != 2 || store.saves != 1 {
 		t.Errorf("%d saves, position %+v, want 1 save at sequence 2 of log this", store.saves, store.at)
 	}
-	if !strings.Contains(said.String(), "no event of scute") || !strings.Contains(said.String(), "sequence=2") {
+	if !strings.Contains(said.String(), "not an event of scute") || !strings.Contains(said.String(), "sequence=2") {
 		t.Errorf("log output does not report the skipped message: %s", &said)
 	}
 	refuse = false

@@ -59,7 +59,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if id := c.Log.ID(); p.LogID != id {
 		switch {
 		case p.LogID != "":
-			logger.Warn("the position is of another event log: this one is read from its beginning", "position", p.LogID, "log", id)
+			logger.Warn("the position is of another event log: reading this log from its beginning", "position", p.LogID, "log", id)
 		case p.Sequence > 0:
 			return fmt.Errorf("the position has the sequence %d and no log ID: add the ID of the log, which is %s", p.Sequence, id)
 		}
@@ -97,7 +97,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 func (c *Consumer) deliverCommit(ctx context.Context, r eventlog.Record, logger *slog.Logger) error {
 	events, err := r.CloudEvents(c.Log.ID())
 	if err != nil {
-		logger.Warn("a message of the event log is no event of scute and is passed over", "sequence", r.Seq, "subject", r.Subject(), "error", err)
+		logger.Warn("skipping a message of the event log that is not an event of scute", "sequence", r.Seq, "subject", r.Subject(), "error", err)
 		return nil
 	}
 	for _, e := range events {
@@ -136,7 +136,7 @@ func (s *saver) start(ctx context.Context, every time.Duration, logger *slog.Log
 				return
 			case <-tick.C:
 				if err := s.save(sctx); err != nil && sctx.Err() == nil {
-					logger.Warn("the position in the event log is not saved; it is tried again", "error", err)
+					logger.Warn("saving the position in the event log failed; retrying", "error", err)
 				}
 			}
 		}

@@ -116,7 +116,7 @@ func (d *Delivery) load(ctx context.Context) (consume.Position, error) {
 	p, err := d.Store.Load(ctx)
 	if id := d.Log.ID(); err == nil && p.LogID != id {
 		if p.LogID != "" {
-			d.Logger.Warn("the position is of another event log: the spans of this one are sent from its beginning", "position", p.LogID, "log", id)
+			d.Logger.Warn("the position is of another event log: sending the spans of this log from its beginning", "position", p.LogID, "log", id)
 		}
 		p = consume.Position{LogID: id}
 	}
@@ -139,7 +139,7 @@ func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- ba
 		if r.Seq > since {
 			var err error
 			if b.spans, err = fold.Apply(r); err != nil && r.Seq > p.Sequence {
-				d.Logger.Warn("a commit of the event log cannot be read, and is no part of any span", "sequence", r.Seq, "subject", r.Subject(), "error", err)
+				d.Logger.Warn("a commit of the event log cannot be read, and is not part of any span", "sequence", r.Seq, "subject", r.Subject(), "error", err)
 			}
 		}
 		if r.Seq <= p.Sequence {
@@ -184,7 +184,7 @@ func (d *Delivery) sendAll(ctx context.Context, p consume.Position, ready <-chan
 			d.recordPosition(at.Sequence)
 		case <-tick.C:
 			if err := save(ctx); err != nil && ctx.Err() == nil {
-				d.Logger.Warn("how far the spans of the event log were sent is not saved; it is tried again", "error", err)
+				d.Logger.Warn("saving the position of the sent spans failed; retrying", "error", err)
 			}
 		case err := <-ended:
 			ended <- err

@@ -34,7 +34,7 @@ var (
 	// errRejected is returned if the receiver rejected an event and would reject it again.
 	errRejected = errors.New("the receiver of the webhook refuses the event")
 	// errUnavailable is returned if the receiver did not accept an event within Patience.
-	errUnavailable = errors.New("the receiver of the webhook does not take the event")
+	errUnavailable = errors.New("the receiver of the webhook did not accept the event")
 )
 
 // Sink posts events to one receiver.
@@ -134,9 +134,9 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	case code >= 200 && code < 300:
 		return 0, nil
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
-		return retryAfter(answer.Header.Get("Retry-After"), time.Now()), fmt.Errorf("it answers %s", statusText(code))
+		return retryAfter(answer.Header.Get("Retry-After"), time.Now()), fmt.Errorf("it answered %s", statusText(code))
 	default:
-		return 0, backoff.Permanent(fmt.Errorf("%w: it answers %s", errRejected, statusText(code)))
+		return 0, backoff.Permanent(fmt.Errorf("%w: it answered %s", errRejected, statusText(code)))
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 func statusText(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
 // errNotHTTP replaces errors of the client that quote the response, which may contain what was sent.
-var errNotHTTP = errors.New("the connection broke, or what it answers is not HTTP")
+var errNotHTTP = errors.New("the connection was lost, or the answer is not HTTP")
 
 // safeError returns the part of a client's error that is safe for messages. It omits the URL, whose query may be a secret, and all received data.
 func safeError(err error) error {

@@ -57,14 +57,14 @@ func (k *Keeper) syncRole(ctx context.Context, role embedded.Role) {
 				had = token
 			}
 			if invalid != nil {
-				k.Logger.Warn("nobody has a role at the listener of the event log", "role", role, "secret", k.Secrets.Namespace+"/"+secret.Name, "error", invalid)
+				k.Logger.Warn("no role can use the listener of the event log", "role", role, "secret", k.Secrets.Namespace+"/"+secret.Name, "error", invalid)
 			}
 			err = k.waitForChange(ctx, secret)
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		k.Logger.Warn("the token of the listener of the event log is not kept up to date; it is tried again", "role", role, "error", err)
+		k.Logger.Warn("updating the token of the listener of the event log failed; retrying", "role", role, "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryInterval):

@@ -38,7 +38,7 @@ func (s Secrets) NameFor(role embedded.Role) string { return s.Name + "-" + stri
 func Token(data map[string][]byte) (string, error) {
 	token := strings.TrimSpace(string(data[field]))
 	if len(token) < minTokenLength {
-		return "", fmt.Errorf("field %s must have %d characters or more, and has %d; delete the Secret, and the daemon makes a new one", field, minTokenLength, len(token))
+		return "", fmt.Errorf("field %s must have %d characters or more, and has %d; delete the Secret, and the daemon creates a new one", field, minTokenLength, len(token))
 	}
 	return token, nil
 }

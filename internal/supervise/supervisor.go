@@ -146,7 +146,7 @@ func (s *Supervisor) admit() {
 // throttledByLimit returns why an object is not driven. The message has no current numbers, because each change of it would be published.
 func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
-		"waits until another %[1]s ends: %[2]d unfinished %[1]ss are driven at once, up to %[3]d where namespaces have less than an equal share",
+		"waiting until another %[1]s ends: at most %[2]d unfinished %[1]ss are driven at once, or %[3]d if namespaces have less than an equal share",
 		s.Noun, s.Limit, 2*s.Limit)}
 }
 
@@ -156,14 +156,14 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 	err := s.Drive(ctx, id)
 	switch {
 	case err == nil:
-		log.Info(s.Noun + " rests")
+		log.Info("stopped driving "+s.Noun, "reason", "it has ended or waits")
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
-		log.Error("stopping; the last that happened to the "+s.Noun+" is lost", "error", err)
+		log.Error("stopping; the last event of the "+s.Noun+" is not recorded", "error", err)
 	case ctx.Err() != nil:
 		log.Info("stopping; the " + s.Noun + " continues when a daemon runs again")
 	case errors.Is(err, aggregate.ErrClaimLost), errors.Is(err, eventlog.ErrConflict):
 		log.Info("stopped driving "+s.Noun, "reason", err)
 	default:
-		log.Error("driving "+s.Noun+" failed; trying again", "error", err)
+		log.Error("driving "+s.Noun+" failed; retrying", "error", err)
 	}
 }

@@ -108,7 +108,7 @@ func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 			var got []string
 			for _, id := range []string{"ns/1", "ns/2", "ns/3"} {
 				why := th.Throttled(id)
-				if why.Reason == TooManyUnfinished && strings.Contains(why.Message, "1 unfinished runs") && strings.Contains(why.Message, "up to 2") {
+				if why.Reason == TooManyUnfinished && strings.Contains(why.Message, "1 unfinished runs") && strings.Contains(why.Message, "or 2 if") {
 					got = append(got, id)
 				} else if why != (Throttled{}) {
 					t.Errorf("Throttled(%s) = %+v", id, why)

@@ -88,7 +88,7 @@ type Fault struct {
 	Message, Next string
 }
 
-const reconcileHint = "if it cannot be restored, `scutectl log reconcile` shows what is open and what becomes of it, and records your decision"
+const reconcileHint = "if it cannot be restored, `scutectl log reconcile` shows what is open and what will happen to it, and records your decision"
 
 // Check returns nil if a log may be used, and the reason otherwise.
 func Check(s *State, log Identity, marks Watermarks) *Fault {
@@ -102,28 +102,28 @@ func Check(s *State, log Identity, marks Watermarks) *Fault {
 	case s.UnreadableReason != "":
 		return &Fault{
 			Newer,
-			fmt.Sprintf("event log %s says about itself what this version of scute does not know: %s: nothing is driven", log.LogID, s.UnreadableReason),
+			fmt.Sprintf("event log %s contains an event about itself that this version of scute cannot read: %s: nothing is driven", log.LogID, s.UnreadableReason),
 			"run the version of scute that wrote this event, or a newer one",
 		}
 	case s.Cluster != "" && s.Cluster != log.Cluster:
 		return &Fault{
 			AnotherCluster,
-			fmt.Sprintf("event log %s belongs to the management cluster with the ID %s, and this one has the ID %s: nothing is driven here", log.LogID, s.Cluster, log.Cluster),
-			"give each management cluster its own log (its own account on the NATS server, another server, or an embedded log); if the other cluster is gone and this one takes its place, `scutectl log reconcile`",
+			fmt.Sprintf("event log %s belongs to the management cluster with the ID %s, but this management cluster has the ID %s: nothing is driven here", log.LogID, s.Cluster, log.Cluster),
+			"give each management cluster its own log (its own account on the NATS server, another server, or an embedded log); if the other cluster is gone and this one replaces it, run `scutectl log reconcile`",
 		}
 	case lease.LogID != "" && lease.LogID != log.LogID:
 		return &Fault{
 			Replaced,
-			fmt.Sprintf("event log %s acted here last, up to commit %d, and this is event log %s, which ends at %d: nothing is driven", lease.LogID, lease.Sequence, log.LogID, log.Head),
-			"bring the other log back; " + reconcileHint,
+			fmt.Sprintf("event log %s was the last to act here, up to commit %d, but this is event log %s, which ends at %d: nothing is driven", lease.LogID, lease.Sequence, log.LogID, log.Head),
+			"restore the other log; " + reconcileHint,
 		}
 	}
 	// A log that lost commits and was reconciled contains other commits than a longer, older copy of it.
 	if reconciled != "" && !slices.Contains(s.Reconciled, reconciled) {
 		return &Fault{
 			WentBack,
-			fmt.Sprintf("event log %s was reconciled at %s when it acted last, and this copy of it, which ends at %d, was not: it lacks what has happened since; nothing is driven", log.LogID, reconciled, log.Head),
-			"bring back the copy that acted last; " + reconcileHint,
+			fmt.Sprintf("event log %s was reconciled at %s before it last acted, but this copy of it, which ends at %d, was not: it lacks later events; nothing is driven", log.LogID, reconciled, log.Head),
+			"restore the copy that acted last; " + reconcileHint,
 		}
 	}
 	acknowledged := lease.Sequence
@@ -135,7 +135,7 @@ func Check(s *State, log Identity, marks Watermarks) *Fault {
 	}
 	return &Fault{
 		WentBack,
-		fmt.Sprintf("event log %s acknowledged %d commits and ends at %d now: it went back, because an older copy of its volume was restored or its end was lost; nothing is driven", log.LogID, acknowledged, log.Head),
+		fmt.Sprintf("event log %s went back: it acknowledged %d commits and now ends at %d, because an older copy of its volume was restored or its end was lost; nothing is driven", log.LogID, acknowledged, log.Head),
 		"restore the newest copy of the log; " + reconcileHint,
 	}
 }

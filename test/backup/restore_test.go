@@ -205,7 +205,7 @@ func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 		}
 		if !told && recorded(ctx, t) {
 			told = true
-			run(ctx, t, shared.to, 1, []string{"fleet/prod is being restored from backup"}, "doctor")
+			run(ctx, t, shared.to, 1, []string{"the restore of fleet/prod from backup"}, "doctor")
 		}
 	}
 	if !told {

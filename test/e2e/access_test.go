@@ -182,7 +182,7 @@ func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
 			}
 		}
 	}
-	eventually("says what it waits for", func(_ error, now *v1alpha1.Pause) bool { return len(now.Status.WaitingFor) == 1 })
+	eventually("shows what it waits for", func(_ error, now *v1alpha1.Pause) bool { return len(now.Status.WaitingFor) == 1 })
 	harness.Must(t, c.Delete(ctx, p))
 	eventually("is gone", func(err error, _ *v1alpha1.Pause) bool { return apierrors.IsNotFound(err) })
 }

@@ -62,7 +62,7 @@ func TestRestoreDrill(t *testing.T) {
 
 	dies(dir, "after:20:move")
 	older := filepath.Join(t.TempDir(), "older")
-	o.run(ctx, t, 1, []string{"on this management cluster, the backup ends at", "look for a newer backup"}, "restore", "log", kept, "--log", older,
+	o.run(ctx, t, 1, []string{"on this management cluster, but the backup ends at", "find a newer backup"}, "restore", "log", kept, "--log", older,
 		"--kubeconfig", shared.blue.Side.KubeconfigPath())
 	n := startNATS(t)
 	there := []string{"--nats", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}

@@ -85,7 +85,7 @@ func TestLogOfThePast(t *testing.T) {
 		}
 		question(ctx, t, shared.blue, ns, "third")
 		untilRun(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
-		o.run(ctx, t, 0, []string{"LogWentBack", "IN THE CLUSTER", "run/" + second.Status.RunID, "is stranded, and not begun again", "Nothing was recorded"}, "log", "reconcile", "--nats", o.nats)
+		o.run(ctx, t, 0, []string{"LogWentBack", "IN THE CLUSTER", "run/" + second.Status.RunID, "is stranded and not started again", "Nothing was recorded"}, "log", "reconcile", "--nats", o.nats)
 		o.run(ctx, t, 0, []string{`"reason": "LogWentBack"`, `"name": "run/` + second.Status.RunID, `"recorded": false`}, "log", "reconcile", "--nats", o.nats, "-o", "json")
 		untilRun(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
 		o.run(ctx, t, 0, []string{"Recorded"}, "log", "reconcile", "--yes", "--nats", o.nats)

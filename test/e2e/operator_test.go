@@ -88,9 +88,9 @@ func TestOperator(t *testing.T) {
 	})
 	t.Run("doctor finds a pause left behind", func(t *testing.T) {
 		lift := annotation(ctx, t, shared.blue, o.namespace, "Cluster", "scute.dev/pause")
-		o.run(ctx, t, 1, []string{"problem  clusters", o.namespace + "/tiny has the pause of task", "remedy: "}, "doctor", "--nats", o.nats)
+		o.run(ctx, t, 1, []string{"problem  clusters", o.namespace + "/tiny is paused by task", "remedy: "}, "doctor", "--nats", o.nats)
 		lift()
-		if said := o.run(ctx, t, 0, []string{"workflows"}, "doctor", "--nats", o.nats); strings.Contains(said.out, "has the pause") {
+		if said := o.run(ctx, t, 0, []string{"workflows"}, "doctor", "--nats", o.nats); strings.Contains(said.out, "is paused by task") {
 			t.Errorf("doctor still reports the pause:\n%s", said.out)
 		}
 	})
@@ -102,7 +102,7 @@ func TestOperator(t *testing.T) {
 	t.Run("the log", func(t *testing.T) { hash = o.log(ctx, t, id) })
 	t.Run("a stopped daemon", func(t *testing.T) {
 		harness.Must(t, d.Stop(ctx))
-		o.run(ctx, t, 1, []string{"problem  scuted", "nobody takes up moves", "remedy: "}, "doctor")
+		o.run(ctx, t, 1, []string{"problem  scuted", "no daemon drives moves", "remedy: "}, "doctor")
 		replayed := o.run(ctx, t, 0, []string{"Succeeded"}, "log", "replay", "--aggregate", "move/"+id, "--log", dir)
 		if hash == "" || !strings.Contains(replayed.out, hash) {
 			t.Errorf("replay of the log's folder has another state than the running daemon, sha256 %s:\n%s", hash, replayed.out)
@@ -150,7 +150,7 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 		t.Errorf("get move -o json: %v, UID %s", err, decoded.UID)
 	}
 	waits := []string{"AwaitingAcks", "Waiting for:", "DevCluster", "block-move"}
-	o.run(ctx, t, 0, append(waits, "timeline is left out"), "describe", "move", "held", "-n", o.namespace)
+	o.run(ctx, t, 0, append(waits, "timeline is omitted"), "describe", "move", "held", "-n", o.namespace)
 	o.run(ctx, t, 0, append(waits, "Timeline", "preflight passed", "paused"), "describe", "move", "held", "-n", o.namespace, "--nats", o.nats)
 	o.interrupted(ctx, t)
 
@@ -200,7 +200,7 @@ func (o *operator) moved(ctx context.Context, t *testing.T) string {
 		t.Errorf("escape sequences in a pipe: %q", followed.out)
 	}
 	o.run(ctx, t, 0, []string{"Succeeded"}, "watch", "move", "moved", "-n", o.namespace)
-	o.run(ctx, t, 1, []string{"has ended", "move them from the target to here"}, "abort", "move", "moved", "-n", o.namespace)
+	o.run(ctx, t, 1, []string{"has ended", "move them from the target to this management cluster"}, "abort", "move", "moved", "-n", o.namespace)
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, o.namespace, "tiny"))
 	w.clean(ctx, t)
 	admin, err := shared.blue.Client()

@@ -29,7 +29,7 @@ func TestARunWhoseLogIsRemovedFails(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("%v, want exit status 1\n%s", err, out)
 	}
-	contains(t, string(out), "was removed or replaced while the log was open: what has happened since is not recorded")
+	contains(t, string(out), "was removed or replaced while the log was open: later events are not recorded")
 	if _, err := os.Stat(filepath.Join(w.dir, "next")); err == nil {
 		t.Error("a task began although it could not be recorded")
 	}

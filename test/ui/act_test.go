@@ -97,7 +97,7 @@ func (s *scene) refused(ctx context.Context, t *testing.T, pages map[string]stri
 		b.choose(c[1])
 		b.quiet()
 		said := b.confirm("reason", "I am curious")
-		says(t, said, "Not done", c[2], `is forbidden: User "system:serviceaccount:fleet:looks" cannot patch resource`)
+		says(t, said, "Failed", c[2], `is forbidden: User "system:serviceaccount:fleet:looks" cannot patch resource`)
 		b.only("403")
 	}
 	m := &v1alpha1.Move{}

@@ -53,7 +53,7 @@ func (s *scene) policyPaused(ctx context.Context, t *testing.T, b *browser, owne
 	p.Spec.PauseRequests = []string{odd}
 	must(t, s.client.Patch(ctx, p, client.MergeFrom(before)))
 
-	b.act(owner, "Pause policy", "begins nothing until", "the network is serviced")
+	b.act(owner, "Pause policy", "starts no remediation until", "the network is serviced")
 	b.act(owner, "Resume policy", "1 more keep it", "") // the first one is selected
 	must(t, s.client.Get(ctx, key, p))
 	if !slices.Equal(p.Spec.PauseRequests, []string{"the network is serviced"}) {
@@ -100,7 +100,7 @@ func (s *scene) createdAgain(ctx context.Context, t *testing.T) {
 	b.visit("/act?" + ask.Encode())
 	must(t, s.client.Delete(ctx, policy()))
 	must(t, s.client.Create(ctx, policy()))
-	says(t, b.confirm("reason", "it is serviced"), "Not done", "was deleted and created again meanwhile")
+	says(t, b.confirm("reason", "it is serviced"), "Failed", "was deleted and created again meanwhile")
 	b.only("409")
 	p := policy()
 	must(t, s.client.Get(ctx, client.ObjectKeyFromObject(p), p))

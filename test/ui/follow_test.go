@@ -86,7 +86,7 @@ func TestAnOpenPageCountsOn(t *testing.T) {
 	if last := eval[string](b, `document.querySelector(".travel input[type=range]").max`); last == first {
 		t.Errorf("the slider still ends at commit %s", last)
 	}
-	b.until(`document.querySelector(".travel a[aria-label^='The commit before']").href.endsWith("at=" + (document.querySelector(".travel input[type=range]").max - 1))`)
+	b.until(`document.querySelector(".travel a[aria-label^='Previous commit']").href.endsWith("at=" + (document.querySelector(".travel input[type=range]").max - 1))`)
 	eval[bool](b, `(slider => { slider.value = 2; return slider.dispatchEvent(new Event("input", {bubbles: true})) })(document.querySelector(".travel input[type=range]"))`)
 	b.until(`document.querySelector("main .moment").innerText.includes("as it was after commit 2 of") && location.search === "?at=2"`)
 	b.quiet()

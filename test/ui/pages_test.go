@@ -48,7 +48,7 @@ func TestPagesOfSavedHistories(t *testing.T) {
 	)
 	b := open(t, p.serve("--log", "saved"))
 	for page, shown := range map[string]string{
-		"/": "Waits for you", "/fleet?at=10": "Mass failure", "/pause?id=fleet/timed-out/1": "Released", "/pause?id=fleet/timed-out/1&at=2&cluster=a": "The past",
+		"/": "Waiting for you", "/fleet?at=10": "Mass failure", "/pause?id=fleet/timed-out/1": "Released", "/pause?id=fleet/timed-out/1&at=2&cluster=a": "The past",
 		"/owner?id=fleet/quorum-lost/1": "quorum", "/owner?id=fleet/mass-failure/1&at=10": "Mass failure", "/owner?id=fleet/two-of-five/1": "replacement",
 		"/move?id=fleet/target-wiped/1": "RolledBack", "/move?id=fleet/killed-before-every-write/1": "Succeeded",
 	} {
@@ -94,7 +94,7 @@ func TestPagesWithoutScripts(t *testing.T) {
 	}
 	b.click(`#waiting ~ .cards a[href^="/run"]`, "#tasks")
 	b.click(`#tasks th a`, "#task")
-	b.click(`a[aria-label^="The commit before"]`, "body.past #task")
+	b.click(`a[aria-label^="Previous commit"]`, "body.past #task")
 	b.visit("/facts")
 	b.do(chromedp.SendKeys(chromedp.CSS(`form.filter [name=text]`), "pause"))
 	b.click("form.filter button", `form.filter [name=text][value="pause"]`)
@@ -127,7 +127,7 @@ func TestThePastStandsStill(t *testing.T) {
 	p.example("06-pause")
 	b := open(t, p.serve())
 	b.visit("/run?id=default/pause/1")
-	b.click(`a[aria-label^="The commit before"]`, "body.past #past")
+	b.click(`a[aria-label^="Previous commit"]`, "body.past #past")
 	if eval[bool](b, `document.querySelector("[hx-sse\\:connect]") !== null`) {
 		t.Error("a page of the past follows the log")
 	}

@@ -31,7 +31,7 @@ type action struct {
 func actions() map[string]action {
 	return map[string]action{
 		"pause run": {
-			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: "pause run", object: newRun,
+			effect: "No further task starts. Running tasks end, and the clocks of the run stop.", reason: true, command: "pause run", object: newRun,
 			perform: withReason(run.Pause),
 		},
 		"resume run": {
@@ -40,35 +40,35 @@ func actions() map[string]action {
 			perform: withReason(run.Resume),
 		},
 		"abort move": {
-			effect: "The move is rolled back: the copies on the target are removed, the source is as it was found. If it is Verified by then, it only goes forward and this is refused.",
+			effect: "The move is rolled back: the copies on the target are deleted and the source is restored. If the move is Verified by then, it can only complete, and the abort is refused.",
 			reason: true, command: "abort move", object: func() client.Object { return &v1alpha1.Move{} },
 			perform: withReason(move.Abort),
 		},
 		"delete pause": {
-			effect:  "Each of its clusters gets back the pause state that was found on it: one that was paused before, or that another Pause holds, stays paused. The Pause goes when every object is awake, or the time for that is over.",
+			effect:  "The earlier pause state of each of its clusters is restored: a cluster that was paused before, or that another Pause keeps paused, stays paused. The Pause is gone when every object reconciles again, or the timeout has passed.",
 			command: "resume cluster", object: func() client.Object { return &v1alpha1.Pause{} },
 			perform: withoutReason(pause.Delete),
 		},
 		"hold remediation": {
-			effect: "The machine stays marked, and nothing is begun for it until the hold is over or released. What has begun already continues.",
+			effect: "The machine stays marked, and no remediation of it is started until the hold ends or is released. A remediation in progress continues.",
 			reason: true, timed: true, command: "hold remediation", object: newRemediation, perform: hold,
 		},
 		"release remediation": {
-			effect: "The hold is taken off, and an abort too: the machine is decided about again, and may be replaced.", command: "release remediation", object: newRemediation,
+			effect: "The hold or abort is released: scute decides about the machine again, and may replace it.", command: "release remediation", object: newRemediation,
 			perform: withoutReason(remediation.Release),
 		},
 		"abort remediation": {
-			effect:  "What was started for the machine is cancelled: its owner gets its replicas back, and the replacement goes. The machine stays, marked, and nothing more is begun for it.",
+			effect:  "The remediation of the machine is cancelled: the replicas of its owner are restored, and the replacement is deleted. The machine stays, marked, and no other remediation of it is started.",
 			command: "abort remediation", object: newRemediation,
 			perform: withoutReason(remediation.Abort),
 		},
 		"pause policy": {
-			effect: "The RepairPolicy begins nothing more, for no machine, as long as it has this pause request. What has begun already continues.",
+			effect: "The RepairPolicy starts no remediation of any machine until this pause request is removed. Remediations in progress continue.",
 			reason: true, needed: true, object: newPolicy,
 			perform: withReason(remediation.PausePolicy),
 		},
 		"resume policy": {
-			effect: "The pause request is taken out of the RepairPolicy. When it has no other, it may replace machines again.", object: newPolicy,
+			effect: "The pause request is removed from the RepairPolicy. If it has no other pause request, it may replace machines again.", object: newPolicy,
 			perform: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 				place, err := strconv.Atoi(a.Choice)
 				if err != nil {
@@ -104,7 +104,7 @@ func hold(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) e
 	if a.Duration != "" {
 		var err error
 		if length, err = time.ParseDuration(a.Duration); err != nil || length <= 0 {
-			return cli.Usagef("for how long is %q: it must be a duration greater than zero, such as 2h or 30m, or left out", a.Duration)
+			return cli.Usagef("the duration is %q: it must be greater than zero, for example 2h or 30m, or empty", a.Duration)
 		}
 	}
 	return remediation.Hold(ctx, k, s, name, a.Reason, length)

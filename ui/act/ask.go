@@ -7,7 +7,7 @@ import (
 )
 
 // ErrInvalidRequest reports a request for an action that does not exist, is incomplete or was not confirmed.
-var ErrInvalidRequest = errors.New("this cannot be asked for")
+var ErrInvalidRequest = errors.New("this action is not possible")
 
 // Request is a requested action on a resource.
 type Request struct {

@@ -111,9 +111,9 @@ func (d *Desk) Do(ctx context.Context, ask Request, seen kit.Seen, token string,
 	seen.ID = ask.ID
 	switch {
 	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
-		return nil, fmt.Errorf("%w: this was not confirmed on a page of this server: look again", ErrInvalidRequest)
+		return nil, fmt.Errorf("%w: it was not confirmed on a page of this server; reload the page", ErrInvalidRequest)
 	case action.needed && strings.TrimSpace(a.Reason) == "":
-		return nil, cli.Usagef("the reason is missing: say why; it is shown as long as it lasts")
+		return nil, cli.Usagef("the reason is missing: give a reason; it is shown while the policy is paused")
 	case utf8.RuneCountInString(a.Reason) > maxReasonLength:
 		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.Reason), maxReasonLength)
 	}
@@ -122,11 +122,11 @@ func (d *Desk) Do(ctx context.Context, ask Request, seen kit.Seen, token string,
 	select {
 	case d.sem <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: what was asked for before is not done yet", ctx.Err())
+		return nil, fmt.Errorf("%w: an earlier action is still in progress", ctx.Err())
 	}
 	defer func() { <-d.sem }()
 	if slices.Contains(d.usedTokens, token) {
-		return nil, fmt.Errorf("%w: this form was sent before, and what it asks for was done then", kit.ErrChanged)
+		return nil, fmt.Errorf("%w: this form was already sent, and its action was carried out then", kit.ErrChanged)
 	}
 	for range maxAttempts {
 		var out bytes.Buffer

@@ -70,7 +70,7 @@ func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 }
 
 func checkBounds(seq, head uint64) error {
-	return fmt.Errorf("%w: commit %d, the last one is %d", ErrNotFound, seq, head)
+	return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)
 }
 
 // At calls fn with the state at a commit, which equals a replay up to that commit. fn must not retain it.

@@ -34,7 +34,7 @@ type Spool struct {
 func NewSpool() (*Spool, error) {
 	file, err := os.CreateTemp("", "scute-ui-*")
 	if err != nil {
-		return nil, fmt.Errorf("making a file for the commits of the log: %w", err)
+		return nil, fmt.Errorf("creating a file for the commits of the log: %w", err)
 	}
 	s := &Spool{file: file, numbers: make(map[eventlog.Aggregate]int32)}
 	s.removed = os.Remove(file.Name()) == nil
@@ -53,15 +53,15 @@ func (s *Spool) Close() error {
 // Append appends the next commit.
 func (s *Spool) Append(r eventlog.Record) error {
 	if head := s.Head(); r.Seq != head+1 {
-		return fmt.Errorf("the log is not whole: after commit %d comes %d", head, r.Seq)
+		return fmt.Errorf("the log is incomplete: commit %d is followed by commit %d", head, r.Seq)
 	}
 	line, err := json.Marshal(export.LineOf(r))
 	if err != nil {
-		return fmt.Errorf("keeping commit %d: %w", r.Seq, err)
+		return fmt.Errorf("storing commit %d: %w", r.Seq, err)
 	}
 	begin := s.end(r.Seq - 1)
 	if _, err := s.file.WriteAt(append(line, '\n'), begin); err != nil {
-		return fmt.Errorf("keeping commit %d: %w", r.Seq, err)
+		return fmt.Errorf("storing commit %d: %w", r.Seq, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNotFound reports that the log contains no object of that name up to the requested moment.
-var ErrNotFound = errors.New("the log has no such thing")
+var ErrNotFound = errors.New("not found in the log")
 
 // Snapshot is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
 type Snapshot struct {
@@ -103,7 +103,7 @@ func find[F kinds.Fold](w *Snapshot, a eventlog.Aggregate) (F, error) {
 func (w *Snapshot) Pause(id string) (*pause.Fold, error) {
 	f, err := find[*pause.Fold](w, eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
 	if err == nil && f.Pause() == nil {
-		err = fmt.Errorf("%w: pause/%s was not asked for up to commit %d", ErrNotFound, id, w.Seq)
+		err = fmt.Errorf("%w: pause/%s was not requested up to commit %d", ErrNotFound, id, w.Seq)
 	}
 	return f, err
 }

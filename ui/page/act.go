@@ -67,7 +67,7 @@ func (s *Site) Confirm(o *act.Offer) ([]byte, error) {
 func (s *Site) Done(a act.Request, said []string, wrong error) ([]byte, error) {
 	c := confirmation{Request: a, Said: said}
 	if wrong != nil {
-		c.Wrong = cmp.Or(strings.TrimSpace(wrong.Error()), "it was refused")
+		c.Wrong = cmp.Or(strings.TrimSpace(wrong.Error()), "the action was refused")
 	}
 	return s.renderConfirmation(c)
 }

@@ -31,7 +31,7 @@ func TestALocalRunIsContinued(t *testing.T) {
 	s := site(t, waitingRunFeed(t))
 	for _, address := range []string{"/", largeRun} {
 		body := show(t, s, address)
-		for _, want := range []string{"scutectl decide run large ", "scutectl resume run large --local --log logs -n fleet</code> continues then"} {
+		for _, want := range []string{"scutectl decide run large ", "scutectl resume run large --local --log logs -n fleet</code> then continues the run"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s does not contain %q:\n%s", address, want, body)
 			}

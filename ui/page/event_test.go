@@ -28,10 +28,10 @@ func TestCause(t *testing.T) {
 	uitest.Fill(t, f, log)
 	s := site(t, f)
 	for address, want := range map[string]string{
-		"/event?at=1":                           "<dd>nothing that is recorded",
+		"/event?at=1":                           "<dd>no recorded cause",
 		"/event?at=3":                           `<a href="/event?at=1&amp;n=0">1/0 `,
 		"/event?at=3&n=1":                       `<a href="/event?at=3&amp;n=0">3/0 `,
-		"/event?at=3&n=2":                       "<code>event-of-nobody</code>, which is not among the events",
+		"/event?at=3&n=2":                       "<code>event-of-nobody</code>, an event of another resource",
 		"/event":                                `<span class="kind">event</span> 3/0</h1>`,
 		"/run?id=fleet/decided-to-retry/1&at=3": `href="/event?at=3&amp;n=2"`,
 	} {

@@ -45,8 +45,8 @@ func TestALargeFleet(t *testing.T) {
 	for address, want := range map[string][]string{
 		"/":                   {`In progress <span class="number">2000</span>`, "page 1 of 40", "busy=1"},
 		"/?busy=39":           {"page 40 of 40", "busy=38", "two-of-five-0%2F1"},
-		"/fleet":              {"2000 open remediations", "The log has 1000 clusters", "page 1 of 20", "page=1"},
-		"/fleet?page=1":       {"page 2 of 20", `href="/fleet">Before`, "page=2"},
+		"/fleet":              {"2000 open remediations", "1000 clusters in the log", "page 1 of 20", "page=1"},
+		"/fleet?page=1":       {"page 2 of 20", `href="/fleet">Previous`, "page=2"},
 		"/fleet?page=1000000": {"page 20 of 20"},
 	} {
 		body := show(t, s, address)

@@ -53,10 +53,10 @@ func now(v *view) (any, error) {
 	}
 	slices.SortStableFunc(p.Ended, func(a, b Item) int { return b.Since.Compare(a.Since) })
 	var err error
-	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of what waits for you", Rows: rowsPerPage}, p.Waiting); err != nil {
+	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of resources that wait for you", Rows: rowsPerPage}, p.Waiting); err != nil {
 		return nil, err
 	}
-	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of what is in progress", Rows: rowsPerPage}, p.Busy); err != nil {
+	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of resources in progress", Rows: rowsPerPage}, p.Busy); err != nil {
 		return nil, err
 	}
 	p.MoreEnded = max(0, len(p.Ended)-maxEnded)

@@ -27,7 +27,7 @@ func TestBackupSchedule(t *testing.T) {
 	uitest.Fill(t, f, log)
 	s := site(t, f)
 	for address, want := range map[string][]string{
-		"/": {`<h2 id="waiting">Waits for you <span class="number">1</span>`, `<a href="/object?id=fleet%2Fnightly%2F1&amp;kind=backup">fleet/nightly</a>`, "the volume is full"},
+		"/": {`<h2 id="waiting">Waiting for you <span class="number">1</span>`, `<a href="/object?id=fleet%2Fnightly%2F1&amp;kind=backup">fleet/nightly</a>`, "the volume is full"},
 		"/object?kind=backup&id=fleet/nightly/1": {
 			`<span class="kind">backupschedule</span> fleet/nightly`, "Failing", "the volume is full", "make room on the volume", "0 3 * * * in Etc/UTC", "backup failed",
 		},

@@ -25,7 +25,7 @@ func ProofFile(seq uint64) string { return fmt.Sprintf("commit-%d.tlog-proof", s
 // Prove creates the proof of a commit.
 func (s *Site) Prove(ctx context.Context, seq uint64) (*audit.Proof, error) {
 	if head := s.feed.Commits.Head(); s.prover == nil || seq == 0 || seq > head {
-		return nil, fmt.Errorf("%w: commit %d, the last one is %d", feed.ErrNotFound, seq, head)
+		return nil, fmt.Errorf("%w: commit %d, the last commit is %d", feed.ErrNotFound, seq, head)
 	}
 	return s.prover.Prove(ctx, s.feed.Commits, seq)
 }

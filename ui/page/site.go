@@ -141,7 +141,7 @@ func (s *Site) moment(at string) (seq uint64, past bool, err error) {
 	if t, ok := clock(at); ok {
 		return s.feed.Commits.At(t), true, nil
 	}
-	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time as 2026-01-02T15:04:05Z", ErrQuery, at)
+	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time such as 2026-01-02T15:04:05Z", ErrQuery, at)
 }
 
 // clock parses a time in the parameter at.
@@ -176,7 +176,7 @@ func Missing(err error) ([]byte, error) {
 func (s *Site) Error(err error) []byte {
 	body, err := render("error.html", err.Error())
 	if err != nil {
-		return []byte("this page could not be made")
+		return []byte("this page could not be rendered")
 	}
 	return body
 }

@@ -30,7 +30,7 @@ func TestManyAttempts(t *testing.T) {
 	if len(body) > 2*largest {
 		t.Errorf("the page has %d bytes, want a smaller page", len(body))
 	}
-	for _, want := range []string{"The last 20 attempts of each task", "attempt 300: ", "200 earlier ones", "attempt 281: "} {
+	for _, want := range []string{"The last 20 attempts of each task", "attempt 300: ", "200 earlier attempts", "attempt 281: "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not contain %q", want)
 		}

@@ -252,7 +252,7 @@ func TestActs(t *testing.T) {
 	if a.object.Spec.Hold == nil || a.object.Spec.Hold.Reason != uitest.Markup || a.object.Spec.Hold.Until == nil {
 		t.Errorf("hold = %+v", a.object.Spec.Hold)
 	}
-	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was already sent") {
 		t.Errorf("the same form was accepted again: %d %s", w.Code, w.Body)
 	}
 	if w := form(t, h, confirmationForm(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
@@ -272,7 +272,7 @@ func TestActOfABrowserThatGoesAway(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	a.written = leave
 	formOf(ctx, h, values)
-	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was already sent") {
 		t.Errorf("got %d patches; the second click returned %d %s", a.patches, w.Code, w.Body)
 	}
 }
@@ -316,11 +316,11 @@ func TestActsAreRefused(t *testing.T) {
 		},
 		"no action":              {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
 		"no generation":          {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
-		"how long":               {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "such as 2h"},
+		"how long":               {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "for example 2h"},
 		"too much of a reason":   {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", 513)) }, want: http.StatusBadRequest, says: "512 or fewer"},
 		"too much of everything": {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", formBytes)) }, want: http.StatusBadRequest},
 		"created again":          {change: func(a *api, _ url.Values) { a.object.UID = "9d2e" }, want: http.StatusConflict, says: "was deleted and created again meanwhile"},
-		"changed meanwhile":      {change: func(a *api, _ url.Values) { a.object.Generation++ }, want: http.StatusConflict, says: "was changed meanwhile"},
+		"changed meanwhile":      {change: func(a *api, _ url.Values) { a.object.Generation++ }, want: http.StatusConflict, says: "has changed meanwhile"},
 		"another in the log":     {change: func(a *api, _ url.Values) { a.object.Status.RemediationID = "fleet/cp/ffff/cp-1" }, want: http.StatusConflict, says: "in the log"},
 		"it is over": {change: func(a *api, _ url.Values) {
 			a.object.Status.Phase, a.object.Status.FinishedAt = v1alpha1.RemediationSucceeded, &metav1.Time{Time: time.Now()}

@@ -23,16 +23,16 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(h)
 	switch {
 	case !g.isOwnRequest(r):
-		http.Error(w, "This address is not served here: use the one that was printed at its start.", http.StatusForbidden)
+		http.Error(w, "This address is not served: use the address that was printed when the server started.", http.StatusForbidden)
 	case r.Method == http.MethodPost && g.formPath != "" && r.URL.Path == g.formPath:
 		g.form(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "Nothing can be changed here.", http.StatusMethodNotAllowed)
+		http.Error(w, "Changes are not permitted here.", http.StatusMethodNotAllowed)
 	case g.matchesToken(r.URL.Query().Get("token")):
 		g.admit(w, r)
 	case !g.hasCookie(r):
-		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
+		http.Error(w, "The token is missing: use the address with the token that was printed when the server started.", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -43,9 +43,9 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	switch {
 	case r.Header.Get("Origin") != "http://"+r.Host || from != "" && from != "same-origin":
-		http.Error(w, "This form was not sent by a page of this server: nothing was done.", http.StatusForbidden)
+		http.Error(w, "This form was not sent by a page of this server: nothing was changed.", http.StatusForbidden)
 	case !g.hasCookie(r):
-		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
+		http.Error(w, "The token is missing: use the address with the token that was printed when the server started.", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
 	}

@@ -31,7 +31,7 @@ func TestDeletePause(t *testing.T) {
 	}
 	a.pause.UID = created
 	w := form(t, h, values)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "pause fleet/late is being released") || a.deletes != 1 {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "pause fleet/late is being deleted") || a.deletes != 1 {
 		t.Fatalf("got %d %s, %d deletions", w.Code, w.Body, a.deletes)
 	}
 	if w := get(t, h, http.MethodGet, "/act?"+ask.Query().Encode()); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "is being deleted") {

@@ -72,15 +72,15 @@ func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) 
 
 func newCmd(env *cli.Env, options Options, started *bool) *cobra.Command {
 	cmd := kit.Group(strings.ReplaceAll(env.Name, " ", "-"),
-		"Run workflows, move Cluster API clusters between management clusters, and read what happened",
-		`scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it runs workflows, here or in a
-cluster, asks for moves, shows and follows them, and reads the log of everything that was decided and done.
+		"Run workflows, move Cluster API clusters between management clusters, and see what happened",
+		`scutectl is the command line of scute, the event-sourced controller for Cluster API management clusters. It runs workflows,
+locally or in a cluster, creates moves, shows and follows them, and reads the log of all decisions and actions.
 
-Its commands are VERB NOUN [NAME], as those of kubectl. The nouns are run, move, pause, remediation, machine and backupschedule; their plurals and
+Commands have the form VERB NOUN [NAME], like those of kubectl. The nouns are run, move, pause, remediation, machine and backupschedule; their plurals and
 short names are accepted.
 
-Data goes to the standard output, all else to the standard error.
-Exit status: 0 done, 1 failed or the answer is no, 2 the command line or the manifest is wrong, 130 interrupted; of a
+Data is written to standard output, everything else to standard error.
+Exit status: 0 success, 1 failure or a negative answer, 2 invalid command line or manifest, 130 interrupted; for a
 run also 3 paused, 4 degraded.`)
 	cmd.Example = kit.Examples(env, "$ run -f create.yaml --local", "$ get moves -A", "$ describe run create-prod", "$ watch machines -n fleet")
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Name}
@@ -143,20 +143,20 @@ func rejectUnknownArgs(root *cobra.Command) {
 // verbs returns the commands for all verbs, each with its nouns.
 func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 	for _, v := range []struct{ verb, short string }{
-		{"get", "List things, or show those that are named"},
-		{"describe", "Show the state of a thing, what it waits for, and what happened"},
-		{"watch", "Follow things to their end"},
-		{"logs", "Show the events of a thing, one a line"},
-		{"create", "Ask for a move"},
-		{"abort", "Take back what has begun, as long as that is possible"},
-		{"decide", "Decide what scute leaves to a human"},
-		{"pause", "Pause a cluster, or let a run or one of its tasks start nothing more"},
-		{"resume", "Restore a cluster that was paused, continue a run, or release one of its tasks"},
+		{"get", "List resources, or show the named ones"},
+		{"describe", "Show a resource: its state, what it waits for, and its events"},
+		{"watch", "Follow resources until they end"},
+		{"logs", "Show the events of a resource, one per line"},
+		{"create", "Create a move"},
+		{"abort", "Abort a run, or a move or a remediation while it can still be undone"},
+		{"decide", "Decide about a run or a move that waits for an operator"},
+		{"pause", "Pause a cluster, a run or one of its tasks"},
+		{"resume", "Resume a paused cluster, a run or one of its tasks"},
 		{"migrate", "Adopt an edited manifest in an unfinished run"},
-		{"hold", "Keep an unhealthy machine as it is, for a closer look"},
+		{"hold", "Keep an unhealthy machine as it is, to examine it"},
 		{"release", "Release a machine that is held or whose remediation is aborted"},
-		{"backup", "Write clusters, or the event log, to a folder"},
-		{"restore", "Make clusters, or the event log, from a backup"},
+		{"backup", "Back up clusters or the event log to a folder"},
+		{"restore", "Restore clusters or the event log from a backup"},
 	} {
 		var below []*cobra.Command
 		for _, n := range nouns {

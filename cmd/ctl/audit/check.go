@@ -21,12 +21,12 @@ func newCmdCheck(env *cli.Env) *cobra.Command {
 	o := newOptions(env)
 	cmd := &cobra.Command{
 		Use:   "check PROOF",
-		Short: "Check a proof, without the log, and show the event that it proves",
-		Long: `Check a proof, without the log and without a cluster, and show the event that it proves. PROOF is a file, or - for the standard input.
+		Short: "Check a proof without the log, and show the event that it proves",
+		Long: `Check a proof without the log and without a cluster, and show the event that it proves. PROOF is a file, or - for standard input.
 
-Exit status: 0 the proof holds, 1 it does not, 2 could not check.`,
+Exit status: 0 the proof is valid, 1 it is not, 2 it could not be checked.`,
 		Example: kit.Examples(env, "$ audit check event.tlog-proof --key scute.pub"),
-		Args:    exactly(1, "the file of a proof"),
+		Args:    exactly(1, "a proof file"),
 		RunE:    func(_ *cobra.Command, args []string) error { return o.unchecked(o.check(args[0])) },
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "Public key of the log, or a file with it")
@@ -62,7 +62,7 @@ type provenEvent struct {
 
 func (o *options) check(file string) error {
 	if o.key == "" {
-		return cli.Usagef("--key is needed: a proof is checked with a public key that was not taken from it")
+		return cli.Usagef("--key is required: a proof must be checked with a public key from another source")
 	}
 	text, err := o.keyText(nil)
 	if err != nil {

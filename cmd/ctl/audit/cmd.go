@@ -30,8 +30,8 @@ type options struct {
 func NewCmd(env *cli.Env) *cobra.Command {
 	return kit.Group("audit", "Prove that nothing in the event log was changed", `Prove that nothing in the event log was changed.
 
-The daemon seals the log: it publishes signed checkpoints, each of which covers all commits up to a sequence. These commands hold a
-log, or an export of it, against them.`,
+The daemon seals the log: it publishes signed checkpoints, each of which covers all commits up to a sequence. These commands check
+a log, or an export of it, against the checkpoints.`,
 		newCmdVerify(env), newCmdReport(env), newCmdProve(env), newCmdCheck(env), newCmdConsistency(env), newCmdKey(env))
 }
 
@@ -56,14 +56,14 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.Flags.AddFlags(f)
 	o.Flags.AddLocal(f)
-	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the one that the cluster publishes if empty")
-	f.StringVar(&o.export, "export", "", "Export of the log (log export), or folder of a backup (backup log), instead of the log; - for the standard input")
-	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, by which changes are located; the folder seal beside the log with --log")
+	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the key published in the cluster if empty")
+	f.StringVar(&o.export, "export", "", "Export of the log (log export) or folder of a backup (backup log) to read instead of the log; - for standard input")
+	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, to locate changes; with --log the folder seal beside the log")
 }
 
 // addCheckpoint registers --checkpoint.
 func (o *options) addCheckpoint(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "", "File with the checkpoint, or with several of one log; the one in the cluster's ConfigMap if empty")
+	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "", "File with one or more checkpoints of the log; the checkpoint in the cluster's ConfigMap if empty")
 }
 
 // addFormat registers --output.
@@ -74,7 +74,7 @@ func (o *options) validate() error {
 		return err
 	}
 	if o.export != "" && o.Flags.LogOnly() {
-		return cli.Usagef("--export excludes --log, --local and --nats: give one of them")
+		return cli.Usagef("--export cannot be used together with --log, --local or --nats")
 	}
 	return nil
 }
@@ -85,6 +85,6 @@ func (o *options) unchecked(err error) error {
 	if err == nil || errors.As(err, &exit) || errors.Is(err, syscall.EPIPE) {
 		return err
 	}
-	o.Env.Notef("%s: could not check: %v", o.Env.Name, err)
+	o.Env.Notef("%s: the check failed: %v", o.Env.Name, err)
 	return cli.SilentExit(exitUnchecked)
 }

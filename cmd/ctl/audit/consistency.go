@@ -14,13 +14,13 @@ func newCmdConsistency(env *cli.Env) *cobra.Command {
 	o := newOptions(env)
 	cmd := &cobra.Command{
 		Use:   "consistency OLD NEW",
-		Short: "Say whether one checkpoint continues another",
-		Long: `Say whether one checkpoint continues another: everything that OLD covers is, unchanged, in what NEW covers.
+		Short: "Check whether one checkpoint continues another",
+		Long: `Check whether one checkpoint continues another: everything that OLD covers is unchanged in NEW.
 
-OLD and NEW are files. The log, an export, or the leaf hashes (--hashes) show what is between them; they need no trust, because they
-are held against NEW.
+OLD and NEW are files. The log, an export or the leaf hashes (--hashes) supply what lies between them. They need not be trusted,
+because they are checked against NEW.
 
-Exit status: 0 consistent, 1 not consistent, 2 could not check.`,
+Exit status: 0 consistent, 1 not consistent, 2 it could not be checked.`,
 		Example: kit.Examples(env, "$ audit consistency may.checkpoint june.checkpoint --key scute.pub --hashes /mnt/audit"),
 		Args:    exactly(2, "two files: the older checkpoint and the newer one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +54,7 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	}
 	from, to := before.newest, after.newest
 	if from.Size > to.Size {
-		return cli.Usagef("%s covers %d commits and %s covers %d: give the older one first", older, from.Size, newer, to.Size)
+		return cli.Usagef("%s covers %d commits and %s covers %d: name the older one first", older, from.Size, newer, to.Size)
 	}
 	ok := from == to
 	if from.Size < to.Size {

@@ -13,8 +13,8 @@ func newCmdKey(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
 		Short: "Print the public key that the daemon publishes",
-		Long: `Print the public key that the daemon publishes. Keep it outside of the cluster: who can change the log may be able to change what is
-published there.`,
+		Long: `Print the public key that the daemon publishes. Keep it outside the cluster: anybody who can change the log may also be able to change
+the published key.`,
 		Example: kit.Examples(env, "$ audit key > scute.pub"),
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -19,11 +19,11 @@ func newCmdProve(env *cli.Env) *cobra.Command {
 	o := newOptions(env)
 	cmd := &cobra.Command{
 		Use:   "prove EVENT",
-		Short: "Write a proof that an event is in the log, for those who have the public key alone",
-		Long: `Write a proof that an event is in the log, for those who have the public key alone.
+		Short: "Write a proof that an event is in the log; the public key is enough to check it",
+		Long: `Write a proof that an event is in the log. The public key is enough to check it.
 
-EVENT is the sequence of the commit, or the ID of one of its events. The proof holds the commit itself, the path from it to the root of the
-log, and the checkpoint. It is text in the form of C2SP tlog-proof, which ` + "`" + env.Name + ` audit check` + "`" + ` reads.`,
+EVENT is the sequence of the commit, or the ID of one of its events. The proof contains the commit, the path from it to the root of
+the log, and the checkpoint. It is text in the format C2SP tlog-proof, which ` + "`" + env.Name + ` audit check` + "`" + ` reads.`,
 		Example: kit.Examples(env, "$ audit prove 17 > event.tlog-proof", "$ audit prove move-1a2b3c4d/0 > event.tlog-proof"),
 		Args:    exactly(1, "the sequence of a commit or the ID of an event"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.unchecked(o.prove(cmd.Context(), args[0])) },
@@ -52,7 +52,7 @@ func (o *options) prove(ctx context.Context, event string) error {
 		return o.each(ctx, func(m seal.Message) error { prover.Add(m); last = m.Seq; return nil })
 	})
 	if errors.Is(err, seal.ErrProof) && o.export != "" && last < p.newest.Size {
-		return fmt.Errorf("%s ends with commit %d, and the checkpoint covers those up to %d: give a checkpoint that is not newer than it; one is kept with a backup, and is taken without --checkpoint", o.export, last, p.newest.Size)
+		return fmt.Errorf("%s ends at commit %d, but the checkpoint covers commits up to %d: use an older checkpoint; a backup contains one, which is used without --checkpoint", o.export, last, p.newest.Size)
 	}
 	if errors.Is(err, seal.ErrProof) {
 		o.Env.Notef("%s: %v", o.Env.Name, err)
@@ -76,7 +76,7 @@ func (o *options) each(ctx context.Context, fn func(seal.Message) error) error {
 // find returns the sequence of the commit that contains the event with an ID.
 func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	if o.export == "-" {
-		return 0, cli.Usagef("the standard input can be read once: give the sequence of the commit")
+		return 0, cli.Usagef("standard input can be read only once: give the sequence of the commit instead of an ID")
 	}
 	var found []uint64
 	err := o.each(ctx, func(m seal.Message) error {
@@ -95,9 +95,9 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case len(found) == 0:
-		return 0, fmt.Errorf("the log has no event %s: %s lists all", id, o.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
+		return 0, fmt.Errorf("the log has no event %s: %s lists all events", id, o.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 	case len(found) > 1:
-		return 0, fmt.Errorf("event %s is in the commits %s: give one of them", id, strings.Trim(fmt.Sprint(found), "[]"))
+		return 0, fmt.Errorf("event %s is in several commits (%s): give the sequence of one of them", id, strings.Trim(fmt.Sprint(found), "[]"))
 	}
 	return found[0], nil
 }

@@ -48,7 +48,7 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	}
 	defer func() { <-p.sem }()
 	if p.unsealed() {
-		return nil, errors.New("the log of local runs is not sealed: the daemon seals the log that it drives")
+		return nil, errors.New("logs of local runs are not sealed: only a daemon signs checkpoints")
 	}
 	found, err := p.o.published(ctx)
 	if err != nil {
@@ -56,9 +56,9 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	}
 	switch size := found.newest.Size; {
 	case seq > size && p.o.checkpoint == "":
-		return nil, fmt.Errorf("commit %d is not sealed yet: the newest checkpoint covers 1 to %d, and the daemon publishes one at each audit.interval of its chart", seq, size)
+		return nil, fmt.Errorf("commit %d is not sealed yet: the newest checkpoint covers commits 1 to %d; the daemon publishes one every audit.interval (a value of its chart)", seq, size)
 	case size > commits.Head():
-		return nil, fmt.Errorf("the checkpoint covers the commits 1 to %d, and only %d are read here: is the export newer than the checkpoint?", size, commits.Head())
+		return nil, fmt.Errorf("the checkpoint covers commits 1 to %d, but only %d were read: use an export that is newer than the checkpoint", size, commits.Head())
 	}
 	text, err := found.prove(seq, func(prover *seal.Prover) error {
 		return commits.Replay(0, found.newest.Size, func(r eventlog.Record) error {

@@ -38,10 +38,10 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	var fromCluster *corev1.ConfigMap
 	if o.key == "" || checkpoint == "" {
 		if o.Flags.Local {
-			return nil, fmt.Errorf("the log of local runs is not sealed, for nobody but a daemon signs checkpoints: %s reads all of it and says whether it is whole", o.Hint("", "log", "replay"))
+			return nil, fmt.Errorf("logs of local runs are not sealed: only a daemon signs checkpoints; %s reads the whole log and checks that it is complete", o.Hint("", "log", "replay"))
 		}
 		if o.Flags.LogOnly() || o.export != "" {
-			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and an export: what is published must not come from where the log is")
+			return nil, errors.New("--key and --checkpoint are required with --log, --nats or an export: keep them somewhere other than with the log")
 		}
 		if fromCluster, err = findConfigMap(ctx, o.Flags); err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func (o *options) published(ctx context.Context) (*published, error) {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
 	if err := p.read(notes); err != nil {
-		return nil, fmt.Errorf("--checkpoint %s: %w; give a checkpoint that was signed with the key of --key, for example the field checkpoint of the ConfigMap", checkpoint, err)
+		return nil, fmt.Errorf("--checkpoint %s: %w; use a checkpoint that was signed with that key, for example the field checkpoint of the ConfigMap", checkpoint, err)
 	}
 	return p, nil
 }
@@ -80,7 +80,7 @@ func (o *options) checkpointFile() (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("the backup has no checkpoint: give --checkpoint: %w", err)
 	}
-	o.Env.Notef("The checkpoint is one that is kept with the backup: commits that were removed at the end, together with newer checkpoints, are not noticed.")
+	o.Env.Notef("The checkpoint comes from the backup: if commits at the end were removed together with newer checkpoints, this check does not notice it.")
 	return path, nil
 }
 
@@ -141,7 +141,7 @@ func findConfigMap(ctx context.Context, flags *connect.Flags) (*corev1.ConfigMap
 	case err != nil:
 		return nil, fmt.Errorf("looking for the checkpoint in namespace %s: %w", flags.ScuteNamespace, cluster.Explain(err))
 	case len(list.Items) == 0:
-		return nil, fmt.Errorf("no checkpoint is published in namespace %s: is the daemon elsewhere (--scute-namespace), or does it not seal its log (audit.enabled of the chart)?", flags.ScuteNamespace)
+		return nil, fmt.Errorf("no checkpoint is published in namespace %s: set --scute-namespace if the daemon is elsewhere, or enable seals (audit.enabled of the chart)", flags.ScuteNamespace)
 	case len(list.Items) > 1:
 		return nil, fmt.Errorf("namespace %s has %d ConfigMaps with checkpoints: give --key and --checkpoint", flags.ScuteNamespace, len(list.Items))
 	}

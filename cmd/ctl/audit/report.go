@@ -25,12 +25,12 @@ func newCmdReport(env *cli.Env) *cobra.Command {
 	selection := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Report who decided what, on which machine, when, and on which facts: Markdown or HTML",
-		Long: `Report who decided what, on which machine, when, and on which facts. It has what people decided, then each move, run and machine with
-its events. It says whether the log was verified against a checkpoint; without one (--key, --checkpoint, or those of the cluster) it
-says why it was not.
+		Short: "Report who decided what, when, about which machine, and on which facts, in Markdown or HTML",
+		Long: `Report who decided what, when, about which machine, and on which facts. The report lists the decisions of people, then each move, run
+and machine with its events. It states whether the log was verified against a checkpoint (--key and --checkpoint, or those of the
+cluster), and if not, why.
 
-Exit status: 0 written, 1 written and the log is violated or commits are missing, 2 could not be made.`,
+Exit status: 0 the report is written; 1 it is written, and the log is violated or commits are missing; 2 it could not be created.`,
 		Example: kit.Examples(env, "$ audit report --since 2026-07-01 --until 2026-08-01 > july.md",
 			"$ audit report --cluster prod -o html --key scute.pub --checkpoint checkpoints --export log.jsonl > prod.html"),
 		Args: cli.NoArgs,

@@ -16,14 +16,14 @@ func newCmdVerify(env *cli.Env) *cobra.Command {
 	o := newOptions(env)
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Verify that the log holds exactly what was sealed",
-		Long: `Verify that the log holds exactly what was sealed: no commit up to the checkpoint was changed, removed, added or moved.
+		Short: "Verify that the log contains exactly what was sealed",
+		Long: `Verify that the log contains exactly what was sealed: no commit up to the checkpoint was changed, removed, added or moved.
 
-Without flags, it verifies the log of the cluster against the checkpoint in the cluster. An auditor gives the public key and a
-checkpoint that was kept elsewhere. With the leaf hashes (--hashes) it says which commits differ, without them only between
-which checkpoints.
+Without flags, it verifies the log of the cluster against the checkpoint in the cluster. An auditor passes the public key and a
+checkpoint that was kept elsewhere. With the leaf hashes (--hashes) it reports which commits differ; without them, only between
+which checkpoints they are.
 
-Exit status: 0 intact, 1 violated, 2 could not check.`,
+Exit status: 0 intact, 1 violated, 2 it could not be checked.`,
 		Example: kit.Examples(env, "$ audit verify", "$ audit verify --key scute.pub --checkpoint checkpoints --export log.jsonl",
 			"$ audit verify --key scute.pub --checkpoint checkpoints --log /var/lib/scute"),
 		Args: cli.NoArgs,
@@ -103,7 +103,7 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 // printVerdict prints the verdict and returns its exit code.
 func (o *options) printVerdict(v verdict, p *published) error {
 	if !p.trusted {
-		o.Env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
+		o.Env.Notef("The public key was read from the cluster. Anybody who changed the log there may have changed the key too: keep it elsewhere, and pass --key.")
 	}
 	if o.format.Value != "" {
 		if err := o.format.Print(o.Env.Out, v); err != nil {
@@ -125,7 +125,7 @@ func (o *options) text(v verdict) error {
 	}
 	covered := fmt.Sprintf("commits 1 to %d", v.Size)
 	if v.Size == 0 { // first checkpoint of a log, signed before any commit
-		covered = "and no commit was verified: the checkpoint covers none; use a later one"
+		covered = "no commit was verified because the checkpoint covers none; use a later checkpoint"
 	}
 	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)
 	for _, f := range v.Findings {

@@ -19,7 +19,7 @@ func TestAnEmptyCheckpointVerifiesNothing(t *testing.T) {
 	if err := o.text(verdict{Log: "b", Intact: true, Report: seal.Report{LogID: "a", Beyond: 6}}); err != nil {
 		t.Fatal(err)
 	}
-	want := "intact: log a at b, and no commit was verified: the checkpoint covers none; use a later one\n" +
+	want := "intact: log a at b, no commit was verified because the checkpoint covers none; use a later checkpoint\n" +
 		"  6 commits are after the checkpoint and not covered by it\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())

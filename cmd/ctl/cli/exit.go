@@ -43,7 +43,7 @@ func Usagef(format string, args ...any) error {
 // NoArgs rejects the arguments of a command that accepts only flags.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s takes no arguments: leave %q out", cmd.CommandPath(), args[0])
+		return Usagef("%s takes no arguments: remove %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func expected(flagType string) string {
 	case "duration":
 		return "a duration, for example 90s, 10m or 1h30m"
 	case "bool":
-		return "true or false, or the option without a value"
+		return "true or false, or no value"
 	case "stringSlice":
 		return "a value, or several with commas between them, for example a,b"
 	default:
@@ -56,7 +56,7 @@ func badValue(e *pflag.InvalidValueError) error {
 	case what == "":
 		return Usagef("--%s is %q: %w", name, value, errors.Unwrap(e))
 	case errors.Is(e, strconv.ErrRange):
-		what += "; this one is too large or too small"
+		what += "; this value is out of range"
 	}
 	return Usagef("--%s is %q: it must be %s", name, value, what)
 }

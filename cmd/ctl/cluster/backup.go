@@ -35,8 +35,8 @@ func newCmdBackup(env *cli.Env) *cobra.Command {
 		Long: `Write the Cluster API objects of clusters, with their Secrets, to a folder. Nothing is changed in the management cluster, and
 nothing is paused: objects that change while they are read are read again.
 
-The objects have the private keys of the clusters, so they are encrypted with age. The index of the folder, which has names and no
-content, is not. The backup is complete when the command has ended with status 0: it writes the file SHA256SUMS last.`,
+The objects contain the private keys of the clusters, so they are encrypted with age. The index of the folder is not encrypted: it
+contains only names. The backup is complete when the command exits with status 0: it writes the file SHA256SUMS last.`,
 		Example: kit.Examples(env,
 			"$ backup clusters prod -n fleet --to prod-2026-11-23 --age-recipient age1...",
 			"$ backup clusters --all -n fleet --to fleet-2026-11-23 --recipients-file team.txt"),
@@ -47,7 +47,7 @@ content, is not. The backup is complete when the command has ended with status 0
 	o.Kit = kit.New(env, cmd, "clusters")
 	f := cmd.Flags()
 	f.BoolVar(&o.All, "all", false, "Back up all clusters of the namespace, and other movable objects")
-	f.StringVar(&o.To, "to", "", "Folder to write to; it must not exist, be empty, or have an unfinished backup")
+	f.StringVar(&o.To, "to", "", "Folder to write to: a new or empty folder, or one with an unfinished backup")
 	o.keys.addFlags(f)
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
@@ -56,11 +56,11 @@ content, is not. The backup is complete when the command has ended with status 0
 func (o *backupOptions) validate() error {
 	switch {
 	case o.All == (len(o.Clusters) > 0):
-		return cli.Usagef("the clusters are missing: write either their names or --all")
+		return cli.Usagef("no cluster is named: give the names of clusters, or --all")
 	case o.To == "":
 		return cli.Usagef("--to is missing: name the folder to write to")
 	case strings.Contains(o.To, "://"):
-		return cli.Usagef("--to is %q: it must be a folder; a BackupSchedule writes to a bucket", o.To)
+		return cli.Usagef("--to is %q: it must be a folder; only a BackupSchedule writes to a bucket", o.To)
 	}
 	seen := make(map[string]bool)
 	for _, name := range o.Clusters {
@@ -111,8 +111,8 @@ func (o *backupOptions) run(ctx context.Context) error {
 	index, warnings, err := backup.Run(ctx)
 	progress.Done()
 	if err != nil {
-		err = o.refused(err, "no backup was made: fix what the findings name, then run the command again")
-		return interrupted(ctx, err, "there is no backup; run the same command to start again in "+o.To)
+		err = o.refused(err, "no backup was created: fix the findings, then run the command again")
+		return interrupted(ctx, err, "no backup was created; run the same command to start again in "+o.To)
 	}
 	index.ID, index.TakenAt, index.Recipients = string(uuid.NewUUID()), o.Env.Now().UTC(), names
 	index.Program = o.Env.Name + " " + o.Env.Version

@@ -35,7 +35,7 @@ type options struct {
 // validate refuses options that do not name a management cluster.
 func (o *options) validate() error {
 	if o.Flags.LogOnly() || o.Flags.Local {
-		return cli.Usagef("clusters are in a management cluster: --local, --log and --nats do not lead to one")
+		return cli.Usagef("clusters are in a management cluster: leave out --local, --log and --nats")
 	}
 	return o.Flags.Check()
 }

@@ -22,19 +22,19 @@ type publicKeys struct {
 }
 
 func (k *publicKeys) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&k.Recipients, "age-recipient", nil, "Public key of age that can decrypt the backup (age1...); may be repeated")
-	f.StringSliceVar(&k.Files, "recipients-file", nil, "File with such keys, one a line; may be repeated")
-	f.BoolVar(&k.Plaintext, "plaintext", false, "Do not encrypt: everybody who can read the folder has the private keys of the clusters")
+	f.StringSliceVar(&k.Recipients, "age-recipient", nil, "age public key to encrypt the backup for (age1...); may be repeated")
+	f.StringSliceVar(&k.Files, "recipients-file", nil, "File with age public keys, one per line; may be repeated")
+	f.BoolVar(&k.Plaintext, "plaintext", false, "Do not encrypt: anybody who can read the folder gets the private keys of the clusters")
 }
 
 func (k *publicKeys) validate() error {
 	given := len(k.Recipients)+len(k.Files) > 0
 	switch {
 	case given && k.Plaintext:
-		return cli.Usagef("--plaintext and recipients exclude each other")
+		return cli.Usagef("--plaintext cannot be used together with recipients")
 	case !given && !k.Plaintext:
-		return cli.Usagef("the objects have the private keys of the clusters: name who can decrypt them with --age-recipient or --recipients-file " +
-			"(`age-keygen` makes a key), or use --plaintext")
+		return cli.Usagef("the objects contain the private keys of the clusters: encrypt them with --age-recipient or --recipients-file " +
+			"(`age-keygen` creates a key), or use --plaintext")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 	for _, name := range k.Recipients {
 		r, err := age.ParseRecipients(strings.NewReader(name))
 		if err != nil { // do not quote it: it may be a private key
-			return nil, nil, errors.New("--age-recipient is not a public key of age (age1...)")
+			return nil, nil, errors.New("--age-recipient is not an age public key (age1...)")
 		}
 		recipients, names = append(recipients, r...), append(names, name)
 	}
@@ -56,7 +56,7 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 		r, err := age.ParseRecipients(bytes.NewReader(data))
 		if err != nil {
 			// err may quote a private key.
-			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is not a public key of age (age1...): `age-keygen -y` prints the public keys for a file of private keys", file)
+			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is not an age public key (age1...): `age-keygen -y` prints the public keys for a file of private keys", file)
 		}
 		recipients = append(recipients, r...)
 		for line := range strings.Lines(string(data)) {
@@ -79,7 +79,7 @@ func identities(files []string) ([]age.Identity, error) {
 		}
 		ids, err := age.ParseIdentities(bytes.NewReader(data))
 		if err != nil { // err may quote a key
-			return nil, errors.New("--identity-file " + file + " has no private key of age (AGE-SECRET-KEY-1...)")
+			return nil, errors.New("--identity-file " + file + " has no age private key (AGE-SECRET-KEY-1...)")
 		}
 		all = append(all, ids...)
 	}

@@ -31,9 +31,9 @@ func fileOf(t *testing.T, text string) string {
 // TestNoBackupWithoutAWordAboutKeys checks that a backup needs either keys or --plaintext.
 func TestNoBackupWithoutAWordAboutKeys(t *testing.T) {
 	for says, k := range map[string]publicKeys{
-		"--plaintext":   {},
-		"exclude":       {Plaintext: true, Recipients: []string{"age1"}},
-		"exclude each ": {Plaintext: true, Files: []string{"team.txt"}},
+		"--plaintext":      {},
+		"cannot be used":   {Plaintext: true, Recipients: []string{"age1"}},
+		"be used together": {Plaintext: true, Files: []string{"team.txt"}},
 	} {
 		if err := k.validate(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("validate(%+v) = %v, want %q", k, err, says)

@@ -61,14 +61,14 @@ was backed up (--source-kubeconfig), in which the clusters must be paused, or co
 	f := cmd.Flags()
 	f.StringVar(&o.From, "from", "", "Folder of the backup, or s3://BUCKET/NAME")
 	o.bucket.addFlags(f)
-	f.StringSliceVarP(&o.Identities, "identity-file", "i", nil, "File with private keys of age; may be repeated")
-	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "No other management cluster runs these clusters, now or later: the one that was backed up is gone for good, or has lost them and is the target, and they were not moved elsewhere")
-	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: scutectl checks whether it still runs the clusters")
+	f.StringSliceVarP(&o.Identities, "identity-file", "i", nil, "File with age private keys; may be repeated")
+	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "Confirm that no other management cluster manages these clusters, now or later: the one that was backed up is gone for good, or has lost them and is the target, and they were not moved elsewhere")
+	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: scutectl checks whether it still manages the clusters")
 	f.StringVar(&o.SourceContext, "source-context", "", "Context of that file; its current one if empty")
 	f.StringSliceVar(&o.CarryStatus, "carry-status", nil, "Kinds, as Kind.group, whose status is written too, because no controller can compute it; may be repeated")
 	f.StringSliceVar(&o.AcceptLoss, "accept-loss", nil, "Kinds, as Kind.group, of hosted control planes that may be created empty, because their data is not in the backup; may be repeated")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and the target, and change nothing")
-	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait until the controllers of the target have acknowledged every copy, and again until every object is awake")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait until the controllers of the target have acknowledged every copy, and then until every object reconciles again")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -78,7 +78,7 @@ func (o *restoreOptions) validate() error {
 	case o.From == "":
 		return cli.Usagef("--from is missing: name the folder of the backup, or s3://BUCKET/NAME")
 	case o.SourceIsGone && o.SourceKubeconfig != "":
-		return cli.Usagef("--source-is-gone and --source-kubeconfig exclude each other")
+		return cli.Usagef("--source-is-gone and --source-kubeconfig cannot be used together")
 	case o.SourceContext != "" && o.SourceKubeconfig == "":
 		return cli.Usagef("--source-context needs --source-kubeconfig")
 	case o.Timeout <= 0:
@@ -140,7 +140,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	warnings, err := r.Prepare(ctx)
 	progress.Done()
 	if err != nil {
-		err = o.refused(err, "this command has changed nothing: fix what the findings name, then run it again")
+		err = o.refused(err, "this command has changed nothing: fix the findings, then run it again")
 		return interrupted(ctx, err, "nothing was changed")
 	}
 	o.printFindings(warnings)
@@ -149,8 +149,8 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	if err := r.Run(ctx); err != nil {
 		progress.Done()
-		err = o.refused(err, "everything that was created is still paused: fix what the findings name, then run the command again")
-		return interrupted(ctx, err, "the same command continues")
+		err = o.refused(err, "everything that was created is still paused: fix the findings, then run the command again")
+		return interrupted(ctx, err, "run the same command to continue")
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -158,9 +158,9 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	progress.Done()
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(ctx, ctx.Err(), "the clusters are restored, and wake up by themselves")
+		return interrupted(ctx, ctx.Err(), "the clusters are restored and resumed")
 	case err != nil && (waiting.Err() == nil || len(asleep) == 0):
-		return fmt.Errorf("the clusters are restored, but it is not known whether they are awake: %w", err)
+		return fmt.Errorf("the clusters are restored, but the check that they reconcile again failed: %w", err)
 	}
 	return o.report(backup.Index, warnings, asleep)
 }
@@ -199,10 +199,10 @@ func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, 
 		}
 	}
 	for _, w := range asleep[:min(len(asleep), 10)] {
-		o.Env.Notef("%s is not awake: %s", w.Ref, w.Reason)
+		o.Env.Notef("%s does not reconcile yet: %s", w.Ref, w.Reason)
 	}
 	if len(asleep) > 0 {
-		return errors.New(plural.Of(len(asleep), "object is", "objects are") + " not awake yet: is every controller of the target running?")
+		return errors.New(plural.Of(len(asleep), "object does", "objects do") + " not reconcile yet: check that every controller of the target is running")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 	switch {
 	case bucket == "" || place == "":
-		return "", cli.Usagef("--from is %q: write it as s3://BUCKET/NAME, as the status of the BackupSchedule has it", from)
+		return "", cli.Usagef("--from is %q: write it as s3://BUCKET/NAME, as in the status of the BackupSchedule", from)
 	case endpoint == "":
 		return "", cli.Usagef("--store-endpoint is missing: set it to the URL of the store")
 	case access == "" || secret == "":
@@ -118,7 +118,7 @@ func explain(err error, from string) error {
 	case store.FieldEndpoint:
 		return fmt.Errorf("--store-endpoint: %s: %s", stored.Message, cmp.Or(remedies()[stored.Reason], stored.Next))
 	case store.FieldCredentials:
-		return fmt.Errorf("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %s: correct them, and what they may do: get and list objects", stored.Message)
+		return fmt.Errorf("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %s: correct them, and permit them to get and list objects", stored.Message)
 	case store.FieldBucket:
 		return fmt.Errorf("--from %s: the bucket: %s: correct its name, or --store-region", from, stored.Message)
 	}

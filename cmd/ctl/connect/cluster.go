@@ -103,17 +103,17 @@ func (c *Cluster) Explain(err error) error {
 	case err == nil:
 		return nil
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the cluster at %s does not serve what scute brings along: install it there (helm install scute charts/scute), or choose another --context", c.Config.Host)
+		return fmt.Errorf("the cluster at %s does not serve scute's kinds: install scute there (helm install scute charts/scute), or choose another --context", c.Config.Host)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster at %s does not accept your credentials: log in again: %w", c.Config.Host, err)
 	case apierrors.IsForbidden(err) && about(err) == v1alpha1.GroupVersion().Group:
-		return fmt.Errorf("%w: ask for the ClusterRole scute-operator, or scute-viewer to look only", err)
+		return fmt.Errorf("%w: ask for the ClusterRole scute-operator, or scute-viewer for read access", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w: ask for that permission", err)
 	case errors.Is(err, context.DeadlineExceeded), utilnet.IsTimeout(err):
 		return fmt.Errorf("the cluster at %s did not answer in time: try again if it is busy, or choose another --context: %w", c.Config.Host, err)
 	case utilnet.IsConnectionRefused(err), utilnet.IsNoRoutesError(err):
-		return fmt.Errorf("the cluster at %s cannot be reached: is it the right --context? %w", c.Config.Host, err)
+		return fmt.Errorf("the cluster at %s cannot be reached: check --context: %w", c.Config.Host, err)
 	default:
 		return err
 	}

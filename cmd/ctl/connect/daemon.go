@@ -42,8 +42,8 @@ func (f *Flags) daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("no pod of scute runs in namespace %s: is it installed elsewhere (--scute-namespace)? "+
-			"The log of a daemon outside of the cluster is named with --log or --nats", f.ScuteNamespace)
+		return nil, fmt.Errorf("no pod of scute runs in namespace %s: set --scute-namespace if it is installed elsewhere. "+
+			"If the daemon runs outside the cluster, name its log with --log or --nats", f.ScuteNamespace)
 	}
 	return found, nil
 }

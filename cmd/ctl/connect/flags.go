@@ -44,7 +44,7 @@ const LocalDir = ".scute"
 
 // AddLocal registers --local.
 func (f *Flags) AddLocal(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.Local, "local", f.Local, "The log of local runs, which scutectl run --local drives: --log, or "+LocalDir+" if that is empty")
+	flags.BoolVar(&f.Local, "local", f.Local, "Use the log of local runs (scutectl run --local): --log, or "+LocalDir+" if that is empty")
 }
 
 // Check sets the defaults that depend on other flags, and rejects conflicting flags.
@@ -66,8 +66,8 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Context, "context", f.Context, "Context of the kubeconfig; its current one if empty")
 	flags.StringVar(&f.As, "as", f.As, "User to act as")
 	flags.StringSliceVar(&f.AsGroups, "as-group", f.AsGroups, "Group to act as; may be repeated")
-	flags.StringVar(&f.Dir, "log", f.Dir, "Folder of an event log, of a stopped daemon or of local runs: read it instead of the cluster")
-	flags.StringVar(&f.URL, "nats", f.URL, "Address of the NATS server that has the event log, for example tls://nats:4222: read it instead of the cluster")
+	flags.StringVar(&f.Dir, "log", f.Dir, "Folder of the event log of a stopped daemon or of local runs, to read instead of the cluster")
+	flags.StringVar(&f.URL, "nats", f.URL, "Address of the NATS server with the event log, to read instead of the cluster, for example tls://nats:4222")
 	flags.StringVar(&f.Creds, "nats-creds", f.Creds, "NATS credentials file")
 	flags.StringVar(&f.CA, "nats-ca", f.CA, "File with the certificate authority of the NATS server")
 	flags.StringVar(&f.Cert, "nats-cert", f.Cert, "Client certificate file for NATS")
@@ -81,17 +81,17 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 func (f *Flags) validate() error {
 	switch {
 	case f.Local && f.URL != "":
-		return cli.Usagef("--local and --nats exclude each other: a local run is in a folder")
+		return cli.Usagef("--local and --nats cannot be used together: the log of local runs is in a folder")
 	case f.Dir != "" && f.URL != "":
-		return cli.Usagef("--log and --nats exclude each other: the log is in a folder or on a server")
+		return cli.Usagef("--log and --nats cannot be used together: the log is in a folder or on a server")
 	case f.URL == "" && (f.Creds != "" || f.CA != "" || f.Cert != "" || f.Key != ""):
 		return cli.Usagef("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats")
 	case (f.Cert == "") != (f.Key == ""):
-		return cli.Usagef("--nats-cert and --nats-key go together")
+		return cli.Usagef("--nats-cert and --nats-key must be set together")
 	case len(f.AsGroups) > 0 && f.As == "":
 		return cli.Usagef("--as-group needs --as")
 	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
-		return cli.Usagef("-n is %q, which is not a name that Kubernetes takes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
+		return cli.Usagef("-n is %q, which is not a valid name in Kubernetes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
 	case f.LogTimeout <= 0:
 		return cli.Usagef("--log-timeout is %s: it must be greater than zero", timespan.Text(f.LogTimeout))
 	}

@@ -76,7 +76,7 @@ func (c *Cluster) follow(ctx context.Context, f FollowOptions, look FollowFunc) 
 	}
 	list, ok := f.List.DeepCopyObject().(client.ObjectList)
 	if !ok {
-		return fmt.Errorf("following %s: %T is no list", f.What, f.List)
+		return fmt.Errorf("following %s: %T is not a list", f.What, f.List)
 	}
 	options := &client.ListOptions{Namespace: f.Namespace, Raw: &metav1.ListOptions{ResourceVersion: version}}
 	if f.Name != "" {

@@ -183,7 +183,7 @@ func TestListensReadsTheDaemonsArguments(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--log-dir=/var/lib/scute":                    "set log.listen of the chart",
-		"--nats-url=tls://nats:4222":                  "reach it from here with --nats",
+		"--nats-url=tls://nats:4222":                  "connect with --nats",
 		"--log-listen=4222":                           "the port cannot be read",
 		"--log-dir=/d --log-listen=127.0.0.1:nothing": "the port cannot be read",
 	} {

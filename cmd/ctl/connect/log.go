@@ -83,18 +83,18 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 // BusyHint describes how to read the log of a folder that another process has open.
 func (f *Flags) BusyHint() string {
 	if f.Local {
-		return "wait until that process ends, and try again; if it is a daemon, ask it through the cluster (leave --local out)"
+		return "wait until that process ends, and try again; if it is a daemon, read its log through the cluster (leave out --local)"
 	}
-	return "a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens"
+	return "a daemon has this log open: read it through the cluster (leave out --log), or with --nats if the daemon listens"
 }
 
 // CheckExists returns an error if the folder contains no log. Otherwise opening it for reading would create an empty log.
 func (f *Flags) CheckExists() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		if f.Local && f.Dir == LocalDir {
-			return fmt.Errorf("no local run was started in this folder, which has no log in %s: go to where one was, or name its folder with --log", LocalDir)
+			return fmt.Errorf("no local run was started in this folder: it has no log in %s; change to the folder of a local run, or name the log's folder with --log", LocalDir)
 		}
-		return fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", f.Dir)
+		return fmt.Errorf("%s is not the folder of an event log: use the folder of the daemon's --log-dir, or of a local run's --log", f.Dir)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger 
 		log, err = eventlog.Connect(ctx, o)
 	}
 	if p != nil && errors.Is(err, eventlog.ErrDenied) {
-		return nil, fmt.Errorf("%w: the daemon does not take the token of Secret %s/%s: see its log lines", err, p.secrets.Namespace, p.secrets.NameFor(p.role))
+		return nil, fmt.Errorf("%w: the daemon rejects the token of Secret %s/%s: check the daemon's log lines", err, p.secrets.Namespace, p.secrets.NameFor(p.role))
 	}
 	if p == nil && errors.Is(err, eventlog.ErrUnavailable) {
 		return nil, f.ExplainConnect(err)

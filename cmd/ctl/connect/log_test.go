@@ -20,7 +20,7 @@ func TestALogThatAnotherProcessHasOpenIsReadInAnotherWay(t *testing.T) {
 	for _, f := range []struct {
 		local      bool
 		want, none string
-	}{{false, "leave --log out", "--local"}, {true, "wait until that process ends", "leave --log out"}} {
+	}{{false, "leave out --log", "--local"}, {true, "wait until that process ends", "leave out --log"}} {
 		flags := New()
 		flags.Dir, flags.Local = dir, f.local
 		_, err := flags.Log(t.Context(), io.Discard)

@@ -46,7 +46,7 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record)
 func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	last, err := l.Until(ctx, t)
 	if err == nil && last.Seq == 0 {
-		err = fmt.Errorf("the log at %s has nothing from %s or before", l.Where, t.UTC().Format(time.RFC3339))
+		err = fmt.Errorf("the log at %s has no commit from %s or earlier", l.Where, t.UTC().Format(time.RFC3339))
 	}
 	return last, err
 }

@@ -77,7 +77,7 @@ func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.
 	}
 	conn, err := connectPod(ctx, config, pod, port)
 	if err != nil {
-		remedy := "see whether the pod and its node are well (kubectl -n " + pod.Namespace + " describe pod " + pod.Name + ")"
+		remedy := "check the pod and its node (kubectl -n " + pod.Namespace + " describe pod " + pod.Name + ")"
 		if strings.Contains(err.Error(), "forbidden") {
 			remedy = "ask for permission to create pods/portforward there"
 		}
@@ -101,7 +101,7 @@ func argument(pod *corev1.Pod, option string) (value string, found bool) {
 // logPort reads from the daemon's own arguments where its log can be reached.
 func logPort(pod *corev1.Pod) (port int, err error) {
 	if url, ok := argument(pod, "--nats-url"); ok {
-		return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
+		return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: connect with --nats, and with --nats-creds or --nats-cert if the server requires one", url)
 	}
 	if address, ok := argument(pod, "--log-listen"); ok {
 		_, p, err := net.SplitHostPort(address)
@@ -113,7 +113,7 @@ func logPort(pod *corev1.Pod) (port int, err error) {
 		}
 	}
 	if port == 0 {
-		return 0, fmt.Errorf("the daemon in pod %s/%s lets nobody at its log: set log.listen of the chart, for example to 127.0.0.1:4222", pod.Namespace, pod.Name)
+		return 0, fmt.Errorf("the daemon in pod %s/%s does not listen for readers of its log: set log.listen of the chart, for example to 127.0.0.1:4222", pod.Namespace, pod.Name)
 	}
 	return port, nil
 }

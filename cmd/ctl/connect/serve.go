@@ -33,8 +33,8 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	d := endpoint{Token: rand.Text()}
 	log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: Logger(w)})
 	if errors.Is(err, eventlog.ErrLocked) {
-		return nil, fmt.Errorf("another process drives runs in %s: wait until it ends, decide about its runs and watch them meanwhile, "+
-			"or give this run another folder with --log: %w", f.Dir, err)
+		return nil, fmt.Errorf("another process drives runs in %s: wait until it ends (meanwhile you can watch its runs and decide about them), "+
+			"or use another folder for this run with --log: %w", f.Dir, err)
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (d endpoint) write(path string) error {
 		return err
 	}
 	if err := atomicfile.WriteBytes(path, data); err != nil {
-		return fmt.Errorf("writing how the log can be reached: %w", err)
+		return fmt.Errorf("writing the address of the log: %w", err)
 	}
 	return nil
 }

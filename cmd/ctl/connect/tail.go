@@ -171,7 +171,7 @@ func (t *tailState) fingerprint() (string, error) {
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && all == "" && t.last == 0:
-		return "", fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", t.Dir)
+		return "", fmt.Errorf("%s is not the folder of an event log: use the folder of the daemon's --log-dir, or of a local run's --log", t.Dir)
 	case errors.Is(err, fs.ErrNotExist): // a file was removed during the walk
 		return all, nil
 	}

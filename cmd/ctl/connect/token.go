@@ -90,12 +90,12 @@ func (p *tokenSource) explain(err error) error {
 	if p.role == embedded.Operator {
 		may, role = "append to the log", p.secrets.Name
 	}
-	err = fmt.Errorf("reading Secret %s/%s with the token of those who may %s: %w", p.secrets.Namespace, p.secrets.NameFor(p.role), may, err)
+	err = fmt.Errorf("reading Secret %s/%s, whose token is needed to %s: %w", p.secrets.Namespace, p.secrets.NameFor(p.role), may, err)
 	switch {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w: ask for permission to get that Secret (the chart's Role %s/%s has it), or name the log with --log or --nats", err, p.secrets.Namespace, role)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: the daemon makes it when it starts: see its log lines", err)
+		return fmt.Errorf("%w: the daemon creates it when it starts: check the daemon's log lines", err)
 	}
 	return p.cluster.Explain(err)
 }

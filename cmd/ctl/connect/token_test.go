@@ -70,7 +70,7 @@ func TestTokenOfARole(t *testing.T) {
 		t.Errorf("daemon without tokens: admit = %v, %v", p, err)
 	}
 	missing := &Cluster{Client: fake.NewClientBuilder().Build()}
-	if _, err := podToken(t.Context(), missing, asks, embedded.Reader, quiet); err == nil || !strings.Contains(err.Error(), "the daemon makes it when it starts") {
+	if _, err := podToken(t.Context(), missing, asks, embedded.Reader, quiet); err == nil || !strings.Contains(err.Error(), "the daemon creates it when it starts") {
 		t.Errorf("without a Secret: got error %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	<-ended
 	access.Set(embedded.Reader, "one that no Secret has any more")
 	p.role = embedded.Reader
-	if _, err := New().connect(t.Context(), url, p, quiet); err == nil || !strings.Contains(err.Error(), "does not take the token of Secret scute-system/scute-log-reader") {
+	if _, err := New().connect(t.Context(), url, p, quiet); err == nil || !strings.Contains(err.Error(), "rejects the token of Secret scute-system/scute-log-reader") {
 		t.Errorf("rejected token: got error %v", err)
 	}
 }

@@ -32,7 +32,7 @@ func newTunnel(ctx context.Context, enter func(context.Context) (io.ReadWriteClo
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		first.Close()
-		return nil, fmt.Errorf("opening a port of this machine: %w", err)
+		return nil, fmt.Errorf("opening a local port: %w", err)
 	}
 	t := &tunnel{listener: listener, open: enter, logger: logger}
 	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -99,7 +99,7 @@ func (t *tunnel) recordError(err error) {
 	if err == nil || t.ctx.Err() != nil {
 		return
 	}
-	t.logger.Warn("the way to the log is broken, trying again", "error", err)
+	t.logger.Warn("the connection to the log is lost, retrying", "error", err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastErr = err

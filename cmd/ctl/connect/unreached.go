@@ -19,7 +19,7 @@ func (f *Flags) ExplainConnect(err error) error {
 	var broken *net.OpError
 	switch {
 	case errors.Is(err, eventlog.ErrDenied):
-		return fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; the log in the daemon's pod is read without --nats", err)
+		return fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; to read the log in the daemon's pod, leave out --nats", err)
 	case f.URL == "":
 		return err
 	case errors.As(err, &authority):
@@ -27,10 +27,10 @@ func (f *Flags) ExplainConnect(err error) error {
 	case errors.As(err, &host):
 		return fmt.Errorf("%w: use an address in --nats that the server's certificate names", err)
 	case errors.Is(err, nats.ErrNoServers):
-		return fmt.Errorf("%w: look whether a NATS server runs there, whether --nats has its address and port, and whether a firewall is between", err)
+		return fmt.Errorf("%w: check that a NATS server runs there, that --nats has its address and port, and that no firewall blocks the connection", err)
 	case f.Cert == "" && (errors.Is(err, nats.ErrTLS) || errors.Is(err, io.EOF) || errors.As(err, &broken)):
 		// With TLS 1.3, a server refuses a client without a certificate after the handshake, with an alert that may be lost.
-		return fmt.Errorf("%w: if the server asks for a client certificate, give --nats-cert and --nats-key", err)
+		return fmt.Errorf("%w: if the server requires a client certificate, set --nats-cert and --nats-key", err)
 	}
 	return err
 }

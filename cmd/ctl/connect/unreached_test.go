@@ -50,8 +50,8 @@ func TestUnreached(t *testing.T) {
 	for name, c := range map[string]struct{ url, ca, says string }{
 		"unknown authority":     {open, "", "name the authority that signed the server's certificate with --nats-ca"},
 		"another name":          {strings.Replace(open, "127.0.0.1", "localhost", 1), ca, "use an address in --nats that the server's certificate names"},
-		"no client certificate": {asking, itsCA, "give --nats-cert and --nats-key"},
-		"nobody listens":        {nobody, "", "look whether a NATS server runs there"},
+		"no client certificate": {asking, itsCA, "set --nats-cert and --nats-key"},
+		"nobody listens":        {nobody, "", "check that a NATS server runs there"},
 	} {
 		f := New()
 		f.URL, f.CA = c.url, c.ca

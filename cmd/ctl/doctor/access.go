@@ -38,37 +38,37 @@ func permissionsFor(group, resource string, verbs ...string) []permission {
 func requiredPermissions(v *diagnosis) []permissionGroup {
 	own, daemons := v.cluster.Namespace, v.flags.ScuteNamespace
 	scute, capi := v1alpha1.GroupVersion().Group, clusterv1.GroupVersion.Group
-	const operator = "ask for the ClusterRole scute-operator, if you are to"
+	const operator = "ask for the ClusterRole scute-operator, if you need this"
 	return []permissionGroup{
 		{
-			permissionsFor(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot look at moves",
-			"ask for the ClusterRole scute-viewer, or scute-operator to make moves too",
+			permissionsFor(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot view moves",
+			"ask for the ClusterRole scute-viewer, or scute-operator to create moves too",
 		},
 		{
-			permissionsFor(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot look at WorkflowRuns",
-			"ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too",
+			permissionsFor(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot view WorkflowRuns",
+			"ask for the ClusterRole scute-viewer, or scute-operator to create WorkflowRuns too",
 		},
 		{
-			permissionsFor(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot look at Pauses",
+			permissionsFor(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot view Pauses",
 			"ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too",
 		},
 		{permissionsFor(scute, "pauses", "create", "delete"), own, Warning, "you cannot pause and resume clusters", operator},
-		{permissionsFor(scute, "workflowruns", "create"), own, Warning, "you cannot make WorkflowRuns", operator},
-		{permissionsFor(scute, "moves", "create", "patch"), own, Warning, "you cannot make or abort moves", operator},
+		{permissionsFor(scute, "workflowruns", "create"), own, Warning, "you cannot create WorkflowRuns", operator},
+		{permissionsFor(scute, "moves", "create", "patch"), own, Warning, "you cannot create or abort moves", operator},
 		{
-			append(permissionsFor(scute, "surgeremediations", "list", "watch"), permissionsFor(scute, "repairpolicies", "list")...), own, Warning, "you cannot look at remediations",
-			"ask for the ClusterRole scute-viewer, if you are to",
+			append(permissionsFor(scute, "surgeremediations", "list", "watch"), permissionsFor(scute, "repairpolicies", "list")...), own, Warning, "you cannot view remediations",
+			"ask for the ClusterRole scute-viewer, if you need this",
 		},
 		{permissionsFor(scute, "surgeremediations", "patch"), own, Warning, "you cannot hold, release or abort a remediation", operator},
 		{
 			append(permissionsFor(capi, "clusters", "list"), permissionsFor(capi, "machines", "list")...), own, Warning, "scutectl get machines cannot show them",
 			"ask for the ClusterRole scute-viewer, which lists Cluster API's kinds",
 		},
-		{permissionsFor("", "secrets", "create", "patch"), own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission"},
+		{permissionsFor("", "secrets", "create", "patch"), own, Warning, "create move --to-kubeconfig cannot store the kubeconfig", "use --to-secret, or ask for permission"},
 		{
 			[]permission{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}},
 			daemons, Warning,
-			"the log in the daemon's pod is out of reach: no timeline, no log", "ask for permission, or name the log with --nats",
+			"the log in the daemon's pod cannot be reached: no timeline, no log", "ask for permission, or name the log with --nats",
 		},
 	}
 }
@@ -92,7 +92,7 @@ func permissions(ctx context.Context, v *diagnosis) bool {
 		for _, r := range need.list {
 			allowed, err := isAllowed(ctx, v.cluster, r, need.namespace)
 			if err != nil {
-				v.report(warning(subject, "see kubectl auth can-i --list", "the API server does not say: %v", v.cluster.Explain(err)))
+				v.report(warning(subject, "run kubectl auth can-i --list", "your permissions could not be checked: %v", v.cluster.Explain(err)))
 				return true
 			}
 			if !allowed {
@@ -105,7 +105,7 @@ func permissions(ctx context.Context, v *diagnosis) bool {
 		}
 	}
 	if complete {
-		v.report(ok(subject, "%s may do all that scutectl does, in namespaces %s and %s", who, v.cluster.Namespace, v.flags.ScuteNamespace))
+		v.report(ok(subject, "%s has all permissions that scutectl needs, in namespaces %s and %s", who, v.cluster.Namespace, v.flags.ScuteNamespace))
 	}
 	return true
 }

@@ -62,17 +62,17 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 	const subject = "Cluster API"
 	types, _, err := v.kube.MovableTypes(ctx)
 	if apierrors.IsForbidden(err) {
-		v.report(warning(subject, "ask for permission to list customresourcedefinitions, or let somebody who has it run this", "its kinds cannot be looked at: %v", err))
+		v.report(warning(subject, "ask for permission to list customresourcedefinitions, or have somebody with this permission run the command", "its kinds could not be listed: %v", err))
 		return true
 	}
 	if err != nil {
-		v.report(problem(subject, "see what the API server says: kubectl get crds", "%v", err))
+		v.report(problem(subject, "check the error of the API server: kubectl get crds", "%v", err))
 		return true
 	}
 	v.types = types
 	i := slices.IndexFunc(types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
 	if i < 0 {
-		v.report(problem(subject, "install it: clusterctl init", "Clusters are not served: this is no management cluster"))
+		v.report(problem(subject, "install it: clusterctl init", "Clusters are not served: this is not a management cluster"))
 		return true
 	}
 	newest := clusterv1.GroupVersion.Version
@@ -80,7 +80,7 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 		v.report(problem(subject, "upgrade Cluster API to 1.11 or newer: clusterctl upgrade plan", "Clusters are served in %s; scute needs %s", strings.Join(types[i].Versions, ", "), newest))
 		return true
 	}
-	v.report(ok(subject, "Clusters are served in %s; %d kinds may move", newest, len(types)))
+	v.report(ok(subject, "Clusters are served in %s; %d kinds can be moved", newest, len(types)))
 	var old []string
 	for _, t := range types {
 		if len(t.Contracts) > 0 && !slices.Contains(t.Contracts, newest) {
@@ -88,7 +88,7 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 		}
 	}
 	if len(old) > 0 {
-		v.report(ok(subject, "%s of contract v1beta1, which Cluster API supports until v1.16: %s. Whether they acknowledge a pause: scutectl doctor provider",
+		v.report(ok(subject, "%s of contract v1beta1, which Cluster API supports until v1.16: %s. To check whether they acknowledge a pause: scutectl doctor provider",
 			plural.Of(len(old), "kind"), firstNames(old)))
 	}
 	return true
@@ -114,7 +114,7 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	pods, err := v.flags.Daemons(ctx, v.cluster)
 	if err != nil {
 		v.podsHidden = true
-		v.report(warning(subject, "see the permissions below", "%v", err))
+		v.report(warning(subject, "check the permissions below", "%v", err))
 		return true
 	}
 	ready, account := 0, client.ObjectKey{}
@@ -138,12 +138,12 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	// The daemon may also run outside the cluster: the active daemon renews the lease.
 	holder, fresh := leader(ctx, v)
 	if fresh && account != (client.ObjectKey{}) {
-		v.report(ok(subject, "a daemon acts although no pod is ready: %s holds the lease", holder))
+		v.report(ok(subject, "no pod is ready, but a daemon is active: %s holds the lease", holder))
 		v.account = account
 		return true
 	}
 	if fresh {
-		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease", holder))
+		v.report(ok(subject, "the daemon runs outside this cluster: %s holds the lease", holder))
 		v.daemonOutside = true
 		chart := client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: "scute"}
 		if err := v.cluster.Client.Get(ctx, chart, &corev1.ServiceAccount{}); err == nil {
@@ -153,7 +153,7 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	}
 	v.noDaemon = true
 	v.report(problem(subject, "install it (helm install scute charts/scute -n "+v.flags.ScuteNamespace+"), or name its namespace with --scute-namespace",
-		"no ready pod in namespace %s, and nobody holds the lease: nobody takes up moves", v.flags.ScuteNamespace))
+		"no ready pod in namespace %s, and nobody holds the lease: no daemon drives moves", v.flags.ScuteNamespace))
 	return true
 }
 

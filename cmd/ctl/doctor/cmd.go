@@ -25,16 +25,16 @@ func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out what is missing to run here",
-		Long: `Find out what is missing to run here: the way to the cluster, Cluster API, scute, your permissions, the log, and what
-was left behind. Nothing is changed.
+		Short: "Check whether everything scute needs is in place",
+		Long: `Check whether everything scute needs is in place: the connection to the cluster, Cluster API, scute, your permissions, the log,
+and leftovers of interrupted operations. Nothing is changed.
 
-Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
+Exit status: 0 no problem (there may be warnings), 1 a problem.`,
 		Example: kit.Examples(env, "$ doctor", "$ doctor -o 'jsonpath={.results[?(@.level==\"problem\")].message}'"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.Kit = kit.New(env, cmd, "things that you work with")
+	o.Kit = kit.New(env, cmd, "resources that you work with")
 	cmd.AddCommand(provider.NewCmd(env))
 	o.format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
@@ -54,7 +54,7 @@ func (o *options) run(ctx context.Context) error {
 	}}
 	v.run(ctx)
 	if ctx.Err() != nil {
-		return cli.Interrupted(fmt.Errorf("interrupted: what follows was not looked at"))
+		return cli.Interrupted(fmt.Errorf("interrupted: the remaining checks did not run"))
 	}
 	if o.format.Data() {
 		if err := o.format.Print(o.Env.Out, map[string]any{"results": results}); err != nil {
@@ -68,7 +68,7 @@ func (o *options) run(ctx context.Context) error {
 	case counts[Warning] > 0:
 		o.Env.Notef("No problem, %s.", plural.Of(counts[Warning], "warning"))
 	default:
-		o.Env.Notef("All is well.")
+		o.Env.Notef("No problem found.")
 	}
 	return nil
 }

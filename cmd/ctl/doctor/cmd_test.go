@@ -72,8 +72,8 @@ func TestADaemonWhosePodIsNotReadyIsNotOutside(t *testing.T) {
 		outside bool
 		want    []string
 	}{
-		"a pod": {[]client.Object{lease, pod}, false, []string{"pod scute-system/scute-0 is Running and not ready", "a daemon acts although no pod is ready: daemon/1 holds the lease"}},
-		"none":  {[]client.Object{lease}, true, []string{"it runs outside of this cluster: daemon/1 holds the lease"}},
+		"a pod": {[]client.Object{lease, pod}, false, []string{"pod scute-system/scute-0 is Running and not ready", "no pod is ready, but a daemon is active: daemon/1 holds the lease"}},
+		"none":  {[]client.Object{lease}, true, []string{"the daemon runs outside this cluster: daemon/1 holds the lease"}},
 	} {
 		var got []string
 		v := &diagnosis{

@@ -25,13 +25,13 @@ func eventLog(ctx context.Context, v *diagnosis) {
 		case v.cluster == nil: // the log is found through the cluster
 			return
 		case v.podsHidden:
-			v.report(warning(subject, "see the permissions above, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
+			v.report(warning(subject, "check the permissions above, or name the log with --log or --nats", "not checked: it is in the daemon's pod"))
 			return
 		case v.noDaemon:
-			v.report(warning(subject, "fix the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
+			v.report(warning(subject, "fix the daemon first, or name the log with --log or --nats", "not checked: it is in the daemon's pod"))
 			return
 		case v.daemonOutside:
-			v.report(warning(subject, "name it with --nats, if the daemon listens", "not looked at: the daemon does not run in a pod"))
+			v.report(warning(subject, "name it with --nats, if the daemon listens", "not checked: the daemon does not run in a pod"))
 			return
 		}
 	}
@@ -72,9 +72,9 @@ func checkTrust(ctx context.Context, v *diagnosis, log *connect.Log) {
 	}
 	switch fault, err := logcmd.CheckTrust(ctx, v.cluster, log); {
 	case errors.Is(err, eventlog.ErrUnknownType): // the daemon may know the type
-		v.report(warning(subject, "use scutectl of the daemon's version, or a newer one", "whether the daemon acts on it is not known: %v", err))
+		v.report(warning(subject, "use scutectl of the daemon's version, or a newer one", "whether the daemon may act on it could not be checked: %v", err))
 	case err != nil:
-		v.report(warning(subject, "ask for permission to read the Lease", "whether the daemon acts on it is not known: %v", err))
+		v.report(warning(subject, "ask for permission to read the Lease", "whether the daemon may act on it could not be checked: %v", err))
 	case fault != nil:
 		v.report(problem(subject, reconcileRemedy(v, fault), "%s", fault.Message))
 	}
@@ -83,9 +83,9 @@ func checkTrust(ctx context.Context, v *diagnosis, log *connect.Log) {
 // reconcileRemedy returns the remedy for a log that may not be acted on.
 func reconcileRemedy(v *diagnosis, f *trust.Fault) string {
 	if f.Reason == trust.Newer {
-		return "run the version of scute that acted on the log last, or a newer one"
+		return "run the version of scute that last acted on the log, or a newer one"
 	}
-	return "restore the log, or see " + v.kit.Hint("", "log", "reconcile")
+	return "restore the log, or run " + v.kit.Hint("", "log", "reconcile")
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
@@ -99,6 +99,6 @@ func explainLog(subject string, f *connect.Flags, err error) Result {
 	case errors.Is(err, eventlog.ErrLocked):
 		return warning(subject, f.BusyHint(), "%v", err)
 	default:
-		return problem(subject, "see the log lines of the daemon, or name the log with --log or --nats", "%v", err)
+		return problem(subject, "check the log lines of the daemon, or name the log with --log or --nats", "%v", err)
 	}
 }

@@ -35,8 +35,8 @@ func TestALogThatIsNotActedOn(t *testing.T) {
 		dir  string
 		says string
 	}{
-		"replaced":        {mark: trust.Watermark{LogID: "6ec1f57fb01c9032", Sequence: 50}, says: "event log 6ec1f57fb01c9032 acted here last, up to commit 50"},
-		"gone back":       {mark: trust.Watermark{LogID: log.ID(), Sequence: 1}, says: "it went back"},
+		"replaced":        {mark: trust.Watermark{LogID: "6ec1f57fb01c9032", Sequence: 50}, says: "event log 6ec1f57fb01c9032 was the last to act here, up to commit 50"},
+		"gone back":       {mark: trust.Watermark{LogID: log.ID(), Sequence: 1}, says: "went back"},
 		"as it was":       {mark: trust.Watermark{LogID: log.ID()}},
 		"of a local run":  {mark: trust.Watermark{LogID: "6ec1f57fb01c9032", Sequence: 50}, dir: ".scute"},
 		"the first there": {},

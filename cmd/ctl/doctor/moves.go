@@ -28,14 +28,14 @@ func listMoves(ctx context.Context, v *diagnosis) bool {
 	if apierrors.IsForbidden(err) {
 		all, err = v.moves.List(ctx, v.cluster.Namespace)
 		if err == nil {
-			v.report(warning("moves", "ask for permission to list moves of all namespaces", "only those of namespace %s can be looked at", v.cluster.Namespace))
+			v.report(warning("moves", "ask for permission to list moves of all namespaces", "only moves of namespace %s could be checked", v.cluster.Namespace))
 		}
 	}
 	if apierrors.IsForbidden(err) {
 		return false // reported by the check of permissions
 	}
 	if err != nil {
-		v.report(problem("moves", "see what the API server says: kubectl get moves -A", "%v", err))
+		v.report(problem("moves", "check the error of the API server: kubectl get moves -A", "%v", err))
 		return false
 	}
 	v.all, v.hasMoves = all, true
@@ -63,14 +63,14 @@ func waitingMoves(v *diagnosis) {
 			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
 		case unheard && v.now().Sub(m.CreationTimestamp.Time) > startTimeout:
 			bad++
-			v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), m.CreationTimestamp.Time)))
+			v.report(problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), m.CreationTimestamp.Time)))
 		case v.noDaemon:
 			bad++
-			v.report(warning(subject, "see scuted above; "+look, "%s is in %s and nobody drives it", name, m.Status.Phase))
+			v.report(warning(subject, "check scuted above; "+look, "%s is in %s and no process drives it", name, m.Status.Phase))
 		}
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%d in progress, %d in all; none waits for a human", busy, len(v.all)))
+		v.report(ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(v.all)))
 	}
 }
 
@@ -80,8 +80,8 @@ func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
 	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
 	for _, r := range unfinished {
 		for _, name := range r.Clusters {
-			v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the cluster, and remove no annotation",
-				"%s/%s is being restored from backup %s, and that has not ended", r.Namespace, name, r.Backup))
+			v.report(problem(subject, "run the same restore command again: it continues. Do not unpause the cluster, and do not remove annotations",
+				"the restore of %s/%s from backup %s has not finished", r.Namespace, name, r.Backup))
 		}
 	}
 	if err != nil {
@@ -129,8 +129,8 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 		_, restoring := hold.RestoredBackup(o.MoveID)
 		if m := movedAway(v, u); m != nil {
 			clean = false
-			v.report(problem(subject, "look at the target. If the cluster lives there, pause this one at once, stop what makes it (a GitOps tool?), and see docs/stranded.md before it is deleted; "+
-				"if it was moved back, delete the Move", "%s was moved away by move %s/%s, and was made again here %s: controllers of both sides may work on the same machines",
+			v.report(problem(subject, "check the target. If the cluster is in use there, pause this copy at once, stop what creates it (a GitOps tool?), and read docs/stranded.md before you delete it; "+
+				"if it was moved back, delete the Move", "%s was moved away by move %s/%s and created here again %s: controllers of both management clusters may act on the same machines",
 				name, m.Namespace, m.Name, term.Ago(v.now(), u.GetCreationTimestamp().Time)))
 		}
 		switch {
@@ -139,11 +139,11 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 		case o.MoveID != "" && !working[o.MoveID]:
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.MoveID)+
-				"); if this cluster is the one that lives, remove annotation "+object.MoveAnnotation+" and unpause it",
-				"%s has the mark of move %s, which is not in progress", name, o.MoveID))
+				"); if this copy of the cluster is the one in use, remove annotation "+object.MoveAnnotation+" and unpause it",
+				"%s has the annotation of move %s, which is not in progress", name, o.MoveID))
 		case o.MoveID == "" && paused && !held:
 			clean = false
-			v.report(warning(subject, "unpause it if nobody wants it so; a move keeps it paused on the target", "%s is paused, and not by scute", name))
+			v.report(warning(subject, "unpause it if nobody needs the pause; a move would keep it paused on the target", "%s is paused, and not by scute", name))
 		}
 		return nil
 	})
@@ -151,6 +151,6 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 	case err != nil:
 		v.report(warning(subject, "ask for permission to list clusters", "%v", err))
 	case clean:
-		v.report(ok(subject, "%d, none left paused or marked", seen))
+		v.report(ok(subject, "%d, none left paused or annotated", seen))
 	}
 }

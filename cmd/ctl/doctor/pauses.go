@@ -39,7 +39,7 @@ func waitingPauses(ctx context.Context, v *diagnosis) bool {
 		}
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%d in force, %d in all; none waits", busy, len(list)))
+		v.report(ok(subject, "%d in force, %d in total; none waits", busy, len(list)))
 	}
 	return true
 }
@@ -56,7 +56,7 @@ func (v *diagnosis) checkPause(subject string, p *v1alpha1.Pause) (r Result, wai
 	case s.FinishedAt != nil:
 		return r, false
 	case s.Phase == "" || s.Phase == v1alpha1.PausePending:
-		return problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), p.CreationTimestamp.Time)),
+		return problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), p.CreationTimestamp.Time)),
 			v.now().Sub(p.CreationTimestamp.Time) > startTimeout
 	case s.Next != "":
 		return problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
@@ -64,7 +64,7 @@ func (v *diagnosis) checkPause(subject string, p *v1alpha1.Pause) (r Result, wai
 		return warning(subject, look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
 	case p.Spec.Reason == provider.Reason && s.Phase == v1alpha1.PauseAcknowledged && long:
 		return warning(subject, v.kit.Hint(p.Namespace, "resume", "cluster", p.Name),
-			"%s was left behind by a check of providers that was killed; its clusters stay paused", name), true
+			"%s was left by a provider check that was killed; its clusters stay paused", name), true
 	default:
 		return r, false
 	}
@@ -80,8 +80,8 @@ func pausedByPause(v *diagnosis, name string, o object.Observed) (held, orphan b
 		held = true
 		if v.hasPauses && !slices.ContainsFunc(v.pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }) {
 			orphan = true
-			v.report(problem("clusters", "scuted restores it when it runs; if it stays, remove annotations "+mark+" and "+object.PausedBeforeAnnotation+", and unpause the cluster",
-				"%s has the mark of Pause %s, which does not exist", name, holder))
+			v.report(problem("clusters", "scuted restores the cluster when it runs; if it does not, remove annotations "+mark+" and "+object.PausedBeforeAnnotation+", and unpause the cluster",
+				"%s has the annotation of Pause %s, which does not exist", name, holder))
 		}
 	}
 	return held, orphan

@@ -41,8 +41,8 @@ func TestPausesThatWait(t *testing.T) {
 		}
 	}
 	want := []string{
-		"problem fleet/unheard was made 60m ago and no daemon has taken it up -> see scuted above, and its log lines",
-		"warning fleet/left was left behind by a check of providers that was killed; its clusters stay paused -> `scutectl resume cluster left -n fleet`",
+		"problem fleet/unheard was created 60m ago and no daemon has acted on it -> check scuted above, and its log lines",
+		"warning fleet/left was left by a provider check that was killed; its clusters stay paused -> `scutectl resume cluster left -n fleet`",
 		"problem fleet/late is TimedOut for 5m: waiting for Machine a -> look at the controllers; `scutectl describe pause late -n fleet`",
 		"warning fleet/slow is Acknowledging for 2m: waiting for Machine a -> `scutectl describe pause slow -n fleet`",
 		"problem fleet/refused is Restoring for 1s: waiting for Machine a -> fix the webhook; `scutectl describe pause refused -n fleet`",

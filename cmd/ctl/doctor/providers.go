@@ -25,10 +25,10 @@ func providers(ctx context.Context, v *diagnosis) bool {
 	switch {
 	case apierrors.IsForbidden(err):
 	case err != nil:
-		v.report(warning(subject, "see what the API server says: kubectl get providers -A", "%v", err))
+		v.report(warning(subject, "check the error of the API server: kubectl get providers -A", "%v", err))
 	case len(names) == 0:
 		v.report(warning(subject, "compare the versions yourself before a move, or install with clusterctl or Cluster API's operator",
-			"neither clusterctl's inventory nor Cluster API's operator records any: a move compares no versions, and a remediation does not relax preflight checks"))
+			"neither clusterctl's inventory nor Cluster API's operator lists any: a move does not compare versions, and a remediation does not relax preflight checks"))
 	default:
 		v.report(ok(subject, "%s", strings.Join(slices.Compact(names), ", ")))
 	}

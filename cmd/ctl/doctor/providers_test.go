@@ -85,7 +85,7 @@ func TestClusterAPIOfEveryInstallation(t *testing.T) {
 		"clusterctl": {installation{[]string{"v1beta2", "v1beta1"}, both, inventory, nil}, []string{"ok: Clusters are served in v1beta2; 4 kinds", "ok: cluster-api v1.14.2"}},
 		"operator":   {installation{[]string{"v1beta1", "v1beta2"}, both, nil, operated}, []string{"ok: Clusters are served in v1beta2", "ok: cluster-api v1.13.4"}},
 		"both":       {installation{[]string{"v1beta2"}, both, inventory, operated}, []string{"ok: Clusters are served in v1beta2", "ok: cluster-api v1.13.4, cluster-api v1.14.2"}},
-		"neither":    {installation{[]string{"v1beta2"}, nil, nil, nil}, []string{"ok: Clusters are served in v1beta2", "warning: neither clusterctl's inventory nor Cluster API's operator records any"}},
+		"neither":    {installation{[]string{"v1beta2"}, nil, nil, nil}, []string{"ok: Clusters are served in v1beta2", "warning: neither clusterctl's inventory nor Cluster API's operator lists any"}},
 		"contract v1beta1": {installation{[]string{"v1beta2", "v1beta1"}, obj{"cluster.x-k8s.io/v1beta1": "v1beta1_v1beta2"}, inventory, nil}, []string{
 			"ok: Clusters are served in v1beta2", "ok: 1 kind of contract v1beta1, which Cluster API supports until v1.16: AWSMachine.infrastructure.cluster.x-k8s.io", "ok: cluster-api",
 		}},

@@ -57,7 +57,7 @@ func readable(ctx context.Context, v *diagnosis) {
 		})
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%s of scute's kinds, all can be read", plural.Of(all, "object")))
+		v.report(ok(subject, "%s of scute's kinds, all readable", plural.Of(all, "object")))
 	}
 }
 
@@ -68,12 +68,12 @@ func unreadableResult(subject, kind string, o readableObject) Result {
 		name, in = kind+" "+o.GetName(), ""
 	}
 	if strings.HasPrefix(part.Field, "status") {
-		return warning(subject, "nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines", "%s: %s", name, part)
+		return warning(subject, "wait: scuted writes the status again; if it does not, check scuted above, and its log lines", "%s: %s", name, part)
 	}
 	ref := strings.ToLower(kind) + " " + o.GetName()
 	remedy := "correct the field: kubectl " + in + "edit " + ref
 	if kind == "Move" || kind == "Pause" || kind == "WorkflowRun" {
-		remedy = "its spec is fixed: make another one without the mistake, and delete this: kubectl " + in + "delete " + ref
+		remedy = "its spec is immutable: create another one without the mistake, and delete this one: kubectl " + in + "delete " + ref
 	}
 	return problem(subject, remedy, "%s: %s", name, part)
 }

@@ -17,7 +17,7 @@ func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 		want  Result
 	}{
 		{"Move", &v1alpha1.Move{}, `"spec":{"timeouts":{"create":"1d"}}`, problem("resources",
-			"its spec is fixed: make another one without the mistake, and delete this: kubectl -n fleet delete move bad",
+			"its spec is immutable: create another one without the mistake, and delete this one: kubectl -n fleet delete move bad",
 			`Move fleet/bad: spec.timeouts.create cannot be read: "1d" is not a duration: write it in h, m and s, such as 90s, 5m or 1h30m`)},
 		{"RepairPolicy", &v1alpha1.RepairPolicy{}, `"spec":{"selector":[]}`, problem("resources",
 			"correct the field: kubectl -n fleet edit repairpolicy bad",
@@ -26,7 +26,7 @@ func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 			"correct the field: kubectl edit repairlimits bad",
 			`RepairLimits bad: spec.window cannot be read: [] is not a duration: write it in quotes, such as "90s" or "5m"`)},
 		{"WorkflowRun", &v1alpha1.WorkflowRun{}, `"status":{"startedAt":[]}`, warning("resources",
-			"nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines",
+			"wait: scuted writes the status again; if it does not, check scuted above, and its log lines",
 			`WorkflowRun fleet/bad: status.startedAt cannot be read: it is of type array, and must be string`)},
 	} {
 		namespace := `"namespace":"fleet",`

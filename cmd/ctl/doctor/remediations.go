@@ -41,7 +41,7 @@ func checkRemediations(ctx context.Context, v *diagnosis) {
 	const subject = "machines"
 	objects, err := machine.Read(ctx, v.cluster, "")
 	if err != nil {
-		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they cannot be looked at: %v", err))
+		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they could not be listed: %v", err))
 		return
 	}
 	l := &inventory{Objects: objects, now: v.now(), kit: v.kit}
@@ -72,7 +72,7 @@ func (l *inventory) results() []Result {
 	}
 	var out []Result
 	if len(l.Forbidden) > 0 {
-		out = append(out, warning("machines", "ask for permission to list them", "not looked at: %s", strings.Join(l.Forbidden, ", ")))
+		out = append(out, warning("machines", "ask for permission to list them", "not checked: %s", strings.Join(l.Forbidden, ", ")))
 	}
 	out = append(out, l.policies()...)
 	out = append(out, l.fleetLimits()...)
@@ -84,7 +84,7 @@ func (l *inventory) results() []Result {
 				open++
 			}
 		}
-		return append(out, ok("remediations", "%d open, %d in all; no mark is left behind", open, len(l.Remediations)))
+		return append(out, ok("remediations", "%d open, %d in total; no annotation is left over", open, len(l.Remediations)))
 	}
 	return append(out, found...)
 }
@@ -93,18 +93,18 @@ func (l *inventory) results() []Result {
 func (l *inventory) policies() []Result {
 	const subject = "policies"
 	if len(l.Policies) == 0 {
-		return []Result{ok(subject, "no RepairPolicy: scute touches no machine")}
+		return []Result{ok(subject, "no RepairPolicy: scute does not change any machine")}
 	}
 	var out []Result
 	for i := range l.Policies {
 		p := &l.Policies[i]
 		name, edit := p.Namespace+"/"+p.Name, "`kubectl -n "+p.Namespace+" edit repairpolicy "+p.Name+"`"
 		if len(p.Spec.PauseRequests) > 0 {
-			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "%s begins nothing: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
+			out = append(out, warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "%s starts no remediation: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
 		}
 		if p.Spec.DryRun {
-			out = append(out, warning(subject, "when you agree with what it decides ("+l.kit.Hint("", "log", "tail")+"), set spec.dryRun to false: "+edit,
-				"%s is a dry run: it decides and records, and touches nothing", name))
+			out = append(out, warning(subject, "when you agree with its decisions ("+l.kit.Hint("", "log", "tail")+"), set spec.dryRun to false: "+edit,
+				"%s is a dry run: it records decisions and changes nothing", name))
 		}
 		if p.Status.MassFailure {
 			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "%s: %s", name, p.Status.Message))
@@ -128,7 +128,7 @@ func (l *inventory) fleetLimits() []Result {
 	for i := range l.limits {
 		of := &l.limits[i]
 		if len(of.Spec.PauseRequests) > 0 {
-			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "RepairLimits begins nothing anywhere: %s", strings.Join(of.Spec.PauseRequests, "; ")))
+			out = append(out, warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "RepairLimits stops all new remediations: %s", strings.Join(of.Spec.PauseRequests, "; ")))
 		}
 		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionMassFailure); c != nil && c.Status == metav1.ConditionTrue {
 			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
@@ -157,7 +157,7 @@ func (l *inventory) orphans() []Result {
 		if m := l.machine(r.Namespace, r.Name); m != nil || l.now.Sub(r.CreationTimestamp.Time) < startTimeout || recent(l.now, r.DeletionTimestamp) {
 			continue
 		}
-		out = append(out, warning("remediations", "see that scuted runs, then delete it: `kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name+"`",
+		out = append(out, warning("remediations", "make sure that scuted runs, then delete it: `kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name+"`",
 			"%s/%s is the remediation of a machine that does not exist", r.Namespace, r.Name))
 	}
 	return out
@@ -176,11 +176,11 @@ func (l *inventory) stalled() []Result {
 		switch {
 		case l.machine(r.Namespace, r.Name) == nil:
 		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > startTimeout:
-			out = append(out, problem(subject, "see scuted above, and its log lines", "%s was asked for %s and no daemon has taken it up", name, term.Ago(l.now, r.CreationTimestamp.Time)))
+			out = append(out, problem(subject, "check scuted above, and its log lines", "%s was requested %s and no daemon has acted on it", name, term.Ago(l.now, r.CreationTimestamp.Time)))
 		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
 			out = append(out, problem(subject, cmp.Or(s.Next, l.kit.Hint(r.Namespace, "describe", "remediation", r.Name)), "%s is %s: %s", name, s.Phase, s.Message))
 		case r.Spec.Abort:
-			out = append(out, warning(subject, l.kit.Hint(r.Namespace, "release", "remediation", r.Name), "%s is aborted: nothing more is begun for that machine", name))
+			out = append(out, warning(subject, l.kit.Hint(r.Namespace, "release", "remediation", r.Name), "%s is aborted: no further remediation of this machine is started", name))
 		}
 	}
 	return out
@@ -200,12 +200,12 @@ func (l *inventory) unselectedChecks() []Result {
 		}
 		if name := c.Spec.Remediation.TemplateRef.Name; l.selected(&l.Clusters[cluster]) {
 			if !slices.ContainsFunc(l.templates, func(t v1alpha1.SurgeRemediationTemplate) bool { return t.Namespace == c.Namespace && t.Name == name }) {
-				out = append(out, problem("health checks", "create it, or refer the MachineHealthCheck's remediation.templateRef to the template scute-POLICY of the RepairPolicy",
+				out = append(out, problem("health checks", "create it, or set the MachineHealthCheck's remediation.templateRef to the template scute-POLICY of the RepairPolicy",
 					"MachineHealthCheck %s/%s refers to SurgeRemediationTemplate %s, which does not exist: it requests no remediation", c.Namespace, c.Name, name))
 			}
 			continue
 		}
-		out = append(out, problem("health checks", "make a RepairPolicy in namespace "+c.Namespace+" whose selector matches Cluster "+c.Spec.ClusterName+", or take remediation.templateRef out of the MachineHealthCheck",
+		out = append(out, problem("health checks", "create a RepairPolicy in namespace "+c.Namespace+" whose selector matches Cluster "+c.Spec.ClusterName+", or remove remediation.templateRef from the MachineHealthCheck",
 			"MachineHealthCheck %s/%s asks scute to remediate, and no RepairPolicy selects Cluster %s: its machines are never replaced", c.Namespace, c.Name, c.Spec.ClusterName))
 	}
 	return out
@@ -248,7 +248,7 @@ func (l *inventory) leftoverAnnotations() []Result {
 			left = append(left, clusterv1.DeleteMachineAnnotation)
 		}
 		if len(left) > 0 {
-			out = append(out, warning("machines", "if it stays when scuted runs and a minute has passed: `kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-`",
+			out = append(out, warning("machines", "if it is still there after scuted has run for a minute: `kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-`",
 				"%s/%s has %s, and no remediation of its cluster is open", m.Namespace, m.Name, strings.Join(left, " and ")))
 		}
 	}
@@ -279,7 +279,7 @@ func (l *inventory) controlPlanes() []Result {
 			return "`kubectl -n " + namespace + " annotate " + strings.ToLower(string(kind)) + " " + o.GetName() + " " + annotation + "-`"
 		}
 		if value, there := annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.isStale(namespace, value) {
-			out = append(out, warning(subject, "while it is there, the control plane remediates nothing by itself: "+without(controlplanev1.RemediationInProgressAnnotation),
+			out = append(out, warning(subject, "while it is there, the control plane does not remediate machines itself: "+without(controlplanev1.RemediationInProgressAnnotation),
 				"%s has %s, and nothing is in progress", name, controlplanev1.RemediationInProgressAnnotation))
 		}
 		if _, there := annotations[object.TouchAnnotation]; there {

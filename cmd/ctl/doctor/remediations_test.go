@@ -90,8 +90,8 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 		}},
 	}}
 	want := []string{
-		"warning policies: fleet/careful begins nothing: change freeze",
-		"warning policies: fleet/careful is a dry run: it decides and records, and touches nothing",
+		"warning policies: fleet/careful starts no remediation: change freeze",
+		"warning policies: fleet/careful is a dry run: it records decisions and changes nothing",
 		"warning policies: fleet/careful: 9 of 10 are unhealthy",
 		"warning remediations: fleet/gone is the remediation of a machine that does not exist",
 		"warning remediations: fleet/mistyped is the remediation of a machine that does not exist",
@@ -118,7 +118,7 @@ func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
 		Remediations: []v1alpha1.SurgeRemediation{{ObjectMeta: meta1("a", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging}}},
 		Policies:     []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
 	}}
-	want := []string{"ok policies: 1 RepairPolicy, none paused or a dry run", "ok remediations: 1 open, 1 in all; no mark is left behind"}
+	want := []string{"ok policies: 1 RepairPolicy, none paused or a dry run", "ok remediations: 1 open, 1 in total; no annotation is left over"}
 	if diff := cmp.Diff(want, formatResults(l)); diff != "" {
 		t.Error(diff)
 	}
@@ -164,11 +164,11 @@ func TestLimitsThatKeepSomethingFromBeginning(t *testing.T) {
 		}},
 	}
 	want := []string{
-		"ok policies: no RepairPolicy: scute touches no machine",
-		"warning limits: RepairLimits begins nothing anywhere: network works",
+		"ok policies: no RepairPolicy: scute does not change any machine",
+		"warning limits: RepairLimits stops all new remediations: network works",
 		"warning limits: mass failure (FailureDomains): no replacement is created in a (60 of 100 machines)",
 		"problem limits: RepairLimits is stalled: spec.window cannot be read",
-		"ok remediations: 0 open, 0 in all; no mark is left behind",
+		"ok remediations: 0 open, 0 in total; no annotation is left over",
 	}
 	if diff := cmp.Diff(want, formatResults(&inventory{Objects: &machine.Objects{}, limits: []v1alpha1.RepairLimits{limits}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -42,14 +42,14 @@ func (v *diagnosis) checkSchedule(subject string, b *v1alpha1.BackupSchedule) (r
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
-		return problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), b.CreationTimestamp.Time)),
+		return problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), b.CreationTimestamp.Time)),
 			v.now().Sub(b.CreationTimestamp.Time) > startTimeout
 	case ready.Status == metav1.ConditionFalse:
-		last := "there was none before"
+		last := "no backup has succeeded yet"
 		if t := b.Status.LastSuccessfulTime; t != nil {
-			last = "the last that succeeded was " + term.Ago(v.now(), t.Time)
+			last = "the last success was " + term.Ago(v.now(), t.Time)
 		}
-		return problem(subject, look, "%s makes no backups: %s; %s", name, b.Status.Message, last), true
+		return problem(subject, look, "%s creates no backups: %s; %s", name, b.Status.Message, last), true
 	default:
 		return r, false
 	}

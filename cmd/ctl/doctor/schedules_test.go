@@ -28,9 +28,9 @@ func TestSchedulesThatFail(t *testing.T) {
 		}
 	}
 	want := []string{
-		"problem fleet/unheard was made 60m ago and no daemon has taken it up -> see scuted above, and its log lines",
-		"problem fleet/late makes no backups: the last backup failed: it is away; the last that succeeded was 5m ago -> `scutectl describe backupschedule late -n fleet`",
-		"problem fleet/never makes no backups: the last backup failed: it is away; there was none before -> `scutectl describe backupschedule never -n fleet`",
+		"problem fleet/unheard was created 60m ago and no daemon has acted on it -> check scuted above, and its log lines",
+		"problem fleet/late creates no backups: the last backup failed: it is away; the last success was 5m ago -> `scutectl describe backupschedule late -n fleet`",
+		"problem fleet/never creates no backups: the last backup failed: it is away; no backup has succeeded yet -> `scutectl describe backupschedule never -n fleet`",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -42,12 +42,12 @@ func waitingRuns(ctx context.Context, v *diagnosis) bool {
 		case "", v1alpha1.RunPending:
 			if v.now().Sub(w.CreationTimestamp.Time) > startTimeout {
 				bad++
-				v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), w.CreationTimestamp.Time)))
+				v.report(problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), w.CreationTimestamp.Time)))
 			}
 		}
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%d in progress, %d in all; none waits for a human", busy, len(list.Items)))
+		v.report(ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(list.Items)))
 	}
 	return true
 }
@@ -64,7 +64,7 @@ func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructure
 			return true, false
 		}
 	}
-	v.report(problem(subject, "if that run is a local one, resume it there; else, when its log says that it has ended, remove annotation "+
-		object.PauseAnnotation+" and unpause the cluster", "%s has the pause of task %s, whose run is not in progress here", name, holder))
+	v.report(problem(subject, "if that run is local, resume it there; otherwise, if its log shows that it has ended, remove annotation "+
+		object.PauseAnnotation+" and unpause the cluster", "%s is paused by task %s, whose run is not in progress here", name, holder))
 	return true, true
 }

@@ -34,7 +34,7 @@ type Filter struct {
 }
 
 // SinceUsage is the usage of --since in all commands.
-const SinceUsage = "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30"
+const SinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30"
 
 // AddFlags registers the options.
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
@@ -42,10 +42,10 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
-	flags.StringVar(&f.Actor, "actor", "", "Only events decided by this actor; * matches any characters but a slash: 'user/*'")
+	flags.StringVar(&f.Actor, "actor", "", "Only events of this actor; * matches any characters but a slash: 'user/*'")
 	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
 	flags.Var(&f.Since, "since", SinceUsage)
-	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")
+	flags.Var(&f.Until, "until", "Only events before this time, in the same formats")
 }
 
 // Complete registers completion by a shell for the options with many values.

@@ -29,7 +29,7 @@ func checkType(env *cli.Env, pattern string) error {
 	if mayBeNewer(pattern, types) {
 		return nil
 	}
-	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " finds other words"
+	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " searches for other words"
 	return cli.Usagef("--type is %q, which is no event type and no fact: %s%s", pattern, DidYouMean(pattern, names), remedy)
 }
 

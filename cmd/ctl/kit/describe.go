@@ -24,13 +24,13 @@ func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &describeOptions[T]{noun: n}
 	cmd := &cobra.Command{
 		Short: "Show the state of " + n.WithArticle + ", what it waits for, and what happened",
-		Long: strings.TrimSpace("Show the state of " + n.WithArticle + ", what it waits for, and what a human can do. If the log can be reached, its events follow.\n\n" +
+		Long: strings.TrimSpace("Show the state of " + n.WithArticle + ", what it waits for, and what you can do. If the log can be reached, its events follow.\n\n" +
 			n.DescribeLong),
 		Example: Examples(env, "$ describe "+n.Name+" prod -n fleet", "$ describe "+n.Name+" prod --log /var/lib/scute"),
 	}
 	o.Kit = Command(env, n, cmd, o.run)
 	o.addAt(cmd)
-	cmd.Flags().BoolVar(&o.Timeline, "timeline", true, "Show what only the log knows, if it can be reached: the events, and more")
+	cmd.Flags().BoolVar(&o.Timeline, "timeline", true, "Also show what only the log contains, such as events, if it can be reached")
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func (o *describeOptions[T]) run(ctx context.Context, name string) error {
 		return err
 	}
 	if unreached != nil {
-		o.Env.Notef("\nThe timeline is left out, because the log could not be reached: %v", unreached)
+		o.Env.Notef("\nThe timeline is omitted, because the log could not be reached: %v", unreached)
 		return nil
 	}
 	return o.timeline(ctx, p, t, a)
@@ -80,7 +80,7 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Session[T], t T, a
 		return err
 	}
 	if left > 0 {
-		o.Env.Notef("%d earlier rows are left out: %s shows every event.", left, p.Hint("logs", o.noun.Key(t)))
+		o.Env.Notef("%d earlier rows are omitted: %s shows every event.", left, p.Hint("logs", o.noun.Key(t)))
 	}
 	return nil
 }

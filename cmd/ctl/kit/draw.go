@@ -114,7 +114,7 @@ func (l *lines[T]) Draw(list []T) error {
 			continue
 		}
 		delete(l.printed, key)
-		if err := l.write(key, Update{Text: "gone: describe says what became of it"}); err != nil {
+		if err := l.write(key, Update{Text: "deleted: describe shows what happened to it"}); err != nil {
 			return err
 		}
 	}

@@ -38,9 +38,9 @@ func TestABrokenConnectionIsToldOnce(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	k.ReportBroken(errors.New("connection refused"))
-	want := `scutectl: 2026-07-30T12:00:00.000Z the connection broke, trying again: connection refused
-scutectl: 2026-07-30T12:01:00.000Z no connection since 2026-07-30T12:00:00.000Z, trying again: connection refused
-scutectl: 2026-07-30T13:01:10.000Z the connection broke, trying again: connection refused
+	want := `scutectl: 2026-07-30T12:00:00.000Z the connection is lost, retrying: connection refused
+scutectl: 2026-07-30T12:01:00.000Z no connection since 2026-07-30T12:00:00.000Z, retrying: connection refused
+scutectl: 2026-07-30T13:01:10.000Z the connection is lost, retrying: connection refused
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

@@ -24,7 +24,7 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &getOptions[T]{noun: n}
 	cmd := &cobra.Command{
 		Use: n.Name + " [NAME ...]", Aliases: n.Aliases(), Short: "List " + n.Plural,
-		Long:    strings.TrimSpace("List " + n.Plural + ", or those that are named. " + n.GetLong),
+		Long:    strings.TrimSpace("List " + n.Plural + ", or the named ones. " + n.GetLong),
 		Example: Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch"),
 		Args:    Names(-1),
 		RunE:    WithNames(&o.Names, o.run),
@@ -45,10 +45,10 @@ func AllNamespacesVar(cmd *cobra.Command, all *bool) {
 
 func (o *getOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && len(o.Names) > 0 {
-		return cli.Usagef("a name and --all-namespaces exclude each other")
+		return cli.Usagef("a name and --all-namespaces cannot be used together")
 	}
 	if o.Watch && o.At.IsSet() {
-		return cli.Usagef("--watch and --at exclude each other: the past does not change")
+		return cli.Usagef("--watch and --at cannot be used together: the past does not change")
 	}
 	if o.Watch {
 		return o.follow(ctx)

@@ -79,11 +79,11 @@ func (k *Kit) ReportBroken(err error) {
 		return
 	}
 	b.told = now
-	what := "the connection broke"
+	what := "the connection is lost"
 	if b.since != now {
 		what = "no connection since " + term.Exact(b.since)
 	}
-	k.Env.Notef("%s: %s %s, trying again: %v", k.Env.Name, term.Exact(now), what, err)
+	k.Env.Notef("%s: %s %s, retrying: %v", k.Env.Name, term.Exact(now), what, err)
 }
 
 // Screen returns a screen that redraws its lines in place on a terminal.
@@ -135,7 +135,7 @@ func Names(limit int) cobra.PositionalArgs {
 // CheckName checks that the API server would accept a name, before any request.
 func CheckName(what, name string) error {
 	for _, problem := range validation.IsDNS1123Subdomain(name) {
-		return cli.Usagef("%s %q is not one that Kubernetes takes: %s", what, name, problem)
+		return cli.Usagef("%s %q is not a valid name in Kubernetes: %s", what, name, problem)
 	}
 	return nil
 }

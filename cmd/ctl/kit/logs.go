@@ -31,17 +31,17 @@ type logsOptions[T any] struct {
 func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &logsOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Short:   "Show the events of " + n.WithArticle + ", one a line",
-		Long:    "Show the events of " + n.WithArticle + " in the log, one a line. With -o json each line is an event with its data.",
+		Short:   "Show the events of " + n.WithArticle + ", one per line",
+		Long:    "Show the events of " + n.WithArticle + " in the log, one per line. With -o json each line is an event with its data.",
 		Example: Examples(env, "$ logs "+n.Name+" prod -n fleet", "$ logs "+n.Name+" prod -f --lines 10"),
 	}
 	o.Kit = Command(env, n, cmd, o.run)
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
-	cmd.Flags().IntVar(&o.Lines, "lines", -1, "How many of the last events; -1 for all")
+	cmd.Flags().IntVar(&o.Lines, "lines", -1, "Number of last events to show; -1 for all")
 	cmd.Flags().Var(&o.Since, "since", filter.SinceUsage)
 	o.Format.AddFlag(cmd, "json")
 	if n.PrintOutput != nil {
-		TaskVar(cmd, o.Kit, n, &o.Task, "Show what the commands and Jobs of this task printed, instead of events. Local runs")
+		TaskVar(cmd, o.Kit, n, &o.Task, "Show the output of the commands and Jobs of this task instead of events. Local runs")
 		cmd.Example += "\n" + Examples(env, "$ logs "+n.Name+" prod --local --task install")
 	}
 	return cmd
@@ -52,7 +52,7 @@ func (o *logsOptions[T]) run(ctx context.Context, name string) error {
 	case o.Lines < -1:
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	case o.Task != "" && (o.Follow || o.Lines != -1 || o.Since.IsSet() || o.Format.Value != ""):
-		return cli.Usagef("--task shows what was printed, all of it: leave --follow, --lines, --since and -o out, which are about events")
+		return cli.Usagef("--task shows all output of a task: leave out --follow, --lines, --since and -o, which are for events")
 	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
@@ -68,7 +68,7 @@ func (o *logsOptions[T]) run(ctx context.Context, name string) error {
 	}
 	a, inLog := o.noun.Log(t)
 	if !inLog {
-		return fmt.Errorf("%s %s is not in a log yet: %s says whether a daemon runs", o.noun.Name, o.noun.Key(t), p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("%s %s is not in a log yet: %s checks whether a daemon runs", o.noun.Name, o.noun.Key(t), p.Kit.Hint("", "doctor"))
 	}
 	if err := p.ConnectLog(ctx); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Session[T], t T, a eventl
 		return err
 	}
 	if p.Log.Static {
-		o.Env.Notef("Nothing follows: nobody writes to the log in %s now.", p.Log.Where)
+		o.Env.Notef("No events follow: no process writes to the log in %s.", p.Log.Where)
 		return nil
 	}
 	err = p.Log.Follow(ctx, last, func(r eventlog.Record) error {

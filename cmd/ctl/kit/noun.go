@@ -66,7 +66,7 @@ type Noun[T any] struct {
 	HasFailed func(T) bool
 	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, HasFailed decides.
 	Finish func(ctx context.Context, p *Session[T], t T, format *output.Format) error
-	// AfterWatch describes what happens after the user stops watching: "the move continues without being watched".
+	// AfterWatch describes what happens after the user stops watching: "the move continues".
 	AfterWatch string
 	// ContinueHint returns how to continue an object that no process works on; nil if there is no hint.
 	ContinueHint func(p *Session[T], key types.NamespacedName) string

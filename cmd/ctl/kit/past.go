@@ -14,7 +14,7 @@ import (
 
 // addAt registers --at, for commands that can show an earlier state.
 func (k *Kit) addAt(cmd *cobra.Command) {
-	cmd.Flags().Var(&k.At, "at", "As the log had it after this commit or at this time: 812, 10m before now, 2026-07-30T12:00:00Z or 2026-07-30")
+	cmd.Flags().Var(&k.At, "at", "State in the log after this commit or at this time: 812, 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30")
 }
 
 // moment returns the time of the point --at, by default the current time.
@@ -47,7 +47,7 @@ func (k *Kit) last(ctx context.Context, log *connect.Log) (eventlog.Record, erro
 	if k.At.Seq == 0 {
 		now := k.Env.Now()
 		if k.At.Resolve(now); k.At.Time.After(now) {
-			return eventlog.Record{}, cli.Usagef("--at is %s: that is in the future", term.Second(k.At.Time))
+			return eventlog.Record{}, cli.Usagef("--at is %s, which is in the future", term.Second(k.At.Time))
 		}
 		return log.Last(ctx, k.At.Time)
 	}

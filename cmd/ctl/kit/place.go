@@ -184,7 +184,7 @@ func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, a Awai
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: " + a.Recorded))
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has answered within %s; %s: %s says whether one runs", timespan.Text(a.Timeout), a.Recorded, p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", timespan.Text(a.Timeout), a.Recorded, p.Kit.Hint("", "doctor"))
 	default:
 		return err
 	}

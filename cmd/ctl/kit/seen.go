@@ -12,7 +12,7 @@ import (
 )
 
 // ErrChanged is returned if an object has changed since the user decided about it.
-var ErrChanged = errors.New("nothing was done")
+var ErrChanged = errors.New("nothing was changed")
 
 // RefusedError rejects an action because of an object's present state. Nothing was changed.
 type RefusedError struct{ error }
@@ -41,9 +41,9 @@ func (s *Seen) Check(o client.Object, id string) error {
 	case o.GetDeletionTimestamp() != nil: // first, because the deletion also changes the generation
 		return fmt.Errorf("%w: %s is being deleted", ErrChanged, o.GetName())
 	case o.GetGeneration() != s.Generation:
-		return fmt.Errorf("%w: the spec of %s was changed meanwhile: its generation is %d, and was %d; look again", ErrChanged, o.GetName(), o.GetGeneration(), s.Generation)
+		return fmt.Errorf("%w: the spec of %s has changed meanwhile: its generation is %d, and was %d; review it again", ErrChanged, o.GetName(), o.GetGeneration(), s.Generation)
 	case id != s.ID:
-		return fmt.Errorf("%w: %s is %s in the log, and was %s; look again", ErrChanged, o.GetName(), id, s.ID)
+		return fmt.Errorf("%w: %s is %s in the log, and was %s; review it again", ErrChanged, o.GetName(), id, s.ID)
 	default:
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *Seen) Permit(ctx context.Context, c *connect.Cluster, key types.Namespa
 	}
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("a copy of %T is no resource", o)
+		return fmt.Errorf("a copy of %T is not a resource", o)
 	}
 	change()
 	return c.Explain(c.Client.Patch(ctx, o, s.Patch(before), client.DryRunAll))

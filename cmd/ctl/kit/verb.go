@@ -31,7 +31,7 @@ func noNoun(cmd *cobra.Command, args []string) error {
 		nouns = append(nouns, c.Name())
 	}
 	if len(args) == 0 {
-		return cli.Usagef("say what to %s: %s", cmd.Name(), strings.Join(nouns, ", "))
+		return cli.Usagef("name what to %s: %s", cmd.Name(), strings.Join(nouns, ", "))
 	}
 	if meant := nearest(cmd, args[0]); meant != "" {
 		return cli.Usagef("unknown noun %q, did you mean %q?", args[0], meant)

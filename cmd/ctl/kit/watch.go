@@ -26,9 +26,9 @@ type watchOptions[T any] struct {
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &watchOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.WithArticle + " to its end, or all of a namespace",
-		Long: strings.TrimSpace("Follow " + n.WithArticle + " to its end; without a name all " + n.Plural + " of the namespace, until none is left that is not over. " +
-			"On a\nterminal it is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
+		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.WithArticle + " until it ends, or all of a namespace",
+		Long: strings.TrimSpace("Follow " + n.WithArticle + " until it ends; without a name, all " + n.Plural + " of the namespace, until all have ended. " +
+			"On a\nterminal the view is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
 		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),
 		Args:    Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 
 func (o *watchOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && o.Name != "" {
-		return cli.Usagef("a name and --all-namespaces exclude each other")
+		return cli.Usagef("a name and --all-namespaces cannot be used together")
 	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
@@ -138,9 +138,9 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *ou
 	}, draw)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(errors.New("interrupted: what has begun continues without being watched"))
+		return cli.Interrupted(errors.New("interrupted: operations in progress continue"))
 	case errors.Is(err, source.ErrNotDriven) && len(open) == 0:
-		return fmt.Errorf("there are %s, and none can come: nobody writes to the log in %s now", n.emptyMessage(namespace), p.Log.Where)
+		return fmt.Errorf("there are %s, and none can appear: no process writes to the log in %s", n.emptyMessage(namespace), p.Log.Where)
 	case err != nil:
 		return err
 	}

@@ -113,11 +113,11 @@ func (c *census) owner(f *remediation.Fold) string {
 	usage := remediator.UsageOf(&f.State, nil)
 	switch unhealthy := remediator.Total(usage.Unhealthy); {
 	case remediator.Total(usage.Active) > 0:
-		return fmt.Sprintf("at work, %d marked", unhealthy)
+		return fmt.Sprintf("in progress, %d marked", unhealthy)
 	case unhealthy > 0:
 		return fmt.Sprintf("%d marked", unhealthy)
 	default:
-		return "well"
+		return "healthy"
 	}
 }
 
@@ -175,7 +175,7 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 		return err
 	}
 	if took := o.Env.Now().Sub(start); took > 0 {
-		o.Env.Notef("Replayed in %s, %.0f commits a second.", timespan.Text(took.Round(time.Millisecond)), float64(count.Commits)/took.Seconds())
+		o.Env.Notef("Replayed in %s, %.0f commits per second.", timespan.Text(took.Round(time.Millisecond)), float64(count.Commits)/took.Seconds())
 	}
 	return differ
 }
@@ -199,14 +199,14 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 			names = append(names, fmt.Sprintf("%s: %v", a.Aggregate, err))
 			continue
 		case f.Commits != int(a.Commits) || f.Sequence != a.Last: //nolint:gosec // far below 2^63
-			names = append(names, fmt.Sprintf("%s: %d commits up to %d, and %d up to %d when it is read by itself", a.Aggregate, a.Commits, a.Last, f.Commits, f.Sequence))
+			names = append(names, fmt.Sprintf("%s: the replay has %d commits up to %d, a separate read has %d up to %d", a.Aggregate, a.Commits, a.Last, f.Commits, f.Sequence))
 		}
 		a.Hash = f.Hash
 		sum.Write([]byte(a.Aggregate + " " + f.Hash + "\n"))
 	}
 	c.States = hex.EncodeToString(sum.Sum(nil))
 	if len(names) > 0 {
-		return fmt.Errorf("the log is not what a replay of it gives:\n  %s", strings.Join(names, "\n  ")), nil
+		return fmt.Errorf("the log differs from its replay:\n  %s", strings.Join(names, "\n  ")), nil
 	}
 	return nil, nil
 }

@@ -33,13 +33,13 @@ func newCmdBackup(env *cli.Env) *cobra.Command {
 	o := &backupOptions{}
 	cmd := &cobra.Command{
 		Use:   "log DIR",
-		Short: "Copy the event log into a folder, from which it can be restored as it was",
-		Long: `Copy the event log into a folder, from which it can be restored as it was: each commit with its sequence, its time and every byte. A
-backup into the folder of an earlier one adds what is new. All of it is read again and verified before the command ends; if it fails
-or is killed, the backup that was there is as it was.
+		Short: "Copy the event log to a folder, from which it can be restored unchanged",
+		Long: `Copy the event log to a folder, from which it can be restored unchanged: each commit with its sequence, its time and every byte. A
+backup to the folder of an earlier backup adds the new commits. The whole backup is read again and verified before the command ends.
+If the command fails or is killed, the earlier backup is unchanged.
 
-The log is the daemon's in the cluster, that of a stopped daemon (--log) or of local runs (--local), or that of a NATS server
-(--nats). The daemon may continue meanwhile. The newest signed checkpoint of the cluster is kept with the backup, or that of --checkpoint.`,
+The log is the daemon's in the cluster, that of a stopped daemon (--log) or of local runs (--local), or that on a NATS server
+(--nats). The daemon can continue meanwhile. The backup includes the newest signed checkpoint of the cluster, or that of --checkpoint.`,
 		Example: kit.Examples(env, "$ backup log /backup/scute", "$ backup log /backup/scute --nats tls://nats:4222 --nats-creds reader.creds",
 			"$ backup log /backup/scute --verify"),
 		Args: folder(&o.Dir),
@@ -48,7 +48,7 @@ The log is the daemon's in the cluster, that of a stopped daemon (--log) or of l
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.StringVar(&o.Checkpoint, "checkpoint", "", "File with the newest signed checkpoint; the one in the cluster, or beside the log in a folder, if empty")
-	f.BoolVar(&o.Verify, "verify", false, "Verify the backup that is there, and write nothing")
+	f.BoolVar(&o.Verify, "verify", false, "Verify the existing backup, and write nothing")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
@@ -129,11 +129,11 @@ func (o *backupOptions) run(ctx context.Context) error {
 		return err
 	}
 	if checkpoint == nil {
-		o.Env.Notef("No signed checkpoint is kept with this backup: %s then needs one from elsewhere.", o.Env.Hint("audit", "verify", "--export", o.Dir))
+		o.Env.Notef("This backup has no signed checkpoint: %s needs one from elsewhere.", o.Env.Hint("audit", "verify", "--export", o.Dir))
 	}
 	out := outcomeOf(m, o.Dir, log.Where)
 	out.New = m.Last - had.Last
-	return o.print(&o.Format, out, fmt.Sprintf("backed up: log %s at %s into %s, %s; %d commits are new; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
+	return o.print(&o.Format, out, fmt.Sprintf("backed up: log %s at %s to %s, %s; %d new commits; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
 }
 
 // print prints the outcome as data or in words.

@@ -26,17 +26,17 @@ func newCmdChain(env *cli.Env) *cobra.Command {
 	o := &chainOptions{}
 	cmd := &cobra.Command{
 		Use:   "chain EVENT",
-		Short: "Show why an event happened: what it follows from, back to the person or the observation",
-		Long: `Show why an event happened: what it follows from, back to the person who asked for it or to what was observed.
+		Short: "Show why an event happened: its causes, back to a request or an observation",
+		Long: `Show why an event happened: its causes, back to the request of a person or to an observation.
 
-` + eventArgument + ` The beginning of the chain comes first. With --forward, what followed from the event comes after it. An event that
-several others follow from has them as branches.`,
+` + eventArgument + ` The first cause is shown first. With --forward, the events that this event caused are shown after it. An event
+that caused several others shows them as branches.`,
 		Example: kit.Examples(env, "$ log chain 17", "$ log chain 17/0 --forward", "$ log chain 17 -o json | jq .actor"),
 		Args:    oneEvent,
 		RunE:    o.withEvent(o.run),
 	}
 	o.Kit = kit.New(env, cmd, "")
-	cmd.Flags().BoolVar(&o.Forward, "forward", false, "Show what followed from the event as well")
+	cmd.Flags().BoolVar(&o.Forward, "forward", false, "Also show the events that this event caused")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
@@ -70,10 +70,10 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	}
 	lost := c.missingCauses()
 	for _, l := range lost[:min(len(lost), maxMissing)] {
-		o.Env.Notef("Event %d/%d follows from event %q, which is missing in the log, or cannot be read: %s shows what is wrong with it.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
+		o.Env.Notef("Event %d/%d was caused by event %q, which is missing from the log or cannot be read: %s shows what is wrong.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
 	}
 	if len(c.events()) == 1 && len(lost) == 0 {
-		o.Env.Notef("No cause of it is recorded: %s asked for it or observed it, or an earlier version of scute wrote it.", domain.Actor(c.events()[0].Actor))
+		o.Env.Notef("This event has no recorded cause: %s requested or observed it, or an earlier version of scute wrote it.", domain.Actor(c.events()[0].Actor))
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func NewCmd(env *cli.Env) *cobra.Command {
 	return kit.Group("log", "Read the event log: what was decided and done, by whom",
 		`Read the event log: what was decided and done, by whom.
 
-The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log) or of local runs
-(--local), or on a NATS server (--nats).`,
+The log is read from the daemon's pod through a port-forward, from the folder of a stopped daemon (--log) or of local runs
+(--local), or from a NATS server (--nats).`,
 		newCmdStatus(env), newCmdTail(env), newCmdGrep(env), newCmdShow(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdSchema(env), newCmdReconcile(env),
 		newCmdMigrate(env))
 }

@@ -32,15 +32,15 @@ func newCmdExport(env *cli.Env) *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the whole log as it is stored, one commit a line; or events as CloudEvents or CSV",
-		Long: `Write the whole log as it is stored, one commit a line: JSON with the sequence, the time, the subject, the header and the data in
+		Short: "Write the whole log as it is stored, one commit per line; or events as CloudEvents or CSV",
+		Long: `Write the whole log as it is stored, one commit per line: JSON with the sequence, the time, the subject, the header and the data in
 base64. Nothing is lost, so the export can be verified without a server (` + env.Hint("audit", "verify", "--export", "FILE") + `). The first line
-names the form and the log.
+names the format and the log.
 
 With -o cloudevents it writes events instead, each as a CloudEvent 1.0 in one line of JSON; with -o csv, as a table with a header.
-These two are for other programs. They take the options that select events, and cannot be verified.
+These two formats are for other programs. They accept the flags that select events, and cannot be verified.
 
-Of a damaged log it writes what can be read.`,
+For a damaged log it writes the commits that can be read.`,
 		Example: kit.Examples(env, "$ log export > log.jsonl", "$ log export -o csv --since 2026-07-01 --kind remediation > july.csv",
 			"$ log export -o cloudevents --cluster prod"),
 		Args: cli.NoArgs,
@@ -62,7 +62,7 @@ func (o *exportOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.Format.Value == "" && !o.All() {
-		return cli.Usagef("events can be selected with -o cloudevents and -o csv only: the export as it is stored holds the whole log, so that it can be verified")
+		return cli.Usagef("events can be selected only with -o cloudevents or -o csv: the default export contains the whole log, so that it can be verified")
 	}
 	log, err := o.open(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (o *exportOptions) copy(ctx context.Context, log *connect.Log, head uint64,
 		return err
 	}
 	if missing += head - min(last, head); missing > 0 {
-		o.Env.Notef("%d of %d commits cannot be read and are not in the export: %s says which.", missing, head, o.Hint("", "audit", "verify"))
+		o.Env.Notef("%d of %d commits cannot be read and are not in the export: %s lists them.", missing, head, o.Hint("", "audit", "verify"))
 		return cli.Failed()
 	}
 	return nil

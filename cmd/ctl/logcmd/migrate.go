@@ -29,19 +29,19 @@ func newCmdMigrate(env *cli.Env) *cobra.Command {
 		Use:   "migrate --log FOLDER --nats URL",
 		Short: "Move an embedded event log to a NATS server, where it continues",
 		Long: `Move an embedded event log to a NATS server (2.15 or later), where it continues: each commit with its sequence, its time and every byte, so
-that seals and marks stay true. The two are compared before anybody can open the log at its new place.
+that seals and high-water marks stay valid. Both are compared before the log can be opened at its new location.
 
-Stop the daemon before. From then on the folder is refused as a log: it says where its log was moved to. Nothing in it is
-removed. If the command is killed, run it again.
+Stop the daemon first. Afterwards the folder cannot be opened as a log: an error names the location that the log was moved to.
+Nothing in the folder is removed. If the command is killed, run it again.
 
-With the kubeconfig of the management cluster (--kubeconfig or --context), a folder is refused that has less than was acknowledged there.`,
+With the kubeconfig of the management cluster (--kubeconfig or --context), a folder that lacks commits acknowledged there is refused.`,
 		Example: kit.Examples(env, "$ log migrate --log /var/lib/scute --nats tls://nats:4222 --nats-creds archivist.creds --replicas 3"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
-	f.IntVar(&o.Replicas, "replicas", 1, "How many servers must hold the log")
+	f.IntVar(&o.Replicas, "replicas", 1, "Number of servers that must store the log")
 	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the folder's log if 0")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
@@ -63,7 +63,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	to.Dir, to.Local = "", false
 	switch err := errors.Join(from.Check(), to.Check()); {
 	case from.Dir == "" || to.URL == "":
-		return cli.Usagef("say from where and to where: --log FOLDER of the stopped daemon, and --nats URL")
+		return cli.Usagef("--log and --nats are required: the folder of the stopped daemon, and the URL of the NATS server to move to")
 	case o.Replicas < 1:
 		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
 	case o.MaxBytes < 0:
@@ -79,11 +79,11 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		return err
 	}
 	if moved && (before.To != eventlog.RedactURL(to.URL) || before.Stream != to.Stream) {
-		remedy := "back the log up there and restore it at another place"
+		remedy := "back up the log there and restore it at the other location"
 		if !before.Arrived {
-			remedy = "remove the file scute.moved in the folder if it never arrived there and that server is lost"
+			remedy = "remove the file scute.moved in the folder if the log never arrived there and that server is lost"
 		}
-		return fmt.Errorf("%w: log %s, to %s before: give that address, or %s", eventlog.ErrMoved, before.LogID, before.To, remedy)
+		return fmt.Errorf("%w: log %s, earlier to %s: use that address, or %s", eventlog.ErrMoved, before.LogID, before.To, remedy)
 	}
 	if moved {
 		arrived, err := o.alreadyMoved(ctx, to, before)
@@ -91,7 +91,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 			return err
 		}
 		if arrived {
-			return o.report(migrateReport{LogID: before.LogID, From: from.Dir, To: before.To, Last: before.Last, Before: true}, "moved before")
+			return o.report(migrateReport{LogID: before.LogID, From: from.Dir, To: before.To, Last: before.Last, Before: true}, "already moved")
 		}
 	}
 	out, err := o.move(ctx, from, to, moved)
@@ -109,7 +109,7 @@ func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m e
 	case (errors.Is(err, eventlog.ErrMissing) || errors.Is(err, eventlog.ErrConfig)) && !m.Arrived:
 		return false, nil
 	case err != nil && m.Arrived:
-		return false, fmt.Errorf("log %s arrived at %s before, and is not moved there again: %w", m.LogID, m.To, err)
+		return false, fmt.Errorf("log %s already arrived at %s, and is not moved there again: %w", m.LogID, m.To, err)
 	case err != nil:
 		return false, err
 	}
@@ -117,7 +117,7 @@ func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m e
 	head, err := log.Head(ctx)
 	there := err == nil && log.ID() == m.LogID && head >= m.Last
 	if err == nil && !there && m.Arrived {
-		err = fmt.Errorf("log %s arrived at %s before with %s, and is not moved there again: log %s is there, with %s", m.LogID, m.To, commits(m.Last), log.ID(), commits(head))
+		err = fmt.Errorf("log %s already arrived at %s with %s, and is not moved there again: that server has log %s with %s", m.LogID, m.To, commits(m.Last), log.ID(), commits(head))
 	}
 	return there, err
 }
@@ -138,7 +138,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 		return out, err
 	}
 	out = migrateReport{LogID: log.ID(), From: from.Dir, To: eventlog.RedactURL(to.URL), Last: stats.Commits}
-	if err := o.checkNewest(ctx, "the folder", out.LogID, out.Last, "give the folder that the daemon had last"); err != nil {
+	if err := o.checkNewest(ctx, "the folder", out.LogID, out.Last, "use the folder that the daemon used last"); err != nil {
 		return out, err
 	}
 	limit := o.MaxBytes
@@ -172,8 +172,8 @@ func (o *migrateOptions) report(out migrateReport, done string) error {
 	if err := o.Env.Linef("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)); err != nil {
 		return err
 	}
-	o.Env.Notef("Next: start the daemon with --nats-url %s (nats.url of the chart). It continues where it was.\n"+
-		"The folder keeps the old log, and no daemon opens it any more: remove it when the daemon has worked for a while.", out.To)
+	o.Env.Notef("Next: start the daemon with --nats-url %s (nats.url of the chart). It continues where it stopped.\n"+
+		"The folder keeps the old log, which no daemon can open any longer: delete the folder when the daemon has run for a while.", out.To)
 	return nil
 }
 

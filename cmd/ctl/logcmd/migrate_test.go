@@ -84,7 +84,7 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrate(t.Context(), dir, url); err == nil || !strings.Contains(err.Error(), "is not moved there again: log "+log.ID()) {
+	if err := migrate(t.Context(), dir, url); err == nil || !strings.Contains(err.Error(), "is not moved there again: that server has log "+log.ID()) {
 		t.Errorf("migrate over another log = %v, want an error", err)
 	}
 }

@@ -36,18 +36,18 @@ func newCmdReconcile(env *cli.Env) *cobra.Command {
 	o := &reconcileOptions{}
 	cmd := &cobra.Command{
 		Use:   "reconcile",
-		Short: "Let the daemon act on a log that went back or was replaced, after a look at what is open",
-		Long: `Let the daemon act on a log that went back or was replaced, after a look at what is open.
+		Short: "Let the daemon act on a log that went back or was replaced, after a review of what is open",
+		Long: `Let the daemon act on a log that went back or was replaced, after a review of what is open.
 
-A daemon whose log is not the one that acted last on the management cluster, or is shorter than it was, drives nothing. Bring
-the newest log back if you can. If you cannot, this command shows every move, run and remediation that is open, in the log or
-in the cluster, and what becomes of it. With --yes it records that in the log, and the daemon acts.`,
+A daemon does nothing if its log is not the one that last acted on the management cluster, or is shorter than it was. Restore
+the newest log if you can. If you cannot, this command shows every move, run and remediation that is open in the log or
+in the cluster, and what will happen to it. With --yes it records this in the log, and the daemon acts.`,
 		Example: kit.Examples(env, "$ log reconcile", "$ log reconcile --yes"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.Kit = kit.New(env, cmd, "")
-	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record it: the daemon acts on the log from then on")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record the decision, after which the daemon acts on the log")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
@@ -92,7 +92,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		if o.Format.Data() {
 			return o.Format.Print(o.Env.Out, reconciliation{LogID: own.LogID, Open: []trust.Outcome{}})
 		}
-		return o.Env.Linef("Nothing needs to be reconciled: event log %s may be acted on.", own.LogID)
+		return o.Env.Linef("Nothing needs to be reconciled: the daemon may act on event log %s.", own.LogID)
 	}
 	outcomes, err := openings.outcomes(ctx, cluster)
 	if err != nil {
@@ -112,9 +112,9 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	case o.Format.Data():
 		return o.Format.Print(o.Env.Out, reconciliation{LogID: own.LogID, Reason: fault.Reason, Message: fault.Message, Open: append([]trust.Outcome{}, outcomes...), Recorded: o.Yes})
 	case o.Yes:
-		return o.Env.Linef("Recorded: event log %s may be acted on.", own.LogID)
+		return o.Env.Linef("Recorded: the daemon may act on event log %s.", own.LogID)
 	}
-	o.Env.Notef("Nothing was recorded. %s records this, and the daemon acts.", o.Hint("", "log", "reconcile", "--yes"))
+	o.Env.Notef("Nothing was recorded. %s records this, and the daemon acts on the log.", o.Hint("", "log", "reconcile", "--yes"))
 	return nil
 }
 
@@ -238,13 +238,13 @@ func (s *unfinishedWork) apply(r eventlog.Record) error {
 
 // Outcomes of unfinished work.
 const (
-	thenMove    = "continues: each step that cannot be undone asks both clusters first, and is stranded where they disagree with the log"
-	thenLost    = "is stranded until you resolve it: both clusters are asked how far it came; without a trace on either it begins again"
-	thenEnds    = "ends: its resource says that it is over, or is gone"
-	thenRun     = "continues: each task observes before it acts; one that may run only once waits for a decision"
-	thenStops   = "is aborted: its resource says that it is over or was turned back, or is gone; what it holds is given back, and it can be resumed"
+	thenMove    = "continues: before each step that cannot be undone, both clusters are checked; if they disagree with the log, the move is stranded"
+	thenLost    = "is stranded until you resolve it: both clusters are checked for its progress; if neither has a trace of it, it starts again"
+	thenEnds    = "ends: its resource reports that it has ended, or was deleted"
+	thenRun     = "continues: each task checks the current state before it acts; a task that may run only once waits for a decision"
+	thenStops   = "is aborted: its resource reports that it has ended or was rolled back, or was deleted; what it holds is released, and it can be resumed"
 	thenOwner   = "is observed again, and continues from the state of its machines"
-	thenUnknown = "is stranded, and not begun again: compare what it touched by hand before it is deleted or made again"
+	thenUnknown = "is stranded and not started again: check by hand what it changed before you delete or recreate it"
 )
 
 // outcomes lists the unfinished work of the log, then the work that is unfinished in the cluster only.
@@ -316,9 +316,9 @@ func (s *unfinishedWork) reconcile(ctx context.Context, r *runner.Runner, ofRuns
 		if !s.mustStop(id) {
 			continue
 		}
-		err := ofRuns.Command(ctx, id, actor, wf.AbortRun{Reason: "the log was reconciled, and the resource of the run says that it is over or was turned back, or is gone"})
+		err := ofRuns.Command(ctx, id, actor, wf.AbortRun{Reason: "the log was reconciled, and the resource of the run reports that it has ended or was rolled back, or was deleted"})
 		if err != nil && !errors.Is(err, eventlog.ErrUnknownType) { // no daemon of this version drives a run with unknown events
-			return fmt.Errorf("recording what becomes of run %s: %w", id, err)
+			return fmt.Errorf("recording the outcome of run %s: %w", id, err)
 		}
 	}
 	for _, id := range s.openMoves() {
@@ -326,7 +326,7 @@ func (s *unfinishedWork) reconcile(ctx context.Context, r *runner.Runner, ofRuns
 			continue
 		}
 		if err := r.Reconcile(ctx, id, actor, s.moveStates[id]); err != nil {
-			return fmt.Errorf("recording what becomes of move %s: %w", id, err)
+			return fmt.Errorf("recording the outcome of move %s: %w", id, err)
 		}
 	}
 	return nil
@@ -350,7 +350,7 @@ func (s *unfinishedWork) inLog(world map[string]string) []trust.Outcome {
 		out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), Resource: world["run/"+id], Next: next})
 	}
 	for _, owner := range s.remediations.Pending() {
-		out = append(out, trust.Outcome{Name: string(eventlog.KindRemediation) + "/" + owner.ID(), Log: "at work", Next: thenOwner})
+		out = append(out, trust.Outcome{Name: string(eventlog.KindRemediation) + "/" + owner.ID(), Log: "in progress", Next: thenOwner})
 	}
 	return out
 }

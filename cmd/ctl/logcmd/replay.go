@@ -30,15 +30,15 @@ func newCmdReplay(env *cli.Env) *cobra.Command {
 	o := &replayOptions{}
 	cmd := &cobra.Command{
 		Use:   "replay",
-		Short: "Fold the log from its first event, and show what that gives",
-		Long: `Fold the log from its first event, and show what that gives.
+		Short: "Replay the log from its first event, and show the result",
+		Long: `Replay the log from its first event, and show the result.
 
-With --aggregate it is the state of that aggregate, now or as it was after the commit --at, and the state's hash: the
-same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
-whether the log is whole.
+With --aggregate the result is the state of that aggregate, now or after the commit --at, and the state's hash: the
+same events always give the same hash. Without it, the result is a summary: the number of events of each type, the aggregates, and
+whether the log is complete.
 
-With --verify it also reads each aggregate by itself, compares its commits with those of the replay, and
-prints a hash of all their states: two copies of a log that have the same commits have the same hash. It exits with status 1 if
+With --verify it also reads each aggregate separately, compares its commits with those of the replay, and
+prints a hash of all their states: two copies of a log with the same commits have the same hash. It exits with status 1 if
 an aggregate differs.`,
 		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify"),
 		Args:    cli.NoArgs,
@@ -50,9 +50,9 @@ an aggregate differs.`,
 		},
 	}
 	o.Kit = kit.New(env, cmd, "")
-	o.aggregateVar(cmd, &o.Aggregate, "Fold this aggregate, KIND/ID, instead of all")
+	o.aggregateVar(cmd, &o.Aggregate, "Replay this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
-	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Read each aggregate by itself too, and hash all states")
+	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Also read each aggregate separately, and hash all states")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -71,7 +71,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 			return err
 		}
 		if kinds.New(aggregate) == nil {
-			return cli.Usagef("--aggregate %s: this scutectl cannot fold this kind; %s shows its events", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
+			return cli.Usagef("--aggregate %s: this kind cannot be replayed; %s shows its events", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
 	log, err := o.open(ctx)
@@ -125,7 +125,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, aggregate, o.Hint("", "log", "replay"))
+		return nil, fmt.Errorf("the log at %s has no aggregate %s: %s lists all aggregates", log.Where, aggregate, o.Hint("", "log", "replay"))
 	}
 	f := &foldResult{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
 	if o.At > 0 && records[0].Seq > o.At {
@@ -141,7 +141,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	f.state = kinds.New(aggregate)
 	for _, r := range records {
 		if err := f.state.Apply(r); err != nil {
-			return nil, fmt.Errorf("folding %s: %w", aggregate, err)
+			return nil, fmt.Errorf("replaying %s: %w", aggregate, err)
 		}
 	}
 	data, err := json.Marshal(f.state.Content())
@@ -162,6 +162,6 @@ func (o *replayOptions) show(f *foldResult) error {
 		more = fmt.Sprintf(" (the aggregate continues to %d)", f.Head)
 	}
 	return o.Print(append(f.state.Describe(o.View()), "",
-		fmt.Sprintf("Folded        from %d commits, %d events, up to sequence %d%s", f.Commits, f.Events, f.Sequence, more),
+		fmt.Sprintf("Replayed      %d commits, %d events, up to sequence %d%s", f.Commits, f.Events, f.Sequence, more),
 		"State         sha256 "+f.Hash))
 }

@@ -30,25 +30,24 @@ func newCmdRestore(env *cli.Env) *cobra.Command {
 	o := &restoreOptions{}
 	cmd := &cobra.Command{
 		Use:   "log DIR (--log FOLDER | --nats URL)",
-		Short: "Make the event log from a backup, in a folder or on a NATS server",
-		Long: `Make the event log from a backup, in the folder of an embedded log or on a NATS server (2.15 or later): each commit with its sequence, its
-time and every byte, so that seals and marks stay true. The backup is verified before, and the log after.
+		Short: "Restore the event log from a backup, to a folder or to a NATS server",
+		Long: `Restore the event log from a backup, to the folder of an embedded log or to a NATS server (2.15 or later): each commit with its
+sequence, its time and every byte, so that seals and high-water marks stay valid. The backup is verified before, and the log after.
 
-Stop the daemon before. There must be no log at the place: nothing is overwritten; --set-aside keeps one
-that is in the folder under another name. If it is killed, run it again: until it ends there is no log
-that a daemon would open.
+Stop the daemon first. The destination must not have a log, because nothing is overwritten; --set-aside renames a log
+that is in the folder. If the command is killed, run it again: until it finishes, no daemon can open the log.
 
-A backup that is older than what was acknowledged is refused, unless --older is given: by what the folder knows, and by the marks of the
-management cluster that --kubeconfig or --context names. Without them, the daemon compares at its start.`,
+A backup that lacks acknowledged commits is refused, unless --older is set. The folder, and the management cluster that
+--kubeconfig or --context names, record what was acknowledged. Without these flags, the daemon compares when it starts.`,
 		Example: kit.Examples(env, "$ restore log /backup/scute --log /var/lib/scute", "$ restore log /backup/scute --nats tls://nats:4222 --nats-creds archivist.creds --replicas 3"),
 		Args:    folder(&o.Dir),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
-	f.BoolVar(&o.Older, "older", false, "Restore although the log had acknowledged more than the backup has")
-	f.BoolVar(&o.SetAside, "set-aside", false, "With --log: keep a log that is in the folder as jetstream-TIME, and restore in its place")
-	f.IntVar(&o.Replicas, "replicas", 1, "With --nats: how many servers must hold the log")
+	f.BoolVar(&o.Older, "older", false, "Restore although the log had acknowledged more commits than the backup has")
+	f.BoolVar(&o.SetAside, "set-aside", false, "With --log: rename a log that is in the folder to jetstream-TIME, and restore in its place")
+	f.IntVar(&o.Replicas, "replicas", 1, "With --nats: number of servers that must store the log")
 	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the log that was backed up if 0")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
@@ -60,7 +59,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	switch {
 	case !o.Flags.LogOnly():
-		return cli.Usagef("say where to: --log FOLDER for an embedded log, or --nats URL; a log is not restored into a running daemon")
+		return cli.Usagef("name the destination with --log FOLDER for an embedded log, or --nats URL; a log cannot be restored into a running daemon")
 	case o.Flags.URL != "" && o.SetAside:
 		return cli.Usagef("--set-aside needs --log: delete the stream on the NATS server yourself if nobody needs it")
 	case o.Flags.URL == "" && o.Replicas != 1:
@@ -75,7 +74,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 		return err
 	}
 	if !o.Older {
-		const remedy = "look for a newer backup of the log that acted last; if there is none, add --older, and reconcile the log when the daemon has started"
+		const remedy = "find a newer backup of the log that acted last; if there is none, add --older, and reconcile the log when the daemon has started"
 		if err := o.checkNewest(ctx, "the backup", m.LogID, m.Last, remedy); err != nil {
 			return err
 		}
@@ -120,10 +119,10 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 // explain adds the remedies that only this command offers.
 func (o *restoreOptions) explain(err error) error {
 	if errors.Is(err, eventlog.ErrGap) && !o.Older {
-		return fmt.Errorf("%w: look for a newer backup; if there is none, add --older, and reconcile the log when the daemon has started", err)
+		return fmt.Errorf("%w: find a newer backup; if there is none, add --older, and reconcile the log when the daemon has started", err)
 	}
 	if errors.Is(err, eventlog.ErrExists) && o.Flags.URL == "" {
-		return fmt.Errorf("%w; or add --set-aside, which keeps it in the folder under another name", err)
+		return fmt.Errorf("%w; or add --set-aside, which renames the existing log", err)
 	}
 	return err
 }
@@ -147,7 +146,7 @@ func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64,
 	case lease.LogID != "" && lease.LogID != logID:
 		return fmt.Errorf("%s has log %s, and log %s acted last on this management cluster: %s", what, logID, lease.LogID, remedy)
 	case lease.LogID == logID && known > last:
-		return fmt.Errorf("the log acknowledged commits up to %d on this management cluster, %s ends at %d: %s", known, what, last, remedy)
+		return fmt.Errorf("the log acknowledged commits up to %d on this management cluster, but %s ends at %d: %s", known, what, last, remedy)
 	}
 	return nil
 }
@@ -155,14 +154,14 @@ func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64,
 // printNext prints the next step after a restore.
 func (o *restoreOptions) printNext(m backup.Manifest) {
 	if o.Flags.Local {
-		o.Env.Notef("Next: continue the runs with the commands that began them; %s lists them.", o.Hint("", "get", "runs"))
+		o.Env.Notef("Next: resume the runs with the commands that started them; %s lists them.", o.Hint("", "get", "runs"))
 		return
 	}
 	start := "Start the daemon with --log-dir " + o.Flags.Dir + " (in the pod of the chart: on the volume that has this folder)."
 	if o.Flags.URL != "" {
 		start = "Start the daemon with --nats-url " + eventlog.RedactURL(o.Flags.URL) + " (nats.url of the chart)."
 	}
-	o.Env.Notef("Next:\n1. %s\n2. If the management cluster knows of no commit after %d, the daemon continues by itself.\n"+
-		"3. If it does, the daemon drives nothing and says LogWentBack: %s shows what is open and what becomes of it, and records your decision with --yes.",
+	o.Env.Notef("Next:\n1. %s\n2. If the management cluster has recorded no commit after %d, the daemon continues.\n"+
+		"3. Otherwise the daemon does nothing and reports LogWentBack: %s shows what is open and what will happen to it, and records your decision with --yes.",
 		start, m.Last, o.Env.Hint("log", "reconcile"))
 }

@@ -29,8 +29,8 @@ func newCmdSchema(env *cli.Env) *cobra.Command {
 		Short: "List the event types, or print the JSON Schema of the data of one",
 		Long: `List the event types, or print the JSON Schema (draft 2020-12) of the data of one.
 
-A type ends with the version of its data. Data of another form has another version, so that what reads one today can read it for as
-long as the log exists. --dir writes the schemas of all types, each into a file TYPE.json.`,
+A type ends with the version of its data. Data with another format has another version, so a program that can read a type today
+can read it for as long as the log exists. --dir writes the schemas of all types, each to a file TYPE.json.`,
 		Example: kit.Examples(env, "$ log schema", "$ log schema dev.scute.move.requested.v1", "$ log schema --dir schemas"),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -61,7 +61,7 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "dir", "", "Write the schemas of all types to this folder; it is made if it does not exist")
+	cmd.Flags().StringVar(&o.dir, "dir", "", "Write the schemas of all types to this folder; it is created if it does not exist")
 	return cmd
 }
 

@@ -29,10 +29,10 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
 		Use:   "show EVENT",
-		Short: "Show an event whole: when, who, on what, and its data",
-		Long: `Show an event whole: when it was decided and stored, by whom, what it is about, and its data.
+		Short: "Show an event in full: time, actor, subject and data",
+		Long: `Show an event in full: when it was decided and stored, by whom, what it is about, and its data.
 
-` + eventArgument + ` Of a commit all events are shown.`,
+` + eventArgument + ` For a commit all events are shown.`,
 		Example: kit.Examples(env, "$ log show 17", "$ log show 17/0 -o json | jq .data"),
 		Args:    oneEvent,
 		RunE:    o.withEvent(o.run),
@@ -100,7 +100,7 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 			{"Actor", domain.Actor(e.Actor)},
 			{"Type", e.Type},
 			{"ID", e.ID},
-			{"Follows from", e.Causation},
+			{"Caused by", e.Causation},
 		} {
 			if f[1] != "" {
 				lines = append(lines, v.Field(f[0], term.Clean(f[1])))

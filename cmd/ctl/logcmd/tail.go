@@ -36,10 +36,10 @@ const allLines = -1
 
 func newCmdTail(env *cli.Env) *cobra.Command {
 	o, cmd := newTail(env)
-	cmd.Use, cmd.Short, cmd.Args = "tail", "Show the last events, one a line", cli.NoArgs
+	cmd.Use, cmd.Short, cmd.Args = "tail", "Show the last events, one per line", cli.NoArgs
 	cmd.Example = kit.Examples(env, "$ log tail -f", "$ log tail --since 1h --aggregate move/fleet/prod/1a2b3c4d",
 		"$ log tail --since 2026-07-30 --cluster prod --actor 'user/*'", "$ log tail --lines -1 -o json | jq .type")
-	cmd.Flags().IntVar(&o.Lines, "lines", 20, "How many of the last events; -1 for all. All of them with --since")
+	cmd.Flags().IntVar(&o.Lines, "lines", 20, "Number of last events to show; -1 for all. With --since, all are shown")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !o.Since.IsSet() || cmd.Flags().Changed("lines") {
 			return o.run(cmd.Context())
@@ -52,9 +52,9 @@ func newCmdTail(env *cli.Env) *cobra.Command {
 
 func newCmdGrep(env *cli.Env) *cobra.Command {
 	o, cmd := newTail(env)
-	cmd.Use, cmd.Short = "grep PATTERN", "Show the events that a regular expression matches, one a line"
-	cmd.Long = `Show the events that a regular expression matches, one a line. It is searched for in the aggregate, the fact, the detail, the actor,
-the type and the data of each event. See https://golang.org/s/re2syntax for its syntax; (?i) at its beginning ignores case.
+	cmd.Use, cmd.Short = "grep PATTERN", "Show the events that a regular expression matches, one per line"
+	cmd.Long = `Show the events that a regular expression matches, one per line. It is matched against the aggregate, the fact, the detail, the
+actor, the type and the data of each event. See https://golang.org/s/re2syntax for its syntax; (?i) at its beginning ignores case.
 
 Exit status: 0 if an event was shown, 1 if none was.`
 	cmd.Example = kit.Examples(env, "$ log grep quorum", "$ log grep '(?i)timed out' --since 24h --kind run -o json")
@@ -117,7 +117,7 @@ func (o *tailOptions) run(ctx context.Context) error {
 		return interrupted(ctx, err)
 	}
 	if log.Static {
-		o.Env.Notef("Nothing follows: nobody writes to the log in %s now.", log.Where)
+		o.Env.Notef("No events follow: no process writes to the log in %s.", log.Where)
 		return nil
 	}
 	err = log.Follow(ctx, head, func(r eventlog.Record) error { return o.write(o.selected(r)) })
@@ -182,7 +182,7 @@ func (o *tailOptions) showPastOf(ctx context.Context, log *connect.Log, one even
 		return err
 	}
 	if len(records) == 0 && !o.Follow {
-		return fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, one, o.Hint("", "log", "replay"))
+		return fmt.Errorf("the log at %s has no aggregate %s: %s lists all aggregates", log.Where, one, o.Hint("", "log", "replay"))
 	}
 	for _, r := range records {
 		if err := last.add(o.selected(r)); err != nil {

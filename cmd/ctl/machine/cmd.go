@@ -29,16 +29,16 @@ func Commands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"get": newCmdGet(env), "describe": newCmdDescribe(env), "watch": newCmdWatch(env)}
 }
 
-const legend = `  ✓ healthy   ! something is not   ✗ unhealthy   ▶ starting   ◀ being deleted
+const legend = `  ✓ healthy   ! degraded   ✗ unhealthy   ▶ starting   ◀ being deleted
 
-It reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. Where the log cannot be
-reached it says so, and shows what the objects say. It needs neither a RepairPolicy nor scute's kinds.
+The command reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. If the log cannot
+be reached, it prints a note and shows only the objects. It needs neither a RepairPolicy nor scute's kinds.
 
-ETCD is Cluster API's condition, which does not say that a member answers. Who does is in the line "etcd" of control planes
-that scute has looked at because something is wrong there.
+ETCD is Cluster API's condition, which does not show whether a member answers. The line "etcd" shows it, for control planes that
+scute has checked because of a problem.
 
-Where the terminal is too narrow, these columns leave in this order: NEXT and DECISION to separate lines, in between ZONE,
-then AGE, and MARKS. Healthy workers are counted, not listed, unless --all is given.`
+If the terminal is too narrow, columns are omitted in this order: NEXT, ZONE, DECISION, AGE, MARKS. NEXT, DECISION and MARKS move to
+separate lines. Healthy workers are counted, and listed only with --all.`
 
 func newCmdGet(env *cli.Env) *cobra.Command {
 	o := &options{}
@@ -56,8 +56,8 @@ func newCmdGet(env *cli.Env) *cobra.Command {
 func newCmdDescribe(env *cli.Env) *cobra.Command {
 	o := &options{describe: true, all: true}
 	cmd := o.command(env, "MACHINE", kit.OneName("a machine"), &cobra.Command{
-		Short:   "Show a machine with its owner, and what is decided about it",
-		Long:    "Show a machine with its owner, and what is decided about it.\n\n" + legend,
+		Short:   "Show a machine with its owner, and the decisions about it",
+		Long:    "Show a machine with its owner, and the decisions about it.\n\n" + legend,
 		Example: kit.Examples(env, "$ describe machine prod-control-plane-x7k2p -n fleet"),
 	})
 	return cmd
@@ -81,7 +81,7 @@ func (o *options) command(env *cli.Env, use string, args cobra.PositionalArgs, c
 	cmd.RunE = kit.WithNames(&o.names, o.run)
 	o.Kit = kit.New(env, cmd, "machines")
 	cmd.ValidArgsFunction = o.complete
-	cmd.Flags().BoolVar(&o.live, "live", false, "Show what the objects say, and do not read the event log")
+	cmd.Flags().BoolVar(&o.live, "live", false, "Show only the objects, and do not read the event log")
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func (o *options) validate() error {
 		return cli.Usagef("--watch shows text: leave -o %s out", o.format.Value)
 	}
 	if o.Flags.Local {
-		return cli.Usagef("machines are in a management cluster, and no local run has one in its log: leave --local out; --log and --nats name the log of a daemon")
+		return cli.Usagef("machines are in a management cluster, and a log of local runs has none: leave out --local; --log and --nats name the log of a daemon")
 	}
 	if o.live && o.Flags.LogOnly() {
 		return cli.Usagef("--live reads no log: leave --log and --nats out")
@@ -172,10 +172,10 @@ func (o *options) show(p *snapshot) error {
 // notes prints which data are missing in the picture.
 func (o *options) notes(p *snapshot) {
 	if len(p.objects.Forbidden) > 0 {
-		o.Env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Forbidden, ", "))
+		o.Env.Notef("You may not list %s: their data is missing above.", strings.Join(p.objects.Forbidden, ", "))
 	}
 	if p.log.Error != "" {
-		o.Env.Notef("The log could not be read, so this is what the objects say; rules and times are missing: %s", p.log.Error)
+		o.Env.Notef("The log could not be read, so only the objects are shown; rules and times are missing: %s", p.log.Error)
 	}
 }
 

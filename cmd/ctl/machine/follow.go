@@ -24,7 +24,7 @@ func (o *options) draw(p *snapshot) []string {
 
 // follow reads and shows the machines repeatedly until it is interrupted.
 func (o *options) follow(ctx context.Context, r *reader) error {
-	interrupted := cli.Interrupted(errors.New("interrupted: what was begun continues without being watched"))
+	interrupted := cli.Interrupted(errors.New("interrupted: operations in progress continue"))
 	screen := o.Screen(o.Env.Out)
 	told := make(map[string]string)
 	for first := true; ; first = false {
@@ -82,7 +82,7 @@ func (o *options) changedLines(p *snapshot, told map[string]string) []string {
 				facts[name] = etcdPrefix + v.etcd(owner)
 			}
 			for _, m := range owner.Gone {
-				facts[c.Namespace+"/"+m.Name] = v.fact("gone", m)
+				facts[c.Namespace+"/"+m.Name] = v.fact("deleted", m)
 			}
 			for _, m := range owner.Machines {
 				facts[c.Namespace+"/"+m.Name] = v.factOf(m)
@@ -96,7 +96,7 @@ func (o *options) changedLines(p *snapshot, told map[string]string) []string {
 		case strings.HasPrefix(last, etcdPrefix): // its owner is no longer shown, because none of its machines is
 			delete(told, name)
 		default:
-			facts[name] = "gone"
+			facts[name] = "deleted"
 		}
 	}
 	var out []string
@@ -104,7 +104,7 @@ func (o *options) changedLines(p *snapshot, told map[string]string) []string {
 		if told[name] != facts[name] {
 			out = append(out, fmt.Sprintf("%s %s %s", term.Exact(now), name, facts[name]))
 		}
-		if told[name] = facts[name]; facts[name] == "gone" {
+		if told[name] = facts[name]; facts[name] == "deleted" {
 			delete(told, name)
 		}
 	}

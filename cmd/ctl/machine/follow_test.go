@@ -39,10 +39,10 @@ func TestFreshTellsWhatIsNew(t *testing.T) {
 	owner.Machines, owner.Quorum, owner.Listed = nil, nil, &Members{Members: 3, Healthy: 3}
 	machine.Mark, machine.Remediation = nil, &Remediation{Phase: "Replacing", Decision: "OwnerRemediation", Outlook: &remediator.Outlook{Rule: "c", Next: "cp-4 becomes ready"}}
 	owner.Gone = []*Machine{machine}
-	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●● 3 of 3 members healthy, by Cluster API's conditions; 1 may still fail",
-		"2026-07-30T12:00:00.000Z fleet/cp-1 gone; Replacing by OwnerRemediation, rule c; next: cp-4 becomes ready")
+	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●● 3 of 3 members healthy according to Cluster API's conditions; 1 may still fail",
+		"2026-07-30T12:00:00.000Z fleet/cp-1 deleted; Replacing by OwnerRemediation, rule c; next: cp-4 becomes ready")
 	owner.Gone = nil
-	expect("2026-07-30T12:00:00.000Z fleet/cp-1 gone")
+	expect("2026-07-30T12:00:00.000Z fleet/cp-1 deleted")
 	expect()
 }
 
@@ -62,7 +62,7 @@ func TestAnOwnerIsNotGone(t *testing.T) {
 	if err := r.selectNamed(p); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2026-07-30T12:00:00.000Z fleet/cp-1 gone"}, o.changedLines(p, told)); diff != "" {
+	if diff := cmp.Diff([]string{"2026-07-30T12:00:00.000Z fleet/cp-1 deleted"}, o.changedLines(p, told)); diff != "" {
 		t.Error(diff)
 	}
 }

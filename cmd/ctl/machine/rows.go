@@ -251,10 +251,10 @@ func (v view) reasonLines(m *Machine, indent string) []string {
 	case m.Mark != nil:
 		text = m.Mark.Reason
 		if m.Mark.Source != "" {
-			text += ", says " + m.Mark.Source
+			text += ", reported by " + m.Mark.Source
 		}
 	case m.HealthCheck == object.False:
-		text = cmp.Or(m.HealthCheckMessage, "a MachineHealthCheck calls it unhealthy")
+		text = cmp.Or(m.HealthCheckMessage, "a MachineHealthCheck reports it unhealthy")
 	case (m.Etcd == object.False || m.Etcd == object.Unknown) && m.EtcdMessage != "" && !m.Deleting:
 		text = m.EtcdMessage
 	case m.Health() == Degraded && m.NodeReady == object.True:

@@ -59,7 +59,7 @@ func (v view) clusters(list []*Cluster, o tableOptions) []string {
 			out = append(out, v.owner(owner, fork, below, o)...)
 		}
 		if len(c.Owners) == 0 {
-			out = append(out, "└ it has no control plane, and no machine")
+			out = append(out, "└ no control plane and no machines")
 		}
 	}
 	return out
@@ -120,7 +120,7 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 		out = append(out, v.databases(o, below+"  ")...)
 	}
 	for _, m := range o.Gone {
-		out = append(out, v.renderBelow(below+"  ", "gone", m.Name+", "+v.decisionOf(m)+": "+v.nextOf(m, options), term.Plain)...)
+		out = append(out, v.renderBelow(below+"  ", "deleted", m.Name+", "+v.decisionOf(m)+": "+v.nextOf(m, options), term.Plain)...)
 		out = append(out, v.remedyLines(m, below+"  ")...)
 	}
 	if len(shown) > 0 || len(o.Machines)+len(o.Gone) == 0 {
@@ -152,19 +152,19 @@ func (v view) renderBelow(indent, name, text string, as term.Style) []string {
 func (v view) policy(p *Policy, served bool) string {
 	switch {
 	case p == nil && !served:
-		return v.EachWord(term.Dim, "none: scute's kinds are not served here, or may not be read")
+		return v.EachWord(term.Dim, "none: scute's kinds are not served here, or you may not read them")
 	case p == nil:
-		return v.EachWord(term.Dim, "none: no RepairPolicy selects it, scute touches nothing")
+		return v.EachWord(term.Dim, "none: no RepairPolicy selects it, scute changes nothing")
 	}
 	out := p.Name
 	if p.Unreadable != "" {
-		out += " " + v.EachWord(term.Yellow, "(cannot be read, nothing is begun: "+term.Clean(p.Unreadable)+")")
+		out += " " + v.EachWord(term.Yellow, "(cannot be read, nothing is started: "+term.Clean(p.Unreadable)+")")
 	}
 	if p.DryRun {
-		out += " " + v.EachWord(term.Yellow, "(a dry run: nothing is touched)")
+		out += " " + v.EachWord(term.Yellow, "(dry run: nothing is changed)")
 	}
 	if len(p.PauseRequests) > 0 {
-		out += " " + v.EachWord(term.Yellow, "(begins nothing: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
+		out += " " + v.EachWord(term.Yellow, "(paused, nothing is started: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
 	}
 	if p.MassFailure {
 		out += " " + v.EachWord(term.Yellow, "(mass failure: nothing is started)")
@@ -200,18 +200,18 @@ func (v view) etcd(o *Owner) string {
 			out += "; silent: " + strings.Join(o.Silent, ", ")
 		}
 		if o.ProbedAt.IsZero() {
-			return out + "; as scute saw it last"
+			return out + "; as last seen by scute"
 		}
-		return out + "; asked " + term.Ago(v.Now, o.ProbedAt)
+		return out + "; checked " + term.Ago(v.Now, o.ProbedAt)
 	case o.Listed != nil:
 		l := o.Listed
 		dots := v.Paint.Text(term.Green, strings.Repeat("●", l.Healthy)) + v.Paint.Text(term.Red, strings.Repeat("○", l.Members-l.Healthy))
 		left := l.Healthy - (l.Members/2 + 1)
 		if slices.ContainsFunc(o.Problems, func(p v1alpha1.EtcdProblem) bool { return p.Problem.Alarm() }) { // because an alarm makes all members unhealthy
-			return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions: etcd has an alarm", dots, l.Healthy, l.Members)
+			return fmt.Sprintf("%s %d of %d members healthy according to Cluster API's conditions: etcd has an alarm", dots, l.Healthy, l.Members)
 		}
-		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.ToleranceText(left)))
+		return fmt.Sprintf("%s %d of %d members healthy according to Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.ToleranceText(left)))
 	default:
-		return v.EachWord(term.Dim, "no member is known yet")
+		return v.EachWord(term.Dim, "no members known yet")
 	}
 }

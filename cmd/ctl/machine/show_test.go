@@ -234,7 +234,7 @@ func TestAlarmIsNoLostQuorum(t *testing.T) {
 		ControlPlane: "prod-control-plane", Problem: v1alpha1.EtcdNoSpace, Message: "etcd has the alarm NOSPACE", Next: "etcdctl alarm disarm",
 	}}
 	text := strings.Join(view{show.View{Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}), "\n")
-	for _, want := range []string{"by Cluster API's conditions: etcd has an alarm", "etcd has the alarm NOSPACE", "etcdctl alarm disarm"} {
+	for _, want := range []string{"according to Cluster API's conditions: etcd has an alarm", "etcd has the alarm NOSPACE", "etcdctl alarm disarm"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -26,12 +26,12 @@ type abortOptions struct {
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	o := &abortOptions{noun: n}
 	cmd := &cobra.Command{
-		Short: "Roll a move back, as long as that is possible",
-		Long: `Roll a move back: the copies on the target are removed, the source is as it was found. That is possible until the
-move is Verified; from there it only goes forward.
+		Short: "Roll back a move, while this is possible",
+		Long: `Roll back a move: delete the copies on the target and restore the source. This is possible until the move is Verified;
+from then on it can only complete.
 
-The decision is written to the event log, with you as its author and your reason. Where the log cannot be reached,
-spec.abort of the Move is set instead, and the reason is not kept.`,
+The decision is written to the event log, with your name and your reason. If the log cannot be reached, spec.abort of the
+Move is set instead, and the reason is not recorded.`,
 		Example: kit.Examples(env, "$ abort move prod -n fleet --reason 'wrong target'"),
 	}
 	o.Kit = kit.Command(env, n, cmd, func(ctx context.Context, name string) error {
@@ -86,7 +86,7 @@ func (o *abortOptions) abortIn(ctx context.Context, p *session) error {
 		return err
 	}
 	if p.Log != nil && p.Log.Static {
-		o.Env.Notef("The log is a stopped daemon's: the move is rolled back when a daemon runs on it again.")
+		o.Env.Notef("This is the log of a stopped daemon: the move is rolled back when a daemon uses the log again.")
 		return nil
 	}
 	if !o.Wait.Wait {
@@ -107,10 +107,10 @@ func (o *abortOptions) checkPhase(m *v1alpha1.Move) (settled bool, err error) {
 	case m.Status.Phase == mover.PhaseSucceeded && m.Spec.DryRun:
 		return true, kit.Refusef("move %s has ended: %s", key(m), m.Status.Message)
 	case m.Status.Phase == mover.PhaseSucceeded:
-		return true, kit.Refusef("move %s has ended: %s. To have its clusters back, move them from the target to here", key(m), m.Status.Message)
+		return true, kit.Refusef("move %s has ended: %s. To get its clusters back, move them from the target to this management cluster", key(m), m.Status.Message)
 	case pastPointOfNoReturn(m):
-		return true, kit.Refusef("move %s is past its point of no return: %s. From Verified on the target holds everything and the source is being emptied: "+
-			"it only goes forward; follow it with %s", key(m), m.Status.Message, o.Hint(m.Namespace, "watch", "move", m.Name))
+		return true, kit.Refusef("move %s is past its point of no return: %s. From Verified on, the target has everything and the source is being deleted: "+
+			"the move can only complete; follow it with %s", key(m), m.Status.Message, o.Hint(m.Namespace, "watch", "move", m.Name))
 	default:
 		return false, nil
 	}
@@ -130,9 +130,9 @@ func (o *abortOptions) request(ctx context.Context, p *session, m *v1alpha1.Move
 			return err
 		}
 		if o.Reason != "" {
-			o.Env.Notef("The reason is not kept: a Move has no place for it.")
+			o.Env.Notef("The reason is not recorded: a Move has no field for it.")
 		}
-		return o.Env.Linef("move %s: abort asked for in spec.abort", key(m))
+		return o.Env.Linef("move %s: abort requested in spec.abort", key(m))
 	}
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()

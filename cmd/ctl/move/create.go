@@ -46,8 +46,8 @@ func newCmdCreate(env *cli.Env, n *noun) *cobra.Command {
 		Short: "Move clusters of a namespace to another management cluster",
 		Long: `Move clusters of a namespace to another management cluster.
 
-The daemon first asks both sides everything that can be asked and changes nothing; this command waits for that answer
-and shows every finding. From there the move continues by itself: nobody needs to watch it.`,
+The daemon first runs all checks on both management clusters and changes nothing; this command waits for the result and
+shows every finding. Then the move continues without this command.`,
 		Example: kit.Examples(env,
 			"# What would happen?",
 			"$ create move prod-check --cluster prod --to-kubeconfig target.kubeconfig --dry-run",
@@ -62,15 +62,15 @@ and shows every finding. From there the move continues by itself: nobody needs t
 	o.Kit = kit.New(env, cmd, n.Plural)
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Clusters, "cluster", "c", nil, "Cluster to move; may be repeated")
-	f.BoolVar(&o.All, "all", false, "Move all clusters of the namespace, and what is movable beside them")
-	f.StringVar(&o.ToKubeconfig, "to-kubeconfig", "", "Kubeconfig file of the target; it is put into the Secret NAME-target")
+	f.BoolVar(&o.All, "all", false, "Move all clusters of the namespace, and other movable objects")
+	f.StringVar(&o.ToKubeconfig, "to-kubeconfig", "", "Kubeconfig file of the target; it is stored in the Secret NAME-target")
 	f.StringVar(&o.ToContext, "to-context", "", "Context of that file; its current one if empty")
-	f.BoolVar(&o.AllowInsecure, "allow-insecure", false, "Accept a kubeconfig with http or with a certificate that is not checked: the clusters' private keys are sent there")
-	f.StringVar(&o.ToSecret, "to-secret", "", "Secret that has the target's kubeconfig, as NAME or NAME/KEY; the key is \"value\" if left out")
-	f.BoolVar(&o.DryRun, "dry-run", false, "Ask both sides and make the plan, and change nothing")
-	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a move that fails as it is, paused, for a human")
+	f.BoolVar(&o.AllowInsecure, "allow-insecure", false, "Accept a kubeconfig with http or without certificate verification, although the clusters' private keys are sent there")
+	f.StringVar(&o.ToSecret, "to-secret", "", "Secret with the target's kubeconfig, as NAME or NAME/KEY; the default key is \"value\"")
+	f.BoolVar(&o.DryRun, "dry-run", false, "Check both management clusters and create the plan, but change nothing")
+	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a failed move as it is, paused, for an operator")
 	f.StringSliceVar(&o.AcceptLoss, "accept-loss", nil, "Kinds, as Kind.group, of objects that the move may destroy because they cannot be moved; may be repeated")
-	f.DurationVar(&o.Acknowledge, "acknowledge", 0, "How long every controller has to acknowledge the pause; 5m if not given")
+	f.DurationVar(&o.Acknowledge, "acknowledge", 0, "How long each controller may take to acknowledge the pause; the default is 5m")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Follow the move to its end, like watch")
 	o.Wait.AddFlags(f, 5*time.Minute, "for the daemon's answer")
 	return cmd
@@ -80,17 +80,17 @@ and shows every finding. From there the move continues by itself: nobody needs t
 func (o *createOptions) validate() error {
 	switch {
 	case o.Flags.LogOnly() || o.Flags.Local:
-		return cli.Usagef("a move is made in a management cluster: --local, --log and --nats do not lead to one")
+		return cli.Usagef("a move is created in a management cluster: leave out --local, --log and --nats")
 	case o.All == (len(o.Clusters) > 0):
-		return cli.Usagef("say which clusters move: either --cluster, once or more, or --all")
+		return cli.Usagef("name the clusters to move: --cluster, once or more, or --all")
 	case (o.ToKubeconfig == "") == (o.ToSecret == ""):
-		return cli.Usagef("say where to: either --to-kubeconfig FILE or --to-secret NAME[/KEY]")
+		return cli.Usagef("name the target: either --to-kubeconfig FILE or --to-secret NAME[/KEY]")
 	case o.ToContext != "" && o.ToKubeconfig == "":
 		return cli.Usagef("--to-context needs --to-kubeconfig")
 	case o.Acknowledge < 0:
 		return cli.Usagef("--acknowledge is %s: it must be greater than zero", timespan.Text(o.Acknowledge))
 	case o.Follow && !o.Wait.Wait:
-		return cli.Usagef("--follow and --wait=false exclude each other")
+		return cli.Usagef("--follow and --wait=false cannot be used together")
 	}
 	if err := errors.Join(o.Wait.Validate(), o.Flags.Check()); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (o *createOptions) validate() error {
 		return err
 	}
 	for _, problem := range validation.IsConfigMapKey(key) {
-		return cli.Usagef("--to-secret: the key %q is not one that Kubernetes takes: %s", key, problem)
+		return cli.Usagef("--to-secret: %q is not a valid key of a Secret: %s", key, problem)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	if kubeconfig != nil {
-		o.Env.Notef("The target's kubeconfig is in Secret %s/%s; it goes when the Move is deleted.", m.Namespace, m.Spec.Target.KubeconfigSecretRef.Name)
+		o.Env.Notef("The target's kubeconfig is in Secret %s/%s; it is deleted with the Move.", m.Namespace, m.Spec.Target.KubeconfigSecretRef.Name)
 	}
 	_ = o.Env.Linef("move %s created", key(m))
 	switch {
@@ -189,11 +189,11 @@ const daemonTimeout = 15 * time.Second
 // awaitPreflight waits until the preflight has passed or failed; for a dry run, until the move is over.
 func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	hint := time.AfterFunc(daemonTimeout, func() {
-		o.Env.Notef("No daemon has taken the move up yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
+		o.Env.Notef("No daemon has started the move yet: %s checks whether one runs. Still waiting.", o.Hint("", "doctor"))
 	})
 	defer hint.Stop()
 	look := p.Hint("watch", key(m))
-	answer := kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the move is made and continues: follow it with " + look}
+	answer := kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the move is created and continues: follow it with " + look}
 	var last *v1alpha1.Move
 	err := p.Await(ctx, key(m), answer, func(now *v1alpha1.Move) bool {
 		last = now
@@ -221,7 +221,7 @@ func (o *createOptions) printPreflight(m *v1alpha1.Move, look string) error {
 		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(v.findings(m.Status.Findings))); err != nil {
 			return err
 		}
-		return errors.New("fix what the findings name, then make another Move under a new name, or delete this one first")
+		return errors.New("fix the findings, then create a Move with another name, or delete this one first")
 	}
 	if m.Status.Phase == mover.PhaseRolledBack || m.Status.Phase == mover.PhaseRollingBack || m.Status.Phase == mover.PhaseFailed {
 		return fmt.Errorf("move %s: %s", key(m), m.Status.Message)

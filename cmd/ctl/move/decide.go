@@ -32,22 +32,22 @@ func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
 	o := &decideOptions{noun: n}
 	cmd := &cobra.Command{
 		Use:   " --action ACTION --reason WHY",
-		Short: "Decide which way a stranded move goes, or that its target is gone for good",
+		Short: "Decide how a stranded move continues, or that its target is gone for good",
 		Long: `Decide about a move that scute cannot continue by itself.
 
   forward   empty the source and resume the target
   back      remove the copies from the target and resume the source
   abandon   the target is gone for good: end the move
 
-forward and back are for a stranded move: one whose event log was lost or went back, or whose clusters do not hold what the
-log says. "describe" says which of them is safe. scute reads both clusters again first, and changes nothing if it is not.
+forward and back are for a stranded move: its event log was lost or went back, or its clusters contradict the log.
+"describe" shows which of the two is safe. scute first checks both clusters again, and changes nothing if the choice is not safe.
 
-abandon resumes the source if it still holds everything. If the source had begun to be emptied it stays paused: what is left
-there is not all there was. Copies that the move made may be on the target. Should it come back, delete them there, without
-their finalizers, and unpause none of them: both clusters would work on the same machines.
+abandon resumes the source if it still has everything. If objects of the source were already deleted, it stays paused. The
+target may have copies that the move created. If the target comes back, remove the finalizers of these copies and delete
+them, and do not unpause them: both clusters would act on the same machines.
 
-The decision is written to the event log, with you as its author and your reason. Where the log cannot be reached, abandon
-sets spec.abandonTarget of the Move instead, and the reason is not kept.`,
+The decision is written to the event log, with your name and your reason. If the log cannot be reached, abandon sets
+spec.abandonTarget of the Move instead, and the reason is not recorded.`,
 		Example: kit.Examples(env, "$ decide move prod -n fleet --action forward --reason 'the log volume is lost'",
 			"$ decide move prod -n fleet --action abandon --reason 'the target site is lost'"),
 	}
@@ -63,7 +63,7 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	case !slices.Contains(actions(), o.Action):
 		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(actions(), ", "))
 	case o.Reason == "":
-		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")
+		return cli.Usagef("--reason is missing: give the reason; it is recorded in the event log")
 	}
 	p, err := kit.Open(ctx, o.Kit, o.noun)
 	if err != nil {
@@ -76,9 +76,9 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	}
 	switch {
 	case m.Status.FinishedAt != nil:
-		return fmt.Errorf("move %s is over: %s", key(m), m.Status.Message)
+		return fmt.Errorf("move %s has ended: %s", key(m), m.Status.Message)
 	case m.Status.MoveID == "":
-		return fmt.Errorf("move %s is not in a log yet: %s says whether a daemon runs", key(m), o.Hint("", "doctor"))
+		return fmt.Errorf("move %s is not in a log yet: %s checks whether a daemon runs", key(m), o.Hint("", "doctor"))
 	}
 	if err := p.ConnectLogToAppend(ctx); err != nil {
 		return o.writeIntent(ctx, p, m, err)
@@ -116,12 +116,12 @@ func (o *decideOptions) record(ctx context.Context, p *session, m *v1alpha1.Move
 // writeIntent writes the decision to the resource, because the log cannot be reached.
 func (o *decideOptions) writeIntent(ctx context.Context, p *session, m *v1alpha1.Move, why error) error {
 	if o.Action != abandon {
-		return fmt.Errorf("the log could not be reached, and this decision is kept nowhere else: %w", why)
+		return fmt.Errorf("the log could not be reached, and this decision can be recorded only there: %w", why)
 	}
 	if err := patch(ctx, p, m, nil, func(s *v1alpha1.MoveSpec) { s.AbandonTarget = true }); err != nil {
 		return err
 	}
-	o.Env.Notef("The log could not be reached, so spec.abandonTarget is set instead, and the reason is not kept: %v", why)
+	o.Env.Notef("The log could not be reached, so spec.abandonTarget is set instead, and the reason is not recorded: %v", why)
 	return o.Env.Linef("move %s: %s", key(m), o.describe())
 }
 

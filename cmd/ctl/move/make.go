@@ -36,9 +36,9 @@ func (k *creator) checkAbsent(ctx context.Context, m *v1alpha1.Move) error {
 	}
 	phase := string(there.Status.Phase)
 	if phase == "" {
-		phase = "not taken up yet"
+		phase = "not started yet"
 	}
-	return fmt.Errorf("move %s/%s exists already, made %s (%s): look at it with %s, or choose another name",
+	return fmt.Errorf("move %s/%s already exists, created %s (%s): show it with %s, or choose another name",
 		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, k.Hint("describe", key(m)))
 }
 
@@ -55,7 +55,7 @@ func (k *creator) create(ctx context.Context, m *v1alpha1.Move, kubeconfig []byt
 		}
 	}
 	if err := k.Cluster.Client.Create(ctx, m); err != nil {
-		err = fmt.Errorf("making move %s/%s: %w", m.Namespace, m.Name, k.Cluster.Explain(err))
+		err = fmt.Errorf("creating move %s/%s: %w", m.Namespace, m.Name, k.Cluster.Explain(err))
 		if secret != nil {
 			err = errors.Join(err, k.deleteSecret(ctx, secret))
 		}
@@ -70,7 +70,7 @@ func (k *creator) create(ctx context.Context, m *v1alpha1.Move, kubeconfig []byt
 		APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move", Name: m.Name, UID: m.UID,
 	}}
 	if err := k.Cluster.Client.Patch(ctx, owned, client.MergeFrom(secret)); err != nil {
-		return fmt.Errorf("move %s/%s is made, but Secret %s could not be tied to it, so it must be deleted by hand afterwards: %w",
+		return fmt.Errorf("move %s/%s is created, but could not be set as owner of Secret %s, so delete the Secret by hand afterwards: %w",
 			m.Namespace, m.Name, secret.Name, k.Cluster.Explain(err))
 	}
 	return nil
@@ -86,24 +86,24 @@ func (k *creator) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byt
 	err := k.Cluster.Client.Create(ctx, secret)
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
-			return nil, fmt.Errorf("making Secret %s/%s: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
+			return nil, fmt.Errorf("creating Secret %s/%s: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
 		}
 		return secret, nil
 	}
 	var there corev1.Secret
 	if err := k.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), &there); err != nil {
-		return nil, fmt.Errorf("reading Secret %s/%s, which exists already: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
+		return nil, fmt.Errorf("reading Secret %s/%s, which already exists: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
 	}
 	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
 		return &there, nil // an earlier attempt was interrupted
 	}
-	return nil, fmt.Errorf("the Secret %s/%s exists already and holds something else: use it with --to-secret %s, choose another name for the move, or delete the Secret",
+	return nil, fmt.Errorf("Secret %s/%s already exists with other content: use it with --to-secret %s, choose another name for the move, or delete the Secret",
 		secret.Namespace, secret.Name, secret.Name)
 }
 
 func (k *creator) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
 	if err := client.IgnoreNotFound(k.Cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); err != nil {
-		return fmt.Errorf("removing Secret %s/%s again: %w", secret.Namespace, secret.Name, err)
+		return fmt.Errorf("deleting Secret %s/%s again: %w", secret.Namespace, secret.Name, err)
 	}
 	return nil
 }

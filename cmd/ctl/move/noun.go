@@ -55,7 +55,7 @@ func newNoun() *noun {
 		},
 		Updates: updates, IsFinished: finished,
 		HasFailed:  func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
-		AfterWatch: "the move continues without being watched",
+		AfterWatch: "the move continues",
 		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
 	})
 }

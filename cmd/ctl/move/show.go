@@ -124,7 +124,7 @@ func options(m *v1alpha1.Move) string {
 		out = append(out, "loss accepted of "+strings.Join(m.Spec.AcceptLoss, ", "))
 	}
 	if m.Spec.Abort {
-		out = append(out, "an abort is asked for")
+		out = append(out, "abort requested")
 	}
 	return strings.Join(out, "; ")
 }

@@ -40,7 +40,7 @@ func targetKubeconfig(path, context string) ([]byte, error) {
 		return nil, fmt.Errorf("--to-context: %s has no context %q; it has: %s", path, config.CurrentContext, there)
 	}
 	if err := clientcmdapi.MinifyConfig(config); err != nil {
-		return nil, fmt.Errorf("--to-kubeconfig: context %s of %s is not whole: %w", config.CurrentContext, path, err)
+		return nil, fmt.Errorf("--to-kubeconfig: context %s of %s is incomplete: %w", config.CurrentContext, path, err)
 	}
 	if err := clientcmdapi.FlattenConfig(config); err != nil {
 		return nil, fmt.Errorf("--to-kubeconfig: embedding the files that %s names: %w", path, err)
@@ -50,7 +50,7 @@ func targetKubeconfig(path, context string) ([]byte, error) {
 		return nil, fmt.Errorf("--to-kubeconfig: %w", err)
 	}
 	if _, err := kube.ParseKubeconfig(data); err != nil {
-		return nil, fmt.Errorf("--to-kubeconfig: context %s of %s: %w; the daemon uses it from elsewhere, where only what is in the file counts", config.CurrentContext, path, err)
+		return nil, fmt.Errorf("--to-kubeconfig: context %s of %s: %w; the daemon runs elsewhere and can use only what is in the file", config.CurrentContext, path, err)
 	}
 	return data, nil
 }

@@ -35,10 +35,10 @@ func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cluster NAME", Aliases: []string{"clusters"},
 		Short: "Pause a cluster until it is resumed, and wait until every object acknowledges",
-		Long: `Pause a cluster: a Pause of its name is made, which holds it until scutectl resume cluster NAME deletes the Pause. With
---selector the Pause NAME holds all clusters of the namespace that have the labels.
+		Long: `Pause a cluster: create a Pause with its name, which keeps it paused until scutectl resume cluster NAME deletes the Pause.
+With --selector the Pause NAME pauses all clusters of the namespace that have the labels.
 
-What was paused before stays paused when the Pause is deleted, and so does what another Pause holds.`,
+After the Pause is deleted, objects that were paused before, or that another Pause keeps paused, stay paused.`,
 		Example: kit.Examples(env, "$ pause cluster prod -n fleet --reason 'maintenance of the network'", "$ pause cluster north -n fleet --selector region=north"),
 		Args:    kit.OneName("a cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,16 +61,16 @@ func newCmdResume(env *cli.Env, n *noun) *cobra.Command {
 	o := &clusterOptions{noun: n}
 	cmd := &cobra.Command{
 		Use: "cluster NAME", Aliases: []string{"clusters"},
-		Short: "Restore what scutectl pause cluster found, and wait until it is awake",
-		Long: `Delete the Pause NAME: each of its clusters gets back the pause state that was found on it. A cluster that was paused
-before stays paused, and so does one that another Pause, or a task of a run, holds.`,
+		Short: "Resume a cluster that scutectl pause cluster has paused, and wait until it reconciles again",
+		Long: `Delete the Pause NAME: the earlier pause state of each of its clusters is restored. A cluster that was paused before stays
+paused, and so does a cluster that another Pause or a task of a run keeps paused.`,
 		Example: kit.Examples(env, "$ resume cluster prod -n fleet"),
 		Args:    kit.OneName("a cluster"),
 		RunE:    kit.WithName(&o.Name, o.resume),
 	}
 	o.Kit = kit.New(env, cmd, "clusters")
 	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
-	o.Wait.AddFlags(cmd.Flags(), timeout, "until every object is awake")
+	o.Wait.AddFlags(cmd.Flags(), timeout, "until every object reconciles again")
 	return cmd
 }
 
@@ -108,9 +108,9 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 	key := p.Key(o.Name)
 	made := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: spec}
 	if err := p.Cluster.Client.Create(ctx, made); apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("pause %s exists already: %s shows it", key, p.Hint("describe", key))
+		return fmt.Errorf("pause %s already exists: %s shows it", key, p.Hint("describe", key))
 	} else if err != nil {
-		return fmt.Errorf("making the Pause: %w", p.Cluster.Explain(err))
+		return fmt.Errorf("creating the Pause: %w", p.Cluster.Explain(err))
 	}
 	if err := o.Env.Linef("pause %s created", key); err != nil || !o.Wait.Wait {
 		return err
@@ -122,7 +122,7 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 		last = now.DeepCopy()
 		progress.Showf("%s", fact(now))
 		return settled(now) || now.Status.Phase == v1alpha1.PauseTimedOut
-	}, "the Pause is made")
+	}, "the Pause is created")
 	progress.Done()
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 		return err
 	}
 	if said == "" {
-		said = "it is over"
+		said = "it has ended"
 	}
 	return o.Env.Linef("pause %s: %s", key, said)
 }
@@ -185,7 +185,7 @@ func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error 
 }
 
 func releasedMessage(key types.NamespacedName) string {
-	return fmt.Sprintf("pause %s is being released", key)
+	return fmt.Sprintf("pause %s is being deleted", key)
 }
 
 // remove deletes a Pause, and returns its last state.
@@ -213,7 +213,7 @@ func (o *clusterOptions) await(ctx context.Context, p *session, fn func(*v1alpha
 	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
 	defer cancel()
 	hint := time.AfterFunc(daemonTimeout, func() {
-		o.Env.Notef("No daemon has answered yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
+		o.Env.Notef("No daemon has answered yet: %s checks whether one runs. Still waiting.", o.Hint("", "doctor"))
 	})
 	defer hint.Stop()
 	var before v1alpha1.PausePhase
@@ -228,9 +228,9 @@ func (o *clusterOptions) await(ctx context.Context, p *session, fn func(*v1alpha
 	})
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s says what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
+		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s shows what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
 	case waiting.Err() != nil:
-		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", timespan.Text(o.Wait.Timeout), standing,
+		return fmt.Errorf("it did not finish within %s; %s: %s shows what it waits for, and %s checks whether a daemon runs", timespan.Text(o.Wait.Timeout), standing,
 			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
 	default:
 		return err

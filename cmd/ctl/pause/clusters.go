@@ -57,11 +57,11 @@ type getClustersOptions struct {
 func newCmdGetClusters(env *cli.Env) *cobra.Command {
 	o := &getClustersOptions{}
 	cmd := &cobra.Command{
-		Use: "cluster [NAME ...]", Aliases: []string{"clusters"}, Short: "List clusters: who paused each, since when, and what has not acknowledged",
+		Use: "cluster [NAME ...]", Aliases: []string{"clusters"}, Short: "List clusters: who paused each, since when, and which objects have not acknowledged",
 		Long: `List clusters with everything that keeps each paused: Pauses, tasks of runs, moves, and the field manager that has set spec.paused.
 
-What has not acknowledged is that of the Pause's status. Where no Pause holds a cluster, it is the objects that say so themselves: those whose
-condition Paused is False.`,
+The objects that have not acknowledged come from the status of the Pause. For a cluster that no Pause has paused, they are the
+objects whose condition Paused is False.`,
 		Example: kit.Examples(env, "$ get clusters -A", "$ get cluster prod -n fleet -o json"),
 		Args:    kit.Names(-1),
 		RunE:    kit.WithNames(&o.names, o.run),
@@ -122,7 +122,7 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 			if by := &p.By[j]; by.needsObjects {
 				if unpaused == nil {
 					if unpaused, err = unpausedObjects(ctx, c, namespace); err != nil {
-						o.Env.Notef("Not all that has not acknowledged is shown: %v", c.Explain(err))
+						o.Env.Notef("Some objects that have not acknowledged are not shown: %v", c.Explain(err))
 					}
 				}
 				by.Unacknowledged = unpaused[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
@@ -156,13 +156,13 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	}
 	switch before := u.GetAnnotations()[object.PausedBeforeAnnotation]; {
 	case before == "true":
-		p.By = append(p.By, pauseHolder{Name: "somebody, before", needsObjects: true})
+		p.By = append(p.By, pauseHolder{Name: "somebody, earlier", needsObjects: true})
 	case p.Paused && len(p.By) == 0 && o.PausedByUser:
 		p.By = append(p.By, pauseHolder{Name: "annotation " + object.PausedAnnotation, Since: since, needsObjects: true})
 	case p.Paused && len(p.By) == 0:
 		who := hold.Owner(u)
 		if who == "" {
-			who = "not known"
+			who = "unknown"
 		}
 		p.By = append(p.By, pauseHolder{Name: who, Since: since, needsObjects: true})
 	}

@@ -49,7 +49,7 @@ func TestWhoPausedEachCluster(t *testing.T) {
 	list[3].By[0].Unacknowledged = []string{"a", "b", "c", "d"}
 	want := `NAME       PAUSED  BY                                  SINCE    NOT ACKNOWLEDGED
 held       yes     Pause fleet/maintenance             10m ago  1 object: Machine.cluster.x-k8s.io fleet/m: its condition Paused is False
-                   somebody, before                    -        -
+                   somebody, earlier                   -        -
 rests      yes     task fleet/up/1/hold                60m ago  -
                    Pause fleet/maintenance             10m ago  -
 moved      yes     move fleet/away/1                   60m ago  -

@@ -58,7 +58,7 @@ func newNoun() *noun {
 		},
 		IsFinished: settled,
 		HasFailed:  func(p *v1alpha1.Pause) bool { return !settled(p) },
-		AfterWatch: "the clusters stay paused without being watched",
+		AfterWatch: "the clusters stay paused",
 		WatchLong:  "A pause is followed until every object has acknowledged it.",
 	})
 }

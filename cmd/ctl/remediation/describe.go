@@ -30,7 +30,7 @@ func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 		out = append(out, v.Wrapped("Hold", v.hold(r.Spec.Hold), term.Yellow)...)
 	}
 	if r.Spec.Abort {
-		out = append(out, v.Wrapped("Abort", "asked for", term.Yellow)...)
+		out = append(out, v.Wrapped("Abort", "requested", term.Yellow)...)
 	}
 	return append(append(out, ""), v.statusLines(r)...)
 }
@@ -42,7 +42,7 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 		if left := h.Until.Sub(v.Now); left > 0 {
 			out += ", " + term.Span(left) + " from now"
 		} else {
-			out += ", which is over"
+			out += ", which has passed"
 		}
 	}
 	if h.Reason != "" {
@@ -73,13 +73,13 @@ func (v view) conditions(list []metav1.Condition) []string {
 func (v view) historyLines(s *history) []string {
 	var out []string
 	if m := s.Mark; m != nil {
-		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), says %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
+		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
 	}
 	if s.Decision.Verdict == "" {
 		return out
 	}
 	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
-	return append(out, v.Wrapped("Seen", s.Evidence.Text(), term.Plain)...)
+	return append(out, v.Wrapped("Observed", s.Evidence.Text(), term.Plain)...)
 }
 
 // toEvents converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.

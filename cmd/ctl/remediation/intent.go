@@ -49,7 +49,7 @@ func (o *intent) run(ctx context.Context) error {
 		return err
 	}
 	if o.Flags.LogOnly() || o.Flags.Local {
-		return cli.Usagef("what an operator wants is written into the SurgeRemediation, in a management cluster: --local, --log and --nats do not lead to one")
+		return cli.Usagef("this command changes a SurgeRemediation in a management cluster: leave out --local, --log and --nats")
 	}
 	return o.write(ctx)
 }
@@ -65,7 +65,7 @@ func (o *intent) write(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%w: only a machine that is marked has one, and a policy in dry run marks none; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
+		return fmt.Errorf("%w: only a machine that is marked unhealthy has one, and a policy in dry run marks none; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
 	}
 	if before.DeletionTimestamp != nil {
 		return kit.Refusef("the SurgeRemediation of %s is being deleted: nothing was changed", key(before))
@@ -106,11 +106,11 @@ func (o *intent) patch(ctx context.Context, cluster *connect.Cluster, before, af
 // awaitAnswer waits until the log has recorded the request, and prints the resulting phase and message.
 func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1alpha1.SurgeRemediation) error {
 	if before.Status.Phase == v1alpha1.RemediationUnselected {
-		o.Env.Notef("It has no effect as long as no RepairPolicy selects the machine.")
+		o.Env.Notef("It has no effect until a RepairPolicy selects the machine.")
 		return nil
 	}
 	var last *v1alpha1.SurgeRemediation
-	err := p.Await(ctx, key(before), kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the SurgeRemediation asks for it"}, func(now *v1alpha1.SurgeRemediation) bool {
+	err := p.Await(ctx, key(before), kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the request is in the spec of the SurgeRemediation"}, func(now *v1alpha1.SurgeRemediation) bool {
 		last = now
 		return o.recorded(asked, now) || !IsOpen(now)
 	})
@@ -138,10 +138,10 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 	var length time.Duration
 	var reason string
 	o := &intent{noun: n}
-	cmd := o.command(env, "Keep an unhealthy machine as it is, for a closer look",
-		"The machine stays marked, and nothing is begun for it until the hold is over or released. What has begun already\ncontinues: abort takes that back.",
+	cmd := o.command(env, "Keep an unhealthy machine as it is, to examine it",
+		"The machine stays marked, and no remediation of it is started until the hold ends or is released. A remediation in\nprogress continues: abort cancels it.",
 		"$ hold remediation prod-cp-x7k2p -n fleet --for 2h --reason 'looking at the disk'")
-	cmd.Flags().DurationVar(&length, "for", 0, "How long, for example 2h; until it is released if not given")
+	cmd.Flags().DurationVar(&length, "for", 0, "How long, for example 2h; if not set, until it is released")
 	cli.ReasonVar(cmd.Flags(), &reason)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
@@ -155,9 +155,9 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.hold(r, reason, length) }
 	o.recorded = holdMatches
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
-		goOn := "To have it continue: " + o.commandLine("release", r)
+		goOn := "To let it continue: " + o.commandLine("release", r)
 		if r.Status.Phase != v1alpha1.RemediationHeld {
-			return "The hold is recorded, and counts as soon as what comes first is over. " + goOn
+			return "The hold is recorded, and takes effect when the remediation in progress has ended. " + goOn
 		}
 		return goOn
 	}
@@ -167,16 +167,16 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 // hold sets a hold for a duration, or until it is released if length is 0.
 func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.Duration) (string, error) {
 	if finished(r) && r.Status.FinishedAt != nil {
-		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
+		return "", kit.Refusef("the remediation of %s/%s has ended (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
 	}
 	if InProgress(r.Status.Phase) {
-		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.commandLine("abort", r))
+		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold takes effect before another one starts.", r.Status.Phase, o.commandLine("abort", r))
 	}
 	before := r.Spec.Hold
 	r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
 	if length == 0 {
 		if before != nil && *before == *r.Spec.Hold {
-			o.Env.Notef("%s/%s is held until it is released already: nothing was changed.", r.Namespace, r.Name)
+			o.Env.Notef("%s/%s is already held until it is released: nothing was changed.", r.Namespace, r.Name)
 			return "", nil
 		}
 		return "held until it is released", nil
@@ -194,8 +194,8 @@ func holdMatches(asked, now *v1alpha1.SurgeRemediation) bool {
 
 func newCmdRelease(env *cli.Env, n *noun) *cobra.Command {
 	o := &intent{noun: n}
-	cmd := o.command(env, "Take a hold off, and an abort: the machine is decided about again",
-		"A hold of the RepairPolicy's own (spec.hold) is not released: it ends by itself.",
+	cmd := o.command(env, "Release a hold or an abort, so that scute decides about the machine again",
+		"A hold of the RepairPolicy (spec.hold) is not released: it ends without a command.",
 		"$ release remediation prod-cp-x7k2p -n fleet")
 	o.change = o.release
 	o.recorded = released
@@ -224,14 +224,14 @@ func aborted(_, now *v1alpha1.SurgeRemediation) bool { return now.Status.Aborted
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	var yes bool
 	o := &intent{noun: n}
-	cmd := o.command(env, "Cancel what was started for a machine, and start nothing more for it",
-		"The owner gets its replicas back, and the replacement goes; the machine stays, marked. A machine whose owner is deleting\nit already cannot be kept. It asks first; where nobody can be asked, --yes must be given.",
+	cmd := o.command(env, "Cancel the remediation of a machine, and start no other",
+		"The replicas of the owner are restored and the replacement is deleted; the machine stays, marked. A machine that its owner\nis already deleting cannot be kept. The command asks for confirmation; without a terminal, --yes is required.",
 		"$ abort remediation prod-cp-x7k2p -n fleet --yes")
 	kit.YesVar(cmd.Flags(), &yes)
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.abort(r, yes) }
 	o.recorded = aborted
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
-		return "To follow it: " + o.commandLine("watch", r) + "; to have it decided again: " + o.commandLine("release", r)
+		return "To follow it: " + o.commandLine("watch", r) + "; to let scute decide again: " + o.commandLine("release", r)
 	}
 	return cmd
 }
@@ -240,17 +240,17 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 func (o *intent) abort(r *v1alpha1.SurgeRemediation, yes bool) (string, error) {
 	switch {
 	case r.Spec.Abort:
-		o.Env.Notef("%s/%s is aborted already: %s", r.Namespace, r.Name, r.Status.Message)
+		o.Env.Notef("%s/%s is already aborted: %s", r.Namespace, r.Name, r.Status.Message)
 		return "", nil
 	case finished(r) && r.Status.FinishedAt != nil:
-		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
+		return "", kit.Refusef("the remediation of %s/%s has ended (%s): there is nothing to abort", r.Namespace, r.Name, r.Status.Phase)
 	case !yes:
 		if err := o.confirm(r); err != nil {
 			return "", err
 		}
 	}
 	r.Spec.Abort = true
-	return "abort asked for", nil
+	return "abort requested", nil
 }
 
 // confirm shows the state of the remediation and asks for confirmation.

@@ -53,12 +53,12 @@ func newNoun() *noun {
 		StatusLines: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.statusLines(r) },
 		Updates:     func(r *v1alpha1.SurgeRemediation) []kit.Update { return []kit.Update{{Text: factOf(r)}} },
 		HasFailed:   func(r *v1alpha1.SurgeRemediation) bool { return !succeeded(r.Status.Phase) },
-		AfterWatch:  "the remediation continues without being watched",
+		AfterWatch:  "the remediation continues",
 		GetLong: `A remediation has the name of its machine.
 
-One that has ended goes with its machine, and so does one whose machine was deleted before its replacement was ready. The log keeps
-them: name one, or list those of a log with --log or --nats.`,
-		DescribeLong: `It says which rule decided, and on what evidence. Nothing is remediated unless a RepairPolicy selects the cluster.`,
+A remediation that has ended is deleted with its machine, and so is one whose machine was deleted before its replacement was ready.
+The log keeps them: show one by its name, or list those of a log with --log or --nats.`,
+		DescribeLong: `It shows which rule decided, and on what evidence. Nothing is remediated unless a RepairPolicy selects the cluster.`,
 		WatchLong:    `Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation continues).`,
 	})
 	inLog := n.InLog
@@ -108,7 +108,7 @@ func getEnded(ctx context.Context, p *session, at types.NamespacedName, notFound
 		if kit.HasHint(notFound) {
 			return nil, notFound
 		}
-		return nil, fmt.Errorf("%w; the log knows those that have ended, and it could not be reached: %s says why", notFound, p.Kit.Hint("", "doctor"))
+		return nil, fmt.Errorf("%w; remediations that have ended are in the log, which could not be reached: %s shows why", notFound, p.Kit.Hint("", "doctor"))
 	}
 	r, err := p.LogSource().Get(ctx, at)
 	if err != nil && kit.HasHint(notFound) {

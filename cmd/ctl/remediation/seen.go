@@ -43,10 +43,10 @@ func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) erro
 func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if slices.Contains(p.Spec.PauseRequests, reason) {
-			return "", fmt.Errorf("%w: RepairPolicy %s has this pause request already", kit.ErrChanged, name)
+			return "", fmt.Errorf("%w: RepairPolicy %s already has this pause request", kit.ErrChanged, name)
 		}
 		p.Spec.PauseRequests = append(p.Spec.PauseRequests, reason)
-		return "it begins nothing until this pause request is taken out", nil
+		return "it starts no remediation until this pause request is removed", nil
 	})
 }
 
@@ -59,15 +59,15 @@ func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, 
 		}
 		p.Spec.PauseRequests = slices.Delete(p.Spec.PauseRequests, place, place+1)
 		if n := len(p.Spec.PauseRequests); n > 0 {
-			return fmt.Sprintf("the pause request is taken out; %d more keep it from beginning anything", n), nil
+			return fmt.Sprintf("the pause request is removed; %d more keep it from starting remediations", n), nil
 		}
-		return "the pause request is taken out: it may begin again", nil
+		return "the pause request is removed: it may start remediations again", nil
 	})
 }
 
 func changePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, change func(*v1alpha1.RepairPolicy) (string, error)) error {
 	if seen == nil {
-		return cli.Usagef("say which RepairPolicy is meant: one that was seen")
+		return cli.Usagef("the RepairPolicy must have been read before it is changed")
 	}
 	cluster, err := k.Flags.Cluster()
 	if err != nil {

@@ -52,14 +52,14 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	case f.State.Finished():
 		return kit.Refusef("run %s has ended: it is %s", f.ID, phase)
 	case phase == v1alpha1.RunAborted && !o.Command.Rollback:
-		return kit.Refusef("run %s is Aborted already: --rollback undoes what it did", f.ID)
+		return kit.Refusef("run %s is already Aborted: --rollback undoes what it did", f.ID)
 	case phase == v1alpha1.RunRollingBack && at.Log.Static && o.Command.Rollback: // nobody drives it: it continues here
 	case phase == v1alpha1.RunRollingBack && at.Log.Static:
-		return kit.Refusef("run %s is %s already, and nothing drives it now: to continue the rollback: %s", f.ID, phase, o.Hint(f.Namespace, "resume", "run", f.Name))
+		return kit.Refusef("run %s is already %s, and no process drives it now: to continue the rollback: %s", f.ID, phase, o.Hint(f.Namespace, "resume", "run", f.Name))
 	case phase == v1alpha1.RunRollingBack || phase == v1alpha1.RunRollbackFailed:
-		return kit.Refusef("run %s is %s already: %s shows how far it is", f.ID, phase, o.Hint(f.Namespace, "describe", "run", f.Name))
+		return kit.Refusef("run %s is already %s: %s shows how far it is", f.ID, phase, o.Hint(f.Namespace, "describe", "run", f.Name))
 	case f.State.Stopping() && !o.Command.Rollback && !at.Log.Static:
-		return kit.Refusef("run %s is being aborted already: %s shows how far it is", f.ID, o.Hint(f.Namespace, "describe", "run", f.Name))
+		return kit.Refusef("run %s is already being aborted: %s shows how far it is", f.ID, o.Hint(f.Namespace, "describe", "run", f.Name))
 	}
 	if at.Log.Static {
 		return o.abortLocal(ctx, at, f)

@@ -87,7 +87,7 @@ func (d *deps) fold(ctx context.Context, at *session, key types.NamespacedName) 
 		return nil, err
 	}
 	if !f.State.IsDefined() {
-		return nil, fmt.Errorf("the log at %s does not have run %s, or has only a part of its definition", at.Log.Where, id)
+		return nil, fmt.Errorf("the log at %s does not have run %s, or has only part of its definition", at.Log.Where, id)
 	}
 	f.Refresh()
 	return f, nil
@@ -157,7 +157,7 @@ func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 // requireReason returns an error if a decision has no reason.
 func requireReason(reason string) error {
 	if reason == "" {
-		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")
+		return cli.Usagef("--reason is missing: give the reason; it is recorded in the event log")
 	}
 	return nil
 }

@@ -120,9 +120,9 @@ func (o *runOptions) resumeExisting(ctx context.Context, at *session, r *Run) er
 	phase := r.Phase()
 	switch {
 	case IsFinished(phase):
-		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this command again, or choose another name", name, phase, r.Name, r.Namespace)
+		return cli.Usagef("run %s already exists and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this command again, or choose another name", name, phase, r.Name, r.Namespace)
 	case !IsIdle(phase):
-		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
+		o.Env.Notef("run %s already exists and is %s: following it", name, phase)
 		return nil
 	}
 	f, err := o.fold(ctx, at, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})

@@ -65,7 +65,7 @@ func continueCommands(k *kit.Kit, r *Run) []string {
 	if !r.Local && k.Flags.Dir == "" {
 		return nil
 	}
-	return []string{hint(k, r, "resume") + " continues then"}
+	return []string{hint(k, r, "resume") + " then continues the run"}
 }
 
 // NextCommands returns the commands that show a run that rests, and continue it, one a line. The first command shows the run.
@@ -73,7 +73,7 @@ func NextCommands(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:
-		return []string{look, hint(k, r, "resume") + " continues when the cause is fixed. Finished tasks are skipped"}
+		return []string{look, hint(k, r, "resume") + " continues the run when the cause is fixed. Finished tasks are skipped"}
 	case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
 		var out []string
 		for _, t := range r.Tasks() {
@@ -85,7 +85,7 @@ func NextCommands(k *kit.Kit, r *Run) []string {
 			}
 		}
 		if len(out) == 0 || r.State != nil && workflow.Summarize(r.State).Paused {
-			return append(append([]string{look}, out...), hint(k, r, "resume")+" continues")
+			return append(append([]string{look}, out...), hint(k, r, "resume")+" continues the run")
 		}
 		return append(append([]string{look}, out...), continueCommands(k, r)...)
 	case v1alpha1.RunRollbackFailed:

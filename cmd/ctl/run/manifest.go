@@ -35,9 +35,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	case len(documents) == 0:
-		return nil, []workflow.Problem{{Field: path, Message: "it is empty", Remedy: "write a WorkflowRun"}}, nil
+		return nil, []workflow.Problem{{Field: path, Message: "the manifest is empty", Remedy: "write a WorkflowRun"}}, nil
 	case len(documents) > 1:
-		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one WorkflowRun to a file"}}, nil
+		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("the manifest has %d documents", len(documents)), Remedy: "write one WorkflowRun to a file"}}, nil
 	}
 	if err := check(documents[0]); err != nil {
 		return nil, nil, fmt.Errorf("reading the manifest: %s: %w", path, err)
@@ -202,7 +202,7 @@ func duplicates(text []byte) (problems []workflow.Problem) {
 				continue
 			}
 			if before, twice := lines[child.Value]; twice {
-				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %q is in line %d already", child.Line, child.Value, before), Remedy: "remove one of the two"})
+				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %q is already set in line %d", child.Line, child.Value, before), Remedy: "remove one of the two"})
 			}
 			if lines[child.Value] = child.Line; child.Style == 0 && boolean.MatchString(child.Value) {
 				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %s is read as true or false", child.Line, child.Value), Remedy: "put it in quotes"})

@@ -69,7 +69,7 @@ func newNoun() *noun {
 		Finish: func(_ context.Context, p *session, r *Run, format *output.Format) error {
 			return finish(p.Kit, r, format)
 		},
-		AfterWatch: "the run continues without being watched",
+		AfterWatch: "the run continues",
 		ContinueHint: func(p *session, at types.NamespacedName) string {
 			return "to continue it: " + p.Hint("resume", at)
 		},

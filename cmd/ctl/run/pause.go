@@ -69,8 +69,8 @@ func newCmdResume(env *cli.Env, n *noun, options Options) *cobra.Command {
 		Long: `Continue a run that was paused, aborted, or interrupted. Finished tasks are skipped; aborted and interrupted tasks are tried
 again. A task that waits for a decision keeps waiting: see decide. With --task a held task is released.
 
-The daemon drives a run in a cluster, and this command follows it with --wait. This command drives a local run until it rests,
-as scutectl run does. Right after a decision it only acts on the decision, and tries no other task again.
+The daemon drives a run in a cluster, and this command follows it with --wait. This command drives a local run until it ends or
+waits for an operator, as scutectl run does. Right after a decision it only acts on the decision, and tries no other task again.
 
 The resumption is an event in the log, with your name and your reason. The exit status is that of scutectl run, if the run is
 followed.`,
@@ -81,7 +81,7 @@ followed.`,
 	cli.ReasonVar(f, &o.Reason)
 	o.trustVar(f)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may run at once; 16 if not set. Local runs")
-	f.BoolVar(&o.Wait, "wait", false, "Follow the run until it rests. Runs in a cluster")
+	f.BoolVar(&o.Wait, "wait", false, "Follow the run until it ends or waits for an operator. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }

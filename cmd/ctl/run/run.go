@@ -33,7 +33,7 @@ func NewCmdRun(env *cli.Env, options Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run -f FILE",
 		Short: "Run a workflow, or continue it where it stopped",
-		Long: `Run a workflow, or continue it where it stopped, and follow it until it rests.
+		Long: `Run a workflow, or continue it where it stopped, and follow it until it ends or waits for an operator.
 
 With --local the run is driven by this process, without a cluster, and recorded in an event log in a folder
 (` + connect.LocalDir + ` in the current folder, or --log). Without --local a WorkflowRun is created, and the daemon drives it.
@@ -44,7 +44,7 @@ run starts; in a cluster delete the WorkflowRun first, or choose another name. I
 shows the plan by which migrate would adopt the manifest.
 
 When a task of a local run fails for good, the objects of its clusters, their conditions, events, and logs of unhealthy pods are
-collected below the log's folder, without secrets: see the kind Diagnose. A handler of this kind in the manifest replaces this collection.
+collected below the log's folder, without secrets: see the kind Diagnose. A handler of this kind in the manifest replaces it.
 
 If the manifest is not valid, all its problems are shown and nothing is started.
 
@@ -68,7 +68,7 @@ run the same command again to resume.`,
 	o.trustVar(f)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may run at once; 16 if not set. Local runs")
 	f.BoolVar(&o.Diagnose, "diagnostics", true, "Collect objects, conditions, events and logs of the clusters when a task fails. Local runs")
-	f.BoolVar(&o.Wait, "wait", true, "Follow the run until it rests. Runs in a cluster")
+	f.BoolVar(&o.Wait, "wait", true, "Follow the run until it ends or waits for an operator. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -105,7 +105,7 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	case !o.Flags.Local && (o.Policy != "" || o.Parallel > 0):
 		return "", cli.Usagef("--default-failure-policy and --parallel need --local: in a cluster they are flags of the daemon, or set spec.failurePolicy")
 	case o.Flags.Local && !o.Wait:
-		return "", cli.Usagef("--wait=false and --local exclude each other: a local run is driven by this process")
+		return "", cli.Usagef("--wait=false and --local cannot be used together: a local run is driven by this process")
 	}
 	if err := o.Flags.Check(); err != nil {
 		return "", err

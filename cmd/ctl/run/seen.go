@@ -67,7 +67,7 @@ func (o *pauseOptions) withRun(ctx context.Context, seen *kit.Seen, name string,
 		return err
 	}
 	if !f.State.IsDefined() {
-		return fmt.Errorf("the log at %s does not have run %s, or has only a part of its definition", at.Log.Where, seen.ID)
+		return fmt.Errorf("the log at %s does not have run %s, or has only part of its definition", at.Log.Where, seen.ID)
 	}
 	f.Refresh()
 	return fn(at, w, f)

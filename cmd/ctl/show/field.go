@@ -73,7 +73,7 @@ func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 		out = v.Wrapped(name, message, term.Plain)
 	}
 	if unseen && message == "" {
-		out = append(out, v.Wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)
+		out = append(out, v.Wrapped("Now", "no daemon has acted on it yet", term.Plain)...)
 	}
 	if next != "" {
 		out = append(out, v.Wrapped("Next", next, term.Yellow)...)

@@ -16,7 +16,7 @@ func TestOutlookOfWhatWasRefused(t *testing.T) {
 	if told := strings.Join(View{}.Outlook(false, true, "spec.schedule is wrong", "correct it"), "\n"); strings.Contains(told, "no daemon") {
 		t.Error(told)
 	}
-	if told := strings.Join(View{}.Outlook(false, true, "", ""), "\n"); !strings.Contains(told, "no daemon has taken note of it yet") {
+	if told := strings.Join(View{}.Outlook(false, true, "", ""), "\n"); !strings.Contains(told, "no daemon has acted on it yet") {
 		t.Error(told)
 	}
 }

@@ -23,7 +23,7 @@ func Tolerance(tolerates int) term.Style {
 // Quorum renders etcd's quorum in a line: how many voters respond, and how many of them may still fail.
 func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	if q.External {
-		return "external: its members are not the control plane's, and not counted"
+		return "external: its members are not part of the control plane and are not counted"
 	}
 	as := Tolerance(q.Tolerates)
 	dots := v.Paint.Text(term.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(term.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))

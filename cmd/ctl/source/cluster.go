@@ -65,7 +65,7 @@ func (c *Cluster[O, T]) items(list client.ObjectList) (out []T, err error) {
 	err = meta.EachListItem(list, func(o runtime.Object) error {
 		one, ok := o.(O)
 		if !ok {
-			return fmt.Errorf("listing %ss: %T is none", c.Noun, o)
+			return fmt.Errorf("listing %ss: %T is not one", c.Noun, o)
 		}
 		out = append(out, c.Convert(one))
 		return nil
@@ -95,7 +95,7 @@ func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn 
 		}
 		switch {
 		case was != "" && (errors.Is(err, ErrNotFound) || err == nil && o.GetUID() != was):
-			return "", false, backoff.Permanent(&missing{noun: c.Noun, key: key, where: "any more: it was deleted", gone: true})
+			return "", false, backoff.Permanent(&missing{noun: c.Noun, key: key, where: "any longer: it was deleted", gone: true})
 		case errors.Is(err, ErrNotFound):
 			return "", false, backoff.Permanent(err)
 		case err != nil:

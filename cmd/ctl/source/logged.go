@@ -149,7 +149,7 @@ func (l *Log[T]) lookup(ctx context.Context, key types.NamespacedName) (o *loade
 	case o == nil:
 		return nil, item, 0, &missing{noun: l.Noun, key: key, where: "in the log at " + l.Log.Where}
 	case len(namespaces) > 1:
-		return nil, item, 0, fmt.Errorf("%ss of the name %s are in several namespaces: choose one with -n: %s",
+		return nil, item, 0, fmt.Errorf("%ss with the name %s are in several namespaces: choose one with -n: %s",
 			l.Noun, key.Name, strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))
 	}
 	return o, item, head, nil
@@ -237,7 +237,7 @@ func (l *Log[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T)
 				return fn(i), nil
 			}
 		}
-		return false, &missing{noun: l.Noun, key: key, where: "in the log any more", gone: true}
+		return false, &missing{noun: l.Noun, key: key, where: "in the log any longer", gone: true}
 	})
 }
 
@@ -251,7 +251,7 @@ func (l *Log[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bo
 		return nil
 	}
 	if l.Log.Static {
-		return l.checkStatic("each " + l.Noun + " that is not over")
+		return l.checkStatic("each " + l.Noun + " that has not ended")
 	}
 	err = l.Log.Follow(ctx, head, func(r eventlog.Record) error {
 		if r.Aggregate.Kind != l.Kind {

@@ -23,11 +23,11 @@ type Source[T any] interface {
 
 var (
 	// ErrNotFound reports that no object has that name.
-	ErrNotFound = errors.New("there is none")
+	ErrNotFound = errors.New("not found")
 	// ErrGone reports that a watched object was deleted. It is also an ErrNotFound.
 	ErrGone = errors.New("it was deleted")
 	// ErrNotDriven reports that an object is unfinished and cannot change while it is watched, because no process drives it.
-	ErrNotDriven = errors.New("nobody drives it")
+	ErrNotDriven = errors.New("no process drives it")
 )
 
 // missing is the error of an object that does not exist.

@@ -42,11 +42,11 @@ func NewCmd(env *cli.Env) *cobra.Command {
 		Short: "Show in a browser what happens, what waits for you, and any moment of the past",
 		Long: `Show in a browser what happens, what waits for you, and any moment of the past.
 
-The pages are served on 127.0.0.1, to who has the token of the address that is printed. The log is found in the daemon's pod, behind a
-port-forward, with your own kubeconfig; or in a folder (--local, --log), on a NATS server (--nats), or in a file that
-` + env.Hint("log", "export") + ` wrote (--from). Nothing is installed in the cluster. Of a management cluster the pages can pause and
+The pages are served on 127.0.0.1, to anybody who has the token in the printed address. The log is read from the daemon's pod through
+a port-forward, with your own kubeconfig; or from a folder (--local, --log), a NATS server (--nats), or a file that
+` + env.Hint("log", "export") + ` wrote (--from). Nothing is installed in the cluster. In a management cluster the pages can pause and
 resume runs and policies, abort moves, delete Pauses, and hold, release and abort remediations: with your own credentials, after a
-confirmation. --read-only leaves that out. For everything else each page shows the command.`,
+confirmation. --read-only turns this off. For everything else each page shows the command.`,
 		Example: kit.Examples(env, "$ ui", "$ ui --local", "$ ui --from export.jsonl --port 8080"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -57,11 +57,11 @@ confirmation. --read-only leaves that out. For everything else each page shows t
 
 func (o *options) flags(env *cli.Env, cmd *cobra.Command) {
 	o.Kit = kit.New(env, cmd, "")
-	cmd.Flags().StringVar(&o.From, "from", "", "Export of the log (log export): read it instead of a log")
-	cmd.Flags().StringVar(&o.Key, "key", "", "Public key of the log, or a file with it, for proofs of events; the one that the cluster publishes if empty")
-	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "File with the checkpoint, or with several of one log, for proofs of events; the one that the cluster publishes if empty")
-	cmd.Flags().IntVar(&o.Port, "port", 0, "Port of 127.0.0.1; one that is free if 0")
-	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Let nothing be changed from the pages")
+	cmd.Flags().StringVar(&o.From, "from", "", "Export of the log (log export) to read instead of a log")
+	cmd.Flags().StringVar(&o.Key, "key", "", "Public key of the log, or a file with it, for proofs of events; the key published in the cluster if empty")
+	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "File with one or more checkpoints of the log, for proofs of events; the checkpoint published in the cluster if empty")
+	cmd.Flags().IntVar(&o.Port, "port", 0, "Port on 127.0.0.1; a free one if 0")
+	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Permit no changes from the pages")
 }
 
 func (o *options) validate() error {
@@ -70,7 +70,7 @@ func (o *options) validate() error {
 	}
 	switch {
 	case o.From != "" && o.Flags.LogOnly():
-		return cli.Usagef("--from and %s exclude each other: name one log", "--local, --log and --nats")
+		return cli.Usagef("--from and %s cannot be used together: name one log", "--local, --log and --nats")
 	case o.Port < 0 || o.Port > 65535:
 		return cli.Usagef("--port is %d: it must be between 0 and 65535", o.Port)
 	}
@@ -168,7 +168,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	if err := o.Env.Linef("%s", &address); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	o.Env.Notef("Open this address in a browser on this machine. It shows %s. Ctrl-C ends it.", o.where())
+	o.Env.Notef("Open this address in a browser on this machine. It shows %s. Press Ctrl-C to stop.", o.where())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

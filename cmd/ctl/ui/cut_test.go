@@ -41,7 +41,7 @@ func TestACutExportIsTold(t *testing.T) {
 		if code := app.Run(ctx, env, []string{"ui", "--from", file}); code != 0 {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
-		if got := strings.Contains(errs.String(), "is not whole: it has the first 1 of 7 commits"); got != want {
+		if got := strings.Contains(errs.String(), "is incomplete: it has the first 1 of 7 commits"); got != want {
 			t.Errorf("log of %s commits, export of one: got output %s", last, errs.String())
 		}
 	}

@@ -132,12 +132,12 @@ func TestNoProof(t *testing.T) {
 		want            string
 	}{
 		"not covered":    {s.read, false, s.key, s.checkpoint, s.size + 1, http.StatusOK, "is not covered by the checkpoint, which covers 1 to"},
-		"no key":         {s.read, false, "", "", 3, http.StatusOK, "--key and --checkpoint are needed with --log, --nats and an export"},
-		"a local run":    {s.read, true, "", "", 3, http.StatusOK, "the log of local runs is not sealed"},
-		"altered":        {s.altered, false, s.key, s.checkpoint, 3, http.StatusOK, "the proof does not hold"},
+		"no key":         {s.read, false, "", "", 3, http.StatusOK, "--key and --checkpoint are required with --log, --nats or an export"},
+		"a local run":    {s.read, true, "", "", 3, http.StatusOK, "logs of local runs are not sealed"},
+		"altered":        {s.altered, false, s.key, s.checkpoint, 3, http.StatusOK, "the proof is not valid"},
 		"another key":    {s.read, false, s.checkpoint, s.checkpoint, 3, http.StatusOK, "key"},
 		"no such commit": {s.read, false, s.key, s.checkpoint, 9999, http.StatusNotFound, "commit 9999"},
-		"not all read":   {uitest.Feed(t), false, s.key, s.checkpoint, 1, http.StatusNotFound, "the last one is 0"},
+		"not all read":   {uitest.Feed(t), false, s.key, s.checkpoint, 1, http.StatusNotFound, "the last commit is 0"},
 	} {
 		for _, as := range []string{"", "&as=file"} {
 			code, body := s.get(c.f, c.local, c.key, c.checkpoint, fmt.Sprintf("/proof?commit=%d%s", c.seq, as))

@@ -34,7 +34,7 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 // noteTruncated prints a note if an export ends before the log did. The pages then show the log as of the last commit in the export.
 func (o *options) noteTruncated(read, last uint64) {
 	if read < last {
-		o.Env.Notef("%s is not whole: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
+		o.Env.Notef("%s is incomplete: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
 	}
 }
 

@@ -54,7 +54,7 @@ func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 		name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute."+string(of.Kind)+"."), ".v")
 		switch {
 		case !eventlog.Unverified(e.Actor):
-			return fmt.Errorf("the actor of an event is %q: clients may append as user/NAME, and as no daemon or resource; use the scutectl of this daemon's version", e.Actor)
+			return fmt.Errorf("the actor of an event is %q: clients may append only as user/NAME; use the scutectl of this daemon's version", e.Actor)
 		case !slices.Contains(decisions[string(of.Kind)], name) && !slices.Contains(decisions[of.String()], name):
 			return fmt.Errorf("clients may not append %s: create a resource instead", e.Type)
 		case !json.Valid(e.Data):

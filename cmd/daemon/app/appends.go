@@ -20,12 +20,12 @@ type appends struct {
 func newAppends() *appends {
 	a := &appends{
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "scute_log_append_duration_seconds", Help: "How long it took to append a commit to the event log, stored or not.",
+			Name: "scute_log_append_duration_seconds", Help: "Time it took to append a commit to the event log, including appends that failed.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scute_log_append_failures_total",
-			Help: "Commits that the event log did not take, by reason. A conflict is no fault: somebody else was first, and it is decided again.",
+			Help: "Commits that were not appended to the event log, by reason. A conflict is not a fault: another client was first, and the decision is made again.",
 		}, []string{"reason"}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scute_events_total", Help: "Events that this process appended to the event log, by type.",

@@ -45,7 +45,7 @@ type AuditOptions struct {
 func (o *AuditOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Key, "audit-key", o.Key, "Secret with the key that signs the checkpoints of the log, NAMESPACE/NAME; it is created if it does not exist. The log is not sealed if empty")
 	f.StringVar(&o.ConfigMap, "audit-configmap", o.ConfigMap, "ConfigMap to publish the newest checkpoint in, NAMESPACE/NAME")
-	f.StringVar(&o.Folder, "audit-folder", o.Folder, "folder to publish all checkpoints and the hashes of the log in; put it on another volume than the log")
+	f.StringVar(&o.Folder, "audit-folder", o.Folder, "folder to publish all checkpoints and the hashes of the log in; use another volume than that of the log")
 	f.StringVar(&o.Witness, "audit-witness", o.Witness, "URL of a witness (C2SP tlog-witness) to publish the checkpoints to")
 	f.StringVar(&o.Dir, "audit-dir", o.Dir, "folder of the hashes of the log; seal in --log-dir if empty")
 	f.DurationVar(&o.Interval, "audit-interval", o.Interval, "how often a checkpoint is published")
@@ -58,7 +58,7 @@ func (o *AuditOptions) validate(log LogOptions) error {
 	case o.Key == "":
 		return nil
 	case o.Dir == "" && log.Dir == "":
-		return errors.New("--audit-key needs --audit-dir with --nats-url: the hashes of the log have to be somewhere")
+		return errors.New("--audit-key needs --audit-dir with --nats-url, to store the hashes of the log")
 	case o.Interval < time.Second:
 		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", timespan.Text(o.Interval))
 	case !isNamespacedName(o.Key) || o.ConfigMap != "" && !isNamespacedName(o.ConfigMap):
@@ -157,10 +157,10 @@ func (s *sealing) destinations() []evidence.Destination {
 // alarm logs an error of the sealing. If the log differs from its seals, alarm also records an event.
 func (s *sealing) alarm(violated bool, err error) {
 	if !violated {
-		s.logger.Warn("the event log is not sealed, or its checkpoint not published; it is tried again", "error", err)
+		s.logger.Warn("sealing the event log or publishing its checkpoint failed; retrying", "error", err)
 		return
 	}
-	s.logger.Error("the event log is not what was sealed", "error", err)
+	s.logger.Error("the event log differs from what was sealed", "error", err)
 	s.report.event("LogViolated", err.Error())
 }
 
@@ -176,7 +176,7 @@ func (s *sealing) publishFinal() {
 	defer cancel()
 	p.Publish(ctx)
 	if err := p.Sealer.Close(); err != nil {
-		s.logger.Warn("ending the seals", "error", err)
+		s.logger.Warn("closing the seals", "error", err)
 	}
 }
 
@@ -192,11 +192,11 @@ func auditSequence() *prometheus.Desc {
 }
 
 func auditTime() *prometheus.Desc {
-	return prometheus.NewDesc("scute_audit_timestamp_seconds", "When it was last sealed, and published to each place, or else when this process began to act.", []string{"place"}, nil)
+	return prometheus.NewDesc("scute_audit_timestamp_seconds", "When the log was last sealed and published to each place, or otherwise when this process began to act.", []string{"place"}, nil)
 }
 
 func auditViolated() *prometheus.Desc {
-	return prometheus.NewDesc("scute_audit_violated", "1 if the event log is not what was sealed, by the log itself or by what a place holds.", []string{"place"}, nil)
+	return prometheus.NewDesc("scute_audit_violated", "1 if the event log differs from what was sealed, according to the log itself or to a published place.", []string{"place"}, nil)
 }
 
 // states returns the states of the log, of the sealing and of each destination if this process is the leader. A seal or checkpoint that was not

@@ -77,7 +77,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	cluster, err := source.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {
-		return nil, fmt.Errorf("asking which management cluster this is: %w", err)
+		return nil, fmt.Errorf("reading the ID of the management cluster: %w", err)
 	}
 	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
 	d := &daemon{logger: logger, checkOther: func() error { return nil }}

@@ -60,14 +60,14 @@ func (g *gate) run(ctx context.Context) error {
 		fault, err := g.check(ctx)
 		switch {
 		case err != nil:
-			g.logger.Warn("the event log cannot be judged yet; nothing is driven", "error", err)
+			g.logger.Warn("the event log could not be checked yet; nothing is driven", "error", err)
 		case fault == nil:
 			g.logger.Info("acting on the event log", "logId", g.log.ID())
 			close(g.open)
 			return nil
 		}
 		if err := g.announce(ctx, fault); err != nil {
-			g.logger.Warn("saying what is wrong with the event log", "error", err)
+			g.logger.Warn("reporting the fault of the event log", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -141,7 +141,7 @@ func (g *gate) bind(ctx context.Context, cluster string, seq uint64) (uint64, er
 	}
 	receipt, err := g.log.Append(ctx, c)
 	if errors.Is(err, eventlog.ErrConflict) {
-		return 0, errors.New("another daemon is taking up the log")
+		return 0, errors.New("another daemon is taking over the log")
 	}
 	return receipt.Seq, err
 }

@@ -42,7 +42,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	defer cancel()
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("asking for the host's name: %w", err)
+		return nil, fmt.Errorf("reading the host name: %w", err)
 	}
 	start := randomID()
 	if o.URL != "" {
@@ -56,7 +56,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	if o.Access != "" {
 		access = &embedded.Access{Accept: checkAppend}
 	} else if o.Listen != "" {
-		logger.Warn("everybody who reaches the listener of the event log can read and append: name the Secrets of its tokens with --log-access", "listen", o.Listen)
+		logger.Warn("anybody who can reach the listener of the event log can read it and append to it: name the Secrets of its tokens with --log-access", "listen", o.Listen)
 	}
 	log, err := embedded.Open(ctx, embedded.Options{
 		Dir: o.Dir, Listen: o.Listen, Access: access, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
@@ -70,7 +70,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	}
 	h := &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id + "-" + start, access: access}
 	if h.previousHolders, err = recordHolder(o.Dir, "log-"+id, h.holder); err != nil {
-		logger.Warn("the next process waits until the Lease of this one has expired", "error", err)
+		logger.Warn("releasing the Lease failed; the next process waits until it has expired", "error", err)
 	}
 	return h, nil
 }

@@ -28,7 +28,7 @@ const (
 	offerAfter = time.Minute
 )
 
-var errYielded = errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
+var errYielded = errors.New("the event log cannot be reached, and another process that can reach it requests the Lease")
 
 // lease is the Lease of leader election. Its holder also writes the log's high-water mark into it: at each renewal, so that the mark needs no
 // separate request, and by raise.
@@ -119,7 +119,7 @@ func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 		}
 		away := l.recordReachability(errors.Is(err, eventlog.ErrUnavailable))
 		if away && !said {
-			logger.Warn("the event log cannot be reached: a process that reaches it may have the Lease", "error", err)
+			logger.Warn("the event log cannot be reached: a process that can reach it may take the Lease", "error", err)
 		}
 		said = away
 		select {
@@ -194,7 +194,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	case record.HolderIdentity != l.holder:
 		l.tenure.beginRenewal()(0)
 		if !l.isHolder() {
-			return fmt.Errorf("giving up Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
+			return fmt.Errorf("releasing Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
 		}
 	case l.lost:
 		return fmt.Errorf("renewing Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
@@ -348,7 +348,7 @@ func (l *lease) checkOther(now time.Time) error {
 	if spec.RenewTime != nil && spec.LeaseDurationSeconds != nil && now.Sub(spec.RenewTime.Time) > time.Duration(*spec.LeaseDurationSeconds)*time.Second {
 		return nil // its Lease has expired
 	}
-	return fmt.Errorf("another installation of scute acts on this management cluster: namespace %s, event log %s; this one, namespace %s, event log %s, does nothing: uninstall one of the two",
+	return fmt.Errorf("another installation of scute acts on this management cluster: namespace %s, event log %s; this installation (namespace %s, event log %s) does nothing: uninstall one of the two",
 		by[trust.InstallationAnnotation], by[trust.HolderLogAnnotation], l.installation, l.logID)
 }
 

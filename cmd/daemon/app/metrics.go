@@ -28,23 +28,23 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *resourceCounter
 	}
 	c := &collector{
 		view: v, log: log, stored: stored,
-		moves:        describe("moves", "Moves that are not over or ended lately, by phase.", "phase"),
-		runs:         describe("runs", "Runs of workflows that are not over or ended lately, by phase.", "phase"),
-		tasks:        describe("tasks", "Tasks of these runs, by how they stand.", "outcome"),
-		remediations: describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
-		unhealthy:    describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
+		moves:        describe("moves", "Moves that are in progress or ended recently, by phase.", "phase"),
+		runs:         describe("runs", "Runs of workflows that are in progress or ended recently, by phase.", "phase"),
+		tasks:        describe("tasks", "Tasks of these runs, by outcome.", "outcome"),
+		remediations: describe("remediations", "Machines that are being remediated or wait for remediation, by phase.", "phase"),
+		unhealthy:    describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to become unhealthy."),
 		etcd:         describe("etcd_problems", "Control planes whose etcd has a problem, by the kind of problem.", "problem"),
-		effects:      describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
-		build:        describe("build_info", "Always 1, with the version of this process.", "version"),
+		effects:      describe("effects_in_flight", "Attempts, undos and handlers of runs in progress."),
+		build:        describe("build_info", "Always 1, with the version of this process as a label.", "version"),
 		stalled:      describe("resources_stalled", "Resources whose condition Stalled is True, by kind: they need an operator, or did not end as requested.", "kind"),
 		since:        describe("resources_stalled_timestamp_seconds", "When the first of these stalled, by kind.", "kind"),
 		backups:      describe("backup_last_success_timestamp_seconds", "When the last backup of a BackupSchedule was complete.", "namespace", "name"),
-		unreadable:   describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
+		unreadable:   describe("resources_unreadable", "Stored resources that cannot be read, by kind: the condition Readable of each is False.", "kind"),
 		commits:      describe("log_commits", "Commits in the event log."),
 		bytes:        describe("log_bytes", "Size of the event log."),
 		maxBytes:     describe("log_max_bytes", "Size at which the event log refuses new events."),
 		untrusted:    describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
-		acceptsNew:   describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
+		acceptsNew:   describe("log_accepts_new", "1 while new moves and runs can start; 0 when the remaining space of the event log is reserved for those in progress."),
 	}
 	c.all = all
 	return c

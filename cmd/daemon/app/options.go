@@ -91,10 +91,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		f.AddGoFlag(kubeconfig)
 	}
 	f.StringVar(&o.Log.Dir, "log-dir", o.Log.Dir, "folder of the embedded event log; every acknowledged event is synced to disk there")
-	f.StringVar(&o.Log.Listen, "log-listen", o.Log.Listen, "address on which the embedded log can be reached by scutectl, for example 127.0.0.1:4222; none if empty")
-	f.StringVar(&o.Log.Access, "log-access", o.Log.Access, "Secrets with the tokens for --log-listen, NAMESPACE/NAME: NAME-reader of those who may read the log, NAME-operator of those who may append too; each is created if it does not exist. Everybody who reaches --log-listen may do everything if empty")
+	f.StringVar(&o.Log.Listen, "log-listen", o.Log.Listen, "address on which scutectl can reach the embedded log, for example 127.0.0.1:4222; none if empty")
+	f.StringVar(&o.Log.Access, "log-access", o.Log.Access, "Secrets with the tokens for --log-listen, NAMESPACE/NAME: NAME-reader for clients that may read the log, NAME-operator for clients that may also append; each is created if it does not exist. If empty, anybody who can reach --log-listen may do both")
 	f.Int64Var(&o.Log.MaxBytes, "log-max-bytes", o.Log.MaxBytes, "size at which the log refuses new events, in bytes; 0 for the default")
-	f.StringVar(&o.Log.URL, "nats-url", o.Log.URL, "external NATS that keeps the log, instead of --log-dir")
+	f.StringVar(&o.Log.URL, "nats-url", o.Log.URL, "external NATS server that stores the log, instead of --log-dir")
 	f.StringVar(&o.Log.Creds, "nats-creds", o.Log.Creds, "NATS credentials file")
 	f.StringVar(&o.Log.CA, "nats-ca", o.Log.CA, "file with the certificate authority of the NATS server")
 	f.StringVar(&o.Log.Cert, "nats-cert", o.Log.Cert, "client certificate file for NATS")
@@ -109,34 +109,34 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
 	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
-	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves that work at once; those that wait are not counted. A namespace without one may always begin one, up to twice this number in all")
-	f.IntVar(&o.MoveWorkers, "move-workers", o.MoveWorkers, "calls to an API server in flight for one move")
-	f.IntVar(&o.RunConcurrency, "run-concurrency", o.RunConcurrency, "runs of workflows that work at once; those that wait are not counted. A namespace without one may always begin one, up to twice this number in all")
-	f.IntVar(&o.RunParallel, "run-parallel", o.RunParallel, "tasks of one run performed at once")
-	f.IntVar(&o.NamespaceEvents, "namespace-events-per-hour", o.NamespaceEvents, "events that runs and moves of one namespace may append to the log within an hour before nothing more is started there; 0 for no limit")
+	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves that work at once, not counting those that wait. A namespace without one may always start one, up to twice this number in total")
+	f.IntVar(&o.MoveWorkers, "move-workers", o.MoveWorkers, "concurrent calls to an API server for one move")
+	f.IntVar(&o.RunConcurrency, "run-concurrency", o.RunConcurrency, "runs of workflows that work at once, not counting those that wait. A namespace without one may always start one, up to twice this number in total")
+	f.IntVar(&o.RunParallel, "run-parallel", o.RunParallel, "tasks of one run that run at once")
+	f.IntVar(&o.NamespaceEvents, "namespace-events-per-hour", o.NamespaceEvents, "events that runs and moves of one namespace may append to the log within an hour, before nothing more is started there; 0 for no limit")
 	f.IntVar(&o.NamespaceBytes, "namespace-bytes-per-hour", o.NamespaceBytes, "the same in bytes")
-	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
-	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
-	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves, WorkflowRuns and BackupSchedules may nevertheless lead scuted to, for example 10.0.0.0/8")
-	f.StringSliceVar(&o.ShareCredentialsWith, "share-credentials-with", o.ShareCredentialsWith, "namespaces whose Moves and BackupSchedules take along objects of other namespaces: Secrets that identities of the whole management cluster own, such as AWSClusterStaticIdentities, and ClusterClasses with their templates; * is all. Who may create a Move or a BackupSchedule there can read them")
+	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "remediate the machines that RepairPolicies select")
+	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are reconciled at once")
+	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges outside the public Internet that Moves, WorkflowRuns and BackupSchedules may make scuted connect to, for example 10.0.0.0/8")
+	f.StringSliceVar(&o.ShareCredentialsWith, "share-credentials-with", o.ShareCredentialsWith, "namespaces whose Moves and BackupSchedules include objects of other namespaces: Secrets owned by cluster-scoped identities, such as AWSClusterStaticIdentities, and ClusterClasses with their templates; * for all. Anybody who may create a Move or a BackupSchedule there can read them")
 	o.Backups.addFlags(f)
-	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: everybody who may create a WorkflowRun then has what the daemon has")
-	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
+	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: anybody who may create a WorkflowRun then has the daemon's permissions")
+	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that do not set one: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
 
 // Validate returns an error that names the invalid flag and the remedy.
 func (o *Options) Validate() error {
 	switch {
 	case o.Log.Dir == "" && o.Log.URL == "":
-		return errors.New("--log-dir or --nats-url is needed: the event log has to live somewhere")
+		return errors.New("--log-dir or --nats-url is required: it names the location of the event log")
 	case o.Log.Dir != "" && o.Log.URL != "":
-		return errors.New("--log-dir and --nats-url exclude each other: choose one home for the event log")
+		return errors.New("--log-dir and --nats-url cannot be used together: choose one location for the event log")
 	case o.Log.URL == "" && (o.Log.Creds != "" || o.Log.CA != "" || o.Log.Cert != "" || o.Log.Key != ""):
 		return errors.New("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats-url")
 	case o.Log.Access != "" && (o.Log.Dir == "" || o.Log.Listen == ""):
 		return errors.New("--log-access needs --log-dir and --log-listen")
 	case (o.Log.Cert == "") != (o.Log.Key == ""):
-		return errors.New("--nats-cert and --nats-key go together")
+		return errors.New("--nats-cert and --nats-key must be set together")
 	case o.MoveConcurrency < 1:
 		return fmt.Errorf("--move-concurrency is %d: it must be 1 or more", o.MoveConcurrency)
 	case o.MoveWorkers < 1:

@@ -37,7 +37,7 @@ func (d *daemon) registerPauses() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("asking for the kind Pause: %w", err)
+		return fmt.Errorf("looking up the kind Pause: %w", err)
 	}
 	d.resources.add(d.manager.GetCache(), &v1alpha1.PauseList{})
 	r := &pause.Reconciler{

@@ -108,9 +108,9 @@ func monitorStore(ctx context.Context, log store, every time.Duration, logger *s
 			continue
 		}
 		if full := log.CheckWritable(); full == nil {
-			return fmt.Errorf("the disk of the event log takes writes again, and the log is opened again by a new process: %w", err)
+			return fmt.Errorf("the disk of the event log accepts writes again: restarting the process to reopen the log: %w", err)
 		} else if !frozen {
-			logger.Error("the event log takes no commits; nothing is done until its volume has space", "error", err, "probe", full)
+			logger.Error("the event log accepts no commits; nothing is done until its volume has space", "error", err, "probe", full)
 		}
 		frozen = true
 	}

@@ -86,7 +86,7 @@ func (r *lazyRemediator) register(mgr manager.Manager, feed *remediation.EventSo
 			return err
 		}
 	} else {
-		r.runner.Logger.Warn("the limits of the fleet are the defaults", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
+		r.runner.Logger.Warn("using the default limits for the fleet", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
 	}
 	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Pending, Start: r.start, CaughtUp: caughtUp}
 	return gate.SetupWithManager(mgr)
@@ -160,7 +160,7 @@ func (r *lazyRemediator) serves(kind schema.GroupVersionKind) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking for the kind %s: %w", kind.Kind, err)
+		return false, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
 	}
 	return true, nil
 }

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) error {
 
 	// With a memory limit, the garbage collector runs more often before the kernel would end the process at the container's limit.
 	if _, err := memlimit.Set(); err != nil {
-		logger.Warn("the memory limit of the container is unknown: after a burst the daemon may be ended for its garbage", "error", err)
+		logger.Warn("the memory limit of the container is unknown: after a burst of work the daemon may run out of memory", "error", err)
 	}
 	config, err := o.config()
 	if err != nil {
@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where, "logId", home.log.ID())
 	for _, w := range home.log.Warnings() {
-		logger.Warn("the event log may be weaker than it could be", "because", w)
+		logger.Warn("the event log is less durable than it could be", "because", w)
 	}
 	err = d.manager.Start(ctx)
 	if d.sealing != nil {

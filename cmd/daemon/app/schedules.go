@@ -38,9 +38,9 @@ type BackupOptions struct {
 }
 
 func (o *BackupOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Volume, "cluster-backup-volume", o.Volume, "folder in which BackupSchedules keep backups of clusters whose destination is the volume, each namespace in its own folder; none can if empty")
-	f.IntVar(&o.Concurrency, "cluster-backup-concurrency", o.Concurrency, "backups of clusters that are made at once. A namespace without one may always begin one, up to twice this number in all")
-	f.Int64Var(&o.MaxBytes, "cluster-backup-max-bytes", o.MaxBytes, "bytes that one backup of clusters may take of the folder for temporary files while it is made")
+	f.StringVar(&o.Volume, "cluster-backup-volume", o.Volume, "folder for backups of BackupSchedules whose destination is the volume, with a subfolder for each namespace; if empty, this destination is not available")
+	f.IntVar(&o.Concurrency, "cluster-backup-concurrency", o.Concurrency, "backups of clusters that are created at once. A namespace without one may always start one, up to twice this number in total")
+	f.Int64Var(&o.MaxBytes, "cluster-backup-max-bytes", o.MaxBytes, "bytes that one backup of clusters may use in the folder for temporary files while it is created")
 }
 
 func (o *BackupOptions) validate() error {
@@ -68,7 +68,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("asking for the kind BackupSchedule: %w", err)
+		return fmt.Errorf("looking up the kind BackupSchedule: %w", err)
 	}
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
 	d.resources.add(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
@@ -122,12 +122,12 @@ func (d destinations) open(ctx context.Context, spec *schedule.Spec) (schedules.
 		if d.volume == "" {
 			return nil, schedules.NewError(schedule.Problem{
 				Reason: "NoVolume", Field: "spec.destination.volume", Message: "scuted has no volume for backups",
-				Next: "have the operator of scute set clusterBackups.existingClaim of the chart (--cluster-backup-volume), or choose s3",
+				Next: "ask the operator of scute to set clusterBackups.existingClaim of the chart (--cluster-backup-volume), or use s3",
 			})
 		}
 		folder, err := stores.OpenFolder(d.volume)
 		if err != nil {
-			return nil, schedules.NewError(schedule.Problem{Reason: "NoVolume", Field: "spec.destination.volume", Message: "the volume of scuted cannot be used: " + err.Error(), Next: "look at the volume"})
+			return nil, schedules.NewError(schedule.Problem{Reason: "NoVolume", Field: "spec.destination.volume", Message: "the volume of scuted cannot be used: " + err.Error(), Next: "check the backup volume of scuted"})
 		}
 		return folder, nil
 	}
@@ -136,7 +136,7 @@ func (d destinations) open(ctx context.Context, spec *schedule.Spec) (schedules.
 		if apierrors.IsNotFound(err) {
 			return nil, schedules.NewError(schedule.Problem{
 				Reason: "InvalidCredentials", Field: credentialsField, Message: "there is no Secret " + to.Secret + " in the namespace",
-				Next: "make it, with the keys " + keyAccess + " and " + keySecret,
+				Next: "create it, with the keys " + keyAccess + " and " + keySecret,
 			})
 		}
 		return nil, fmt.Errorf("reading the credentials: %w", err)

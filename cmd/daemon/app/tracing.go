@@ -36,7 +36,7 @@ type TracingOptions struct {
 }
 
 func (o *TracingOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Position, "tracing-position", o.Position, "sends the OpenTelemetry spans of the log by OTLP over gRPC to "+endpointVariable+", and keeps in this ConfigMap, NAMESPACE/NAME, up to where they were sent; none if empty")
+	f.StringVar(&o.Position, "tracing-position", o.Position, "send the OpenTelemetry spans of the log by OTLP over gRPC to "+endpointVariable+", and store the last sent position in this ConfigMap, NAMESPACE/NAME; none if empty")
 }
 
 func (o *TracingOptions) validate(getenv func(string) string) error {
@@ -79,14 +79,14 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 	namespace, name, _ := strings.Cut(o.Position, "/")
 	delivery := &otlp.Delivery{
 		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Send: sender.Send, Logger: logger,
-		Alarm: func(err error) { logger.Warn("spans of the log are not sent; it is tried again", "error", err) },
+		Alarm: func(err error) { logger.Warn("sending spans of the log failed; retrying", "error", err) },
 		OnRejected: func(spans int, err error) {
-			logger.Error("spans of the log were refused, and are not sent again; the log still has what they say", "spans", spans, "error", err)
+			logger.Error("the collector refused spans of the log; they are not sent again, but their events are still in the log", "spans", spans, "error", err)
 		},
 	}
 	reregister(tracingMetrics(delivery)...)
 	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		logger.Info("the spans of the log are sent")
+		logger.Info("sending the spans of the log")
 		delivery.Run(ctx)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
@@ -99,7 +99,7 @@ func tracingMetrics(d *otlp.Delivery) []prometheus.Collector {
 	spans := func(result string, count func(otlp.State) uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "scute_tracing_spans_total", ConstLabels: prometheus.Labels{"result": result},
-			Help: "Spans that the collector took, and spans that it refused and that are not sent again, since the start.",
+			Help: "Spans that the collector accepted, and spans that it refused and that are not sent again, since the start.",
 		}, func() float64 { return float64(count(d.State())) })
 	}
 	return []prometheus.Collector{

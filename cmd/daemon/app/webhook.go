@@ -33,7 +33,7 @@ type WebhookOptions struct {
 func (o *WebhookOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.URL, "webhook-url", o.URL, "URL that the events of the log are posted to, as CloudEvents; none if empty")
 	f.StringVar(&o.Secret, "webhook-secret", o.Secret, "folder with the files token, which is sent as a bearer token, and ca.crt, which the receiver's certificate must chain to; each may be absent")
-	f.StringVar(&o.Position, "webhook-position", o.Position, "ConfigMap to keep in up to where the receiver took the events, NAMESPACE/NAME")
+	f.StringVar(&o.Position, "webhook-position", o.Position, "ConfigMap to store the position up to which the receiver has accepted the events, NAMESPACE/NAME")
 }
 
 func (o *WebhookOptions) validate() error {
@@ -73,13 +73,13 @@ func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) erro
 	delivery := &webhook.Delivery{
 		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Logger: logger,
 		Sink: &webhook.Sink{URL: o.URL, Secret: secret, Client: client, OnRetry: func(err error, wait time.Duration) {
-			logger.Debug("an event is posted again", "error", err, "in", wait)
+			logger.Debug("posting an event again", "error", err, "in", wait)
 		}},
 		Alarm: func(stopped bool, err error) { d.reportUndelivered(logger, stopped, err) },
 	}
 	reregister(deliveryMetrics(delivery)...)
 	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		logger.Info("the events of the log are posted")
+		logger.Info("posting the events of the log")
 		delivery.Run(ctx)
 		return nil
 	}))
@@ -97,10 +97,10 @@ func host(text string) string {
 // reportUndelivered logs why events are not delivered. If the delivery has stopped, it also records an event.
 func (d *daemon) reportUndelivered(logger *slog.Logger, stopped bool, err error) {
 	if !stopped {
-		logger.Warn("events of the log are not delivered; it is tried again", "error", err)
+		logger.Warn("delivering events of the log failed; retrying", "error", err)
 		return
 	}
-	logger.Error("no event is delivered any more; change the token or the receiver, or decide to pass the event over, see docs/guides/consume-the-log.md", "error", err)
+	logger.Error("delivery of events has stopped; change the token or the receiver, or skip the event, see docs/guides/consume-the-log.md", "error", err)
 	d.report.event("WebhookStopped", err.Error())
 }
 
@@ -108,10 +108,10 @@ func (d *daemon) reportUndelivered(logger *slog.Logger, stopped bool, err error)
 func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "scute_webhook_sequence", Help: "Sequence of the event log up to which the receiver of the webhook took all events.",
+			Name: "scute_webhook_sequence", Help: "Sequence of the event log up to which the receiver of the webhook has accepted all events.",
 		}, func() float64 { return float64(d.State().Sequence) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "scute_webhook_stopped", Help: "1 if the receiver of the webhook refused an event, so that an operator has to decide.",
+			Name: "scute_webhook_stopped", Help: "1 if the receiver of the webhook refused an event, so that an operator must decide.",
 		}, func() float64 {
 			if d.State().Stopped {
 				return 1

@@ -28,21 +28,21 @@ func NewCmd(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "provider CLUSTER",
 		Short: "Check on a test cluster which kinds of a provider acknowledge a pause",
-		Long: `Pause a test cluster, and say of each kind of object below it whether and how fast its objects acknowledged, by which
-signal, and whether they are awake again after it. It is for developers of infrastructure, bootstrap and control-plane providers.
+		Long: `Pause a test cluster, and report for each kind of its objects whether, how fast and by which signal they acknowledged the pause,
+and whether they reconcile again afterwards. It is for developers of infrastructure, bootstrap and control-plane providers.
 
-The cluster is paused by a Pause, doctor-provider.CLUSTER, which is deleted at the end: scuted then restores what
-was found. A check that was killed leaves that Pause: the next one with --yes deletes it first, or delete it with
+The check creates a Pause, doctor-provider.CLUSTER, and deletes it at the end: scuted then restores the earlier pause state.
+A check that was killed leaves this Pause: the next check with --yes deletes it first, or delete it with
 scutectl resume cluster doctor-provider.CLUSTER.
 
-Exit status: 0 every kind passed; 1 a kind did not, or the check could not be made; with --dry-run 0.`,
+Exit status: 0 every kind passed, or --dry-run is set; 1 a kind failed, or the check could not run.`,
 		Example: kit.Examples(env, "$ doctor provider test -n fleet --dry-run", "$ doctor provider test -n fleet --yes -o json"),
 		Args:    kit.OneName("a cluster"),
 		RunE:    kit.WithName(&o.name, o.run),
 	}
 	o.Kit = kit.New(env, cmd, "cluster")
 	f := cmd.Flags()
-	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "How long an object may take to acknowledge, and to be awake again")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "How long an object may take to acknowledge, and then to reconcile again")
 	f.StringSliceVar(&o.ignore, "ignore", nil, "Kinds (Kind.group) that need no signal, because no controller acts on their objects")
 	f.BoolVar(&o.dryRun, "dry-run", false, "Show the kinds and change nothing")
 	kit.YesVar(f, &o.yes)
@@ -92,10 +92,10 @@ func (o *options) run(ctx context.Context) error {
 		}
 	}
 	if !report.Passed {
-		o.Env.Notef("%d of %d kinds did not pass.", failed, len(report.Kinds))
+		o.Env.Notef("%d of %d kinds failed.", failed, len(report.Kinds))
 		return cli.Failed()
 	}
-	o.Env.Notef("Every kind passed; the cluster was restored and awake after %s.", seconds(report.ResumeSeconds))
+	o.Env.Notef("Every kind passed; the cluster was restored and reconciled again after %s.", seconds(report.ResumeSeconds))
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (l *clusterReader) objects(ctx context.Context) ([]pause.Subject, error) {
 	}
 	below, _, err := graph.Below(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("looking at what belongs to cluster %s/%s: %w", l.namespace, l.name, l.explain(err))
+		return nil, fmt.Errorf("listing the objects of cluster %s/%s: %w", l.namespace, l.name, l.explain(err))
 	}
 	return below, nil
 }
@@ -50,14 +50,14 @@ func checkNotPaused(below []pause.Subject, namespace, name string) error {
 		marks := hold.SharedHolders(o.Observed)
 		switch {
 		case o.MoveID != "":
-			return fmt.Errorf("cluster %s/%s is held by move %s: check it when the move is over", namespace, name, o.MoveID)
+			return fmt.Errorf("cluster %s/%s is part of move %s: check it when the move has ended", namespace, name, o.MoveID)
 		case len(marks) > 0:
-			return fmt.Errorf("cluster %s/%s is held paused by %s: check it when that is over", namespace, name, marks[0].Describe())
+			return fmt.Errorf("cluster %s/%s is paused by %s: check it when that pause has ended", namespace, name, marks[0].Describe())
 		case o.PausedByUser || o.Observed.Cluster.Paused:
-			return fmt.Errorf("cluster %s/%s is paused already, which hides what its objects do: set spec.paused to false and remove annotation %s from it, then check again",
+			return fmt.Errorf("cluster %s/%s is already paused, so the check cannot observe its objects: set spec.paused to false and remove annotation %s from it, then check again",
 				namespace, name, object.PausedAnnotation)
 		}
 		return nil
 	}
-	return fmt.Errorf("cluster %s/%s: %w: the check needs one with objects of your kinds; name its namespace with -n", namespace, name, errAbsent)
+	return fmt.Errorf("cluster %s/%s: %w: the check needs a cluster with objects of your kinds; name its namespace with -n", namespace, name, errAbsent)
 }

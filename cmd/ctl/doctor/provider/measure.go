@@ -59,11 +59,11 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 	case err != nil:
 		return nil, err
 	case left.Spec.Reason != Reason:
-		return nil, fmt.Errorf("pause %s exists, and no check made it: rename or delete it", c.key)
+		return nil, fmt.Errorf("pause %s exists, and no check created it: delete it", c.key)
 	case c.dryRun || !c.yes:
-		return nil, fmt.Errorf("an earlier check was killed and left Pause %s, or is in progress: with --yes it is deleted first", c.key)
+		return nil, fmt.Errorf("pause %s exists: an earlier check was killed and left it, or is still in progress; with --yes it is deleted first", c.key)
 	default:
-		c.Env.Notef("An earlier check left Pause %s: it is deleted first.", c.key)
+		c.Env.Notef("An earlier check left Pause %s: deleting it first.", c.key)
 		if err := c.release(ctx, left); err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 		Spec:       v1alpha1.PauseSpec{Clusters: []string{c.name}, Reason: Reason, Timeouts: v1alpha1.PauseTimeouts{Acknowledge: limit, Awake: limit}},
 	}
 	if err := c.cluster.Client.Create(ctx, made); err != nil {
-		return fmt.Errorf("making the Pause: %w", c.cluster.Explain(err))
+		return fmt.Errorf("creating the Pause: %w", c.cluster.Explain(err))
 	}
 	status, err := c.waitForAnswers(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *check) waitForAnswers(ctx context.Context) (status v1alpha1.PauseStatus
 	case err == nil:
 		return status, nil
 	case errors.Is(err, context.DeadlineExceeded) && status.Phase == "":
-		return status, fmt.Errorf("no daemon has taken the Pause up within %s: %s says whether one runs", timespan.Text(c.timeout+daemonGracePeriod), c.Hint("", "doctor"))
+		return status, fmt.Errorf("no daemon has acted on the Pause within %s: %s checks whether one runs", timespan.Text(c.timeout+daemonGracePeriod), c.Hint("", "doctor"))
 	case errors.Is(err, context.DeadlineExceeded):
 		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", timespan.Text(c.timeout+daemonGracePeriod), status.Message, status.Next)
 	default:
@@ -137,7 +137,7 @@ func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
 		return p.UID != made.UID
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("pause %s is deleted, and its cluster is not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+daemonGracePeriod), last.Message, last.Next)
+		return fmt.Errorf("pause %s is deleted, but its cluster was not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+daemonGracePeriod), last.Message, last.Next)
 	}
 	if errors.Is(err, source.ErrNotFound) {
 		return nil

@@ -54,9 +54,9 @@ type Kind struct {
 // Remedies for kinds that do not pass.
 const (
 	remedySilent      = "set condition Paused in the controller (docs/providers.md); if no controller acts on the kind, name it with --ignore"
-	remedyNever       = "see whether its controller runs, watches the Cluster's spec.paused, and may write the status"
-	remedyBlock       = "its controller holds it with annotation " + object.BlockMoveAnnotation + ": see what it still has to stop"
-	remedyStillPaused = "have the controller watch the Cluster's spec.paused, and set condition Paused to False when it is lifted"
+	remedyNever       = "check that its controller runs, watches the Cluster's spec.paused, and may write the status"
+	remedyBlock       = "its controller blocks the pause with annotation " + object.BlockMoveAnnotation + ": find out what it still has to stop"
+	remedyStillPaused = "make the controller watch the Cluster's spec.paused, and set condition Paused to False when the pause ends"
 )
 
 // survey counts the objects of a cluster by kind.
@@ -97,13 +97,13 @@ func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
 				k.Remedy = remedyBlock
 			}
 		case k.Acknowledged == 0:
-			k.Answer, k.Reason, k.Remedy = notAcknowledged, "its objects were not looked at, or were deleted meanwhile", "see that nothing else changes the cluster, and check again"
+			k.Answer, k.Reason, k.Remedy = notAcknowledged, "its objects were not checked, or were deleted during the check", "make sure that nothing else changes the cluster, and check again"
 		case !slices.Equal(k.Signals, []string{string(pause.Assumed)}):
 			k.Answer, k.Passed = acknowledged, true
 		case !hasController(k.Kind) || slices.Contains(ignored, k.Kind):
 			k.Answer, k.Passed = notNeeded, true
 		default:
-			k.Answer, k.Reason, k.Remedy = noSignal, "it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does", remedySilent
+			k.Answer, k.Reason, k.Remedy = noSignal, "it has no condition Paused: a pause or a move counts it as acknowledged at once, whatever its controller does", remedySilent
 		}
 	}
 	return out

@@ -70,11 +70,11 @@ func TestEachKindIsJudged(t *testing.T) {
 	}
 	want := map[string]string{
 		"Cluster": "acknowledged", "WellMachine": "acknowledged", "WellMachineTemplate": "none needed", "Identity": "none needed",
-		"MuteCluster":   "no signal; it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does",
+		"MuteCluster":   "no signal; it has no condition Paused: a pause or a move counts it as acknowledged at once, whatever its controller does",
 		"HeldCluster":   "never; fleet/a: its provider still blocks it with annotation " + object.BlockMoveAnnotation,
 		"StuckCluster":  "never; fleet/a: condition Paused is False",
 		"SleepyCluster": "acknowledged; fleet/a still has condition Paused=True after the pause",
-		"GoneCluster":   "never; its objects were not looked at, or were deleted meanwhile",
+		"GoneCluster":   "never; its objects were not checked, or were deleted during the check",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -101,7 +101,7 @@ func TestTheTableFits(t *testing.T) {
 	for _, want := range []string{
 		"  KIND                 OBJECTS  ANSWER        BY         AFTER  AWAKE\ncluster.x-k8s.io\n  Cluster              1        acknowledged  condition  1.2s   yes\n" + infra + "\n",
 		"\n  StuckCluster         1        never         -          -      yes\n", "\n  WellMachineTemplate  1        none needed   -          -      -\n",
-		"\n\nStuckCluster." + infra + ": fleet/a: condition Paused is False\n→ see whether its controller runs",
+		"\n\nStuckCluster." + infra + ": fleet/a: condition Paused is False\n→ check that its controller runs",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in\n%s", want, table)
@@ -115,7 +115,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 	marked[0].MoveID = "fleet/go/1"
 	held[0].PauseHolders = map[string]string{object.PausePrefix + "1a": "fleet/maintenance"}
 	for want, below := range map[string][]pause.Subject{
-		"there is no such Cluster": nil, "is paused already": paused, "is held by move fleet/go/1": marked, "is held paused by Pause fleet/maintenance": held,
+		"there is no such Cluster": nil, "is already paused": paused, "is part of move fleet/go/1": marked, "is paused by Pause fleet/maintenance": held,
 	} {
 		if err := checkNotPaused(below, "fleet", "test"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("free = %v, want %q", err, want)
