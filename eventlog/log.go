@@ -117,7 +117,7 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 			return err
 		}
 		if !info.Created.Equal(l.created) {
-			return fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",
+			return fmt.Errorf("%w: stream %s was deleted, and one with the same name was created at %s; stop, and restore the log from a backup or a mirror",
 				ErrMissing, l.spec.name, info.Created.Format(time.RFC3339))
 		}
 		state = info.State

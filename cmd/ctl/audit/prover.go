@@ -44,7 +44,7 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	select {
 	case p.sem <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: another proof is being made", ctx.Err())
+		return nil, fmt.Errorf("%w: another proof is being created", ctx.Err())
 	}
 	defer func() { <-p.sem }()
 	if p.unsealed() {

@@ -51,7 +51,7 @@ After the Pause is deleted, objects that were paused before, or that another Pau
 	}
 	o.Kit = kit.New(env, cmd, "clusters")
 	f := cmd.Flags()
-	f.StringVarP(&o.Selector, "selector", "l", "", "Pause the clusters with these labels; NAME is then that of the Pause")
+	f.StringVarP(&o.Selector, "selector", "l", "", "Pause the clusters with these labels; NAME is then the name of the Pause")
 	cli.ReasonVar(f, &o.Reason)
 	o.Wait.AddFlags(f, timeout, "until every object has acknowledged the pause")
 	return cmd

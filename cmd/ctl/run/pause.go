@@ -145,7 +145,7 @@ func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *out
 		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)
 	}
 	if f.State.Finished() {
-		return nil, kit.Refusef("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, d.Hint("", "run", "-f", "FILE"))
+		return nil, kit.Refusef("run %s has ended: it is %s; %s starts a new run", f.ID, f.Status.Phase, d.Hint("", "run", "-f", "FILE"))
 	}
 	at.Close()
 	at.Log = nil

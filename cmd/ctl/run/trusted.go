@@ -15,7 +15,7 @@ import (
 
 // trustVar adds the option that confirms that a folder from elsewhere is trusted.
 func (d *deps) trustVar(f *pflag.FlagSet) {
-	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not made by this user, on this machine, at this path. Local runs")
+	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not created by this user, on this machine, at this path. Local runs")
 }
 
 // confirmTrust asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
@@ -41,7 +41,7 @@ func (l *local) confirmTrust(ctx context.Context, log *connect.Log) error {
 		return nil
 	}
 	if head > 0 && !l.trust {
-		l.Env.Notef("The log in %s was not made by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
+		l.Env.Notef("The log in %s was not created by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
 			dir, l.Env.Hint("get", "runs", "--log", l.Flags.Dir))
 		if err := l.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
 			return err

@@ -61,7 +61,7 @@ func (o *options) flags(env *cli.Env, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.Key, "key", "", "Public key of the log, or a file with it, for proofs of events; the key published in the cluster if empty")
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "File with one or more checkpoints of the log, for proofs of events; the checkpoint published in the cluster if empty")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "Port on 127.0.0.1; a free one if 0")
-	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Permit no changes from the pages")
+	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Do not permit changes from the pages")
 }
 
 func (o *options) validate() error {
