@@ -194,7 +194,7 @@ func TestStreamDeletedUnderUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.Head(ctx)
-	wantErr(t, err, eventlog.ErrMissing, "made at")
+	wantErr(t, err, eventlog.ErrMissing, "created at")
 	wantErr(t, l.Follow(ctx, 1, func(eventlog.Record) error { return nil }), eventlog.ErrMissing)
 	if err := l.JetStream().DeleteStream(ctx, eventlog.DefaultStream); err != nil {
 		t.Fatal(err)

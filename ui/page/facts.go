@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -121,9 +122,9 @@ func (v *view) link(a eventlog.Aggregate) string {
 		return v.To("/"+string(a.Kind), "id", a.ID)
 	case eventlog.KindRemediation:
 		return v.To("/owner", "id", a.ID)
-	case eventlog.KindDaemon:
-		return ""
-	default:
-		return v.To("/object", "kind", string(a.Kind), "id", a.ID)
 	}
+	if kinds.New(a) == nil { // of the daemon, or written by a later version
+		return ""
+	}
+	return v.To("/object", "kind", string(a.Kind), "id", a.ID)
 }

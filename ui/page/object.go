@@ -9,6 +9,8 @@ import (
 type genericPage struct {
 	kit.Document
 	Chip    Chip
+	Fields  []kit.DocumentField
+	Table   kit.DocumentTable
 	Log     string // the aggregate
 	Lines   []string
 	Acts    []ActionLink
@@ -28,6 +30,9 @@ func generic(v *view) (any, error) {
 	p.Kind, p.Name = string(a.Kind), a.ID // of an aggregate without objects
 	for _, d := range documents {
 		p.Document, p.Chip, p.Lines, p.Acts = d, chip(d.Phase), v.commands(d.Commands), v.acts(d.Actions)
+		if d.Details != nil {
+			p.Fields, p.Table = d.Details()
+		}
 	}
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: a.Kind, ID: a.ID})
 	return p, err

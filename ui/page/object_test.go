@@ -40,3 +40,28 @@ func TestBackupSchedule(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadablePause checks that a Pause with an event of a later version keeps its page and the reason, because it may still hold its clusters.
+// An aggregate of an unknown kind has no link.
+func TestUnreadablePause(t *testing.T) {
+	log, f := logtest.Open(t), uitest.Feed(t)
+	of := eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/timed-out/1"}
+	var events []eventlog.Event
+	for _, h := range uitest.SavedHistories(t, root, "timed-out") {
+		events = append(events, h.Events[:4]...)
+	}
+	last := uitest.Append(t, log, of, 0, events...)
+	later := events[3]
+	later.Type = "dev.scute.pause.newer-thing.v1"
+	uitest.Append(t, log, of, last, later)
+	later.Type = "dev.scute.future.begun.v1"
+	uitest.Append(t, log, eventlog.Aggregate{Kind: "future", ID: "fleet/x/1"}, 0, later)
+	uitest.Fill(t, f, log)
+	s := site(t, f)
+	if page := show(t, s, "/pause?id=fleet/timed-out/1"); !strings.Contains(page, "newer-thing") {
+		t.Errorf("the page of the Pause does not name the event:\n%s", page)
+	}
+	if page := show(t, s, "/"); strings.Contains(page, "kind=future&amp;") || strings.Contains(page, "/object?id=fleet%2Fx") {
+		t.Errorf("an aggregate of an unknown kind has a link:\n%s", page)
+	}
+}

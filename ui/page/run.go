@@ -81,7 +81,7 @@ func run(v *view) (any, error) {
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
-	p.Commands, p.Acts = v.commands(runs.NextCommands(v.kit(), r)), v.acts(runs.Actions(r))
+	p.Commands, p.Acts = v.commands(runs.PageCommands(v.kit(), r)), v.acts(runs.Actions(r))
 	definition, status := r.State.Definition(), r.Tasks()
 	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
 	p.Picture = v.picture(definition.Tasks, status)

@@ -13,7 +13,7 @@ func toneOf(word string) Tone {
 	case "Succeeded", "Recovered", "Acknowledged", "succeeded", "verified", "handler done", "step succeeded", "mark cleared", "replacement ready", "all acknowledged",
 		"paused", "ready", "thawed", "preflight passed", "Released", "approved":
 		return Tone{"ok", "✓"}
-	case "Failed", "Aborted", "RollbackFailed", "UndoFailed", "Stranded", "failed", "aborted", "refused", "not readable", "undo failed", "handler failed",
+	case "Failed", "Failing", "Aborted", "RollbackFailed", "UndoFailed", "Stranded", "failed", "aborted", "refused", "not readable", "undo failed", "handler failed",
 		"stranded", "log lost", "error":
 		return Tone{"bad", "✗"}
 	case "Frozen", "frozen":

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/backup/schedule"
 	"scute.dev/cmd/ctl/kit"
@@ -18,30 +21,46 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 		d := kit.Document{
 			Kind: "backupschedule", Namespace: b.Namespace, Name: b.Name, ID: f.id, Phase: string(cmp.Or(s.Phase, v1alpha1.BackupScheduled)), Message: s.Message, Next: s.Next,
 			Progress: fmt.Sprintf("%d kept", s.Kept), Began: "last success",
-			Fields: []kit.DocumentField{
-				{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(s.Kept)},
-			},
-			Table:    kit.DocumentTable{Title: "Backups", Header: []string{"Taken (UTC)", "Clusters", "Objects", "Bytes", "Location"}},
+			Details:  func() ([]kit.DocumentField, kit.DocumentTable) { return details(b) },
 			Commands: []string{k.Hint(b.Namespace, "describe", "backupschedule", b.Name) + " shows its backups and what happened"},
 		}
 		if s.LastSuccessfulTime != nil {
 			d.Since = s.LastSuccessfulTime.Time
 		}
-		if s.NextScheduleTime != nil {
-			d.Fields = append(d.Fields, kit.DocumentField{Name: "Next backup", Value: term.Second(s.NextScheduleTime.Time)})
-		}
-		for _, r := range s.Backups {
-			d.Table.Rows = append(d.Table.Rows, []string{term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Place})
-		}
 		switch s.Phase {
 		case v1alpha1.BackupFailing:
 			d.State = kit.Waiting
 		case v1alpha1.BackupEnded:
-			d.End(nil)
+			d.End(&metav1.Time{Time: f.last})
 		}
 		out = append(out, d)
 	}
 	return out
+}
+
+// details returns the properties of a schedule, and its backups.
+func details(b *v1alpha1.BackupSchedule) ([]kit.DocumentField, kit.DocumentTable) {
+	fields := []kit.DocumentField{
+		{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(b.Status.Kept)},
+	}
+	if next := b.Status.NextScheduleTime; next != nil {
+		fields = append(fields, kit.DocumentField{Name: "Next backup", Value: term.Second(next.Time)})
+	}
+	table := kit.DocumentTable{Title: "Backups", Header: []string{"Taken (UTC)", "Clusters", "Objects", "Bytes", "Location"}}
+	for _, r := range b.Status.Backups {
+		table.Rows = append(table.Rows, []string{term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Place})
+	}
+	return fields, table
+}
+
+// Err returns why an event cannot be read.
+func (f *Fold) Err() (err error) {
+	f.view.Read(f.id, func(e *aggregate.Entry[*schedule.State]) {
+		if e != nil {
+			err = e.Err
+		}
+	})
+	return err
 }
 
 // Object returns the schedule.

@@ -37,7 +37,7 @@ func (v view) describe(b *v1alpha1.BackupSchedule) []string {
 }
 
 func when(b *v1alpha1.BackupSchedule) string {
-	return b.Spec.Schedule + " in " + cmp.Or(b.Spec.TimeZone, "Etc/UTC")
+	return term.Clean(b.Spec.Schedule + " in " + cmp.Or(b.Spec.TimeZone, "Etc/UTC"))
 }
 
 // destination returns where the backups are stored.
@@ -78,7 +78,7 @@ func row(of show.View, b *v1alpha1.BackupSchedule) show.Row {
 		last = v.Age(b.Status.LastSuccessfulTime)
 	}
 	return show.Row{
-		Cells: []string{b.Name, b.Spec.Schedule, v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
+		Cells: []string{term.Clean(b.Name), term.Clean(b.Spec.Schedule), v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
 		Wide:  []string{term.Clean(b.Status.Message)},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/show"
 )
 
 // TestWhereTo checks that the destination of backups is shown with its prefix.
@@ -26,5 +27,15 @@ func TestFollowed(t *testing.T) {
 	b.Status.Phase, b.Status.Message, b.Status.Next = v1alpha1.BackupFailing, "the bucket is gone", "create it"
 	if news := n.Updates(b); len(news) != 1 || news[0].Text != "Failing: the bucket is gone; next: create it" || n.HasFailed(b) {
 		t.Errorf("Updates = %v", news)
+	}
+}
+
+// TestNoControlSequences checks that names and schedules from a foreign log cannot control the terminal.
+func TestNoControlSequences(t *testing.T) {
+	b := &v1alpha1.BackupSchedule{}
+	b.Namespace, b.Name, b.Spec.Schedule, b.Spec.TimeZone = "fleet", "a\x1b[31m", "0 3 * * *\x1b[31m", "Etc/UTC\x1b[31m"
+	lines := append((view{}).describe(b), row(show.View{}, b).Cells...)
+	if text := strings.Join(lines, "\n"); strings.Contains(text, "\x1b") {
+		t.Errorf("got %q", text)
 	}
 }

@@ -17,6 +17,8 @@ import (
 type Fold interface {
 	// Apply applies the next commit. After an error the state is that before the commit.
 	Apply(r eventlog.Record) error
+	// Err returns why an event cannot be read, if the status reports that and Apply does not.
+	Err() error
 	// Documents returns the objects of the aggregate as lists show them.
 	Documents(k *kit.Kit) []kit.Document
 	// Object returns what `-o json` prints of the aggregate, and its name there.

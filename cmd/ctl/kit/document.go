@@ -15,9 +15,8 @@ type Document struct {
 	Began string
 	Since time.Time
 	State DocumentState
-	// Fields are the properties of an object without a separate page, and Table is its list.
-	Fields []DocumentField
-	Table  DocumentTable
+	// Details returns the properties of an object without a separate page, and its list; nil if there are none.
+	Details func() ([]DocumentField, DocumentTable)
 	// Commands are the commands about the object, each with its effect. Actions are what users can do now.
 	Commands []string
 	Actions  []Action

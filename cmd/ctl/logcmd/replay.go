@@ -1,6 +1,7 @@
 package logcmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -140,7 +141,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	}
 	f.state = kinds.New(aggregate)
 	for _, r := range records {
-		if err := f.state.Apply(r); err != nil {
+		if err := cmp.Or(f.state.Apply(r), f.state.Err()); err != nil {
 			return nil, fmt.Errorf("replaying %s: %w", aggregate, err)
 		}
 	}

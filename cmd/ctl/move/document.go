@@ -61,6 +61,9 @@ func Actions(id string, m *v1alpha1.Move) []kit.Action {
 	return []kit.Action{{Do: "abort", Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: id}}
 }
 
+// Err returns nil: Apply returns each error.
+func (*Fold) Err() error { return nil }
+
 // Object returns the Move.
 func (f *Fold) Object() (name string, object any) { return "move", f.Resource() }
 

@@ -2,6 +2,7 @@ package move
 
 import (
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,7 +27,8 @@ type fold struct {
 }
 
 func (f *fold) Apply(r eventlog.Record) error {
-	return f.view.Apply(r)
+	_ = f.view.Apply(r) // the move's status reports an unreadable event
+	return nil
 }
 
 func (f *fold) Items() []*v1alpha1.Move {
@@ -48,7 +50,10 @@ type Fold struct {
 }
 
 // NewFold returns a Fold without commits.
-func NewFold(id string) *Fold { return &Fold{ID: id, catalog: mover.NewCatalog()} }
+func NewFold(id string) *Fold { return &Fold{ID: id, catalog: catalog()} }
+
+// catalog is shared, because a page holds the folds of all moves.
+var catalog = sync.OnceValue(mover.NewCatalog) //nolint:gochecknoglobals // immutable
 
 // Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {

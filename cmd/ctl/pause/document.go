@@ -3,6 +3,7 @@ package pause
 import (
 	"fmt"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
@@ -52,6 +53,16 @@ func Actions(id string, p *v1alpha1.Pause) []kit.Action {
 		return nil
 	}
 	return []kit.Action{{Do: "delete", Kind: "pause", Namespace: p.Namespace, Name: p.Name, ID: id}}
+}
+
+// Err returns why an event cannot be read.
+func (f *Fold) Err() (err error) {
+	f.view.Read(f.id, func(e *aggregate.Entry[*request.State]) {
+		if e != nil {
+			err = e.Err
+		}
+	})
+	return err
 }
 
 // Object returns the Pause.

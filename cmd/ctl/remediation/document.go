@@ -62,6 +62,9 @@ func Actions(r *v1alpha1.SurgeRemediation) []kit.Action {
 	return actions
 }
 
+// Err returns nil: Apply returns each error.
+func (*Fold) Err() error { return nil }
+
 // Object returns the remediations of the owner's machines.
 func (f *Fold) Object() (name string, object any) { return "remediations", f.Items() }
 

@@ -18,9 +18,16 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	case IsFinished(r.Phase()):
 		d.End(r.Status.FinishedAt)
 	case IsIdle(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
-		d.State, d.Commands = kit.Waiting, NextCommands(k, r)
+		d.State, d.Commands = kit.Waiting, PageCommands(k, r)
 	}
 	return []kit.Document{d}
+}
+
+// PageCommands returns the commands of NextCommands for a page, which only knows the location of the log: no daemon continues a run in a folder.
+func PageCommands(k *kit.Kit, r *Run) []string {
+	shown := *r
+	shown.Local = k.Flags.Dir != ""
+	return NextCommands(k, &shown)
 }
 
 // Actions returns what users can do with a run now.
@@ -36,6 +43,9 @@ func Actions(r *Run) []kit.Action {
 	}
 	return []kit.Action{a}
 }
+
+// Err returns nil: Apply returns each error.
+func (*Fold) Err() error { return nil }
 
 // Object returns the report of the run.
 func (f *Fold) Object() (name string, object any) { return "run", f.Refresh().Report() }

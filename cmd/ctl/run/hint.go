@@ -62,7 +62,7 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 
 // continueCommands returns the command that continues a local run after a decision. A daemon continues by itself, and refuses the command.
 func continueCommands(k *kit.Kit, r *Run) []string {
-	if !r.Local && k.Flags.Dir == "" {
+	if !r.Local {
 		return nil
 	}
 	return []string{hint(k, r, "resume") + " then continues the run"}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,5 +26,21 @@ func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
 		if got := DecideCommand(k, r, task); !strings.HasSuffix(got, want) {
 			t.Errorf("DecideHint = %s, want suffix %s", got, want)
 		}
+	}
+}
+
+// TestNextCommandsOfARunThatIsDriven checks that only a run that no process drives is resumed after a decision. A page cannot know that, and only looks
+// at the location of the log.
+func TestNextCommandsOfARunThatIsDriven(t *testing.T) {
+	k := &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}
+	k.Flags.Dir = "logs"
+	r := &Run{Namespace: "fleet", Name: "prod", Status: v1alpha1.WorkflowRunStatus{
+		Phase: v1alpha1.RunPaused, Tasks: []v1alpha1.TaskStatus{{Name: "checked", Kind: approve, Phase: v1alpha1.TaskPaused, Question: 1}},
+	}}
+	resumes := func(lines []string) bool {
+		return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "then continues the run") })
+	}
+	if resumes(NextCommands(k, r)) || !resumes(PageCommands(k, r)) {
+		t.Errorf("NextCommands = %q, PageCommands = %q", NextCommands(k, r), PageCommands(k, r))
 	}
 }

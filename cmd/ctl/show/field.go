@@ -92,9 +92,9 @@ func (v View) Section(title string, t *term.Table) []string {
 
 // Head renders the first lines of a description: the name of the resource, and its aggregate in the log.
 func (v View) Head(kind, namespace, name, aggregate, id string) []string {
-	out := []string{v.Field(kind, v.Paint.Text(term.Bold, namespace+"/"+name))}
+	out := []string{v.Field(kind, v.Paint.Text(term.Bold, term.Clean(namespace+"/"+name)))}
 	if id != "" {
-		out = append(out, v.Field("In the log", aggregate+"/"+id))
+		out = append(out, v.Field("In the log", aggregate+"/"+term.Clean(id)))
 	}
 	return out
 }

@@ -43,16 +43,6 @@ type Fold[T any] interface {
 	Items() []T
 }
 
-// Lenient returns a fold whose objects report an unreadable event in their status, so that Apply never fails.
-func Lenient[T any](f Fold[T]) Fold[T] { return lenient[T]{f} }
-
-type lenient[T any] struct{ Fold[T] }
-
-func (l lenient[T]) Apply(r eventlog.Record) error {
-	_ = l.Fold.Apply(r)
-	return nil
-}
-
 // Found is an aggregate in a log, with its first sequence.
 type Found struct {
 	ID    string
