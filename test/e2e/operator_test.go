@@ -118,13 +118,13 @@ func (o *operator) create(ctx context.Context, t *testing.T, code int, parts []s
 
 func (o *operator) refused(ctx context.Context, t *testing.T) {
 	o.run(ctx, t, 2, []string{"--cluster"}, "create", "move", "bad", "-n", o.namespace, "--to-kubeconfig", o.target)
-	refused := o.create(ctx, t, 1, []string{"make another Move"}, "bad", "-c", "nope", "-c", "neither")
+	refused := o.create(ctx, t, 1, []string{"create a Move with another name"}, "bad", "-c", "nope", "-c", "neither")
 	for _, part := range []string{"refused: nothing was changed", "SEVERITY", "REMEDY", "spec.selection.clusters", `"nope" does not exist`, `"neither" does not exist`, " has: tiny"} {
 		if !strings.Contains(refused.out, part) {
 			t.Errorf("findings lack %q:\n%s", part, refused.out)
 		}
 	}
-	o.create(ctx, t, 1, []string{"exists already"}, "bad", "-c", "tiny")
+	o.create(ctx, t, 1, []string{"already exists"}, "bad", "-c", "tiny")
 	o.run(ctx, t, 1, []string{"Failed"}, "watch", "move", "bad", "-n", o.namespace)
 	o.run(ctx, t, 1, []string{"nowhere"}, "describe", "move", "nowhere", "-n", o.namespace)
 
