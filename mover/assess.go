@@ -74,8 +74,10 @@ func Assess(source []Original, target []Copy) Assessment {
 	for _, o := range source {
 		switch {
 		case o.Released && !copies[o.Ref]:
-			uncopied = append(uncopied, ObjectReason{Ref: o.Ref,
-				Reason: "a move has removed its finalizers at the source to delete it, and the target has no copy"})
+			uncopied = append(uncopied, ObjectReason{
+				Ref:    o.Ref,
+				Reason: "a move has removed its finalizers at the source to delete it, and the target has no copy",
+			})
 		case !copies[o.Ref]:
 			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: "the target has no copy of it"})
 		}

@@ -79,8 +79,10 @@ func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	case now.Paused == object.True && c.SincePause >= SettleTime:
 		return Verdict{Acknowledged: true, How: Settled}
 	case now.Paused == object.True:
-		return Verdict{Reason: "its condition Paused was True before the pause, for an unknown cause: scute waits for a while until it settles",
-			Touch: true}
+		return Verdict{
+			Reason: "its condition Paused was True before the pause, for an unknown cause: scute waits for a while until it settles",
+			Touch:  true,
+		}
 	case now.Paused != object.Absent:
 		return Verdict{Reason: "condition Paused is " + string(now.Paused), Touch: true}
 	case !c.KindReportsPaused:

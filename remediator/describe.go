@@ -69,7 +69,10 @@ func notify(reason string, to audience, when string) notice {
 
 // notifyIf returns a notice that applies to some events.
 func notifyIf[E Event](reason string, to audience, when string, applies func(s *State, e E) bool) notice {
-	return notice{reason, when, to, func(s *State, e Event) bool { return applies(s, e.(E)) }}
+	return notice{reason, when, to, func(s *State, e Event) bool {
+		typed, ok := e.(E)
+		return ok && applies(s, typed)
+	}}
 }
 
 // descriptions describes every type of event.

@@ -18,8 +18,10 @@ const UndoTimeout = 10 * time.Minute
 func (s *State) startUndo(i, n int, release bool) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	if retry := undoRetry(); t.undoAttempts > retry.Max {
-		return UndoFailed{Task: d.Name, Step: d.Steps[n].Name, Message: "all attempts are used up, and the process ended during the last one",
-			Release: release}
+		return UndoFailed{
+			Task: d.Name, Step: d.Steps[n].Name, Message: "all attempts are used up, and the process ended during the last one",
+			Release: release,
+		}
 	}
 	return UndoStarted{Task: d.Name, Step: d.Steps[n].Name, Attempt: t.undoAttempts + 1, Release: release}
 }

@@ -59,8 +59,10 @@ func ProblemOf(err error) schedule.Problem {
 	case errors.As(err, &known):
 		return known.Problem
 	case errors.Is(err, errTimeout):
-		p := schedule.Problem{Reason: "TimedOut", Field: "spec.timeout", Message: errTimeout.Error(),
-			Next: "find out what is slow, or raise spec.timeout; scute retries"}
+		p := schedule.Problem{
+			Reason: "TimedOut", Field: "spec.timeout", Message: errTimeout.Error(),
+			Next: "find out what is slow, or raise spec.timeout; scute retries",
+		}
 		if errors.As(err, &stored) {
 			p.Message += ": " + stored.Error()
 		}
@@ -79,8 +81,10 @@ func ProblemOf(err error) schedule.Problem {
 	case errors.As(err, &final):
 		return schedule.Problem{Reason: "Refused", Message: err.Error(), Next: final.Next}
 	default:
-		return schedule.Problem{Reason: "BackupFailed", Message: err.Error(),
-			Next: "scute retries; if the error persists, check the API server and the permissions of scuted: `scutectl doctor`"}
+		return schedule.Problem{
+			Reason: "BackupFailed", Message: err.Error(),
+			Next: "scute retries; if the error persists, check the API server and the permissions of scuted: `scutectl doctor`",
+		}
 	}
 }
 

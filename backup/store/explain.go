@@ -29,25 +29,35 @@ func convertError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, guard.ErrDenied):
-		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denialText(err),
-			Next: "use another endpoint, or ask the operator of scute to allow the address", err: err}
+		return &Error{
+			Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denialText(err),
+			Next: "use another endpoint, or ask the operator of scute to allow the address", err: err,
+		}
 	case errors.As(err, &certificate):
 		return &Error{
 			Reason: ReasonNotTrusted, Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
 			Next: "put its certificate authority into the key ca.crt of the credentials", err: err,
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time",
-			Next: "check the store, or raise the timeout if it is slow", err: err}
+		return &Error{
+			Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time",
+			Next: "check the store, or raise the timeout if it is slow", err: err,
+		}
 	case errors.Is(err, errTooLarge):
-		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "check that the endpoint is an S3-compatible store",
-			err: err}
+		return &Error{
+			Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "check that the endpoint is an S3-compatible store",
+			err: err,
+		}
 	case errors.As(err, &network):
-		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(),
-			Next: "check the store and the network", err: err}
+		return &Error{
+			Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(),
+			Next: "check the store and the network", err: err,
+		}
 	default:
-		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "the connection broke, or the response is not from an S3 store",
-			Next: "check that the endpoint is an S3-compatible store", err: err}
+		return &Error{
+			Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "the connection broke, or the response is not from an S3 store",
+			Next: "check that the endpoint is an S3-compatible store", err: err,
+		}
 	}
 }
 
@@ -91,8 +101,10 @@ func responseError(answer minio.ErrorResponse) error {
 			Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
 		}
 	case isBucketCode(answer.Code):
-		return &Error{Reason: "BucketRefused", Field: FieldBucket, Message: "the store rejects it (" + answer.Code + ")",
-			Next: "create the bucket, or correct its name and its region", err: answer}
+		return &Error{
+			Reason: "BucketRefused", Field: FieldBucket, Message: "the store rejects it (" + answer.Code + ")",
+			Next: "create the bucket, or correct its name and its region", err: answer,
+		}
 	case answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
 	default:

@@ -29,8 +29,10 @@ func volumeError(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return &Error{Reason: "VolumeFailed", Field: FieldVolume, Message: err.Error(), Next: "check whether the volume of scuted is full or read-only",
-		err: err}
+	return &Error{
+		Reason: "VolumeFailed", Field: FieldVolume, Message: err.Error(), Next: "check whether the volume of scuted is full or read-only",
+		err: err,
+	}
 }
 
 // Put implements Store. The file is written completely or not at all, and synced.

@@ -81,6 +81,7 @@ type fullLog struct{ forgottenPause }
 func (fullLog) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, err error) {
 	return s, false, nil
 }
+
 func (fullLog) Request(context.Context, string, string, request.Spec) error { return eventlog.ErrFull }
 
 // TestALostPauseIsNotLeftOnItsClusters checks that a deleted Pause is kept until the log accepts it again and restores

@@ -143,6 +143,7 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 type damaged struct{ unknownRun }
 
 func (damaged) WithFiles(string, string) ([]string, error) { return []string{"fleet/up/89abcdef"}, nil }
+
 func (damaged) State(context.Context, string) (*workflow.State, uint64, error) {
 	return nil, 0, errors.New("an event of a later version")
 }

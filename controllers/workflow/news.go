@@ -38,8 +38,10 @@ func newEvents(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []ev
 		items = append(items, eventItem{corev1.EventTypeWarning, "Task" + string(t.Phase), fmt.Sprintf("task %s: %s", t.Name, t.Message)})
 	}
 	if left > 0 {
-		items = append(items, eventItem{corev1.EventTypeWarning, "TasksFailed",
-			fmt.Sprintf("%d more tasks failed or wait: run `scutectl describe run %s -n %s`", left, w.Name, w.Namespace)})
+		items = append(items, eventItem{
+			corev1.EventTypeWarning, "TasksFailed",
+			fmt.Sprintf("%d more tasks failed or wait: run `scutectl describe run %s -n %s`", left, w.Name, w.Namespace),
+		})
 	}
 	if before.Phase != after.Phase {
 		kind := corev1.EventTypeNormal

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"scute.dev/internal/fair"
-	"scute.dev/internal/plural"
 )
 
 // ErrBusy is wrapped by the error of a large response that cannot be read now, because other large responses are being read. The request may be
@@ -77,7 +76,7 @@ func (r *pool) acquire(ctx context.Context, namespace string, end context.Cancel
 	}
 	if ctx.Err() != nil {
 		r.release(v)
-		return nil, fmt.Errorf("%w: only %s of this size can be read at a time, and others were first: %w", ErrBusy, plural.Of(r.limit, "response"), context.Cause(ctx))
+		return nil, fmt.Errorf("%w: the limit of %d large responses at a time is reached, and others were first: %w", ErrBusy, r.limit, context.Cause(ctx))
 	}
 	v.stopRelease = context.AfterFunc(ctx, func() { time.AfterFunc(closeGrace, func() { r.release(v) }) })
 	return v, nil

@@ -92,8 +92,10 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		}
 		err := d.step(ctx, step)
 		if errors.Is(err, eventlog.ErrTooLarge) { // a retry would not be smaller
-			err = d.conclude(ctx, step, mover.StepFailed{Final: true, Message: err.Error(),
-				Next: "split the move: select fewer Clusters by name in each Move"})
+			err = d.conclude(ctx, step, mover.StepFailed{
+				Final: true, Message: err.Error(),
+				Next: "split the move: select fewer Clusters by name in each Move",
+			})
 		}
 		if err != nil && !errors.Is(err, errStepObsolete) {
 			return err

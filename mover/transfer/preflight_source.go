@@ -150,8 +150,10 @@ func unfitFindings(m mover.Member) findings {
 			leaves && m.Cluster != nil && !m.Cluster.InfrastructureReady,
 			"its infrastructure is not provisioned yet", "wait until it is provisioned: a partly provisioned cluster cannot be moved safely",
 		},
-		objectState{leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized, "its control plane is not initialized yet",
-			"wait until it is initialized"},
+		objectState{
+			leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized, "its control plane is not initialized yet",
+			"wait until it is initialized",
+		},
 		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until its Node has joined, or delete it"})
 }
 

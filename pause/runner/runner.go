@@ -48,16 +48,16 @@ type Runner struct {
 const maxDriven = 1024
 
 const (
-	// While objects are pending, the next turn follows after pollMin, then less and less often.
-	pollMin = 200 * time.Millisecond
-	pollMax = 2 * time.Second
+	// While objects are pending, the next turn follows after firstPoll, then less and less often.
+	firstPoll   = 200 * time.Millisecond
+	longestPoll = 2 * time.Second
 	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
 	maxTurn = time.Minute
 	// idlePoll is the minimum wait if all objects are at rest, or the acknowledgement has timed out.
 	idlePoll = 15 * time.Second
-	// A turn that failed is retried after retryMin, then less and less often.
-	retryMin = 500 * time.Millisecond
-	retryMax = 30 * time.Second
+	// A turn that failed is retried after firstRetry, then less and less often.
+	firstRetry   = 500 * time.Millisecond
+	longestRetry = 30 * time.Second
 )
 
 // Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
@@ -118,7 +118,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	news, stop := r.Subscribe(id)
 	defer stop()
 	d := &drive{Root: root, runner: r, news: news, slot: r.Slots.Slot(root.State.Spec.Namespace), blocked: make(map[object.Ref]bool)}
-	d.pollBackOff, d.retryBackOff = supervise.NewBackOff(pollMin, pollMax), supervise.NewBackOff(retryMin, retryMax)
+	d.pollBackOff, d.retryBackOff = supervise.NewBackOff(firstPoll, longestPoll), supervise.NewBackOff(firstRetry, longestRetry)
 	for {
 		if err := d.Refresh(ctx, r.Incarnation); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (o *Observer) secret(ctx context.Context, cluster types.NamespacedName, pur
 	s := &corev1.Secret{}
 	err := o.live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, s)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Secret %s does not exist", name)
+		return nil, fmt.Errorf("the Secret %s does not exist", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)

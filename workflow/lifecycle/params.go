@@ -96,8 +96,10 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	switch {
 	case err == nil:
 	case errors.As(err, &wrong):
-		problems = append(problems, workflow.Problem{Field: paramsField + "." + withoutEmbedded(wrong.Field), Message: "it has the type " + wrong.Value,
-			Remedy: "write " + inputs.TypeName(wrong.Type)})
+		problems = append(problems, workflow.Problem{
+			Field: paramsField + "." + withoutEmbedded(wrong.Field), Message: "it has the type " + wrong.Value,
+			Remedy: "write " + inputs.TypeName(wrong.Type),
+		})
 	default:
 		problems = append(problems, workflow.Problem{Field: paramsField, Message: err.Error(), Remedy: "correct the parameters"})
 	}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"path"
 	"regexp"
-	"scute.dev/cmd/ctl/domain"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )

@@ -97,7 +97,7 @@ func (k *creator) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byt
 	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
 		return &there, nil // an earlier attempt was interrupted
 	}
-	return nil, fmt.Errorf("Secret %s/%s already exists with other content: use it with --to-secret %s, choose another name for the move, or delete the Secret",
+	return nil, fmt.Errorf("the Secret %s/%s already exists with other content: use it with --to-secret %s, choose another name for the move, or delete the Secret",
 		secret.Namespace, secret.Name, secret.Name)
 }
 

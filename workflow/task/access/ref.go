@@ -56,8 +56,10 @@ func (r ObjectRef) IsNamespace() bool { return r.isKind("", "Namespace") }
 func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
 	for _, f := range []struct{ name, value string }{{"apiVersion", r.APIVersion}, {"kind", r.Kind}, {"name", r.Name}} {
 		if f.value == "" {
-			problems = append(problems, workflow.Problem{Field: field + "." + f.name, Message: "it is empty",
-				Remedy: "set apiVersion, kind and name of the object"})
+			problems = append(problems, workflow.Problem{
+				Field: field + "." + f.name, Message: "it is empty",
+				Remedy: "set apiVersion, kind and name of the object",
+			})
 		}
 	}
 	return problems

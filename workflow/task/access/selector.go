@@ -42,11 +42,15 @@ func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 		problems = append(problems, workflow.Problem{Field: field, Message: "apiVersion or kind is empty", Remedy: "set both"})
 	}
 	if s.LabelSelector == "" {
-		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: "it is empty and would select everything",
-			Remedy: "set labels, for example app=web"})
+		problems = append(problems, workflow.Problem{
+			Field: field + ".labelSelector", Message: "it is empty and would select everything",
+			Remedy: "set labels, for example app=web",
+		})
 	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !inputs.HasReferences(s.LabelSelector) {
-		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: err.Error(),
-			Remedy: "use the syntax of kubectl, for example app=web"})
+		problems = append(problems, workflow.Problem{
+			Field: field + ".labelSelector", Message: err.Error(),
+			Remedy: "use the syntax of kubectl, for example app=web",
+		})
 	}
 	return problems
 }

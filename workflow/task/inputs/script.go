@@ -31,8 +31,10 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 		if at >= len(command) {
 			field = fmt.Sprintf("%s[%d]", argsField, at-len(command))
 		}
-		return []workflow.Problem{{Field: field, Warning: true, Message: "the script contains an output, whose content the shell would run",
-			Remedy: remedy}}
+		return []workflow.Problem{{
+			Field: field, Warning: true, Message: "the script contains an output, whose content the shell would run",
+			Remedy: remedy,
+		}}
 	}
 	return nil
 }

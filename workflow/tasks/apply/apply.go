@@ -104,8 +104,10 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, w.From.check()...)
 	}
 	if len(w.Files) > 0 && (a.Clusters == nil || !a.Clusters.Local) {
-		problems = append(problems, workflow.Problem{Field: "files", Message: "files can only be used in a local run",
-			Remedy: "use manifests, or from with a ConfigMap or Secret"})
+		problems = append(problems, workflow.Problem{
+			Field: "files", Message: "files can only be used in a local run",
+			Remedy: "use manifests, or from with a ConfigMap or Secret",
+		})
 	}
 	for i, ref := range w.Only {
 		problems = append(problems, ref.Check(fmt.Sprintf("only[%d]", i))...)

@@ -119,8 +119,10 @@ func partNames(base string, objects []*unstructured.Unstructured) ([]string, []w
 	}
 	var problems []workflow.Problem
 	for _, i := range open {
-		problems = append(problems, workflow.Problem{Task: base, Field: "with", Message: access.RefOf(objects[i]).String() + " is listed twice",
-			Remedy: "remove one of the two"})
+		problems = append(problems, workflow.Problem{
+			Task: base, Field: "with", Message: access.RefOf(objects[i]).String() + " is listed twice",
+			Remedy: "remove one of the two",
+		})
 	}
 	return names, problems
 }

@@ -49,8 +49,10 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (len(w.Objects) == 0) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{Field: "objects", Message: "exactly one of objects and selector must be set",
-			Remedy: "set either objects or selector"})
+		problems = append(problems, workflow.Problem{
+			Field: "objects", Message: "exactly one of objects and selector must be set",
+			Remedy: "set either objects or selector",
+		})
 	}
 	for i, ref := range w.Objects {
 		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)

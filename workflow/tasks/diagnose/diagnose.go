@@ -82,13 +82,17 @@ func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	for i, o := range w.Objects {
 		if o.APIVersion == "" || o.Kind == "" || o.Name == "" {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("objects[%d]", i), Message: "it is incomplete",
-				Remedy: "set apiVersion, kind and name"})
+			problems = append(problems, workflow.Problem{
+				Field: fmt.Sprintf("objects[%d]", i), Message: "it is incomplete",
+				Remedy: "set apiVersion, kind and name",
+			})
 		}
 	}
 	if w.To != "" && (d.Clusters == nil || !d.Clusters.Local) {
-		problems = append(problems, workflow.Problem{Field: "to", Message: "a folder can only be used in a local run",
-			Remedy: "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun"})
+		problems = append(problems, workflow.Problem{
+			Field: "to", Message: "a folder can only be used in a local run",
+			Remedy: "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun",
+		})
 	}
 	return problems
 }

@@ -95,8 +95,10 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var problems []workflow.Problem
 	u, err := url.Parse(w.URL)
 	if !inputs.HasReferences(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		problems = append(problems, workflow.Problem{Field: "url", Message: "it is not an http or https URL",
-			Remedy: "write the full URL, for example https://api.example.com/v1/things"})
+		problems = append(problems, workflow.Problem{
+			Field: "url", Message: "it is not an http or https URL",
+			Remedy: "write the full URL, for example https://api.example.com/v1/things",
+		})
 	} else {
 		problems = append(problems, checkURLSecrets(w.URL)...)
 	}
@@ -107,20 +109,26 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	for i, q := range w.QueryFrom {
 		if q.Name == "" || q.SecretRef.Name == "" {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty",
-				Remedy: "set both"})
+			problems = append(problems, workflow.Problem{
+				Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty",
+				Remedy: "set both",
+			})
 		}
 	}
 	for i, h := range w.HeadersFrom {
 		if h.Name == "" || h.SecretRef.Name == "" {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty",
-				Remedy: "set both"})
+			problems = append(problems, workflow.Problem{
+				Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty",
+				Remedy: "set both",
+			})
 		}
 	}
 	for i, status := range w.Expect.Status {
 		if status < 100 || status > 599 {
-			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is not an HTTP status", status),
-				Remedy: "use 100 to 599"})
+			problems = append(problems, workflow.Problem{
+				Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is not an HTTP status", status),
+				Remedy: "use 100 to 599",
+			})
 		}
 	}
 	return problems

@@ -91,8 +91,10 @@ func check(with json.RawMessage) []workflow.Problem {
 	}
 	var problems []workflow.Problem
 	if (w.Image == "") == (w.Template == nil) {
-		problems = append(problems, workflow.Problem{Field: "image", Message: "exactly one of image and template must be set",
-			Remedy: "set either image, with command and args, or template"})
+		problems = append(problems, workflow.Problem{
+			Field: "image", Message: "exactly one of image and template must be set",
+			Remedy: "set either image, with command and args, or template",
+		})
 	}
 	problems = append(problems, checkContainer("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
 	if w.Template != nil {
@@ -104,18 +106,24 @@ func check(with json.RawMessage) []workflow.Problem {
 			problems = append(problems, checkContainer(fmt.Sprintf("template.template.spec.containers[%d].", i), &pod.Containers[i])...)
 		}
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
-			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName can only be set with image",
-				Remedy: "set them in the template"})
+			problems = append(problems, workflow.Problem{
+				Field: "template", Message: "command, args, env and serviceAccountName can only be set with image",
+				Remedy: "set them in the template",
+			})
 		}
 		if len(w.Template.Template.Spec.Containers) == 0 {
-			problems = append(problems, workflow.Problem{Field: "template.template.spec.containers", Message: "it is empty",
-				Remedy: "add at least one container"})
+			problems = append(problems, workflow.Problem{
+				Field: "template.template.spec.containers", Message: "it is empty",
+				Remedy: "add at least one container",
+			})
 		}
 		switch w.Template.Template.Spec.RestartPolicy {
 		case "", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
 		default:
-			problems = append(problems, workflow.Problem{Field: "template.template.spec.restartPolicy", Message: "a Job cannot have this restart policy",
-				Remedy: "use Never or OnFailure"})
+			problems = append(problems, workflow.Problem{
+				Field: "template.template.spec.restartPolicy", Message: "a Job cannot have this restart policy",
+				Remedy: "use Never or OnFailure",
+			})
 		}
 	}
 	return problems

@@ -81,8 +81,10 @@ func (s *Source) check(field string, local bool, values map[string]string) []wor
 		}
 	}
 	if given != 1 {
-		return []workflow.Problem{{Field: field, Message: "the template must have exactly one source",
-			Remedy: "set one of inline, file, configMapRef and secretRef"}}
+		return []workflow.Problem{{
+			Field: field, Message: "the template must have exactly one source",
+			Remedy: "set one of inline, file, configMapRef and secretRef",
+		}}
 	}
 	if s.File != "" && !local {
 		return []workflow.Problem{{Field: field + ".file", Message: "a file can only be used in a local run", Remedy: "use configMapRef or secretRef"}}

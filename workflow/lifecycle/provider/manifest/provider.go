@@ -44,8 +44,10 @@ func New(p Params, cluster provider.Cluster, local bool, apply, providers task.K
 			return
 		}
 		if providers == nil {
-			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: "kind Providers is not available here",
-				Remedy: "use manifests"})
+			problems = append(problems, workflow.Problem{
+				Field: field + ".providers", Message: "kind Providers is not available here",
+				Remedy: "use manifests",
+			})
 			return
 		}
 		for _, problem := range providers.Validate(with) {
