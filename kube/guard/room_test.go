@@ -239,7 +239,7 @@ func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.acquire(short, "quiet", end); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "only 1 response of this size can be read at a time") {
+		if _, err := r.acquire(short, "quiet", end); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the limit of 1 large responses at a time is reached") {
 			t.Error(err)
 		}
 		var mu sync.Mutex
