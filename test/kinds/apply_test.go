@@ -99,7 +99,7 @@ func TestApply(t *testing.T) {
 		harness.Must(t, admin().Delete(ctx, configMap(ns, "same", nil)))
 		reason, err := verifier.Verify(ctx, s.call())
 		harness.Must(t, err)
-		if reason != "ConfigMap apply/same is gone" {
+		if reason != "ConfigMap apply/same no longer exists" {
 			t.Errorf("Verify = %q, want that same is gone", reason)
 		}
 	})
@@ -210,14 +210,14 @@ func TestApplyRecreates(t *testing.T) {
 
 	ended, late := make(chan error, 1), expires(ctx)
 	go func() { ended <- s.takeBack(late) }()
-	s.saw(ctx, "held by example.com/hold")
+	s.saw(ctx, "waits for finalizers: example.com/hold")
 	s.rests("an undo that waits until an object is gone")
 	close(late.over)
 	mentions(t, <-ended, "ConfigMap recreate/c is being deleted and waits for finalizers: example.com/hold")
 
 	s.says, s.waits, s.workedAgain = nil, false, false
 	go func() { ended <- s.run(ctx) }()
-	s.saw(ctx, "held by example.com/hold")
+	s.saw(ctx, "waits for finalizers: example.com/hold")
 	s.rests("an attempt that waits until an object is gone")
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	harness.Must(t, <-ended)

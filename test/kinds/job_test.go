@@ -85,12 +85,12 @@ func TestJob(t *testing.T) {
 	dying, die := context.WithCancel(ctx)
 	ended = attempt(dying)
 	jobs(ctx, t, ns, 2)
-	s.saw(ctx, "-2 runs")
+	s.saw(ctx, "-2 is running")
 	die()
 	mentions(t, <-ended, context.Canceled.Error())
 
 	ended = attempt(ctx)
-	s.saw(ctx, "runs")
+	s.saw(ctx, "is running")
 	s.unrecorded = true // the process crashes before the success is in the log; the next attempt adopts the Job
 	for _, j := range jobs(ctx, t, ns, 2) {
 		if j.Name != first.Name {
@@ -110,7 +110,7 @@ func TestJob(t *testing.T) {
 	late := expires(ctx)
 	s.says = nil
 	ended = attempt(late)
-	s.saw(ctx, " runs")
+	s.saw(ctx, " is running")
 	jobs(ctx, t, ns, 3)
 	close(late.over)
 	mentions(t, <-ended, context.DeadlineExceeded.Error())
@@ -136,7 +136,7 @@ func TestJobCorrected(t *testing.T) {
 		cancelled := make(chan error, 1)
 		go func() { cancelled <- s.run(dying) }()
 		wrong := jobs(ctx, t, ns, 1)[0]
-		s.saw(ctx, wrong.Name+" runs")
+		s.saw(ctx, wrong.Name+" is running")
 		die()
 		mentions(t, <-cancelled, context.Canceled.Error())
 		if ended {

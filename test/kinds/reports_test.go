@@ -40,7 +40,7 @@ func TestKindsAreSpelled(t *testing.T) {
 			if name != "diagnose" && !task.IsFinal(err) { // Diagnose collects everything else
 				t.Errorf("%v, want a final error", err)
 			}
-			mentions(t, err, `the kind "`, `is spelled "`)
+			mentions(t, err, `kind "`, `is spelled "`)
 			if strings.Contains(string(s.undo), "hunter2") {
 				t.Errorf("recorded the secret: %s", s.undo)
 			}
