@@ -24,8 +24,8 @@ type guardedVolume struct {
 // hangs reports whether an abandoned operation has not returned.
 func (v *guardedVolume) hangs() bool { return v.left.Load() > 0 }
 
-// leave records an abandoned operation, until the caller calls returned.
-func (v *guardedVolume) leave() (returned func()) {
+// abandon records an abandoned operation, until the caller calls returned.
+func (v *guardedVolume) abandon() (returned func()) {
 	v.left.Add(1)
 	return func() { v.left.Add(-1) }
 }
@@ -66,7 +66,7 @@ func runGuarded[T any](ctx context.Context, v *guardedVolume, stalls time.Durati
 		case <-over:
 			over, still = nil, time.After(hangGrace)
 		case <-still:
-			returned := v.leave()
+			returned := v.abandon()
 			go func() {
 				defer returned()
 				if late, ok := any((<-done).value).(io.Closer); ok { // it was opened too late

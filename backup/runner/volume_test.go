@@ -152,7 +152,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 // starts after that call has returned.
 func TestABackupOnAVolumeThatHangs(t *testing.T) {
 	w := newFixture(t)
-	returned := w.volume.leave()
+	returned := w.volume.abandon()
 	w.Destination = func(context.Context, *schedule.Spec) (Store, error) { return nil, errors.New("it was opened") }
 	w.record(schedule.Requested{Value: "x"})
 	w.drive()

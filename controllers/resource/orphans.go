@@ -29,16 +29,16 @@ type Orphans struct {
 // It reads the resource with live before it ends an object, because the cache may lag and an ended object cannot be continued. If the API server has
 // another resource than the cache, End fails, and the caller retries.
 func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
-	looked := false
+	checked := false
 	for _, id := range n.Open {
 		if n.UID != "" && id == n.Own {
 			continue
 		}
-		if !looked {
-			if err := n.look(ctx, live); err != nil {
+		if !checked {
+			if err := n.checkCache(ctx, live); err != nil {
 				return err
 			}
-			looked = true
+			checked = true
 		}
 		if err := end(id, "its "+n.Kind+" was deleted"); err != nil {
 			return fmt.Errorf("ending %s, whose %s was deleted: %w", id, n.Kind, err)
@@ -47,8 +47,8 @@ func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reaso
 	return nil
 }
 
-// look returns an error unless the API server and the cache have the same resource.
-func (n Orphans) look(ctx context.Context, live client.Reader) error {
+// checkCache returns an error unless the API server and the cache have the same resource.
+func (n Orphans) checkCache(ctx context.Context, live client.Reader) error {
 	var current metav1.PartialObjectMetadata
 	current.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(n.Kind))
 	err := live.Get(ctx, n.Key, &current)
