@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 
 	"scute.dev/backup/schedule"
 	"scute.dev/eventlog"
@@ -24,8 +25,11 @@ type Domain struct {
 	describe func(eventlog.Event) (view.Line, error)
 }
 
-// All returns all domains in the order in which users see them.
-func All() []Domain {
+// All returns all domains in the order in which users see them. The caller must not change them.
+func All() []Domain { return all() }
+
+// all builds the catalogs once, because each page lists the kinds.
+var all = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immutable
 	return []Domain{
 		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
 		define(eventlog.KindMove, mover.NewCatalog(), mover.Describe),
@@ -36,7 +40,7 @@ func All() []Domain {
 		define(eventlog.KindBackup, schedule.NewCatalog(), schedule.Describe),
 		define(eventlog.KindDaemon, trust.NewCatalog(), trust.Describe),
 	}
-}
+})
 
 func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe func(E) view.Line) Domain {
 	return Domain{Kind: kind, Types: catalog.Types(), describe: func(ev eventlog.Event) (view.Line, error) {

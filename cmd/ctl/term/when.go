@@ -4,13 +4,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"scute.dev/view"
 )
 
 // Exact formats a time to the millisecond, in UTC.
-func Exact(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func Exact(t time.Time) string { return view.Exact(t) }
 
 // Second formats a time to the second, in UTC.
-func Second(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z07:00") }
+func Second(t time.Time) string { return view.Second(t) }
 
 // Span formats a duration like an age in kubectl: "4s", "3m12s", "5h".
 func Span(d time.Duration) string { return duration.HumanDuration(d) }
