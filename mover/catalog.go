@@ -34,7 +34,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Succeeded]("succeeded", 1),
 		eventlog.Define[Event, AbortRequested]("abort-requested", 1),
 		eventlog.Define[Event, AbortRefused]("abort-refused", 1),
-		eventlog.Define[Event, TransientFailure]("setback", 1),
+		eventlog.Define[Event, TransientFailure]("transient-failure", 1),
 		eventlog.Define[Event, Failed]("failed", 1),
 		eventlog.Define[Event, RollbackStarted]("rollback-started", 1),
 		eventlog.Define[Event, Removed]("removed", 1),

@@ -82,7 +82,7 @@ func Describe(e Event) view.Line {
 		if !e.Until.IsZero() {
 			return view.Line{Name: "waiting for a permission", Detail: view.Join(e.Message, "until "+e.Until.Format(time.RFC3339))}
 		}
-		return view.Line{Name: "setback", Detail: e.Message}
+		return view.Line{Detail: e.Message}
 	case Failed:
 		return view.Line{Detail: view.Join(e.Message, e.Next)}
 	case RollbackStarted:

@@ -111,12 +111,12 @@ type (
 	TraceMissing struct{}
 	// Resolved is an operator's decision about a stranded move.
 	Resolved struct {
-		Direction Direction `json:"way"`
+		Direction Direction `json:"direction"`
 		Reason    string    `json:"reason,omitempty"`
 	}
 	// Rebuilt records that the state which the chosen way requires was read from both clusters.
 	Rebuilt struct {
-		Direction Direction `json:"way"`
+		Direction Direction `json:"direction"`
 	}
 	// TargetAbandoned is an operator's decision to end the move without the target.
 	TargetAbandoned struct {
@@ -125,7 +125,7 @@ type (
 	// Abandoned ends a move whose target was abandoned while objects of the source were being deleted; the source stays paused. With Next, it ends a
 	// move of which neither cluster has an object.
 	Abandoned struct {
-		Reason string `json:"why"`
+		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
 	}
 	// Claimed makes the next append of every earlier holder fail.
@@ -177,7 +177,7 @@ type (
 	// Planned records that the draft is the plan.
 	Planned struct {
 		Hash     string         `json:"hash"`
-		Excluded []ObjectReason `json:"left,omitempty"`
+		Excluded []ObjectReason `json:"excluded,omitempty"`
 		// Announced means that CreateStarted is recorded before the first object is sent to the target.
 		Announced bool `json:"announced,omitempty"`
 	}
@@ -207,7 +207,7 @@ type (
 	}
 	// Succeeded ends the move. Asleep are the first of Total objects that did not report in time that they resumed.
 	Succeeded struct {
-		Asleep []ObjectReason `json:"asleep,omitempty"`
+		Asleep []ObjectReason `json:"stillPaused,omitempty"`
 		Total  int            `json:"total,omitempty"`
 	}
 
@@ -217,7 +217,7 @@ type (
 	}
 	// AbortRefused records that an abort was too late.
 	AbortRefused struct {
-		Reason string `json:"why"`
+		Reason string `json:"reason"`
 	}
 	// TransientFailure records that a step failed with a transient error and is retried.
 	TransientFailure struct {

@@ -26,9 +26,9 @@ type Item struct {
 	// Cluster is the name of its Cluster, if any.
 	Cluster string `json:"cluster,omitempty"`
 	// PausedByUser means that the object itself has a user's paused annotation.
-	PausedByUser bool `json:"held,omitempty"`
+	PausedByUser bool `json:"pausedByUser,omitempty"`
 	// KeepReason is why the object is copied and also stays at the source; empty if it is deleted there.
-	KeepReason string `json:"keep,omitempty"`
+	KeepReason string `json:"keepReason,omitempty"`
 }
 
 // Levels returns the plan's items by level, owners first.

@@ -34,7 +34,7 @@ type Baseline struct {
 	UID    types.UID              `json:"uid"`
 	Paused object.ConditionStatus `json:"paused,omitempty"`
 	// AlreadyPaused means that the object was paused by its own annotation or through its Cluster.
-	AlreadyPaused bool `json:"held,omitempty"`
+	AlreadyPaused bool `json:"alreadyPaused,omitempty"`
 }
 
 // Context is the input of EvaluateObject beyond the object.

@@ -32,7 +32,7 @@ type Subject struct {
 // PendingObject is a pending object, with the reason.
 type PendingObject struct {
 	Ref    object.Ref `json:"ref"`
-	Reason string     `json:"why"`
+	Reason string     `json:"reason"`
 }
 
 // FindUnpaused returns a root that is no longer paused, or was deleted.

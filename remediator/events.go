@@ -29,7 +29,7 @@ type (
 		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
 		// FailingSince contains the failing checks of the Node's own conditions, and since when scute has seen each fail.
-		FailingSince map[string]time.Time `json:"seen,omitempty"`
+		FailingSince map[string]time.Time `json:"failingSince,omitempty"`
 		// Failing means that a check of the machine fails too, if the source is a notice.
 		Failing bool `json:"failing,omitempty"`
 	}
@@ -38,13 +38,13 @@ type (
 		Machine Subject `json:"machine"`
 		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
 		Cause  Cause  `json:"cause,omitempty"`
-		Reason string `json:"why"`
+		Reason string `json:"reason"`
 	}
 	// Decided records a decision about a machine, and its evidence. It is recorded again when the decision changes.
 	Decided struct {
 		Machine  Subject  `json:"machine"`
 		Decision Decision `json:"decision"`
-		Evidence Evidence `json:"seen"`
+		Evidence Evidence `json:"evidence"`
 	}
 	// HoldSet records that an operator holds the machine until Until. A zero Until means until the hold is removed.
 	HoldSet struct {
@@ -67,7 +67,7 @@ type (
 	// EscalationStarted records that the object of this escalation step is about to be created.
 	EscalationStarted struct {
 		Machine Subject `json:"machine"`
-		Step    string  `json:"rung"`
+		Step    string  `json:"step"`
 		// Object is the object, so that it is found even if the policy no longer has the step; nil in older logs.
 		Object *StepObject `json:"object,omitempty"`
 	}
@@ -93,11 +93,11 @@ type (
 		Entry string `json:"entry,omitempty"`
 		// Cluster is the UID of the Cluster with the topology, because a later Cluster may have its name. "" in older logs.
 		Cluster types.UID      `json:"cluster,omitempty"`
-		Trigger RolloutTrigger `json:"lever,omitempty"`
+		Trigger RolloutTrigger `json:"trigger,omitempty"`
 		// Original is the original value of the rollout trigger, which is restored later; "" for none.
 		Original string `json:"original,omitempty"`
 		// TriggerValue is the value that the trigger is set to.
-		TriggerValue string `json:"pull,omitempty"`
+		TriggerValue string `json:"triggerValue,omitempty"`
 		// Baseline contains the machines that existed.
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
@@ -120,7 +120,7 @@ type (
 	// Merged ends a remediation that was in progress beside the active one. The active one also undoes what was requested for this machine.
 	Merged struct {
 		Machine Subject `json:"machine"`
-		Reason  string  `json:"why"`
+		Reason  string  `json:"reason"`
 	}
 	// ScaleRaised records that the owner has the requested replicas.
 	ScaleRaised struct{}
@@ -152,9 +152,9 @@ type (
 	VictimGone struct{}
 	// SurgeConsumed records that another client deleted a machine, and that the new machine replaced it. The unhealthy machine still exists.
 	SurgeConsumed struct {
-		Reason string `json:"why"`
+		Reason string `json:"reason"`
 		// WrongMachine means that the owner itself deleted a machine other than the one with the delete annotation. It would do so again.
-		WrongMachine bool `json:"surprise,omitempty"`
+		WrongMachine bool `json:"wrongMachine,omitempty"`
 	}
 	// CancelStarted records that what was requested is about to be undone.
 	CancelStarted struct {

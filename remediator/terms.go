@@ -74,7 +74,7 @@ type Evidence struct {
 	Learners   int      `json:"learners,omitempty"`
 	Silent     []string `json:"silent,omitempty"` // nodes of voters that do not answer, or could not be asked
 	EtcdError  string   `json:"etcdError,omitempty"`
-	Fallbacks  []string `json:"ways,omitempty"` // members that were not asked by port-forward, and how they were
+	Fallbacks  []string `json:"fallbacks,omitempty"` // members that were not asked by port-forward, and how they were
 	Leader     string   `json:"leader,omitempty"`
 	Joining    []string `json:"joining,omitempty"` // learners
 	Version    string   `json:"version,omitempty"`

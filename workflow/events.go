@@ -65,7 +65,7 @@ type (
 		Hash     string    `json:"hash"`
 		Deadline time.Time `json:"deadlineAt,omitzero"`
 		// KeyForm is the form of the idempotency keys: StepKeys, or 0 in runs of earlier versions.
-		KeyForm int `json:"keys,omitempty"`
+		KeyForm int `json:"keyForm,omitempty"`
 		// Origin is a part of the keys of a local run: the ID of the log in which it was started. The IDs of local runs are counted from 1 in each
 		// log, so they are not unique.
 		Origin string `json:"origin,omitempty"`
@@ -125,7 +125,7 @@ type (
 // Gone is a task whose result no longer exists.
 type Gone struct {
 	Task   string `json:"task"`
-	Reason string `json:"why"`
+	Reason string `json:"reason"`
 }
 
 // Events about a task.
@@ -184,7 +184,7 @@ type (
 		Verdict Verdict `json:"verdict"`
 		Policy  Policy  `json:"policy"`
 		// SkipsChildren is set if the policy or a decision, and not the graph, skips the tasks that need this task's success.
-		SkipsChildren bool `json:"children,omitempty"`
+		SkipsChildren bool `json:"skipsChildren,omitempty"`
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 	}
@@ -192,7 +192,7 @@ type (
 	TaskPaused struct {
 		Task    string      `json:"task"`
 		Step    string      `json:"step,omitempty"`
-		Reason  PauseReason `json:"why"`
+		Reason  PauseReason `json:"reason"`
 		Cause   Cause       `json:"cause,omitempty"`
 		Message string      `json:"message,omitempty"`
 		// Output is what the attempt recorded before it failed.
@@ -261,9 +261,9 @@ type (
 		Step    string `json:"step,omitempty"`
 		Release bool   `json:"release,omitempty"`
 		// NothingReason is why there was nothing to undo.
-		NothingReason string `json:"nothing,omitempty"`
+		NothingReason string `json:"nothingReason,omitempty"`
 		// KeptReason is why the effect of the step was kept.
-		KeptReason string `json:"kept,omitempty"`
+		KeptReason string `json:"keptReason,omitempty"`
 	}
 	// UndoFailed means that the undo waits for an operator.
 	UndoFailed struct {

@@ -63,7 +63,7 @@ func (d Destination) SameLocation(other Destination) bool {
 type Backup struct {
 	ID string `json:"id"`
 	// Path is the name of its folder at the destination.
-	Path     string    `json:"place"`
+	Path     string    `json:"path"`
 	TakenAt  time.Time `json:"takenAt"`
 	Clusters []string  `json:"clusters,omitempty"`
 	Objects  int       `json:"objects,omitempty"`
@@ -99,7 +99,7 @@ type (
 	// Started records that a backup is about to be made.
 	Started struct {
 		ID   string `json:"id"`
-		Path string `json:"place"`
+		Path string `json:"path"`
 		// Due is the time of the schedule that the backup is for; zero if a user requested it.
 		Due time.Time `json:"due,omitzero"`
 		// Skipped is the number of earlier times that were missed.
@@ -154,7 +154,7 @@ func (Ended) event()          {}
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindBackup,
 		eventlog.Define[Event, Configured]("configured", 1),
-		eventlog.Define[Event, Requested]("asked", 1),
+		eventlog.Define[Event, Requested]("requested", 1),
 		eventlog.Define[Event, Claimed]("claimed", 1),
 		eventlog.Define[Event, Started]("started", 1),
 		eventlog.Define[Event, Completed]("completed", 1),
@@ -173,11 +173,11 @@ func Links(_ *State, event Event) aggregate.Links {
 	case Configured:
 		return aggregate.Links{Keys: []aggregate.Key{{Kind: "configured"}}}
 	case Requested:
-		return aggregate.Links{Keys: []aggregate.Key{{Kind: "asked", Name: e.Value}}}
+		return aggregate.Links{Keys: []aggregate.Key{{Kind: "requested", Name: e.Value}}}
 	case Started:
 		l := aggregate.Links{Keys: []aggregate.Key{backup(e.ID)}, CauseKeys: []aggregate.Key{{Kind: "configured"}}}
 		if e.Request != "" {
-			l.CauseKeys = []aggregate.Key{{Kind: "asked", Name: e.Request}}
+			l.CauseKeys = []aggregate.Key{{Kind: "requested", Name: e.Request}}
 		}
 		return l
 	case Completed:

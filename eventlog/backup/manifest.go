@@ -33,7 +33,7 @@ type Manifest struct {
 	// LogID is the ID of the log.
 	LogID string `json:"logID"`
 	// CompletedAt is when the last backup into this folder ended; zero until the first one has ended.
-	CompletedAt time.Time `json:"taken"`
+	CompletedAt time.Time `json:"completedAt"`
 	// Last is the sequence of the last commit, and Stored is when the log stored it.
 	Last   uint64    `json:"last"`
 	Stored time.Time `json:"stored"`

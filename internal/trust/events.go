@@ -19,7 +19,7 @@ type Reconciled struct {
 	// Cluster to which the log is bound from now on.
 	Cluster string `json:"cluster"`
 	// Watermark of the Lease at the reconciliation. It no longer prevents the use of this log.
-	Watermark Watermark `json:"mark"`
+	Watermark Watermark `json:"watermark"`
 	// Statuses is the mark of the statuses of scute's resources at the reconciliation. Statuses up to this mark no longer prevent the use of this
 	// log.
 	Statuses Watermark `json:"statuses,omitzero"`
@@ -33,9 +33,9 @@ type Outcome struct {
 	Name string `json:"name"`
 	// Log and World are the states of the object in the log and in its resource; "" if it does not exist there.
 	Log      string `json:"log,omitempty"`
-	Resource string `json:"world,omitempty"`
+	Resource string `json:"resource,omitempty"`
 	// Next is what happens to the object next.
-	Next string `json:"then"`
+	Next string `json:"next"`
 }
 
 func (Bound) isEvent()      {}

@@ -72,10 +72,10 @@ func TestJudge(t *testing.T) {
 func TestStoredForm(t *testing.T) {
 	for want, e := range map[string]Event{
 		`dev.scute.daemon.bound.v1 {"cluster":"u"}`: Bound{Cluster: "u"},
-		`dev.scute.daemon.reconciled.v1 {"cluster":"u","mark":{"logID":"a","sequence":7},"open":[{"name":"move/n/m/1","log":"Verified","world":"Deleting","then":"goes on"}]}`: Reconciled{
+		`dev.scute.daemon.reconciled.v1 {"cluster":"u","watermark":{"logID":"a","sequence":7},"open":[{"name":"move/n/m/1","log":"Verified","resource":"Deleting","next":"goes on"}]}`: Reconciled{
 			Cluster: "u", Watermark: Watermark{"a", 7}, Open: []Outcome{{Name: "move/n/m/1", Log: "Verified", Resource: "Deleting", Next: "goes on"}},
 		},
-		`dev.scute.daemon.reconciled.v1 {"cluster":"u","mark":{},"statuses":{"logID":"a","sequence":7}}`: Reconciled{
+		`dev.scute.daemon.reconciled.v1 {"cluster":"u","watermark":{},"statuses":{"logID":"a","sequence":7}}`: Reconciled{
 			Cluster: "u", Statuses: Watermark{"a", 7},
 		},
 	} {

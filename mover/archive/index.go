@@ -32,7 +32,7 @@ type Index struct {
 	// Objects are sorted in the order of their creation.
 	Objects []Entry `json:"objects"`
 	// Excluded are objects near the selection that are not in the archive, and why.
-	Excluded []mover.ObjectReason `json:"left,omitempty"`
+	Excluded []mover.ObjectReason `json:"excluded,omitempty"`
 	// Hosted are control planes that run as workloads of the source, so that the archive has only their objects, and why scute concludes so.
 	Hosted []mover.ObjectReason `json:"hosted,omitempty"`
 	// Changed are objects that changed until reading ended, so that they may be inconsistent with the others.
@@ -64,7 +64,7 @@ type Entry struct {
 	// FoundPaused means that a user had paused the object. It stays paused after a restore.
 	FoundPaused bool `json:"foundPaused,omitempty"`
 	// ReportsPause means that a condition of the object reports whether it is paused.
-	ReportsPause bool `json:"answers,omitempty"`
+	ReportsPause bool `json:"reportsPause,omitempty"`
 	// File is the file with the object, relative to the folder.
 	File string `json:"file"`
 }

@@ -48,7 +48,7 @@ func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
 type Root struct {
 	pause.Root
 	// PausedBy is the field manager that had paused it, if it was paused before.
-	PausedBy string `json:"by,omitempty"`
+	PausedBy string `json:"pausedBy,omitempty"`
 }
 
 // InitialState is the state before the pause.

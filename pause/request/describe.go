@@ -40,9 +40,9 @@ func Describe(e Event) view.Line {
 		return view.Line{Name: "clusters deleted", Objects: e.Roots}
 	case TransientFailure:
 		if e.Message == "" {
-			return view.Line{Name: "setback over"}
+			return view.Line{Name: "transient failure resolved"}
 		}
-		return view.Line{Name: "setback", Detail: view.Join(e.Message, e.Next)}
+		return view.Line{Detail: view.Join(e.Message, e.Next)}
 	case ReleaseRequested:
 		return view.Line{Detail: e.Reason}
 	case Restored:

@@ -38,7 +38,7 @@ type Ack struct {
 
 // Pending counts the pending objects, and lists the first ones.
 type Pending struct {
-	Objects []pause.PendingObject `json:"for,omitempty"`
+	Objects []pause.PendingObject `json:"objects,omitempty"`
 	Total   int                   `json:"total,omitempty"`
 	// Clusters and Kinds are the counts by Cluster name, and by Kind.group.
 	Clusters map[string]int `json:"clusters,omitempty"`
@@ -85,7 +85,7 @@ type (
 	}
 	// TimedOut records that these objects did not acknowledge in time. They are still evaluated.
 	TimedOut struct {
-		Objects []pause.PendingObject `json:"for"`
+		Objects []pause.PendingObject `json:"objects"`
 		Total   int                   `json:"total"`
 	}
 	// Dropped records that these Clusters were deleted or replaced by others with the same name. They are not restored.
@@ -105,7 +105,7 @@ type (
 	Restored struct{}
 	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
 	Released struct {
-		Asleep []pause.PendingObject `json:"asleep,omitempty"`
+		Asleep []pause.PendingObject `json:"stillPaused,omitempty"`
 		Total  int                   `json:"total,omitempty"`
 	}
 )
@@ -138,7 +138,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, AllAcknowledged]("all-acknowledged", 1),
 		eventlog.Define[Event, TimedOut]("timed-out", 1),
 		eventlog.Define[Event, Dropped]("dropped", 1),
-		eventlog.Define[Event, TransientFailure]("setback", 1),
+		eventlog.Define[Event, TransientFailure]("transient-failure", 1),
 		eventlog.Define[Event, ReleaseRequested]("release-requested", 1),
 		eventlog.Define[Event, Restored]("restored", 1),
 		eventlog.Define[Event, Released]("released", 1),

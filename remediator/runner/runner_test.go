@@ -225,8 +225,8 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 		}
 		return said
 	}
-	const setback, frozen = "dev.scute.remediation.setback.v1", "dev.scute.remediation.frozen.v1"
-	if got := said(10, false); got[setback] != 1 || tries < 10 {
+	const transient, frozen = "dev.scute.remediation.transient-failure.v1", "dev.scute.remediation.frozen.v1"
+	if got := said(10, false); got[transient] != 1 || tries < 10 {
 		t.Errorf("after %d failed writes: events %v", tries, got)
 	}
 	if got := said(10, true); got[frozen] != 0 {

@@ -18,7 +18,7 @@ func toneOf(word string) Tone {
 		return Tone{"bad", "✗"}
 	case "Frozen", "frozen":
 		return Tone{"bad", "‖"}
-	case "Degraded", "Ignored", "Kept", "attempt failed", "transient failure", "setback", "undo attempt failed", "edge expired", "out of time", "lost", "unknown", "marked",
+	case "Degraded", "Ignored", "Kept", "attempt failed", "transient failure", "undo attempt failed", "edge expired", "out of time", "lost", "unknown", "marked",
 		"extra machine", "surge consumed", "log reconciled":
 		return Tone{"warn", "!"}
 	case "Paused", "PartiallyPaused", "Interrupted", "Waiting", "Held", "Marked", "task paused", "run paused", "interrupted", "asks", "waiting",

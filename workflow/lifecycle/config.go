@@ -83,7 +83,7 @@ func (w *configWriter) WriteConfig(c *sequence.Context, management access.Cluste
 // writeRecord is the record of the hook.
 type writeRecord struct {
 	// BackupPath is the path of the copy of the earlier file.
-	BackupPath string `json:"kept,omitempty"`
+	BackupPath string `json:"backupPath,omitempty"`
 }
 
 const configPart = "config"

@@ -82,7 +82,7 @@ type backupReport struct {
 	Objects   int                  `json:"objects"`
 	Encrypted bool                 `json:"encrypted"`
 	Changed   []object.Ref         `json:"changed,omitempty"`
-	Skipped   []mover.ObjectReason `json:"left,omitempty"`
+	Skipped   []mover.ObjectReason `json:"excluded,omitempty"`
 	Warnings  []mover.Finding      `json:"warnings,omitempty"`
 }
 

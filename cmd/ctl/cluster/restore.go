@@ -96,7 +96,7 @@ type restoreReport struct {
 	Clusters    []string             `json:"clusters"`
 	Objects     int                  `json:"objects"`
 	DryRun      bool                 `json:"dryRun,omitempty"`
-	StillPaused []mover.ObjectReason `json:"asleep,omitempty"`
+	StillPaused []mover.ObjectReason `json:"stillPaused,omitempty"`
 	Warnings    []mover.Finding      `json:"warnings,omitempty"`
 }
 

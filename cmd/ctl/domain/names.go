@@ -15,7 +15,7 @@ func Names() map[string]bool {
 		}
 	}
 	for _, name := range []string{ // of events with other data
-		"waiting for a permission", "stranded", "handler failed", "releasing hold", "hold released", "extra machine", "setback over",
+		"waiting for a permission", "stranded", "handler failed", "releasing hold", "hold released", "extra machine", "transient failure resolved",
 	} {
 		names[name] = true
 	}

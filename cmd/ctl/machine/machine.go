@@ -37,7 +37,7 @@ type Owner struct {
 	Quorum *v1alpha1.QuorumStatus `json:"quorum"`
 	// Silent lists the nodes of the voters that did not respond at ProbedAt. Both are known from the log only.
 	Silent   []string  `json:"silent,omitempty"`
-	ProbedAt time.Time `json:"askedAt,omitzero"`
+	ProbedAt time.Time `json:"probedAt,omitzero"`
 	// Leader and Learners are the nodes of etcd's members in these roles, when etcd was last asked.
 	Leader   string   `json:"leader,omitempty"`
 	Learners []string `json:"learners,omitempty"`
@@ -94,13 +94,13 @@ type Machine struct {
 	// Silent means that its voter did not respond when scute last asked it.
 	Silent bool `json:"silent,omitempty"`
 	// IsLeader and IsLearner mean that its member was the leader or a learner when etcd was last asked.
-	IsLeader  bool `json:"leads,omitempty"`
-	IsLearner bool `json:"learns,omitempty"`
+	IsLeader  bool `json:"isLeader,omitempty"`
+	IsLearner bool `json:"isLearner,omitempty"`
 	// EtcdMessage is the message of the condition EtcdMemberHealthy.
-	EtcdMessage string `json:"etcdWhy,omitempty"`
+	EtcdMessage string `json:"etcdMessage,omitempty"`
 	// HealthCheck is the condition HealthCheckSucceeded, and HealthCheckMessage its message.
 	HealthCheck        object.ConditionStatus `json:"healthCheck"`
-	HealthCheckMessage string                 `json:"healthCheckWhy,omitempty"`
+	HealthCheckMessage string                 `json:"healthCheckMessage,omitempty"`
 	// Mark is scute's mark, on the Machine or in the log; nil without a mark.
 	Mark *v1alpha1.UnhealthyMark `json:"mark"`
 	// Annotations lists the annotations that pause the machine, or that request or prevent its remediation or deletion.
@@ -118,7 +118,7 @@ type Remediation struct {
 	Replacement string                    `json:"replacement,omitempty"`
 	Attempts    int                       `json:"attempts,omitempty"`
 	// Outlook describes what happens next; nil without the log.
-	Outlook *remediator.Outlook `json:"ahead,omitempty"`
+	Outlook *remediator.Outlook `json:"outlook,omitempty"`
 }
 
 // Health is the health of a machine in a word.

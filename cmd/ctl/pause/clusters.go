@@ -39,7 +39,7 @@ type pausedCluster struct {
 
 // pauseHolder is what keeps a Cluster paused.
 type pauseHolder struct {
-	Name  string       `json:"who"`
+	Name  string       `json:"name"`
 	Since *metav1.Time `json:"since,omitempty"`
 	// Unacknowledged are the first objects that have not acknowledged the pause.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`

@@ -46,7 +46,7 @@ func (e Event) style() term.Style {
 		return term.Green
 	case "failed", "refused", "not readable":
 		return term.Red
-	case "setback", "rollback started", "rolled back", "abort requested", "abort refused", "marked", "frozen", "held", "cancel started", "cancelled",
+	case "transient failure", "rollback started", "rolled back", "abort requested", "abort refused", "marked", "frozen", "held", "cancel started", "cancelled",
 		"extra machine", "surge consumed":
 		return term.Yellow
 	default:

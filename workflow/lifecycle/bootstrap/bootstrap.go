@@ -79,7 +79,7 @@ func (existingCluster) Exists(*sequence.Context) (bool, error) { return true, ni
 type clusterRecord struct {
 	Name string `json:"name,omitempty"`
 	// Ready is true if the cluster has responded. Clusters may have been moved to it since.
-	Ready bool `json:"whole,omitempty"`
+	Ready bool `json:"ready,omitempty"`
 }
 
 // serverTimeout bounds the wait for the API server of an existing cluster.

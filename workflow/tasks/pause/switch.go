@@ -25,7 +25,7 @@ type pausedSwitch struct {
 	// Annotation is the switch; empty for the field spec.suspend.
 	Annotation string `json:"annotation,omitempty"`
 	// Previous is the earlier value; null if there was none.
-	Previous any `json:"was"`
+	Previous any `json:"previous"`
 	// Found means that the switch was on before, so it is not changed. By is the field manager that had set it.
 	Found bool   `json:"found,omitempty"`
 	By    string `json:"by,omitempty"`

@@ -21,7 +21,7 @@ type Report struct {
 	// TimeoutSeconds is the objects' timeout for acknowledging.
 	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
 	// ResumeSeconds is the time from the deletion of the Pause until it no longer existed.
-	ResumeSeconds float64 `json:"awakeSeconds,omitempty"`
+	ResumeSeconds float64 `json:"resumeSeconds,omitempty"`
 	Kinds         []Kind  `json:"kinds"`
 }
 

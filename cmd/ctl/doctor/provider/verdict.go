@@ -44,10 +44,10 @@ type Kind struct {
 	// SlowestSeconds is the time from the pause to the last acknowledgement.
 	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
 	// StillPaused is the number of objects still reporting Paused after the Pause was deleted.
-	StillPaused int `json:"asleep,omitempty"`
+	StillPaused int `json:"stillPaused,omitempty"`
 	// Passed is the verdict. If it is false, Why is the reason and Remedy what to do.
 	Passed bool   `json:"passed"`
-	Reason string `json:"why,omitempty"`
+	Reason string `json:"reason,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 }
 

@@ -25,7 +25,7 @@ type Decision struct {
 	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and upgrade it are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
 	// Reason the cluster changes.
-	Reason string `json:"why,omitempty"`
+	Reason string `json:"reason,omitempty"`
 	// Objects is a checksum of the objects that were compared.
 	Objects string `json:"objects,omitempty"`
 	// Components that change.
