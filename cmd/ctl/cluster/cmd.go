@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"scute.dev/cmd/ctl/cli"
@@ -12,6 +11,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
 	"scute.dev/mover"
@@ -106,10 +106,6 @@ func interrupted(ctx context.Context, err error, standing string) error {
 }
 
 func formatNames(clusters []string) string {
-	const most = 5
-	list := slices.Clone(clusters)
-	if more := len(list) - most; more > 0 {
-		list = append(list[:most:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(list, ", ")
+	first := min(5, len(clusters))
+	return strings.Join(plural.More(clusters[:first:first], len(clusters)), ", ")
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 )
@@ -24,9 +25,18 @@ type Noun[T any] struct {
 	// Resource is the type as -o name prints it: "move.scute.dev".
 	Resource string
 
-	// InCluster reads from the API server, and InLog from an event log.
-	InCluster func(c *connect.Cluster, notice func(error)) source.Source[T]
-	InLog     func(*connect.Log) *source.Log[T]
+	// New and NewList return an empty resource and an empty list of the API, and Convert the object of a resource.
+	New     func() client.Object
+	NewList func() client.ObjectList
+	Convert func(runtime.Object) T
+	// Kind is the kind of the aggregates in the log that contain the objects. NewFold returns an empty fold of an aggregate.
+	Kind    eventlog.Kind
+	NewFold func(log *connect.Log, id string) Fold[T]
+	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones, which are not read. If it is nil, there are no
+	// groups.
+	Group func(id string) string
+	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
+	MayContain func(id string, key types.NamespacedName) bool
 	// GetEnded reads an object that no longer exists in the cluster; nil if this is not possible.
 	GetEnded func(ctx context.Context, p *Session[T], key types.NamespacedName, notFound error) (T, error)
 	// AddLogDetails adds details that only the log contains, if it can be reached; nil if there are none.

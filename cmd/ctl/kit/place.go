@@ -11,14 +11,13 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/internal/timespan"
 )
 
 // Session is where the objects of a noun are read, with the connection to the log once it is needed.
 type Session[T any] struct {
 	*Kit
-	source.Source[T]
+	Source[T]
 	Noun    *Noun[T]
 	Cluster *connect.Cluster // nil if only a log is read
 	Log     *connect.Log     // nil until it is needed
@@ -98,14 +97,6 @@ func (p *Session[T]) connectLog(ctx context.Context, open func(context.Context, 
 	return err
 }
 
-// LogSource returns a source that reads the log, which must be connected.
-func (p *Session[T]) LogSource() *source.Log[T] {
-	progress := p.Env.Progress()
-	l := p.Noun.InLog(p.Log)
-	l.OnReplay, l.OnReplayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
-	return l
-}
-
 // GetWithHint reads an object. Missing adds hints to its error if there is none.
 func (p *Session[T]) GetWithHint(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
@@ -125,7 +116,7 @@ func HasHint(err error) bool {
 
 // AddHints adds to an ErrNotFound the namespaces that contain the name, or the most similar name.
 func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err error) error {
-	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) || HasHint(err) {
+	if !errors.Is(err, ErrNotFound) || errors.Is(err, ErrGone) || HasHint(err) {
 		return err
 	}
 	all, unread := p.List(ctx, "")
@@ -157,7 +148,7 @@ func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err
 // find reads an object by name, even if it has ended.
 func (p *Session[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.GetWithHint(ctx, key)
-	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
+	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, ErrNotFound) {
 		return p.Noun.GetEnded(ctx, p, key, err)
 	}
 	return t, err

@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 )
 
 type watchOptions[T any] struct {
@@ -71,7 +70,7 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		each := func(t T) bool { return fn([]T{p.copyOf(t)}) }
 		err := p.Watch(ctx, key, each)
-		if n.GetEnded == nil || !errors.Is(err, source.ErrNotFound) || ctx.Err() != nil {
+		if n.GetEnded == nil || !errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 			return err
 		}
 		return p.followLog(ctx, key, p.AddHints(ctx, key, err), each)
@@ -83,7 +82,7 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.AfterWatch, p.Hint("watch", key)))
-	case errors.Is(err, source.ErrNotDriven) && n.ContinueHint != nil:
+	case errors.Is(err, ErrNotDriven) && n.ContinueHint != nil:
 		return fmt.Errorf("%w; %s", err, n.ContinueHint(p, key))
 	case err != nil || !seen:
 		return err
@@ -139,7 +138,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *ou
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: operations in progress continue"))
-	case errors.Is(err, source.ErrNotDriven) && len(open) == 0:
+	case errors.Is(err, ErrNotDriven) && len(open) == 0:
 		return fmt.Errorf("there are %s, and none can appear: no process writes to the log in %s", n.emptyMessage(namespace), p.Log.Where)
 	case err != nil:
 		return err
@@ -150,7 +149,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *ou
 	if n.GetEnded != nil {
 		for key := range open {
 			ended, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-				return p.followLog(ctx, key, source.ErrGone, func(t T) bool { return fn([]T{p.copyOf(t)}) })
+				return p.followLog(ctx, key, ErrGone, func(t T) bool { return fn([]T{p.copyOf(t)}) })
 			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format))
 			if err != nil {
 				return err

@@ -18,7 +18,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/mover"
 )
 
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // script is a source whose Move goes through the given states and stays in the last one.
 type script struct {
-	source.Source[*v1alpha1.Move]
+	kit.Source[*v1alpha1.Move]
 	states []v1alpha1.Move
 }
 
@@ -54,7 +53,7 @@ func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 	return m
 }
 
-func sessionOf(from source.Source[*v1alpha1.Move], width, height int) (*session, *bytes.Buffer) {
+func sessionOf(from kit.Source[*v1alpha1.Move], width, height int) (*session, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &session{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: connect.New(), Env: &cli.Env{
 		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
@@ -148,7 +147,7 @@ func TestWatchThatBreaksOffFails(t *testing.T) {
 }
 
 type failing struct {
-	source.Source[*v1alpha1.Move]
+	kit.Source[*v1alpha1.Move]
 	err error
 }
 

@@ -63,24 +63,20 @@ func hasTask(r *Run, task string) error {
 }
 
 func (d *deps) fold(ctx context.Context, at *session, key types.NamespacedName) (*Fold, error) {
-	var id string
-	if at.Cluster == nil {
-		var err error
-		if id, err = at.LogSource().ID(ctx, key); err != nil {
-			return nil, at.AddHints(ctx, key, err)
-		}
-	} else {
-		r, err := at.GetWithHint(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if r.ID == "" {
-			return nil, fmt.Errorf("run %s: no daemon has started it yet: %s checks whether one runs", key, d.Hint("", "doctor"))
-		}
-		id = r.ID
-		if err := at.ConnectLogToAppend(ctx); err != nil {
-			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
-		}
+	r, err := at.GetWithHint(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if r.ID == "" {
+		return nil, fmt.Errorf("run %s: no daemon has started it yet: %s checks whether one runs", key, d.Hint("", "doctor"))
+	}
+	return foldToAppend(ctx, at, r.ID)
+}
+
+// foldToAppend reads a run from the log, to which a decision can then be appended.
+func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
+	if err := at.ConnectLogToAppend(ctx); err != nil {
+		return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 	}
 	f, err := fold(ctx, at.Log, id)
 	if err != nil {

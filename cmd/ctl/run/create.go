@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
@@ -37,7 +36,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 	there, err := at.Get(ctx, key)
 	switch {
-	case errors.Is(err, source.ErrNotFound):
+	case errors.Is(err, kit.ErrNotFound):
 		if err := o.create(ctx, at.Cluster, w); err != nil {
 			return err
 		}

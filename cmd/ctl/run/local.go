@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
@@ -28,7 +27,6 @@ type local struct {
 	env      *manifest.Env
 	deferred *deferredLog
 	log      *connect.Log
-	logged   *source.Log[*Run]
 	runner   *runner.Runner
 }
 
@@ -58,8 +56,7 @@ func (l *local) open(ctx context.Context) error {
 	if err := l.confirmTrust(ctx, log); err != nil {
 		return errors.Join(err, log.Close())
 	}
-	l.log, l.logged = log, (&session{Kit: l.Kit, Noun: l.noun, Log: log}).LogSource()
-	l.deferred.Log = log
+	l.log, l.deferred.Log = log, log
 	if l.WrapLog != nil {
 		l.deferred.Log = l.WrapLog(log)
 	}
@@ -111,14 +108,19 @@ func (l *local) actor(ctx context.Context) string { return connect.Actor(ctx, ni
 
 // find returns the id of the unfinished run of a name, or the id of the next run.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
-	found, _, err := l.logged.Find(ctx)
+	found, _, err := (&session{Kit: l.Kit, Noun: l.noun, Log: l.log}).LogSource().Find(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	prefix := namespace + "/" + name + "/"
-	found = slices.DeleteFunc(found, func(f source.Found) bool { return !strings.HasPrefix(f.ID, prefix) })
-	if len(found) > 0 {
-		latest := found[len(found)-1].ID
+	var ids []string
+	for _, f := range found {
+		if strings.HasPrefix(f.ID, prefix) {
+			ids = append(ids, f.ID)
+		}
+	}
+	if len(ids) > 0 {
+		latest := ids[len(ids)-1]
 		s, _, err := l.runner.State(ctx, latest)
 		if err != nil {
 			return "", false, err
@@ -130,11 +132,8 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 			return latest, true, nil
 		}
 	}
-	taken := func(id string) bool {
-		return slices.ContainsFunc(found, func(f source.Found) bool { return f.ID == id })
-	}
-	n := len(found) + 1
-	for taken(fmt.Sprint(prefix, n)) {
+	n := len(ids) + 1
+	for slices.Contains(ids, fmt.Sprint(prefix, n)) {
 		n++
 	}
 	return fmt.Sprint(prefix, n), false, nil
@@ -192,9 +191,9 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	if err := begin(ctx, f); err != nil {
 		return nil, err
 	}
-	watch := l.follow(ctx, f, head, format)
+	stop := l.follow(ctx, f, head, format)
 	driven := l.runner.Drive(ctx, id)
-	r, err := watch.waitUntilIdle(l.runner, id)
+	r, err := stop()
 	switch {
 	case ctx.Err() != nil && errors.Is(driven, ctx.Err()):
 		return nil, cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.Hint(f.State.Namespace, "resume", "run", f.State.Name)))
@@ -205,6 +204,3 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	}
 	return r, finish(l.Kit, r, format)
 }
-
-// idleTimeout bounds the time for reading the last events of a run that rests.
-const idleTimeout = 30 * time.Second

@@ -13,10 +13,9 @@ import (
 	"strings"
 
 	yaml3 "go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
-	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/document"
@@ -42,12 +41,18 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	if err := check(documents[0]); err != nil {
 		return nil, nil, fmt.Errorf("reading the manifest: %s: %w", path, err)
 	}
-	text, problems := withoutBadDurations(documents[0])
-	broken, err := againstSchema(text)
+	text, object := documents[0], decodeObject(documents[0])
+	problems := removeBadDurations(object["spec"], "spec")
+	if len(problems) > 0 {
+		if text, err = json.Marshal(object); err != nil {
+			return nil, nil, err
+		}
+	}
+	broken, err := againstSchema(object)
 	if err != nil {
 		return nil, nil, err
 	}
-	w, more := decode(text)
+	w, more := decode(text, object != nil)
 	if w == nil && len(broken) > 0 { // these problems have the path of the field
 		return nil, append(problems, broken...), nil
 	}
@@ -139,43 +144,31 @@ func check(text []byte) error {
 	return err
 }
 
-// strict is a WorkflowRun for strict decoding.
+// strict is a WorkflowRun for strict decoding, without its method UnmarshalJSON.
 type strict v1alpha1.WorkflowRun
 
-// DeepCopyObject implements runtime.Object.
-func (s *strict) DeepCopyObject() runtime.Object {
-	return (*strict)((*v1alpha1.WorkflowRun)(s).DeepCopy())
-}
-
 // decode decodes a manifest. It returns a problem for an unknown field, and for a field that occurs twice. A field may override a field of a merge key.
-func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
-	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Strict: true})
+// isObject reports whether the manifest can be decoded as an object.
+func decode(text []byte, isObject bool) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	w := &v1alpha1.WorkflowRun{}
 	var data json.RawMessage
+	var unknown []error
 	err := document.Unmarshal(text, &data)
 	if err == nil {
-		_, _, err = s.Decode(data, nil, (*strict)(w))
+		unknown, err = kjson.UnmarshalStrict(data, (*strict)(w))
 	}
-	problem, isStrict := runtime.AsStrictDecodingError(err)
-	twice := duplicates(text)
 	switch {
-	case err == nil:
-		return w, twice
-	case !isStrict && notAnObject(text):
+	case len(data) > 0 && !isObject:
 		return nil, []workflow.Problem{{
 			Field: "manifest", Message: "it is a string, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
 		}}
-	case !isStrict:
+	case err != nil:
 		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
 	}
-	problems := twice
-	quoted := regexp.MustCompile(`^(unknown field|duplicate field) "(.*)"$`)
-	for _, e := range problem.Errors() {
-		if m := quoted.FindStringSubmatch(e.Error()); m != nil {
-			problems = append(problems, workflow.Problem{Field: m[2], Message: m[1], Remedy: "remove it or correct its name"})
-		} else {
-			problems = append(problems, workflow.Problem{Field: "manifest", Message: e.Error(), Remedy: "correct it"})
-		}
+	problems := duplicates(text)
+	for _, err := range unknown {
+		field := strings.TrimSuffix(strings.TrimPrefix(err.Error(), `unknown field "`), `"`)
+		problems = append(problems, workflow.Problem{Field: field, Message: "unknown field", Remedy: "remove it or correct its name"})
 	}
 	return w, problems
 }
@@ -211,14 +204,4 @@ func duplicates(text []byte) (problems []workflow.Problem) {
 	}
 	visit(&document)
 	return problems
-}
-
-// notAnObject reports whether a document can be decoded, but is not an object.
-func notAnObject(text []byte) bool {
-	var content any
-	if err := document.Unmarshal(text, &content); err != nil {
-		return false
-	}
-	_, object := content.(map[string]any)
-	return !object
 }

@@ -57,12 +57,9 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	w, problems, err := Manifest(o.File, o.Env.In)
+	w, problems, err := o.readManifest(o.File)
 	if err != nil {
-		return cli.Usagef("%w", err)
-	}
-	if w == nil {
-		return o.printProblems(problems)
+		return err
 	}
 	if w.Name != name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)

@@ -103,7 +103,10 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 		o.Env.Notef("run %s: task %s released by %s", f.ID, o.Task, actor)
 	}
 	if at.Log.Static {
-		return o.resumeLocal(ctx, at, f)
+		_, err := o.driveLocal(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
+			return l.resume(ctx, f, o.Reason)
+		})
+		return err
 	}
 	if o.Task == "" {
 		if err := o.resume(ctx, at, f); err != nil {
@@ -128,14 +131,6 @@ func (o *pauseOptions) resume(ctx context.Context, at *session, f *Fold) error {
 	}
 	o.Env.Notef("run %s: resumed by %s", f.ID, actor)
 	return nil
-}
-
-// resumeLocal drives a run of a folder in this process.
-func (o *resumeOptions) resumeLocal(ctx context.Context, at *session, f *Fold) error {
-	_, err := o.driveLocal(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
-		return l.resume(ctx, f, o.Reason)
-	})
-	return err
 }
 
 // driveLocal opens the folder of a run again, so that other processes read it through this one, and drives the run.

@@ -14,6 +14,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
+	"scute.dev/internal/plural"
 	"scute.dev/workflow"
 )
 
@@ -78,12 +79,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, problems, err := Manifest(o.File, o.Env.In)
+	w, problems, err := o.readManifest(o.File)
 	if err != nil {
-		return cli.Usagef("%w", err)
-	}
-	if w == nil {
-		return o.printProblems(problems)
+		return err
 	}
 	if err := o.setNamespace(w); err != nil {
 		return err
@@ -127,6 +125,18 @@ func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	return nil
 }
 
+// readManifest reads a manifest. If it cannot be decoded, readManifest prints its problems and returns an error.
+func (d *deps) readManifest(file string) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
+	w, problems, err := Manifest(file, d.Env.In)
+	switch {
+	case err != nil:
+		return nil, nil, cli.Usagef("%w", err)
+	case w == nil:
+		return nil, nil, d.printProblems(problems)
+	}
+	return w, problems, nil
+}
+
 // printProblems prints the problems of a manifest, one a line.
 func (d *deps) printProblems(problems []workflow.Problem) error {
 	n := 0
@@ -136,11 +146,7 @@ func (d *deps) printProblems(problems []workflow.Problem) error {
 			n++
 		}
 	}
-	things := "1 problem"
-	if n != 1 {
-		things = fmt.Sprintf("%d problems", n)
-	}
-	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, things)
+	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, plural.Of(n, "problem"))
 	return cli.SilentExit(cli.ExitUsage)
 }
 

@@ -16,8 +16,7 @@ import (
 
 // againstSchema returns the problems for which an API server would refuse a manifest by the schema of the resource. It ignores
 // the limits of tasks and needs, which only apply in a cluster, where the resource must fit into etcd.
-func againstSchema(text []byte) ([]workflow.Problem, error) {
-	object := decodeObject(text)
+func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	if object["spec"] == nil {
 		return nil, nil // decode returns a problem
 	}
