@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
@@ -26,7 +25,7 @@ func Commands(env *cli.Env) kit.Verbs {
 // options are the options of both commands.
 type options struct {
 	*kit.Kit
-	Format output.Format
+	Format cli.Format
 	// cluster is the management cluster of the kubeconfig, and called its name in messages.
 	cluster     *connect.Cluster
 	clusterName string

@@ -10,14 +10,13 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor/provider"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 )
 
 type options struct {
 	*kit.Kit
-	format output.Format
+	format cli.Format
 }
 
 // NewCmd returns `scutectl doctor`.

@@ -8,27 +8,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
 
 // Stream returns the stream of a display: the standard error if data is printed, because the data must be alone on the standard output.
-func (k *Kit) Stream(format *output.Format) io.Writer {
+func (k *Kit) Stream(format *cli.Format) io.Writer {
 	if format.Data() {
 		return k.Env.Err
 	}
 	return k.Env.Out
 }
 
-func (p *Session[T]) drawer(format *output.Format, single, namespaces bool) drawer[[]T] {
+func (p *Session[T]) drawer(format *cli.Format, single, namespaces bool) drawer[[]T] {
 	if out := p.Stream(format); p.Env.CanRedraw(out) {
 		return &display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}
 	}
 	return p.lines(format)
 }
 
-func (p *Session[T]) lines(format *output.Format) *lines[T] {
+func (p *Session[T]) lines(format *cli.Format) *lines[T] {
 	return &lines[T]{Session: p, out: p.Stream(format), printed: make(map[types.NamespacedName]map[string]printedUpdate)}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/output"
 )
 
 type getOptions[T any] struct {
@@ -16,7 +15,7 @@ type getOptions[T any] struct {
 	Names         []string
 	AllNamespaces bool
 	Watch         bool
-	Format        output.Format
+	Format        cli.Format
 }
 
 // Get returns `get NOUN [NAME ...]`.

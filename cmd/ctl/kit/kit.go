@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -21,7 +20,7 @@ type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
 	// At is the point of the log to show; if it is not set, the present is shown.
-	At filter.Point
+	At Point
 
 	now time.Time // time of that point
 

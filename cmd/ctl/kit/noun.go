@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
@@ -75,7 +75,7 @@ type Noun[T any] struct {
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool
 	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, HasFailed decides.
-	Finish func(ctx context.Context, p *Session[T], t T, format *output.Format) error
+	Finish func(ctx context.Context, p *Session[T], t T, format *cli.Format) error
 	// AfterWatch describes what happens after the user stops watching: "the move continues".
 	AfterWatch string
 	// ContinueHint returns how to continue an object that no process works on; nil if there is no hint.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/output"
 )
 
 type watchOptions[T any] struct {
@@ -18,7 +17,7 @@ type watchOptions[T any] struct {
 	noun          *Noun[T]
 	Name          string
 	AllNamespaces bool
-	Format        output.Format
+	Format        cli.Format
 }
 
 // Watch returns `watch NOUN [NAME]`.
@@ -65,7 +64,7 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 
 // Follow shows an object until it is over, and returns an error with the exit status of its outcome. With a data format it prints the last state to
 // the standard output, and everything else to the standard error.
-func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
+func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		each := func(t T) bool { return fn([]T{p.copyOf(t)}) }
@@ -112,7 +111,7 @@ func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, no
 }
 
 // FollowAll shows the objects of a namespace, "" for all, until all are over. It waits for the first one. It returns an error if an object failed.
-func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
+func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
 	last, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
@@ -181,7 +180,7 @@ func (p *Session[T]) copyOf(t T) T {
 }
 
 // withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
-func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *output.Format) []T {
+func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {
 			list[i] = p.Noun.AddLogDetails(ctx, p, list[i])

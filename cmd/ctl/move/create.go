@@ -15,7 +15,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/internal/timespan"
 	"scute.dev/mover"
 )
@@ -156,7 +155,7 @@ func (o *createOptions) run(ctx context.Context) error {
 	_ = o.Env.Linef("move %s created", key(m))
 	switch {
 	case o.Follow:
-		return p.Follow(ctx, key(m), &output.Format{})
+		return p.Follow(ctx, key(m), &cli.Format{})
 	case o.Wait.Wait:
 		return o.awaitPreflight(ctx, p, m)
 	default:

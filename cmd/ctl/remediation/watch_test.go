@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/remediator"
@@ -66,7 +65,7 @@ func TestWatchFollowsTheLog(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "cp-1"}, &output.Format{})
+		ended <- p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "cp-1"}, &cli.Format{})
 	}()
 	for _, step := range []struct {
 		shown string

@@ -8,7 +8,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/workflow"
 )
 
@@ -62,7 +61,7 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 		return kit.Refusef("run %s is already being aborted: %s shows how far it is", f.ID, o.Hint(f.Namespace, "describe", "run", f.Name))
 	}
 	if at.Log.Static {
-		r, err := o.driveLocal(ctx, at, f, &output.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
+		r, err := o.driveLocal(ctx, at, f, &cli.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
 			return l.runner.Command(ctx, f.ID, l.actor(ctx), o.Command)
 		})
 		if r != nil && (r.Phase() == v1alpha1.RunAborted || r.Phase() == v1alpha1.RunRolledBack) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -61,7 +61,7 @@ func (t *display) draw() {
 const idleTimeout = 30 * time.Second
 
 // follow shows the commits of a run after a sequence, until stop is called. stop shows the last commits, and returns the run.
-func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *output.Format) (stop func() (*Run, error)) {
+func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.Format) (stop func() (*Run, error)) {
 	t := &display{deps: l.deps, out: l.Stream(format), words: domain.NewDescriber(), fold: f}
 	if l.Env.CanRedraw(t.out) {
 		t.screen = l.Screen(t.out)

@@ -15,7 +15,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
@@ -176,7 +175,7 @@ func justDecided(f *Fold) bool {
 }
 
 // drive starts or continues a run, and follows it until it rests.
-func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *Fold) error) (*Run, error) {
+func (l *local) drive(ctx context.Context, id string, format *cli.Format, begin func(context.Context, *Fold) error) (*Run, error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return nil, err

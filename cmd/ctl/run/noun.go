@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -75,7 +74,7 @@ func newNoun() *noun {
 		},
 		IsFinished: (*Run).isIdle,
 		HasFailed:  func(r *Run) bool { return r.refused() || exitCode(r.Phase()) != cli.ExitOK },
-		Finish: func(_ context.Context, p *session, r *Run, format *output.Format) error {
+		Finish: func(_ context.Context, p *session, r *Run, format *cli.Format) error {
 			return finish(p.Kit, r, format)
 		},
 		AfterWatch: "the run continues",

@@ -7,7 +7,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/workflow"
 )
 
@@ -59,7 +58,7 @@ type resumeOptions struct {
 	pauseOptions
 	Parallel int
 	Wait     bool
-	Format   output.Format
+	Format   cli.Format
 }
 
 func newCmdResume(env *cli.Env, n *noun, options Options) *cobra.Command {
@@ -134,7 +133,7 @@ func (o *pauseOptions) resume(ctx context.Context, at *session, f *Fold) error {
 }
 
 // driveLocal opens the folder of a run again, so that other processes read it through this one, and drives the run.
-func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *output.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
+func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
 		// It may be the folder of a stopped daemon, whose runs may need kinds or permissions that only the daemon has.
 		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)

@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/internal/plural"
 	"scute.dev/workflow"
 )
@@ -25,7 +24,7 @@ type runOptions struct {
 	Parallel int
 	Wait     bool
 	Diagnose bool
-	Format   output.Format
+	Format   cli.Format
 }
 
 // NewCmdRun returns the command `run -f FILE`.
@@ -164,7 +163,7 @@ func hasErrors(problems []workflow.Problem) bool {
 }
 
 // finish prints the state of a run that rests, and returns its exit status.
-func finish(k *kit.Kit, r *Run, format *output.Format) error {
+func finish(k *kit.Kit, r *Run, format *cli.Format) error {
 	if format.Data() {
 		// A closed pipe does not change the exit status of the run.
 		if err := format.Print(k.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {

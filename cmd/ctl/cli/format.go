@@ -1,4 +1,4 @@
-package output
+package cli
 
 import (
 	"encoding/json"
@@ -12,8 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
-
-	"scute.dev/cmd/ctl/cli"
 )
 
 // Format is the value of -o. The zero value means the command's own text.
@@ -44,10 +42,10 @@ func (f *Format) validate() error {
 	case f.Value == "":
 		return nil
 	case !slices.Contains(f.allowed, kind) && !(hasTemplate && slices.Contains(f.allowed, jsonPath+"=...") && kind == jsonPath):
-		return cli.Usagef("-o %s is not known: it must be one of %s", f.Value, strings.Join(f.allowed, ", "))
+		return Usagef("-o %s is not known: it must be one of %s", f.Value, strings.Join(f.allowed, ", "))
 	case kind == jsonPath:
 		if _, err := printers.NewJSONPathPrinter(template); err != nil {
-			return cli.Usagef("-o %s: %w", f.Value, err)
+			return Usagef("-o %s: %w", f.Value, err)
 		}
 	}
 	return nil
@@ -79,7 +77,7 @@ func (f *Format) Print(w io.Writer, v any) error {
 	case jsonPath:
 		j, err := printers.NewJSONPathPrinter(template)
 		if err != nil {
-			return cli.Usagef("-o %s: %w", f.Value, err)
+			return Usagef("-o %s: %w", f.Value, err)
 		}
 		j.AllowMissingKeys(true)
 		return j.PrintObj(o, w)
@@ -107,7 +105,7 @@ func (f *Format) value(w io.Writer, v any) error {
 		}
 		p := jsonpath.New("output").AllowMissingKeys(true)
 		if err := p.Parse(template); err != nil {
-			return cli.Usagef("-o %s: %w", f.Value, err)
+			return Usagef("-o %s: %w", f.Value, err)
 		}
 		return p.Execute(w, plain)
 	default:
