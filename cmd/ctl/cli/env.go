@@ -96,15 +96,6 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Width returns the width of Out in columns; 0, unlimited, if it is not a terminal.
-func (e *Env) Width() int {
-	width, _, ok := e.Size(e.Out)
-	if !ok {
-		return 0
-	}
-	return width
-}
-
 // Linef writes a line of data. It makes untrusted text safe to print, for example from an API server, a status or a backup.
 func (e *Env) Linef(format string, args ...any) error {
 	_, err := fmt.Fprintln(e.Out, text.Clean(fmt.Sprintf(format, args...)))

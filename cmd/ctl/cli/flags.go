@@ -60,3 +60,8 @@ func badValue(e *pflag.InvalidValueError) error {
 	}
 	return Usagef("--%s is %q: it must be %s", name, value, what)
 }
+
+// ReasonVar adds the option --reason for commands that record a decision.
+func ReasonVar(f *pflag.FlagSet, reason *string) {
+	f.StringVar(reason, "reason", "", "Reason for the decision; it is recorded in the event log")
+}

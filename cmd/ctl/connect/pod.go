@@ -16,8 +16,10 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/eventlog/embedded"
+	"scute.dev/internal/logaccess"
 )
 
 // inCluster connects to the log inside the daemon's pod.
@@ -50,20 +52,21 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 		t.close()
 		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
 	}
-	return &Log{Log: log, Where: where, UsesToken: p != nil, stop: t.close}, nil
+	return &Log{Log: log, Where: where, stop: t.close}, nil
 }
 
-// podToken reads the token for the log in a pod. It returns nil if the daemon requires none.
+// podToken reads the token for the log in a pod. It returns nil if the daemon requires none, as in older versions.
 func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*tokenSource, error) {
-	secrets, ok, err := logSecrets(pod)
+	where, found := argument(pod, logaccess.Flag)
+	if !found {
+		return nil, nil
+	}
+	secrets, err := logaccess.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("pod %s/%s has an argument that cannot be read: %w", pod.Namespace, pod.Name, err)
 	}
-	if !ok {
-		return nil, nil
-	}
 	p := &tokenSource{cluster: cluster, secrets: secrets, role: role, logger: logger}
-	if _, err := p.token(ctx); err != nil {
+	if p.last, err = p.token(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -139,4 +142,54 @@ func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
+}
+
+// daemonLabel and daemonComponent select the daemon's pods, whose names depend on the chart's values.
+const (
+	daemonLabel     = "scute.dev/component"
+	daemonComponent = "daemon"
+)
+
+// Daemons lists the daemon's pods.
+func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{daemonLabel: daemonComponent}); err != nil {
+		return nil, fmt.Errorf("looking for the daemon's pod in namespace %s: %w", f.ScuteNamespace, c.Explain(err))
+	}
+	return pods.Items, nil
+}
+
+// daemon returns a running pod of the daemon, preferably a ready one.
+func (f *Flags) daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
+	pods, err := f.Daemons(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var found *corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+			continue
+		}
+		if found == nil || Ready(p) {
+			found = p
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no pod of scute runs in namespace %s: set --scute-namespace if it is installed elsewhere. "+
+			"If the daemon runs outside the cluster, name its log with --log or --nats", f.ScuteNamespace)
+	}
+	return found, nil
+}
+
+// Ready reports whether a pod is ready.
+func Ready(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -118,23 +117,18 @@ func (k *Kit) WriteEvents(events []show.Event, format *cli.Format) error {
 			}
 			continue
 		}
-		if err := writeEvent(k.Env.Out, e); err != nil {
+		line, err := json.Marshal(jsonEvent{
+			Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor),
+			Causation: e.Causation, Correlation: e.Correlation, Fact: e.Line.Name, Detail: e.Text(), Data: e.Data,
+		})
+		if err != nil {
+			return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
+		}
+		if _, err := fmt.Fprintf(k.Env.Out, "%s\n", line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func writeEvent(w io.Writer, e show.Event) error {
-	line, err := json.Marshal(jsonEvent{
-		Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor),
-		Causation: e.Causation, Correlation: e.Correlation, Fact: e.Line.Name, Detail: e.Text(), Data: e.Data,
-	})
-	if err != nil {
-		return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
-	}
-	_, err = fmt.Fprintf(w, "%s\n", line)
-	return err
 }
 
 // jsonEvent is an event as a line of JSON.

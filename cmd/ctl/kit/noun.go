@@ -68,8 +68,6 @@ type Noun[T any] struct {
 	Updates     func(T) []Update
 	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
 	Conditions func(T) []metav1.Condition
-	// Copy returns a copy for objects that change later; nil if objects never change.
-	Copy func(T) T
 	// IsFinished reports whether an object is finished, so that nothing more happens without a user.
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.

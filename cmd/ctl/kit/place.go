@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
@@ -159,24 +160,38 @@ func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string)
 	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
 }
 
-// AwaitOptions describes what a command waits for after it has written a request.
-type AwaitOptions struct {
-	Timeout time.Duration
-	// Recorded describes what is written, for an error if the answer does not arrive: "the abort is recorded".
-	Recorded string
-}
-
-// Await watches an object until fn returns enough.
-func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, a AwaitOptions, fn func(T) (enough bool)) error {
-	waiting, cancel := context.WithTimeout(ctx, a.Timeout)
+// Await watches an object until fn returns enough. recorded describes the request that was written, for an error if the answer does not arrive: "the
+// abort is recorded".
+func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeout time.Duration, recorded string, fn func(T) (enough bool)) error {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := p.Watch(waiting, key, fn)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(errors.New("interrupted: " + a.Recorded))
+		return cli.Interrupted(errors.New("interrupted: " + recorded))
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", timespan.Text(a.Timeout), a.Recorded, p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", timespan.Text(timeout), recorded, p.Kit.Hint("", "doctor"))
 	default:
 		return err
 	}
+}
+
+// Wait contains whether and how long a command waits.
+type Wait struct {
+	Wait    bool
+	Timeout time.Duration
+}
+
+// AddFlags adds --wait and --timeout. what completes "Wait": "for the daemon's answer".
+func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
+	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
+	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")
+}
+
+// Validate rejects a timeout that is not positive.
+func (w *Wait) Validate() error {
+	if w.Timeout <= 0 {
+		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(w.Timeout))
+	}
+	return nil
 }

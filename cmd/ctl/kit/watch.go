@@ -1,10 +1,13 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,29 +15,16 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-type watchOptions[T any] struct {
-	*Kit
-	noun          *Noun[T]
-	Name          string
-	AllNamespaces bool
-	Format        cli.Format
-}
-
 // Watch returns `watch NOUN [NAME]`.
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
-	o := &watchOptions[T]{noun: n}
+	o := &listOptions[T]{noun: n, Watch: true}
 	cmd := &cobra.Command{
 		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.WithArticle + " until it ends, or all of a namespace",
 		Long: strings.TrimSpace("Follow " + n.WithArticle + " until it ends; without a name, all " + n.Plural + " of the namespace, until all have ended. " +
 			"On a\nterminal the view is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
 		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),
 		Args:    Names(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Name = args[0]
-			}
-			return o.run(cmd.Context())
-		},
+		RunE:    WithNames(&o.Names, o.run),
 	}
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
@@ -43,31 +33,12 @@ func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-func (o *watchOptions[T]) run(ctx context.Context) error {
-	if o.AllNamespaces && o.Name != "" {
-		return cli.Usagef("a name and --all-namespaces cannot be used together")
-	}
-	p, err := Open(ctx, o.Kit, o.noun)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if o.Name != "" {
-		return p.Follow(ctx, p.Key(o.Name), &o.Format)
-	}
-	namespace := p.Key("").Namespace
-	if o.AllNamespaces {
-		namespace = ""
-	}
-	return p.FollowAll(ctx, namespace, &o.Format)
-}
-
 // Follow shows an object until it is over, and returns an error with the exit status of its outcome. With a data format it prints the last state to
 // the standard output, and everything else to the standard error.
 func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-		each := func(t T) bool { return fn([]T{p.copyOf(t)}) }
+		each := func(t T) bool { return fn([]T{t}) }
 		err := p.Watch(ctx, key, each)
 		if n.GetEnded == nil || !errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 			return err
@@ -115,20 +86,14 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
 	last, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-		return p.WatchAll(ctx, namespace, func(list []T) bool {
-			copies := make([]T, len(list))
-			for i, t := range list {
-				copies[i] = p.copyOf(t)
-			}
-			return fn(copies)
-		})
+		return p.WatchAll(ctx, namespace, fn)
 	}, func(list []T) bool {
 		over := true
 		for _, t := range list {
 			open[n.Key(t)] = true
 			over = over && n.IsFinished(t)
 		}
-		if len(open) == 0 && !told && !p.isStatic() {
+		if len(open) == 0 && !told && (p.Cluster != nil || !p.Log.Static) {
 			told = true
 			p.Env.Notef("There are %s yet: waiting for the first one.", n.emptyMessage(namespace))
 		}
@@ -148,7 +113,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	if n.GetEnded != nil {
 		for key := range open {
 			ended, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-				return p.followLog(ctx, key, ErrGone, func(t T) bool { return fn([]T{p.copyOf(t)}) })
+				return p.followLog(ctx, key, ErrGone, func(t T) bool { return fn([]T{t}) })
 			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format))
 			if err != nil {
 				return err
@@ -169,16 +134,6 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	return nil
 }
 
-// isStatic reports whether nothing can change because the log is in a folder without a running process.
-func (p *Session[T]) isStatic() bool { return p.Cluster == nil && p.Log.Static }
-
-func (p *Session[T]) copyOf(t T) T {
-	if p.Noun.Copy == nil {
-		return t
-	}
-	return p.Noun.Copy(t)
-}
-
 // withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
@@ -187,4 +142,45 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 		}
 	}
 	return list
+}
+
+// drawer shows a value repeatedly.
+type drawer[T any] interface {
+	Draw(T) error
+	// Tick is called every second to update ages.
+	Tick(T)
+}
+
+// followUntil follows a value until it is over, and draws each state. It returns the last state; ok is false if there was none.
+func followUntil[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw drawer[T]) (last T, ok bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var mu sync.Mutex // only one goroutine draws at a time
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		clock := time.NewTicker(time.Second)
+		defer clock.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-clock.C:
+				mu.Lock()
+				if ok {
+					draw.Tick(last)
+				}
+				mu.Unlock()
+			}
+		}
+	})
+	var drawErr error
+	err = follow(ctx, func(t T) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		enough := over(t)
+		last, ok, drawErr = t, true, draw.Draw(t)
+		return enough || drawErr != nil
+	})
+	stop()
+	ticking.Wait()
+	return last, ok, cmp.Or(drawErr, err)
 }

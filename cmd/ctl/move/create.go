@@ -192,9 +192,9 @@ func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alp
 	})
 	defer hint.Stop()
 	look := p.Hint("watch", key(m))
-	answer := kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the move is created and continues: follow it with " + look}
+	recorded := "the move is created and continues: follow it with " + look
 	var last *v1alpha1.Move
-	err := p.Await(ctx, key(m), answer, func(now *v1alpha1.Move) bool {
+	err := p.Await(ctx, key(m), o.Wait.Timeout, recorded, func(now *v1alpha1.Move) bool {
 		last = now
 		switch now.Status.Phase {
 		case "", mover.PhasePending:

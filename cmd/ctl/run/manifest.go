@@ -3,10 +3,12 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -14,10 +16,12 @@ import (
 
 	yaml3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/crd"
 	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )
@@ -41,24 +45,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	if err := check(documents[0]); err != nil {
 		return nil, nil, fmt.Errorf("reading the manifest: %s: %w", path, err)
 	}
-	text, object := documents[0], decodeObject(documents[0])
-	problems := removeBadDurations(object["spec"], "spec")
-	if len(problems) > 0 {
-		if text, err = json.Marshal(object); err != nil {
-			return nil, nil, err
-		}
-	}
-	broken, err := againstSchema(object)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, more := decode(text, object != nil)
-	if w == nil && len(broken) > 0 { // these problems have the path of the field
-		return nil, append(problems, broken...), nil
-	}
-	problems = append(problems, mergeProblems(broken, more)...)
-	if w == nil {
-		return nil, problems, nil
+	w, problems, err := decode(documents[0])
+	if w == nil || err != nil {
+		return nil, problems, err
 	}
 	if w.Spec.ServiceAccountName == "" {
 		w.Spec.ServiceAccountName = "default" // the default of the resource, because a run may be handed over to a cluster
@@ -147,30 +136,42 @@ func check(text []byte) error {
 // strict is a WorkflowRun for strict decoding, without its method UnmarshalJSON.
 type strict v1alpha1.WorkflowRun
 
-// decode decodes a manifest. It returns a problem for an unknown field, and for a field that occurs twice. A field may override a field of a merge key.
-// isObject reports whether the manifest can be decoded as an object.
-func decode(text []byte, isObject bool) (*v1alpha1.WorkflowRun, []workflow.Problem) {
-	w := &v1alpha1.WorkflowRun{}
+// decode returns the WorkflowRun of a manifest, or nil if it cannot be decoded, and all problems that it finds. A field may override a field of a merge key.
+func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, err error) {
 	var data json.RawMessage
-	var unknown []error
-	err := document.Unmarshal(text, &data)
-	if err == nil {
-		unknown, err = kjson.UnmarshalStrict(data, (*strict)(w))
+	if err := document.Unmarshal(text, &data); err != nil {
+		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}, nil
 	}
-	switch {
-	case len(data) > 0 && !isObject:
+	var object map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil || object == nil {
 		return nil, []workflow.Problem{{
 			Field: "manifest", Message: "it is a string, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
-		}}
-	case err != nil:
-		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
+		}}, nil
 	}
-	problems := duplicates(text)
+	problems = removeBadDurations(object["spec"], "spec")
+	if len(problems) > 0 {
+		if data, err = json.Marshal(object); err != nil {
+			return nil, nil, err
+		}
+	}
+	broken, err := againstSchema(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	w = &v1alpha1.WorkflowRun{}
+	unknown, err := kjson.UnmarshalStrict(data, (*strict)(w))
+	switch {
+	case err != nil && len(broken) > 0: // these problems have the path of the field
+		return nil, append(problems, broken...), nil
+	case err != nil:
+		return nil, append(problems, workflow.Problem{Field: "manifest", Message: err.Error(), Remedy: "correct it"}), nil
+	}
+	more := duplicates(text)
 	for _, err := range unknown {
 		field := strings.TrimSuffix(strings.TrimPrefix(err.Error(), `unknown field "`), `"`)
-		problems = append(problems, workflow.Problem{Field: field, Message: "unknown field", Remedy: "remove it or correct its name"})
+		more = append(more, workflow.Problem{Field: field, Message: "unknown field", Remedy: "remove it or correct its name"})
 	}
-	return w, problems
+	return w, append(problems, mergeProblems(broken, more)...), nil
 }
 
 // namedProblems bounds the number of problems with keys.
@@ -180,7 +181,7 @@ const namedProblems = 10
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var document yaml3.Node
 	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
-		return nil // decode returns the error
+		return nil
 	}
 	boolean := regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|On|ON|[oO]ff|OFF)$`)
 	var visit func(node *yaml3.Node)
@@ -204,4 +205,70 @@ func duplicates(text []byte) (problems []workflow.Problem) {
 	}
 	visit(&document)
 	return problems
+}
+
+// againstSchema returns the problems for which an API server would refuse a manifest by the schema of the resource. It ignores
+// the limits of tasks and needs, which only apply in a cluster, where the resource must fit into etcd.
+func againstSchema(object map[string]any) ([]workflow.Problem, error) {
+	if object["spec"] == nil {
+		return nil, nil
+	}
+	v, err := crd.New("WorkflowRun")
+	if err != nil {
+		return nil, err
+	}
+	errs := slices.DeleteFunc(v.Validate(context.Background(), object), func(err *field.Error) bool {
+		return err.Type == field.ErrorTypeTooMany && (err.Field == "spec.tasks" || strings.HasSuffix(err.Field, ".needs"))
+	})
+	var problems []workflow.Problem
+	for _, err := range errs {
+		problems = append(problems, workflow.Problem{Field: strings.Replace(err.Field, "<nil>", "spec", 1), Message: err.ErrorBody(), Remedy: "correct it"})
+	}
+	slices.SortStableFunc(problems, func(a, b workflow.Problem) int { return strings.Compare(a.Field, b.Field) })
+	return problems, nil
+}
+
+// mergeProblems returns the problems that the reader of a manifest has found, and those of a later check. If both have a problem of a
+// field, only the later problem is returned, because its remedy is better.
+func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
+	named := make(map[string]bool, len(known))
+	for i := range known {
+		named[known[i].Field] = true
+	}
+	read = slices.DeleteFunc(slices.Clone(read), func(p workflow.Problem) bool { return named[p.Field] })
+	return append(read, known...)
+}
+
+// removeBadDurations removes the invalid durations from a value of a manifest, and returns a problem for each. The decoder would stop at the first
+// invalid duration, without its path.
+func removeBadDurations(v any, path string) (problems []workflow.Problem) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			problems = append(problems, removeBadDurations(v[i], fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			switch key {
+			case "with", "undo", "params": // the kinds check these
+			case "timeout", "totalTimeout", "deadline", "delay", "maxDelay":
+				if !isDuration(v[key]) {
+					problems = append(problems, workflow.Problem{Field: path + "." + key, Message: fmt.Sprintf("%v is not a duration", v[key]), Remedy: "write one like 90s, 5m or 1h30m"})
+					delete(v, key)
+				}
+			default:
+				problems = append(problems, removeBadDurations(v[key], path+"."+key)...)
+			}
+		}
+	}
+	return problems
+}
+
+func isDuration(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return v == nil
+	}
+	_, err := v1alpha1.ParseDuration(text)
+	return err == nil
 }

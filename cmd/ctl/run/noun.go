@@ -68,10 +68,6 @@ func newNoun() *noun {
 		},
 		Updates:    updates,
 		Conditions: func(r *Run) []metav1.Condition { return r.Status.Conditions },
-		Copy: func(r *Run) *Run { // the source changes its run
-			copied := *r
-			return &copied
-		},
 		IsFinished: (*Run).isIdle,
 		HasFailed:  func(r *Run) bool { return r.refused() || exitCode(r.Phase()) != cli.ExitOK },
 		Finish: func(_ context.Context, p *session, r *Run, format *cli.Format) error {

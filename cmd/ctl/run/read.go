@@ -28,8 +28,11 @@ func newFold(log *connect.Log, id string) *Fold {
 	return f
 }
 
-// Items returns the run.
-func (f *Fold) Items() []*Run { return []*Run{f.Refresh()} }
+// Items returns a copy of the run, which later commits do not change.
+func (f *Fold) Items() []*Run {
+	r := *f.Refresh()
+	return []*Run{&r}
+}
 
 // fold reads one run by its id.
 func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {

@@ -51,22 +51,12 @@ func (r *Run) Phase() v1alpha1.RunPhase {
 
 // IsFinished reports whether a run has ended and cannot be resumed.
 func IsFinished(p v1alpha1.RunPhase) bool {
-	switch p {
-	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunRolledBack, v1alpha1.RunFailed:
-		return true
-	default:
-		return false
-	}
+	return p == v1alpha1.RunSucceeded || p == v1alpha1.RunDegraded || p == v1alpha1.RunRolledBack || p == v1alpha1.RunFailed
 }
 
 // IsIdle reports whether a run only continues after an operator's command, or not at all.
 func IsIdle(p v1alpha1.RunPhase) bool {
-	switch p {
-	case v1alpha1.RunPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
-		return true
-	default:
-		return IsFinished(p)
-	}
+	return p == v1alpha1.RunPaused || p == v1alpha1.RunAborted || p == v1alpha1.RunRollbackFailed || p == v1alpha1.RunStranded || IsFinished(p)
 }
 
 // refused reports whether the daemon refused the manifest and started nothing.
