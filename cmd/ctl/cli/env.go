@@ -53,12 +53,10 @@ const (
 
 // CheckColor rejects an invalid --color.
 func (e *Env) CheckColor() error {
-	switch e.Color {
-	case ColorAuto, ColorAlways, ColorNever:
-		return nil
-	default:
+	if e.Color != ColorAuto && e.Color != ColorAlways && e.Color != ColorNever {
 		return Usagef("--color is %q: it must be auto, always or never", e.Color)
 	}
+	return nil
 }
 
 // Colored reports whether a stream supports colors. By default it does if it is a terminal, unless NO_COLOR or TERM=dumb is set; --color overrides

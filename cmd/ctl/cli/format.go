@@ -44,7 +44,7 @@ func (f *Format) validate() error {
 	case !slices.Contains(f.allowed, kind) && !(hasTemplate && slices.Contains(f.allowed, jsonPath+"=...") && kind == jsonPath):
 		return Usagef("-o %s is not known: it must be one of %s", f.Value, strings.Join(f.allowed, ", "))
 	case kind == jsonPath:
-		if _, err := printers.NewJSONPathPrinter(template); err != nil {
+		if err := jsonpath.New("output").Parse(template); err != nil {
 			return Usagef("-o %s: %w", f.Value, err)
 		}
 	}
@@ -65,25 +65,12 @@ func (f *Format) Data() bool {
 // Print writes data: a resource or a list of resources with their kind set, or any other value by its JSON.
 func (f *Format) Print(w io.Writer, v any) error {
 	o, resource := v.(runtime.Object)
-	if !resource {
+	if !resource || strings.HasPrefix(f.Value, jsonPath) {
 		return f.value(w, v)
 	}
-	kind, template, _ := strings.Cut(f.Value, "=")
-	switch kind {
-	case "json":
-		return (&printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}).PrintObj(o, w)
-	case "yaml":
-		return (&printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}).PrintObj(o, w)
-	case jsonPath:
-		j, err := printers.NewJSONPathPrinter(template)
-		if err != nil {
-			return Usagef("-o %s: %w", f.Value, err)
-		}
-		j.AllowMissingKeys(true)
-		return j.PrintObj(o, w)
-	default:
-		return fmt.Errorf("no printer for -o %s", f.Value)
-	}
+	return (&printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error {
+		return f.value(w, o)
+	})}).PrintObj(o, w)
 }
 
 func (f *Format) value(w io.Writer, v any) error {

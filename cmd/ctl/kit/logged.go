@@ -28,44 +28,39 @@ type Fold[T any] interface {
 	Items() []T
 }
 
-// Found is an aggregate in a log, with its first sequence.
-type Found struct {
-	ID    string
-	First uint64
-}
-
-// Find returns the aggregates of the kind, oldest first, and the log's last sequence. It decodes no commit.
-func (l *LogSource[T]) Find(ctx context.Context) (found []Found, head uint64, err error) {
+// Find returns the IDs of the aggregates of the kind, oldest first, and the log's last sequence. It decodes no commit.
+func (l *LogSource[T]) Find(ctx context.Context) (ids []string, head uint64, err error) {
 	seen, progress := make(map[string]bool), l.session.Env.Progress()
 	defer progress.Done()
 	head, err = l.session.Log.Replay(ctx, 0, func(r eventlog.Record) error {
 		progress.Showf("reading the log: %d commits", r.Seq)
 		if id := r.Aggregate.ID; r.Aggregate.Kind == l.session.Noun.Kind && !seen[id] {
 			seen[id] = true
-			found = append(found, Found{ID: id, First: r.Seq})
+			ids = append(ids, id)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the log at %s: %w", l.session.Log.Where, err)
 	}
-	return found, head, nil
+	return ids, head, nil
 }
 
 // newest returns the last aggregate of each group that may contain the object, oldest first.
-func (l *LogSource[T]) newest(found []Found, key types.NamespacedName) []Found {
-	n, latest := l.session.Noun, make(map[string]Found)
-	for _, f := range found { // oldest first
-		if n.MayContain != nil && !n.MayContain(f.ID, key) {
-			continue
-		}
-		group := f.ID
+func (l *LogSource[T]) newest(ids []string, key types.NamespacedName) (latest []string) {
+	n, seen := l.session.Noun, make(map[string]bool)
+	for _, id := range slices.Backward(ids) {
+		group := id
 		if n.Group != nil {
-			group = n.Group(f.ID)
+			group = n.Group(id)
 		}
-		latest[group] = f
+		if !seen[group] && (n.MayContain == nil || n.MayContain(id, key)) {
+			seen[group] = true
+			latest = append(latest, id)
+		}
 	}
-	return slices.SortedFunc(maps.Values(latest), func(a, b Found) int { return cmp.Compare(a.First, b.First) })
+	slices.Reverse(latest)
+	return latest
 }
 
 // loaded is an aggregate that was read.
@@ -77,17 +72,17 @@ type loaded[T any] struct {
 
 // load reads the aggregates that may contain the object, oldest first, and returns the log's last sequence.
 func (l *LogSource[T]) load(ctx context.Context, key types.NamespacedName) (all []*loaded[T], head uint64, err error) {
-	found, head, err := l.Find(ctx)
+	ids, head, err := l.Find(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	log, n := l.session.Log, l.session.Noun
-	for _, f := range l.newest(found, key) {
-		records, err := log.Read(ctx, eventlog.Aggregate{Kind: n.Kind, ID: f.ID}, 0)
+	for _, id := range l.newest(ids, key) {
+		records, err := log.Read(ctx, eventlog.Aggregate{Kind: n.Kind, ID: id}, 0)
 		if err != nil {
-			return nil, 0, fmt.Errorf("reading %s %s from the log at %s: %w", n.Name, f.ID, log.Where, err)
+			return nil, 0, fmt.Errorf("reading %s %s from the log at %s: %w", n.Name, id, log.Where, err)
 		}
-		o := &loaded[T]{id: f.ID, fold: n.NewFold(log, f.ID)}
+		o := &loaded[T]{id: id, fold: n.NewFold(log, id)}
 		if err := l.apply(o, records...); err != nil {
 			return nil, 0, err
 		}

@@ -114,7 +114,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 		for key := range open {
 			ended, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 				return p.followLog(ctx, key, ErrGone, func(t T) bool { return fn([]T{t}) })
-			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format))
+			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format).draw)
 			if err != nil {
 				return err
 			}
@@ -144,15 +144,8 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 	return list
 }
 
-// drawer shows a value repeatedly.
-type drawer[T any] interface {
-	Draw(T) error
-	// Tick is called every second to update ages.
-	Tick(T)
-}
-
-// followUntil follows a value until it is over, and draws each state. It returns the last state; ok is false if there was none.
-func followUntil[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw drawer[T]) (last T, ok bool, err error) {
+// followUntil follows a value until it is over, and draws each state, also every second. It returns the last state; ok is false if there was none.
+func followUntil[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex // only one goroutine draws at a time
@@ -166,7 +159,7 @@ func followUntil[T any](ctx context.Context, follow func(context.Context, func(T
 			case <-clock.C:
 				mu.Lock()
 				if ok {
-					draw.Tick(last)
+					_ = draw(last)
 				}
 				mu.Unlock()
 			}
@@ -177,7 +170,7 @@ func followUntil[T any](ctx context.Context, follow func(context.Context, func(T
 		mu.Lock()
 		defer mu.Unlock()
 		enough := over(t)
-		last, ok, drawErr = t, true, draw.Draw(t)
+		last, ok, drawErr = t, true, draw(t)
 		return enough || drawErr != nil
 	})
 	stop()

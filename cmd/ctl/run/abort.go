@@ -7,6 +7,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/workflow"
 )
@@ -62,7 +63,7 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	}
 	if at.Log.Static {
 		r, err := o.driveLocal(ctx, at, f, &cli.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
-			return l.runner.Command(ctx, f.ID, l.actor(ctx), o.Command)
+			return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), o.Command)
 		})
 		if r != nil && (r.Phase() == v1alpha1.RunAborted || r.Phase() == v1alpha1.RunRolledBack) {
 			return nil

@@ -97,29 +97,22 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 		if known {
 			return l.continueRun(ctx, f, d, w.Spec.Suspend, o.File)
 		}
-		if err := l.runner.Request(ctx, id, l.actor(ctx), d); err != nil || !w.Spec.Suspend {
+		if err := l.runner.Request(ctx, id, connect.Actor(ctx, nil), d); err != nil || !w.Spec.Suspend {
 			return err
 		}
-		return l.runner.Command(ctx, id, l.actor(ctx), workflow.PauseRun{Reason: "spec.suspend is true"})
+		return l.runner.Command(ctx, id, connect.Actor(ctx, nil), workflow.PauseRun{Reason: "spec.suspend is true"})
 	})
 	return err
 }
 
-func (l *local) actor(ctx context.Context) string { return connect.Actor(ctx, nil) }
-
 // find returns the id of the unfinished run of a name, or the id of the next run.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
-	found, _, err := (&session{Kit: l.Kit, Noun: l.noun, Log: l.log}).LogSource().Find(ctx)
+	ids, _, err := (&session{Kit: l.Kit, Noun: l.noun, Log: l.log}).LogSource().Find(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	prefix := namespace + "/" + name + "/"
-	var ids []string
-	for _, f := range found {
-		if strings.HasPrefix(f.ID, prefix) {
-			ids = append(ids, f.ID)
-		}
-	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) })
 	if len(ids) > 0 {
 		latest := ids[len(ids)-1]
 		s, _, err := l.runner.State(ctx, latest)
@@ -163,7 +156,7 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if justDecided(f) {
 		return nil
 	}
-	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, ProcessDied: true})
+	return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
 // justDecided reports whether the last event is an operator's decision that the run has not acted on yet. Then resume must not retry other tasks.

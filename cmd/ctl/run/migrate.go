@@ -95,8 +95,7 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 		}
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
-	shown := append(o.planTable(plan), o.differences(fieldChanges(f.State.Definition(), d, plan))...)
-	if err := o.Print(shown); err != nil {
+	if err := o.Print(o.planLines(plan, f.State.Definition(), d)); err != nil {
 		return err
 	}
 	switch {
@@ -104,9 +103,12 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("run %s: the plan has undecided tasks: add --keep, --rerun or --backfill as the plan asks for", f.ID)
 	case o.Plan:
 		return nil
-	}
-	if err := o.confirm(); err != nil {
-		return err
+	case o.File == "-" && !o.Yes:
+		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
+	case !o.Yes:
+		if err := o.Confirm("Adopt it?", "adopt the manifest by this plan"); err != nil {
+			return err
+		}
 	}
 	if err := o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated"); err != nil {
 		return err
@@ -121,7 +123,7 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 		file = "FILE"
 	}
 	plan, _ := workflow.Plan(r.State, to, workflow.Choices{})
-	for _, line := range append(d.planTable(plan), d.differences(fieldChanges(r.State.Definition(), to, plan))...) {
+	for _, line := range d.planLines(plan, r.State.Definition(), to) {
 		d.Env.Notef("%s", line)
 	}
 	d.Env.Notef("%s: the manifest or the default policy has changed since run %s began: nothing was started.", d.Env.Name, r.ID)
@@ -130,7 +132,8 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	return cli.SilentExit(cli.ExitUsage)
 }
 
-func (d *deps) planTable(plan []workflow.Change) []string {
+// planLines returns a table of a plan, and a table of the changed fields.
+func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definition) []string {
 	v := d.View()
 	t := term.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
 	for _, c := range plan {
@@ -143,18 +146,16 @@ func (d *deps) planTable(plan []workflow.Change) []string {
 		}
 		t.Add(c.Task, string(c.Kind), v.Paint.Text(as, string(c.Action)), c.Note)
 	}
-	return t.Lines(v.Paint, v.Width)
-}
-
-// confirm asks on a terminal. It returns an error without a terminal or if the manifest is from the standard input, unless --yes is set.
-func (o *migrateOptions) confirm() error {
-	switch {
-	case o.Yes:
-		return nil
-	case o.File == "-":
-		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
+	lines := t.Lines(v.Paint, v.Width)
+	fields := fieldChanges(before, after, plan)
+	if len(fields) == 0 {
+		return lines
 	}
-	return o.Confirm("Adopt it?", "adopt the manifest by this plan")
+	t = term.Table{Header: []string{"TASK", "FIELD", "BEFORE", "AFTER"}, Wrap: 1}
+	for _, f := range fields {
+		t.Add(f.Task, f.Field, term.Clean(f.Before), term.Clean(f.After))
+	}
+	return append(append(lines, ""), t.Lines(v.Paint, v.Width)...)
 }
 
 // Migration is the adoption of another definition by a run.
@@ -237,17 +238,4 @@ func flatten(fields map[string]string, prefix string, object any) {
 			fields[prefix+name] = string(value)
 		}
 	}
-}
-
-// differences returns a table of changed fields.
-func (d *deps) differences(fields []FieldChange) []string {
-	if len(fields) == 0 {
-		return nil
-	}
-	v := d.View()
-	t := term.Table{Header: []string{"TASK", "FIELD", "BEFORE", "AFTER"}, Wrap: 1}
-	for _, f := range fields {
-		t.Add(f.Task, f.Field, term.Clean(f.Before), term.Clean(f.After))
-	}
-	return append([]string{""}, t.Lines(v.Paint, v.Width)...)
 }
