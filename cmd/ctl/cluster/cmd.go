@@ -69,24 +69,25 @@ func (o *options) printFindings(list []mover.Finding) {
 	}
 }
 
-// refused prints the findings of a refusal and returns an error with the text last. It adds the remedy to any other error.
-func (o *options) refused(err error, last string) error {
-	var refused *transfer.RefusedError
+// explain returns what a user can do about an error: interrupted if a signal has ended the context, or refused, after the findings of a refusal. It adds
+// the remedy to any other error.
+func (o *options) explain(ctx context.Context, err error, refused, interrupted string) error {
+	var refusal *transfer.RefusedError
 	var final *transfer.FinalError
 	switch {
-	case errors.As(err, &refused):
-		o.printFindings(refused.Findings)
-		return errors.New(last)
+	case ctx.Err() != nil:
+		return cli.Interrupted(errors.New("interrupted: " + interrupted))
+	case errors.As(err, &refusal):
+		o.printFindings(refusal.Findings)
+		return errors.New(refused)
 	case errors.As(err, &final) && final.Next != "":
 		return errors.New(redact.Message(err.Error()) + ": " + final.Next)
-	case err != nil:
-		err = redactedError{err}
-		if o.cluster != nil && strings.HasPrefix(err.Error(), o.clusterName+": ") {
-			return o.cluster.Explain(err)
-		}
-		return err
 	}
-	return nil
+	err = redactedError{err}
+	if o.cluster != nil && strings.HasPrefix(err.Error(), o.clusterName+": ") {
+		return o.cluster.Explain(err)
+	}
+	return err
 }
 
 // redactedError is an error whose text is redacted, because an API server quotes the object that it refuses.
@@ -95,14 +96,6 @@ type redactedError struct{ err error }
 func (q redactedError) Error() string { return redact.Message(q.err.Error()) }
 
 func (q redactedError) Unwrap() error { return q.err }
-
-// interrupted returns an error with the text standing if a signal has ended the context, and err otherwise.
-func interrupted(ctx context.Context, err error, standing string) error {
-	if err != nil && ctx.Err() != nil {
-		return cli.Interrupted(errors.New("interrupted: " + standing))
-	}
-	return err
-}
 
 func formatNames(clusters []string) string {
 	first := min(5, len(clusters))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,17 +58,21 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	case err != nil || !seen:
 		return err
 	}
-	t := p.withLogDetails(ctx, last, format)[0]
 	if n.Finish != nil {
-		return n.Finish(ctx, p, t, format)
+		return n.Finish(ctx, p, p.withLogDetails(ctx, last, format)[0], format)
 	}
+	return p.finish(ctx, last, true, format)
+}
+
+// finish prints the last states of objects to the standard output, and returns an error if one failed. The outcome is already printed.
+func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli.Format) error {
 	if format.Data() {
-		if err := format.Print(p.Env.Out, n.Data([]T{t}, true)); err != nil {
+		if err := format.Print(p.Env.Out, p.Noun.Data(p.withLogDetails(ctx, last, format), one)); err != nil {
 			return err
 		}
 	}
-	if n.HasFailed(t) {
-		return cli.Failed() // the outcome is already printed
+	if slices.ContainsFunc(last, p.Noun.HasFailed) {
+		return cli.Failed()
 	}
 	return nil
 }
@@ -121,17 +126,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 			last = append(last, ended...)
 		}
 	}
-	if format.Data() {
-		if err := format.Print(p.Env.Out, n.Data(p.withLogDetails(ctx, last, format), false)); err != nil {
-			return err
-		}
-	}
-	for _, t := range last {
-		if n.HasFailed(t) {
-			return cli.Failed() // the outcome is already printed
-		}
-	}
-	return nil
+	return p.finish(ctx, last, false, format)
 }
 
 // withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
