@@ -10,6 +10,11 @@ import (
 
 // BadFlag describes an invalid option, for SetFlagErrorFunc. The error contains the expected value with an example, or the most similar option.
 func BadFlag(cmd *cobra.Command, err error) error {
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
+		if err := cmd.ValidateArgs(typed); err != nil {
+			return err // an unknown command, whose options are unknown too
+		}
+	}
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
 	switch {

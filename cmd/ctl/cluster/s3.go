@@ -102,8 +102,8 @@ func hintInFolder(ctx context.Context, dir string, err error) error {
 
 // explain adds to an error of a store the flag or variables that cause it, and the remedy.
 func explain(err error, from string) error {
-	var stored *store.Error
-	if !errors.As(err, &stored) {
+	stored, ok := errors.AsType[*store.Error](err)
+	if !ok {
 		return fmt.Errorf("--from %s: %w", from, err)
 	}
 	switch stored.Field {

@@ -120,8 +120,7 @@ func hasContent(document []byte) bool {
 // check returns an error if decoding a document would lose a part of it. It accepts the key on of a need, although YAML reads it as true.
 func check(text []byte) error {
 	err := document.Check(text)
-	var keys *document.KeyError
-	if errors.As(err, &keys) {
+	if keys, ok := errors.AsType[*document.KeyError](err); ok {
 		need := regexp.MustCompile(`^spec\.tasks\.\d+\.needs\.\d+$`)
 		if keys.Paths = slices.DeleteFunc(keys.Paths, need.MatchString); len(keys.Paths) == 0 {
 			if errors.Is(err, document.ErrMultipleDocuments) {

@@ -86,29 +86,22 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.Seq {
 		return nil
 	}
-	events, err := r.Events()
-	if err != nil {
-		return err
-	}
-	facts := make([]workflow.Event, len(events))
-	for i, ev := range events {
-		if facts[i], err = f.catalog.Decode(ev); err != nil {
-			return fmt.Errorf("commit %d: %w: use the scutectl that wrote it, or a newer one", r.Seq, err)
-		}
-	}
-	for i, decoded := range facts {
+	err := f.catalog.Each(r, func(fact workflow.Event, ev eventlog.Event) {
 		if f.CreatedAt.IsZero() {
-			f.CreatedAt = events[i].Time
+			f.CreatedAt = ev.Time
 		}
 		before, from := f.State.Definition(), f.State.Hash
-		f.State.Apply(decoded, events[i].Time)
-		f.History.apply(decoded, events[i])
-		if e, ok := decoded.(workflow.Migrated); ok {
+		f.State.Apply(fact, ev.Time)
+		f.History.apply(fact, ev)
+		if e, ok := fact.(workflow.Migrated); ok {
 			m := migration(e, from, before, f.State.Definition())
-			m.At, m.Actor = events[i].Time, domain.Actor(events[i].Actor)
+			m.At, m.Actor = ev.Time, domain.Actor(ev.Actor)
 			f.History.Migrations = append(f.History.Migrations, m)
 		}
-		f.Last = decoded
+		f.Last = fact
+	})
+	if err != nil {
+		return fmt.Errorf("commit %d: %w: use the scutectl that wrote it, or a newer one", r.Seq, err)
 	}
 	f.Seq = r.Seq
 	return nil

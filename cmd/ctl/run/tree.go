@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,10 +42,13 @@ func phaseSymbol(p v1alpha1.TaskPhase) (string, term.Style) {
 // tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there are several) and decisions follow
 // its row.
 func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
-	t := term.Table{Header: []string{"TASK", "KIND", "PHASE", "TRIES", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
-	if detail {
-		t.Header = []string{"TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"}
+	columns := func(row ...string) []string {
+		if detail {
+			return row
+		}
+		return slices.Concat(row[:3], row[4:5], row[6:]) // without VERDICT and STARTED
 	}
+	t := term.Table{Header: columns("TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"), Wrap: 1, Indent: "  "}
 	var needs map[string][]workflow.Need
 	if detail {
 		needs = needsOf(r)
@@ -52,16 +56,9 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	for i := range tasks {
 		task := &tasks[i]
 		glyph, as := phaseSymbol(task.Phase)
-		row := []string{v.Paint.Text(as, glyph) + " " + task.Name, task.Kind, v.Paint.Text(as, string(task.Phase))}
-		if detail {
-			row = append(row, string(task.Verdict))
-		}
-		row = append(row, show.Tries(task.Attempts))
-		if detail {
-			row = append(row, cmp.Or(v.since(r, timeOf(task.StartedAt)), "-"))
-		}
-		took := cmp.Or(v.elapsed(timeOf(task.StartedAt), timeOf(task.FinishedAt), span), "-")
-		t.Add(append(row, took, term.Clean(task.Message))...)
+		began := timeOf(task.StartedAt)
+		t.Add(columns(v.Paint.Text(as, glyph)+" "+task.Name, task.Kind, v.Paint.Text(as, string(task.Phase)), string(task.Verdict), show.Tries(task.Attempts),
+			cmp.Or(v.since(r, began), "-"), cmp.Or(v.elapsed(began, timeOf(task.FinishedAt), span), "-"), term.Clean(task.Message))...)
 		if detail {
 			v.addBranches(&t, r, task, needs[task.Name])
 		}

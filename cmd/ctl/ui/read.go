@@ -44,8 +44,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	}
 	for ctx.Err() == nil {
 		line, err := lines.Next()
-		var bad *export.LineError
-		if errors.As(err, &bad) && f.Commits.Head() < lines.Head.Last {
+		if _, bad := errors.AsType[*export.LineError](err); bad && f.Commits.Head() < lines.Head.Last {
 			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export was truncated within its last line
 				err = io.EOF
 			}
