@@ -6,5 +6,7 @@
 //
 //	go test ./mover -run TestStored -pinned.add
 //
+// Lines compares the text of a view with a file, which changes with the view.
+//
 // Only tests and benchmarks import this package.
 package pinned

@@ -10,10 +10,10 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/pinned"
 	"scute.dev/mover"
 	"scute.dev/pause/request"
 	"scute.dev/remediator"
@@ -76,7 +76,7 @@ func TestPages(t *testing.T) {
 			log, f := logtest.Open(t), uitest.Feed(t)
 			uitest.Histories(t, log, root, c.history)
 			uitest.Fill(t, f, log)
-			golden.Lines(t, name, 0, strings.Split(show(t, site(t, f), c.address), "\n"))
+			pinned.Lines(t, name, 0, strings.Split(show(t, site(t, f), c.address), "\n"))
 		})
 	}
 }

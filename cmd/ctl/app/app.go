@@ -55,8 +55,7 @@ func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) 
 	called, err := cmd.ExecuteContextC(ctx)
 	if err != nil && !started {
 		// cobra rejected the command line: an unknown flag, argument or command.
-		var exit *cli.ExitError
-		if !errors.As(err, &exit) {
+		if _, ok := errors.AsType[*cli.ExitError](err); !ok {
 			err = cli.Usagef("%w", err)
 		}
 	}
@@ -85,7 +84,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.Example = kit.Examples(env, "$ run -f create.yaml --local", "$ get moves -A", "$ describe run create-prod", "$ watch machines -n fleet")
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Name}
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(badFlag)
+	cmd.SetFlagErrorFunc(cli.BadFlag)
 	cmd.Version = env.Version
 	cmd.SetVersionTemplate(versionOf(env).String() + "\n")
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
@@ -105,16 +104,6 @@ run also 3 paused, 4 degraded.`)
 	return cmd
 }
 
-// badFlag describes an invalid option. An unknown command is reported first, because its options are unknown too.
-func badFlag(cmd *cobra.Command, err error) error {
-	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
-		if err := cmd.ValidateArgs(typed); err != nil {
-			return err
-		}
-	}
-	return cli.BadFlag(cmd, err)
-}
-
 // rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print a help, which a shell would use as its completion.
 func rejectUnknownArgs(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
@@ -129,13 +118,7 @@ func rejectUnknownArgs(root *cobra.Command) {
 				return nil
 			}
 		case "completion":
-			cmd.Args = cobra.ArbitraryArgs
-			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				if len(args) == 0 {
-					return cmd.Help()
-				}
-				return kit.Unknown(cmd, args)
-			}
+			kit.RejectUnknown(cmd)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/output"
 )
 
 // version is the version of this program.
@@ -27,7 +26,7 @@ func (v version) String() string {
 }
 
 func newCmdVersion(env *cli.Env) *cobra.Command {
-	var format output.Format
+	var format cli.Format
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 )
 
 // Exit codes of the commands that verify.
@@ -21,7 +20,7 @@ const (
 // options are the options that the commands share.
 type options struct {
 	*kit.Kit
-	format output.Format
+	format cli.Format
 
 	key, checkpoint, export, hashes string
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog/seal"
 )
 
 type reportOptions struct {
 	*options
-	filter.Filter
+	kit.Filter
 	// selected are the options that select events, as given.
 	selected []string
 }
@@ -48,7 +47,7 @@ Exit status: 0 the report is written; 1 it is written, and the log is violated o
 	o.Filter.AddFlags(selection)
 	selection.StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	cmd.Flags().AddFlagSet(selection)
-	filter.Complete(cmd)
+	kit.CompleteFilter(cmd)
 	o.format.AddFlag(cmd, formatMarkdown, formatHTML)
 	return cmd
 }

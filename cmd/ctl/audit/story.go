@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
@@ -28,9 +28,9 @@ type Report struct {
 	People  []show.EventRow
 	Stories []*Story
 
-	filter   *filter.Filter
+	filter   *kit.Filter
 	words    *domain.Describer
-	subjects *filter.Subjects
+	subjects *kit.Subjects
 	byKey    map[key]*Story
 }
 
@@ -61,8 +61,8 @@ type key struct {
 	machine   string
 }
 
-func newReport(f *filter.Filter) *Report {
-	return &Report{filter: f, words: domain.NewDescriber(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
+func newReport(f *kit.Filter) *Report {
+	return &Report{filter: f, words: domain.NewDescriber(), subjects: kit.NewSubjects(), byKey: make(map[key]*Story)}
 }
 
 // addCommit adds the selected events of a commit.
@@ -86,7 +86,7 @@ func (r *Report) recordMissing(next uint64) {
 	}
 }
 
-func (r *Report) add(e show.Event, about filter.Subject) {
+func (r *Report) add(e show.Event, about kit.Subject) {
 	r.Events++
 	if e.Actor != "" && !strings.HasPrefix(e.Actor, "daemon/") {
 		r.People = append(r.People, show.EventRow{Event: e, Last: e.Seq, Commits: 1})

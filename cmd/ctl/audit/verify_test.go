@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog/seal"
 )
@@ -26,7 +25,7 @@ func TestAnEmptyCheckpointVerifiesNothing(t *testing.T) {
 	}
 	for _, format := range []string{"", formatHTML} {
 		out.Reset()
-		r := &Report{filter: &filter.Filter{}, Verification: Verification{Checked: true, Beyond: 6}}
+		r := &Report{filter: &kit.Filter{}, Verification: Verification{Checked: true, Beyond: 6}}
 		if err := r.write(&out, format); err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	"scute.dev/backup/runner"
 	"scute.dev/backup/schedule"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
@@ -31,21 +31,13 @@ func Commands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	resource := kit.Resource[*v1alpha1.BackupSchedule]{
-		Kind: "BackupSchedule", AggregateKind: eventlog.KindBackup,
-		New:     func() *v1alpha1.BackupSchedule { return &v1alpha1.BackupSchedule{} },
+	return kit.Resource(&noun{
+		Name: "backupschedule", Plural: "backupschedules", WithArticle: "a backup schedule", Kind: eventlog.KindBackup,
+		New:     func() client.Object { return &v1alpha1.BackupSchedule{} },
 		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
-		NewFold: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
-			return NewFold(id)
-		},
-		Status: func(b *v1alpha1.BackupSchedule) (phase, id string, conditions []metav1.Condition) {
-			return string(b.Status.Phase), b.Status.ScheduleID, b.Status.Conditions
-		},
-	}
-	return resource.Fill(&noun{
-		Name: "backupschedule", Plural: "backupschedules", WithArticle: "a backup schedule",
-		Header: show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}},
-		Row:    row,
+		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.BackupSchedule] { return NewFold(id) },
+		Header:  show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}},
+		Row:     row,
 		Describe: func(_ context.Context, p *session, b *v1alpha1.BackupSchedule) ([]string, error) {
 			return view{p.View()}.describe(b), nil
 		},
@@ -55,6 +47,8 @@ func newNoun() *noun {
 		},
 		HasFailed:  func(*v1alpha1.BackupSchedule) bool { return false },
 		IsFinished: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
+	}, "BackupSchedule", func(b *v1alpha1.BackupSchedule) (phase, id string, conditions []metav1.Condition) {
+		return string(b.Status.Phase), b.Status.ScheduleID, b.Status.Conditions
 	})
 }
 

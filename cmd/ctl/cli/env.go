@@ -53,12 +53,10 @@ const (
 
 // CheckColor rejects an invalid --color.
 func (e *Env) CheckColor() error {
-	switch e.Color {
-	case ColorAuto, ColorAlways, ColorNever:
-		return nil
-	default:
+	if e.Color != ColorAuto && e.Color != ColorAlways && e.Color != ColorNever {
 		return Usagef("--color is %q: it must be auto, always or never", e.Color)
 	}
+	return nil
 }
 
 // Colored reports whether a stream supports colors. By default it does if it is a terminal, unless NO_COLOR or TERM=dumb is set; --color overrides
@@ -94,15 +92,6 @@ func quote(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// Width returns the width of Out in columns; 0, unlimited, if it is not a terminal.
-func (e *Env) Width() int {
-	width, _, ok := e.Size(e.Out)
-	if !ok {
-		return 0
-	}
-	return width
 }
 
 // Linef writes a line of data. It makes untrusted text safe to print, for example from an API server, a status or a backup.

@@ -10,6 +10,11 @@ import (
 
 // BadFlag describes an invalid option, for SetFlagErrorFunc. The error contains the expected value with an example, or the most similar option.
 func BadFlag(cmd *cobra.Command, err error) error {
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
+		if err := cmd.ValidateArgs(typed); err != nil {
+			return err // an unknown command, whose options are unknown too
+		}
+	}
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
 	switch {
@@ -59,4 +64,9 @@ func badValue(e *pflag.InvalidValueError) error {
 		what += "; this value is out of range"
 	}
 	return Usagef("--%s is %q: it must be %s", name, value, what)
+}
+
+// ReasonVar adds the option --reason for commands that record a decision.
+func ReasonVar(f *pflag.FlagSet, reason *string) {
+	f.StringVar(reason, "reason", "", "Reason for the decision; it is recorded in the event log")
 }

@@ -14,8 +14,8 @@ import (
 func (e *Env) WrapHelp(cmd *cobra.Command) {
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		width := e.Width()
-		if width == 0 {
+		width, _, terminal := e.Size(e.Out)
+		if !terminal {
 			help(cmd, args)
 			return
 		}

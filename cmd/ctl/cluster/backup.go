@@ -111,8 +111,8 @@ func (o *backupOptions) run(ctx context.Context) error {
 	index, warnings, err := backup.Run(ctx)
 	progress.Done()
 	if err != nil {
-		err = o.refused(err, "no backup was created: fix the findings, then run the command again")
-		return interrupted(ctx, err, "no backup was created; run the same command to start again in "+o.To)
+		return o.explain(ctx, err, "no backup was created: fix the findings, then run the command again",
+			"no backup was created; run the same command to start again in "+o.To)
 	}
 	index.ID, index.TakenAt, index.Recipients = string(uuid.NewUUID()), o.Env.Now().UTC(), names
 	index.Program = o.Env.Name + " " + o.Env.Version

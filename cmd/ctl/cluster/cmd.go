@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
 	"scute.dev/mover"
@@ -26,7 +25,7 @@ func Commands(env *cli.Env) kit.Verbs {
 // options are the options of both commands.
 type options struct {
 	*kit.Kit
-	Format output.Format
+	Format cli.Format
 	// cluster is the management cluster of the kubeconfig, and called its name in messages.
 	cluster     *connect.Cluster
 	clusterName string
@@ -70,24 +69,25 @@ func (o *options) printFindings(list []mover.Finding) {
 	}
 }
 
-// refused prints the findings of a refusal and returns an error with the text last. It adds the remedy to any other error.
-func (o *options) refused(err error, last string) error {
-	var refused *transfer.RefusedError
+// explain returns what a user can do about an error: interrupted if a signal has ended the context, or refused, after the findings of a refusal. It adds
+// the remedy to any other error.
+func (o *options) explain(ctx context.Context, err error, refused, interrupted string) error {
+	var refusal *transfer.RefusedError
 	var final *transfer.FinalError
 	switch {
-	case errors.As(err, &refused):
-		o.printFindings(refused.Findings)
-		return errors.New(last)
+	case ctx.Err() != nil:
+		return cli.Interrupted(errors.New("interrupted: " + interrupted))
+	case errors.As(err, &refusal):
+		o.printFindings(refusal.Findings)
+		return errors.New(refused)
 	case errors.As(err, &final) && final.Next != "":
 		return errors.New(redact.Message(err.Error()) + ": " + final.Next)
-	case err != nil:
-		err = redactedError{err}
-		if o.cluster != nil && strings.HasPrefix(err.Error(), o.clusterName+": ") {
-			return o.cluster.Explain(err)
-		}
-		return err
 	}
-	return nil
+	err = redactedError{err}
+	if o.cluster != nil && strings.HasPrefix(err.Error(), o.clusterName+": ") {
+		return o.cluster.Explain(err)
+	}
+	return err
 }
 
 // redactedError is an error whose text is redacted, because an API server quotes the object that it refuses.
@@ -97,19 +97,7 @@ func (q redactedError) Error() string { return redact.Message(q.err.Error()) }
 
 func (q redactedError) Unwrap() error { return q.err }
 
-// interrupted returns an error with the text standing if a signal has ended the context, and err otherwise.
-func interrupted(ctx context.Context, err error, standing string) error {
-	if err != nil && ctx.Err() != nil {
-		return cli.Interrupted(errors.New("interrupted: " + standing))
-	}
-	return err
-}
-
 func formatNames(clusters []string) string {
-	const most = 5
-	list := slices.Clone(clusters)
-	if more := len(list) - most; more > 0 {
-		list = append(list[:most:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(list, ", ")
+	first := min(5, len(clusters))
+	return strings.Join(plural.More(clusters[:first:first], len(clusters)), ", ")
 }

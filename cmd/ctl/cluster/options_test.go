@@ -54,10 +54,10 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		"ask for that permission":              apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil),
 		"https://green:6443 cannot be reached": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	} {
-		if got := o.refused(clusterError{"target", err}, ""); !strings.Contains(got.Error(), says) {
+		if got := o.explain(t.Context(), clusterError{"target", err}, "", ""); !strings.Contains(got.Error(), says) {
 			t.Errorf("refused = %v, want %s", got, says)
 		}
-		if got := o.refused(clusterError{"source", err}, ""); strings.Contains(got.Error(), "green") {
+		if got := o.explain(t.Context(), clusterError{"source", err}, "", ""); strings.Contains(got.Error(), "green") {
 			t.Errorf("refused for the source = %v", got)
 		}
 	}

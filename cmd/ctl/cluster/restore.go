@@ -140,8 +140,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	warnings, err := r.Prepare(ctx)
 	progress.Done()
 	if err != nil {
-		err = o.refused(err, "this command has changed nothing: fix the findings, then run it again")
-		return interrupted(ctx, err, "nothing was changed")
+		return o.explain(ctx, err, "this command has changed nothing: fix the findings, then run it again", "nothing was changed")
 	}
 	o.printFindings(warnings)
 	if o.DryRun {
@@ -149,8 +148,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	if err := r.Run(ctx); err != nil {
 		progress.Done()
-		err = o.refused(err, "everything that was created is still paused: fix the findings, then run the command again")
-		return interrupted(ctx, err, "run the same command to continue")
+		return o.explain(ctx, err, "everything that was created is still paused: fix the findings, then run the command again", "run the same command to continue")
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -158,7 +156,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	progress.Done()
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(ctx, ctx.Err(), "the clusters are restored and resumed")
+		return cli.Interrupted(errors.New("interrupted: the clusters are restored and resumed"))
 	case err != nil && (waiting.Err() == nil || len(asleep) == 0):
 		return fmt.Errorf("the clusters are restored, but the check that they reconcile again failed: %w", err)
 	}

@@ -100,23 +100,22 @@ func hintInFolder(ctx context.Context, dir string, err error) error {
 	return hintBelow(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
 }
 
-// remedies returns the remedies that name flags of the command, by reason.
-func remedies() map[string]string {
-	return map[string]string{
-		store.ReasonPlainText:  "write https://, or permit it with --store-insecure",
-		store.ReasonNotTrusted: "name its certificate authority with --store-ca-file",
-	}
-}
-
 // explain adds to an error of a store the flag or variables that cause it, and the remedy.
 func explain(err error, from string) error {
-	var stored *store.Error
-	if !errors.As(err, &stored) {
+	stored, ok := errors.AsType[*store.Error](err)
+	if !ok {
 		return fmt.Errorf("--from %s: %w", from, err)
 	}
 	switch stored.Field {
 	case store.FieldEndpoint:
-		return fmt.Errorf("--store-endpoint: %s: %s", stored.Message, cmp.Or(remedies()[stored.Reason], stored.Next))
+		next := stored.Next
+		switch stored.Reason {
+		case store.ReasonPlainText:
+			next = "write https://, or permit it with --store-insecure"
+		case store.ReasonNotTrusted:
+			next = "name its certificate authority with --store-ca-file"
+		}
+		return fmt.Errorf("--store-endpoint: %s: %s", stored.Message, next)
 	case store.FieldCredentials:
 		return fmt.Errorf("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %s: correct them, and permit them to get and list objects", stored.Message)
 	case store.FieldBucket:

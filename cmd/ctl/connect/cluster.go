@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/user"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -34,15 +35,6 @@ type Cluster struct {
 	Namespace string
 }
 
-// newScheme returns a scheme of scute's kinds, the core kinds, the kinds of Cluster API that are read, and the reviews of users and permissions.
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme),
-		authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme),
-		clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme))
-	return scheme, err
-}
-
 // Cluster creates clients. It sends no request.
 func (f *Flags) Cluster() (*Cluster, error) {
 	loader := f.loader()
@@ -56,7 +48,9 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	if err != nil {
 		return nil, explainConfig(err)
 	}
-	scheme, err := newScheme()
+	scheme := runtime.NewScheme()
+	err = errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme),
+		coordinationv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme))
 	if err != nil {
 		return nil, err
 	}
@@ -126,4 +120,17 @@ func about(err error) string {
 		return status.Status().Details.Group
 	}
 	return ""
+}
+
+// Actor returns the author of an operator's request for the log: the user that the API server reports, otherwise the local user.
+func Actor(ctx context.Context, cluster *Cluster) string {
+	if cluster != nil {
+		if name := cluster.User(ctx); name != "" {
+			return "user/" + name
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return "user/" + u.Username
+	}
+	return "user/unknown"
 }

@@ -52,7 +52,23 @@ func (f *Flags) Check() error {
 	if f.Local && f.Dir == "" && f.URL == "" {
 		f.Dir = LocalDir
 	}
-	return f.validate()
+	switch {
+	case f.Local && f.URL != "":
+		return cli.Usagef("--local and --nats cannot be used together: the log of local runs is in a folder")
+	case f.Dir != "" && f.URL != "":
+		return cli.Usagef("--log and --nats cannot be used together: the log is in a folder or on a server")
+	case f.URL == "" && (f.Creds != "" || f.CA != "" || f.Cert != "" || f.Key != ""):
+		return cli.Usagef("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats")
+	case (f.Cert == "") != (f.Key == ""):
+		return cli.Usagef("--nats-cert and --nats-key must be set together")
+	case len(f.AsGroups) > 0 && f.As == "":
+		return cli.Usagef("--as-group needs --as")
+	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
+		return cli.Usagef("-n is %q, which is not a valid name in Kubernetes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
+	case f.LogTimeout <= 0:
+		return cli.Usagef("--log-timeout is %s: it must be greater than zero", timespan.Text(f.LogTimeout))
+	}
+	return nil
 }
 
 // AddNamespace registers --namespace for a command about namespaced objects, for example "moves".
@@ -77,33 +93,15 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
 }
 
-// validate rejects conflicting flags.
-func (f *Flags) validate() error {
-	switch {
-	case f.Local && f.URL != "":
-		return cli.Usagef("--local and --nats cannot be used together: the log of local runs is in a folder")
-	case f.Dir != "" && f.URL != "":
-		return cli.Usagef("--log and --nats cannot be used together: the log is in a folder or on a server")
-	case f.URL == "" && (f.Creds != "" || f.CA != "" || f.Cert != "" || f.Key != ""):
-		return cli.Usagef("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats")
-	case (f.Cert == "") != (f.Key == ""):
-		return cli.Usagef("--nats-cert and --nats-key must be set together")
-	case len(f.AsGroups) > 0 && f.As == "":
-		return cli.Usagef("--as-group needs --as")
-	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
-		return cli.Usagef("-n is %q, which is not a valid name in Kubernetes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
-	case f.LogTimeout <= 0:
-		return cli.Usagef("--log-timeout is %s: it must be greater than zero", timespan.Text(f.LogTimeout))
-	}
-	return nil
-}
-
 // LogOnly reports whether the user named a log, so the cluster is not read.
 func (f *Flags) LogOnly() bool { return f.Dir != "" || f.URL != "" }
 
 // ConnectArgs returns the options that connect to the same cluster or log.
 func (f *Flags) ConnectArgs() (words []string) {
-	dir := f.Dir
+	dir, namespace := f.Dir, f.ScuteNamespace
+	if namespace == New().ScuteNamespace {
+		namespace = ""
+	}
 	if f.Local {
 		words = append(words, "--local")
 		if dir == LocalDir {
@@ -122,7 +120,7 @@ func (f *Flags) ConnectArgs() (words []string) {
 		{"--nats-cert", f.Cert},
 		{"--nats-key", f.Key},
 		{"--log-stream", f.Stream},
-		{"--scute-namespace", nonDefault(f.ScuteNamespace, New().ScuteNamespace)},
+		{"--scute-namespace", namespace},
 	} {
 		if o.value != "" {
 			words = append(words, o.name, o.value)
@@ -139,11 +137,4 @@ func (f *Flags) loader() clientcmd.ClientConfig {
 	overrides.Context.Namespace = f.Namespace
 	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateGroups = f.As, f.AsGroups
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
-}
-
-func nonDefault(value, usual string) string {
-	if value == usual {
-		return ""
-	}
-	return value
 }

@@ -21,8 +21,6 @@ type Log struct {
 	Where string
 	// Static is set if the log is a folder that this process has locked. Other processes can append only through Serve.
 	Static bool
-	// UsesToken is set if the connection uses the token of a role, which permits only reading and appending.
-	UsesToken bool
 
 	end  uint64 // last commit that is read, 0 for all
 	stop func()
@@ -55,7 +53,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	case f.Dir != "":
 		return f.folder(ctx, logger)
 	case f.URL != "":
-		log, err := f.connect(ctx, f.URL, nil, logger)
+		log, err := f.connect(ctx, f.External(logger), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -124,10 +122,9 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.RemoveAll(dir) }}, nil
 }
 
-// connect connects to a log on a server, with a token if there is a pass.
-func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
-	o := f.External(logger)
-	o.URL, o.AllowDamaged = url, f.Examine
+// connect connects to a log on a server, with a token if p is not nil.
+func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *tokenSource) (*eventlog.Log, error) {
+	o.AllowDamaged = f.Examine
 	if p != nil {
 		o.TokenFrom = p.refresh
 	}
@@ -136,13 +133,12 @@ func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger 
 		time.Sleep(retryInterval)
 		log, err = eventlog.Connect(ctx, o)
 	}
-	if p != nil && errors.Is(err, eventlog.ErrDenied) {
+	switch {
+	case p != nil && errors.Is(err, eventlog.ErrDenied):
 		return nil, fmt.Errorf("%w: the daemon rejects the token of Secret %s/%s: check the daemon's log lines", err, p.secrets.Namespace, p.secrets.NameFor(p.role))
-	}
-	if p == nil && errors.Is(err, eventlog.ErrUnavailable) {
+	case p == nil && errors.Is(err, eventlog.ErrUnavailable):
 		return nil, f.ExplainConnect(err)
-	}
-	if errors.Is(err, eventlog.ErrMissing) {
+	case errors.Is(err, eventlog.ErrMissing):
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
 	}
 	return log, err
@@ -150,13 +146,10 @@ func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger 
 
 // Logger returns a logger for warnings about a log.
 func Logger(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: stripLogAttrs}))
-}
-
-// stripLogAttrs removes the time and the level, which an operator does not need in live output.
-func stripLogAttrs(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
-		return slog.Attr{}
-	}
-	return a
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) { // an operator does not need them in live output
+			return slog.Attr{}
+		}
+		return a
+	}}))
 }

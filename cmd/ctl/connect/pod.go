@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,8 +15,10 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/eventlog/embedded"
+	"scute.dev/internal/logaccess"
 )
 
 // inCluster connects to the log inside the daemon's pod.
@@ -35,7 +36,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTunnel(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
+	tunnel, err := newTunnel(ctx, func(ctx context.Context) (net.Conn, error) {
 		pod, err := f.daemon(ctx, cluster)
 		if err != nil {
 			return nil, err
@@ -45,32 +46,81 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	log, err := f.connect(ctx, "nats://"+t.address(), p, logger)
+	o := f.External(logger)
+	o.URL, o.Dialer = "nats://127.0.0.1", tunnel // the tunnel ignores the address
+	log, err := f.connect(ctx, o, p)
 	if err != nil {
-		t.close()
-		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
+		tunnel.close()
+		return nil, fmt.Errorf("reaching the log in %s: %w", where, err)
 	}
-	return &Log{Log: log, Where: where, UsesToken: p != nil, stop: t.close}, nil
+	return &Log{Log: log, Where: where, stop: tunnel.close}, nil
 }
 
-// podToken reads the token for the log in a pod. It returns nil if the daemon requires none.
+// tunnel connects to the log in the daemon's pod. It looks up the pod again for each connection, so that a reconnecting client finds the daemon in the
+// same pod or in a new one.
+type tunnel struct {
+	open   func(context.Context) (net.Conn, error)
+	logger *slog.Logger
+	first  net.Conn        // for the first call of Dial
+	ctx    context.Context //nolint:containedctx // lifetime of the tunnel: it outlives the call that created it
+	close  context.CancelFunc
+}
+
+// newTunnel opens the first connection, so that errors are reported immediately.
+func newTunnel(ctx context.Context, open func(context.Context) (net.Conn, error), logger *slog.Logger) (*tunnel, error) {
+	t := &tunnel{open: open, logger: logger}
+	t.ctx, t.close = context.WithCancel(context.WithoutCancel(ctx))
+	var err error
+	if t.first, err = t.dial(ctx); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// dial opens a connection that ends with the tunnel, because the NATS client does not close all of its connections.
+func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := t.open(ctx)
+	if err == nil {
+		context.AfterFunc(t.ctx, func() { conn.Close() })
+	}
+	return conn, err
+}
+
+// Dial implements nats.CustomDialer. The NATS client does not call it concurrently.
+func (t *tunnel) Dial(string, string) (net.Conn, error) {
+	if conn := t.first; conn != nil {
+		t.first = nil
+		return conn, nil
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, CallTimeout)
+	defer cancel()
+	conn, err := t.dial(ctx)
+	if err != nil && t.ctx.Err() == nil {
+		t.logger.Warn("the connection to the log is lost, retrying", "error", err)
+	}
+	return conn, err
+}
+
+// podToken reads the token for the log in a pod. It returns nil if the daemon requires none, as in older versions.
 func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*tokenSource, error) {
-	secrets, ok, err := logSecrets(pod)
+	where, found := argument(pod, logaccess.Flag)
+	if !found {
+		return nil, nil
+	}
+	secrets, err := logaccess.Parse(where)
 	if err != nil {
 		return nil, fmt.Errorf("pod %s/%s has an argument that cannot be read: %w", pod.Namespace, pod.Name, err)
 	}
-	if !ok {
-		return nil, nil
-	}
 	p := &tokenSource{cluster: cluster, secrets: secrets, role: role, logger: logger}
-	if _, err := p.token(ctx); err != nil {
+	if p.last, err = p.token(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
 // openLogPort opens a connection to the log's port in a pod.
-func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWriteCloser, error) {
+func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (net.Conn, error) {
 	port, err := logPort(pod)
 	if err != nil {
 		return nil, err
@@ -139,4 +189,54 @@ func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
+}
+
+// daemonLabel and daemonComponent select the daemon's pods, whose names depend on the chart's values.
+const (
+	daemonLabel     = "scute.dev/component"
+	daemonComponent = "daemon"
+)
+
+// Daemons lists the daemon's pods.
+func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{daemonLabel: daemonComponent}); err != nil {
+		return nil, fmt.Errorf("looking for the daemon's pod in namespace %s: %w", f.ScuteNamespace, c.Explain(err))
+	}
+	return pods.Items, nil
+}
+
+// daemon returns a running pod of the daemon, preferably a ready one.
+func (f *Flags) daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
+	pods, err := f.Daemons(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var found *corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+			continue
+		}
+		if found == nil || Ready(p) {
+			found = p
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no pod of scute runs in namespace %s: set --scute-namespace if it is installed elsewhere. "+
+			"If the daemon runs outside the cluster, name its log with --log or --nats", f.ScuteNamespace)
+	}
+	return found, nil
+}
+
+// Ready reports whether a pod is ready.
+func Ready(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }

@@ -41,22 +41,14 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	}
 	d.URL = log.URL()
 	path := filepath.Join(f.Dir, endpointFile)
-	if err := d.write(path); err != nil {
-		return nil, errors.Join(err, log.Close())
+	data, err := json.Marshal(d)
+	if err == nil {
+		err = atomicfile.WriteBytes(path, data) // readers never see a part of it
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the address of the log: %w", err), log.Close())
 	}
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.Remove(path) }}, nil
-}
-
-// write replaces the endpoint file atomically, so that readers never see a part of it.
-func (d endpoint) write(path string) error {
-	data, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.WriteBytes(path, data); err != nil {
-		return fmt.Errorf("writing the address of the log: %w", err)
-	}
-	return nil
 }
 
 // endpoint reads how the process can be reached that has the folder open.

@@ -25,19 +25,8 @@ type tokenSource struct {
 	role    embedded.Role
 	logger  *slog.Logger
 
-	mu   sync.Mutex
+	mu   sync.Mutex // of role and last
 	last string
-}
-
-// logSecrets returns the Secrets of the log's tokens according to a daemon's arguments. ok is false if the daemon requires no token, as in older
-// versions.
-func logSecrets(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
-	where, found := argument(pod, logaccess.Flag)
-	if !found {
-		return secrets, false, nil
-	}
-	secrets, err = logaccess.Parse(where)
-	return secrets, err == nil, err
 }
 
 // token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators, because operators may also read.
@@ -47,14 +36,14 @@ func (p *tokenSource) token(ctx context.Context) (string, error) {
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {
 		if instead, err := p.get(ctx, embedded.Operator); err == nil {
-			token, p.role = instead, embedded.Operator
-			return p.store(token), nil
+			p.role = embedded.Operator
+			return instead, nil
 		}
 	}
 	if err != nil {
 		return "", p.explain(err)
 	}
-	return p.store(token), nil
+	return token, nil
 }
 
 func (p *tokenSource) get(ctx context.Context, role embedded.Role) (string, error) {
@@ -65,23 +54,16 @@ func (p *tokenSource) get(ctx context.Context, role embedded.Role) (string, erro
 	return logaccess.Token(secret.Data)
 }
 
-func (p *tokenSource) store(token string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = token
-	return token
-}
-
 // refresh returns the token for a new connection: the current one, or the last one if it cannot be read.
 func (p *tokenSource) refresh() string {
-	token, err := p.token(context.Background())
-	if err != nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if token, err := p.token(context.Background()); err == nil {
+		p.last = token
+	} else {
 		p.logger.Warn("the token of the log cannot be read again", "error", err)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.last
 	}
-	return token
+	return p.last
 }
 
 // explain adds the Secret and the missing permission to an error.

@@ -11,7 +11,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/kube"
 )
 
@@ -61,7 +60,7 @@ type diagnosis struct {
 
 	cluster       *connect.Cluster // nil without a cluster
 	kube          *kube.Cluster
-	moves         source.Source[*v1alpha1.Move]
+	moves         kit.Source[*v1alpha1.Move]
 	types         []kube.Type
 	account       client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; empty if there is none
 	noDaemon      bool             // no daemon runs

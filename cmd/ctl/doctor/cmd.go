@@ -10,14 +10,13 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor/provider"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 )
 
 type options struct {
 	*kit.Kit
-	format output.Format
+	format cli.Format
 }
 
 // NewCmd returns `scutectl doctor`.
@@ -83,7 +82,7 @@ func (o *options) lines(r Result) (out []string) {
 	paint := term.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]
 	head := fmt.Sprintf("%s %-*s ", paint.Text(style, fmt.Sprintf("%-*s", levelColumns, r.Level)), subjectColumns, r.Subject)
-	width := o.Env.Width()
+	width, _, _ := o.Env.Size(o.Env.Out)
 	if width == 0 {
 		line := head + term.Clean(r.Message)
 		if r.Remedy != "" {

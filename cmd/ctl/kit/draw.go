@@ -8,27 +8,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
 
 // Stream returns the stream of a display: the standard error if data is printed, because the data must be alone on the standard output.
-func (k *Kit) Stream(format *output.Format) io.Writer {
+func (k *Kit) Stream(format *cli.Format) io.Writer {
 	if format.Data() {
 		return k.Env.Err
 	}
 	return k.Env.Out
 }
 
-func (p *Session[T]) drawer(format *output.Format, single, namespaces bool) drawer[[]T] {
+// drawer returns a function that shows objects. It is called after each change, and every second because a terminal shows ages.
+func (p *Session[T]) drawer(format *cli.Format, single, namespaces bool) func([]T) error {
 	if out := p.Stream(format); p.Env.CanRedraw(out) {
-		return &display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}
+		return (&display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}).draw
 	}
-	return p.lines(format)
+	return p.lines(format).draw
 }
 
-func (p *Session[T]) lines(format *output.Format) *lines[T] {
+func (p *Session[T]) lines(format *cli.Format) *lines[T] {
 	return &lines[T]{Session: p, out: p.Stream(format), printed: make(map[types.NamespacedName]map[string]printedUpdate)}
 }
 
@@ -40,7 +41,7 @@ type display[T any] struct {
 	single, namespaces bool
 }
 
-func (d *display[T]) Draw(list []T) error {
+func (d *display[T]) draw(list []T) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -66,9 +67,6 @@ func (d *display[T]) stalled(v show.View, list []T) (out []string) {
 	return nil
 }
 
-// Tick redraws the block, because it contains ages.
-func (d *display[T]) Tick(list []T) { _ = d.Draw(list) }
-
 // lines writes a line for each change.
 type lines[T any] struct {
 	*Session[T]
@@ -81,8 +79,8 @@ type printedUpdate struct {
 	at time.Time
 }
 
-// Draw writes a line for each changed text. A text with counts is written at most once a second. Tick writes the last one.
-func (l *lines[T]) Draw(list []T) error {
+// draw writes a line for each changed text. A text with counts is written at most once a second. The next call writes the last one.
+func (l *lines[T]) draw(list []T) error {
 	var keys []types.NamespacedName
 	for _, t := range list {
 		key := l.Noun.Key(t)
@@ -129,6 +127,3 @@ func (l *lines[T]) write(key types.NamespacedName, news Update) error {
 	_, err := fmt.Fprintln(l.out, term.Clean(fmt.Sprintf("%s %s%s %s", term.Exact(l.Env.Now()), key, about, news.Text)))
 	return err
 }
-
-// Tick writes the changes that Draw has delayed.
-func (l *lines[T]) Tick(list []T) { _ = l.Draw(list) }

@@ -9,13 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/output"
 )
 
 func TestNewsAndPrintedLinesAreClean(t *testing.T) {
 	var out strings.Builder
 	p := &Session[int]{Kit: &Kit{Env: &cli.Env{Out: &out, Now: time.Now}}}
-	if err := p.lines(&output.Format{}).write(Key("fleet", "prod"), Update{Part: "task\x1b[2J", Text: "failed:\x1b[31m\nprod is gone"}); err != nil {
+	if err := p.lines(&cli.Format{}).write(Key("fleet", "prod"), Update{Part: "task\x1b[2J", Text: "failed:\x1b[31m\nprod is gone"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Print([]string{"one\x1b[2J\ntwo"}); err != nil {

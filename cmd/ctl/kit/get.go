@@ -7,21 +7,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/output"
 )
 
-type getOptions[T any] struct {
+// listOptions are the options of get and watch.
+type listOptions[T any] struct {
 	*Kit
 	noun          *Noun[T]
 	Names         []string
 	AllNamespaces bool
 	Watch         bool
-	Format        output.Format
+	Format        cli.Format
 }
 
 // Get returns `get NOUN [NAME ...]`.
 func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
-	o := &getOptions[T]{noun: n}
+	o := &listOptions[T]{noun: n}
 	cmd := &cobra.Command{
 		Use: n.Name + " [NAME ...]", Aliases: n.Aliases(), Short: "List " + n.Plural,
 		Long:    strings.TrimSpace("List " + n.Plural + ", or the named ones. " + n.GetLong),
@@ -43,24 +43,30 @@ func AllNamespacesVar(cmd *cobra.Command, all *bool) {
 	cmd.Flags().BoolVarP(all, "all-namespaces", "A", false, "In all namespaces")
 }
 
-func (o *getOptions[T]) run(ctx context.Context) error {
+func (o *listOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && len(o.Names) > 0 {
 		return cli.Usagef("a name and --all-namespaces cannot be used together")
 	}
 	if o.Watch && o.At.IsSet() {
 		return cli.Usagef("--watch and --at cannot be used together: the past does not change")
 	}
-	if o.Watch {
-		return o.follow(ctx)
+	if o.Watch && len(o.Names) > 1 {
+		return cli.Usagef("--watch takes one name, not %d", len(o.Names))
 	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
+	if o.Watch && len(o.Names) == 1 {
+		return p.Follow(ctx, p.Key(o.Names[0]), &o.Format)
+	}
 	namespace := p.Key("").Namespace
 	if o.AllNamespaces {
 		namespace = ""
+	}
+	if o.Watch {
+		return p.FollowAll(ctx, namespace, &o.Format)
 	}
 	list, err := o.list(ctx, p, namespace)
 	if err != nil {
@@ -69,19 +75,7 @@ func (o *getOptions[T]) run(ctx context.Context) error {
 	return o.show(list, namespace)
 }
 
-// follow runs `watch` with the same options.
-func (o *getOptions[T]) follow(ctx context.Context) error {
-	w := &watchOptions[T]{Kit: o.Kit, noun: o.noun, AllNamespaces: o.AllNamespaces, Format: o.Format}
-	if len(o.Names) > 1 {
-		return cli.Usagef("--watch takes one name, not %d", len(o.Names))
-	}
-	if len(o.Names) == 1 {
-		w.Name = o.Names[0]
-	}
-	return w.run(ctx)
-}
-
-func (o *getOptions[T]) list(ctx context.Context, p *Session[T], namespace string) (list []T, err error) {
+func (o *listOptions[T]) list(ctx context.Context, p *Session[T], namespace string) (list []T, err error) {
 	if len(o.Names) == 0 {
 		list, err = p.List(ctx, namespace)
 		if err != nil {
@@ -98,7 +92,7 @@ func (o *getOptions[T]) list(ctx context.Context, p *Session[T], namespace strin
 	return p.withLogDetails(ctx, list, &o.Format), nil
 }
 
-func (o *getOptions[T]) show(list []T, namespace string) error {
+func (o *listOptions[T]) show(list []T, namespace string) error {
 	_, wide := o.Format.Text()
 	switch {
 	case o.Format.Data():

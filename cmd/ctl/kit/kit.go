@@ -1,17 +1,20 @@
 package kit
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -21,7 +24,7 @@ type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
 	// At is the point of the log to show; if it is not set, the present is shown.
-	At filter.Point
+	At Point
 
 	now time.Time // time of that point
 
@@ -43,7 +46,9 @@ func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 // View returns the settings for showing objects on the standard output, at the point --at.
 func (k *Kit) View() show.View {
 	v := k.ViewOn(k.Env.Out)
-	v.Now = k.moment()
+	if !k.now.IsZero() {
+		v.Now = k.now
+	}
 	return v
 }
 
@@ -107,13 +112,10 @@ func (k *Kit) Hint(namespace string, words ...string) string {
 // OneName requires one name, of what: "a move".
 func OneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
+		if len(args) == 0 {
 			return cli.Usagef("%s needs the name of %s", cmd.CommandPath(), what)
-		case len(args) > 1:
-			return cli.Usagef("%s takes one name, not %d", cmd.CommandPath(), len(args))
 		}
-		return CheckName("the name", args[0])
+		return Names(1)(cmd, args)
 	}
 }
 
@@ -143,4 +145,25 @@ func CheckName(what, name string) error {
 // Key returns the key of an object.
 func Key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// YesVar adds the option --yes, which skips the confirmation.
+func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
+
+// Confirm asks the question on a terminal. Elsewhere it requires --yes, and its error contains without: what the command would do.
+func (k *Kit) Confirm(question, without string) error {
+	return k.ConfirmBy("--yes", question, without)
+}
+
+// ConfirmBy works like Confirm, with another option than --yes.
+func (k *Kit) ConfirmBy(option, question, without string) error {
+	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
+		return cli.Usagef("nothing was changed: add %s to %s", option, without)
+	}
+	fmt.Fprintf(k.Env.Err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(k.Env.In).ReadString('\n')
+	if err != nil || !strings.EqualFold(strings.TrimSpace(answer), "y") {
+		return errors.New("nothing was changed")
+	}
+	return nil
 }

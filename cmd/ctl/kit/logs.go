@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/filter"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -23,8 +20,8 @@ type logsOptions[T any] struct {
 	Task   string
 	Follow bool
 	Lines  int
-	Since  filter.Moment
-	Format output.Format
+	Since  Moment
+	Format cli.Format
 }
 
 // Logs returns `logs NOUN NAME`.
@@ -38,7 +35,7 @@ func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o.Kit = Command(env, n, cmd, o.run)
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	cmd.Flags().IntVar(&o.Lines, "lines", -1, "Number of last events to show; -1 for all")
-	cmd.Flags().Var(&o.Since, "since", filter.SinceUsage)
+	cmd.Flags().Var(&o.Since, "since", SinceUsage)
 	o.Format.AddFlag(cmd, "json")
 	if n.PrintOutput != nil {
 		TaskVar(cmd, o.Kit, n, &o.Task, "Show the output of the commands and Jobs of this task instead of events. Local runs")
@@ -111,7 +108,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Session[T], t T, a eventl
 }
 
 // WriteEvents writes one event per line.
-func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
+func (k *Kit) WriteEvents(events []show.Event, format *cli.Format) error {
 	v := k.View()
 	for _, e := range events {
 		if !format.Data() {
@@ -120,23 +117,18 @@ func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
 			}
 			continue
 		}
-		if err := writeEvent(k.Env.Out, e); err != nil {
+		line, err := json.Marshal(jsonEvent{
+			Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor),
+			Causation: e.Causation, Correlation: e.Correlation, Fact: e.Line.Name, Detail: e.Text(), Data: e.Data,
+		})
+		if err != nil {
+			return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
+		}
+		if _, err := fmt.Fprintf(k.Env.Out, "%s\n", line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func writeEvent(w io.Writer, e show.Event) error {
-	line, err := json.Marshal(jsonEvent{
-		Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor),
-		Causation: e.Causation, Correlation: e.Correlation, Fact: e.Line.Name, Detail: e.Text(), Data: e.Data,
-	})
-	if err != nil {
-		return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
-	}
-	_, err = fmt.Fprintf(w, "%s\n", line)
-	return err
 }
 
 // jsonEvent is an event as a line of JSON.

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 )
@@ -24,9 +25,18 @@ type Noun[T any] struct {
 	// Resource is the type as -o name prints it: "move.scute.dev".
 	Resource string
 
-	// InCluster reads from the API server, and InLog from an event log.
-	InCluster func(c *connect.Cluster, notice func(error)) source.Source[T]
-	InLog     func(*connect.Log) *source.Log[T]
+	// New and NewList return an empty resource and an empty list of the API, and Convert the object of a resource.
+	New     func() client.Object
+	NewList func() client.ObjectList
+	Convert func(runtime.Object) T
+	// Kind is the kind of the aggregates in the log that contain the objects. NewFold returns an empty fold of an aggregate.
+	Kind    eventlog.Kind
+	NewFold func(log *connect.Log, id string) Fold[T]
+	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones, which are not read. If it is nil, there are no
+	// groups.
+	Group func(id string) string
+	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
+	MayContain func(id string, key types.NamespacedName) bool
 	// GetEnded reads an object that no longer exists in the cluster; nil if this is not possible.
 	GetEnded func(ctx context.Context, p *Session[T], key types.NamespacedName, notFound error) (T, error)
 	// AddLogDetails adds details that only the log contains, if it can be reached; nil if there are none.
@@ -58,14 +68,12 @@ type Noun[T any] struct {
 	Updates     func(T) []Update
 	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
 	Conditions func(T) []metav1.Condition
-	// Copy returns a copy for objects that change later; nil if objects never change.
-	Copy func(T) T
 	// IsFinished reports whether an object is finished, so that nothing more happens without a user.
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool
 	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, HasFailed decides.
-	Finish func(ctx context.Context, p *Session[T], t T, format *output.Format) error
+	Finish func(ctx context.Context, p *Session[T], t T, format *cli.Format) error
 	// AfterWatch describes what happens after the user stops watching: "the move continues".
 	AfterWatch string
 	// ContinueHint returns how to continue an object that no process works on; nil if there is no hint.

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,14 +14,6 @@ import (
 // addAt registers --at, for commands that can show an earlier state.
 func (k *Kit) addAt(cmd *cobra.Command) {
 	cmd.Flags().Var(&k.At, "at", "State in the log after this commit or at this time: 812, 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30")
-}
-
-// moment returns the time of the point --at, by default the current time.
-func (k *Kit) moment() time.Time {
-	if k.now.IsZero() {
-		return k.Env.Now()
-	}
-	return k.now
 }
 
 // endAtPoint ends the log at the point --at, and prints which commit it is.

@@ -7,18 +7,18 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/internal/timespan"
 )
 
 // Session is where the objects of a noun are read, with the connection to the log once it is needed.
 type Session[T any] struct {
 	*Kit
-	source.Source[T]
+	Source[T]
 	Noun    *Noun[T]
 	Cluster *connect.Cluster // nil if only a log is read
 	Log     *connect.Log     // nil until it is needed
@@ -98,14 +98,6 @@ func (p *Session[T]) connectLog(ctx context.Context, open func(context.Context, 
 	return err
 }
 
-// LogSource returns a source that reads the log, which must be connected.
-func (p *Session[T]) LogSource() *source.Log[T] {
-	progress := p.Env.Progress()
-	l := p.Noun.InLog(p.Log)
-	l.OnReplay, l.OnReplayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
-	return l
-}
-
 // GetWithHint reads an object. Missing adds hints to its error if there is none.
 func (p *Session[T]) GetWithHint(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
@@ -125,7 +117,7 @@ func HasHint(err error) bool {
 
 // AddHints adds to an ErrNotFound the namespaces that contain the name, or the most similar name.
 func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err error) error {
-	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) || HasHint(err) {
+	if !errors.Is(err, ErrNotFound) || errors.Is(err, ErrGone) || HasHint(err) {
 		return err
 	}
 	all, unread := p.List(ctx, "")
@@ -157,7 +149,7 @@ func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err
 // find reads an object by name, even if it has ended.
 func (p *Session[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.GetWithHint(ctx, key)
-	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
+	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, ErrNotFound) {
 		return p.Noun.GetEnded(ctx, p, key, err)
 	}
 	return t, err
@@ -168,24 +160,38 @@ func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string)
 	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
 }
 
-// AwaitOptions describes what a command waits for after it has written a request.
-type AwaitOptions struct {
-	Timeout time.Duration
-	// Recorded describes what is written, for an error if the answer does not arrive: "the abort is recorded".
-	Recorded string
-}
-
-// Await watches an object until fn returns enough.
-func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, a AwaitOptions, fn func(T) (enough bool)) error {
-	waiting, cancel := context.WithTimeout(ctx, a.Timeout)
+// Await watches an object until fn returns enough. recorded describes the request that was written, for an error if the answer does not arrive: "the
+// abort is recorded".
+func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeout time.Duration, recorded string, fn func(T) (enough bool)) error {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := p.Watch(waiting, key, fn)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(errors.New("interrupted: " + a.Recorded))
+		return cli.Interrupted(errors.New("interrupted: " + recorded))
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", timespan.Text(a.Timeout), a.Recorded, p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", timespan.Text(timeout), recorded, p.Kit.Hint("", "doctor"))
 	default:
 		return err
 	}
+}
+
+// Wait contains whether and how long a command waits.
+type Wait struct {
+	Wait    bool
+	Timeout time.Duration
+}
+
+// AddFlags adds --wait and --timeout. what completes "Wait": "for the daemon's answer".
+func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
+	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
+	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")
+}
+
+// Validate rejects a timeout that is not positive.
+func (w *Wait) Validate() error {
+	if w.Timeout <= 0 {
+		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(w.Timeout))
+	}
+	return nil
 }

@@ -11,66 +11,49 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
-// Resource describes the kind of scute's API that a noun represents.
-type Resource[T client.Object] struct {
-	// Kind is the kind in the API: "Move".
-	Kind    string
-	New     func() T
-	NewList func() client.ObjectList
-	// AggregateKind is the kind of the aggregates with the events. Begin starts the fold of one aggregate.
-	AggregateKind eventlog.Kind
-	NewFold       func(id string) source.Fold[T]
-	// Status returns the phase, the ID in the log, and the conditions of an object.
-	Status func(T) (phase, id string, conditions []metav1.Condition)
-}
-
-// Fill sets the fields of a noun that follow from the kind.
-func (r Resource[T]) Fill(n *Noun[T]) *Noun[T] {
-	n.Resource = strings.ToLower(r.Kind) + "." + v1alpha1.GroupVersion().Group
+// Resource sets the fields of a noun that follow from its kind in scute's API, for example "Move". status returns the phase, the ID in the log, and the
+// conditions of an object.
+func Resource[T client.Object](n *Noun[T], kind string, status func(T) (phase, id string, conditions []metav1.Condition)) *Noun[T] {
+	n.Resource = strings.ToLower(kind) + "." + v1alpha1.GroupVersion().Group
 	n.Key = func(t T) types.NamespacedName { return Key(t.GetNamespace(), t.GetName()) }
-	n.Data = r.data
 	n.Phase = func(t T) string {
-		phase, _, _ := r.Status(t)
+		phase, _, _ := status(t)
 		return phase
 	}
 	n.Conditions = func(t T) []metav1.Condition {
-		_, _, conditions := r.Status(t)
+		_, _, conditions := status(t)
 		return conditions
 	}
 	if n.Log == nil {
 		n.Log = func(t T) (eventlog.Aggregate, bool) {
-			_, id, _ := r.Status(t)
-			return eventlog.Aggregate{Kind: r.AggregateKind, ID: id}, id != ""
+			_, id, _ := status(t)
+			return eventlog.Aggregate{Kind: n.Kind, ID: id}, id != ""
 		}
 	}
-	n.InCluster = func(c *connect.Cluster, notice func(error)) source.Source[T] {
-		return &source.Cluster[T, T]{Cluster: c, Noun: n.Name, Notice: notice, New: r.New, NewList: r.NewList, Convert: func(t T) T { return t }}
+	n.Convert = func(o runtime.Object) T {
+		t, _ := o.(T) // New and NewList return nothing else
+		return t
 	}
-	n.InLog = func(log *connect.Log) *source.Log[T] {
-		return &source.Log[T]{Log: log, Kind: r.AggregateKind, Noun: n.Name, Key: n.Key, NewFold: r.NewFold}
-	}
+	n.Data = func(list []T, one bool) any { return resources(n.NewList(), kind, list, one) }
 	return n
 }
 
-// data returns one object, or a list.
-func (r Resource[T]) data(things []T, one bool) any {
-	group, items := v1alpha1.GroupVersion(), make([]runtime.Object, len(things))
-	for i, t := range things {
-		t.GetObjectKind().SetGroupVersionKind(group.WithKind(r.Kind))
+// resources returns the first resource of a kind, or adds all to a list and returns the list.
+func resources[T client.Object](list client.ObjectList, kind string, all []T, one bool) any {
+	group, items := v1alpha1.GroupVersion(), make([]runtime.Object, len(all))
+	for i, t := range all {
+		t.GetObjectKind().SetGroupVersionKind(group.WithKind(kind))
 		items[i] = t
 	}
 	if one {
 		return items[0]
 	}
-	all := r.NewList()
-	all.GetObjectKind().SetGroupVersionKind(group.WithKind(r.Kind + "List"))
-	_ = meta.SetList(all, items) // the items have the list's type; an empty list becomes [], not null
-	return all
+	list.GetObjectKind().SetGroupVersionKind(group.WithKind(kind + "List"))
+	_ = meta.SetList(list, items) // the items have the list's type; an empty list becomes [], not null
+	return list
 }
 
 // Duration converts a duration of an event to the API's type.

@@ -89,18 +89,21 @@ func Examples(env *cli.Env, lines ...string) string {
 
 // Group returns a command whose subcommands are not nouns, for example log.
 func Group(use, short, long string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return Unknown(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := &cobra.Command{Use: use, Short: short, Long: long}
+	RejectUnknown(cmd)
 	cmd.AddCommand(below...)
 	return cmd
+}
+
+// RejectUnknown makes a command print its help, or return an error about an unknown subcommand.
+func RejectUnknown(cmd *cobra.Command) {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return Unknown(cmd, args)
+	}
 }
 
 // Unknown returns an error about an unknown subcommand, with the most similar one.

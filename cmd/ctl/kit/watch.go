@@ -1,42 +1,31 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 )
-
-type watchOptions[T any] struct {
-	*Kit
-	noun          *Noun[T]
-	Name          string
-	AllNamespaces bool
-	Format        output.Format
-}
 
 // Watch returns `watch NOUN [NAME]`.
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
-	o := &watchOptions[T]{noun: n}
+	o := &listOptions[T]{noun: n, Watch: true}
 	cmd := &cobra.Command{
 		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.WithArticle + " until it ends, or all of a namespace",
 		Long: strings.TrimSpace("Follow " + n.WithArticle + " until it ends; without a name, all " + n.Plural + " of the namespace, until all have ended. " +
 			"On a\nterminal the view is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
 		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),
 		Args:    Names(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Name = args[0]
-			}
-			return o.run(cmd.Context())
-		},
+		RunE:    WithNames(&o.Names, o.run),
 	}
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
@@ -45,33 +34,14 @@ func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-func (o *watchOptions[T]) run(ctx context.Context) error {
-	if o.AllNamespaces && o.Name != "" {
-		return cli.Usagef("a name and --all-namespaces cannot be used together")
-	}
-	p, err := Open(ctx, o.Kit, o.noun)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if o.Name != "" {
-		return p.Follow(ctx, p.Key(o.Name), &o.Format)
-	}
-	namespace := p.Key("").Namespace
-	if o.AllNamespaces {
-		namespace = ""
-	}
-	return p.FollowAll(ctx, namespace, &o.Format)
-}
-
 // Follow shows an object until it is over, and returns an error with the exit status of its outcome. With a data format it prints the last state to
 // the standard output, and everything else to the standard error.
-func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
+func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-		each := func(t T) bool { return fn([]T{p.copyOf(t)}) }
+		each := func(t T) bool { return fn([]T{t}) }
 		err := p.Watch(ctx, key, each)
-		if n.GetEnded == nil || !errors.Is(err, source.ErrNotFound) || ctx.Err() != nil {
+		if n.GetEnded == nil || !errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 			return err
 		}
 		return p.followLog(ctx, key, p.AddHints(ctx, key, err), each)
@@ -83,22 +53,26 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.AfterWatch, p.Hint("watch", key)))
-	case errors.Is(err, source.ErrNotDriven) && n.ContinueHint != nil:
+	case errors.Is(err, ErrNotDriven) && n.ContinueHint != nil:
 		return fmt.Errorf("%w; %s", err, n.ContinueHint(p, key))
 	case err != nil || !seen:
 		return err
 	}
-	t := p.withLogDetails(ctx, last, format)[0]
 	if n.Finish != nil {
-		return n.Finish(ctx, p, t, format)
+		return n.Finish(ctx, p, p.withLogDetails(ctx, last, format)[0], format)
 	}
+	return p.finish(ctx, last, true, format)
+}
+
+// finish prints the last states of objects to the standard output, and returns an error if one failed. The outcome is already printed.
+func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli.Format) error {
 	if format.Data() {
-		if err := format.Print(p.Env.Out, n.Data([]T{t}, true)); err != nil {
+		if err := format.Print(p.Env.Out, p.Noun.Data(p.withLogDetails(ctx, last, format), one)); err != nil {
 			return err
 		}
 	}
-	if n.HasFailed(t) {
-		return cli.Failed() // the outcome is already printed
+	if slices.ContainsFunc(last, p.Noun.HasFailed) {
+		return cli.Failed()
 	}
 	return nil
 }
@@ -113,24 +87,18 @@ func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, no
 }
 
 // FollowAll shows the objects of a namespace, "" for all, until all are over. It waits for the first one. It returns an error if an object failed.
-func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
+func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
 	last, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-		return p.WatchAll(ctx, namespace, func(list []T) bool {
-			copies := make([]T, len(list))
-			for i, t := range list {
-				copies[i] = p.copyOf(t)
-			}
-			return fn(copies)
-		})
+		return p.WatchAll(ctx, namespace, fn)
 	}, func(list []T) bool {
 		over := true
 		for _, t := range list {
 			open[n.Key(t)] = true
 			over = over && n.IsFinished(t)
 		}
-		if len(open) == 0 && !told && !p.isStatic() {
+		if len(open) == 0 && !told && (p.Cluster != nil || !p.Log.Static) {
 			told = true
 			p.Env.Notef("There are %s yet: waiting for the first one.", n.emptyMessage(namespace))
 		}
@@ -139,7 +107,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *ou
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: operations in progress continue"))
-	case errors.Is(err, source.ErrNotDriven) && len(open) == 0:
+	case errors.Is(err, ErrNotDriven) && len(open) == 0:
 		return fmt.Errorf("there are %s, and none can appear: no process writes to the log in %s", n.emptyMessage(namespace), p.Log.Where)
 	case err != nil:
 		return err
@@ -150,43 +118,57 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *ou
 	if n.GetEnded != nil {
 		for key := range open {
 			ended, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
-				return p.followLog(ctx, key, source.ErrGone, func(t T) bool { return fn([]T{p.copyOf(t)}) })
-			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format))
+				return p.followLog(ctx, key, ErrGone, func(t T) bool { return fn([]T{t}) })
+			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format).draw)
 			if err != nil {
 				return err
 			}
 			last = append(last, ended...)
 		}
 	}
-	if format.Data() {
-		if err := format.Print(p.Env.Out, n.Data(p.withLogDetails(ctx, last, format), false)); err != nil {
-			return err
-		}
-	}
-	for _, t := range last {
-		if n.HasFailed(t) {
-			return cli.Failed() // the outcome is already printed
-		}
-	}
-	return nil
-}
-
-// isStatic reports whether nothing can change because the log is in a folder without a running process.
-func (p *Session[T]) isStatic() bool { return p.Cluster == nil && p.Log.Static }
-
-func (p *Session[T]) copyOf(t T) T {
-	if p.Noun.Copy == nil {
-		return t
-	}
-	return p.Noun.Copy(t)
+	return p.finish(ctx, last, false, format)
 }
 
 // withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
-func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *output.Format) []T {
+func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {
 			list[i] = p.Noun.AddLogDetails(ctx, p, list[i])
 		}
 	}
 	return list
+}
+
+// followUntil follows a value until it is over, and draws each state, also every second. It returns the last state; ok is false if there was none.
+func followUntil[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var mu sync.Mutex // only one goroutine draws at a time
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		clock := time.NewTicker(time.Second)
+		defer clock.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-clock.C:
+				mu.Lock()
+				if ok {
+					_ = draw(last)
+				}
+				mu.Unlock()
+			}
+		}
+	})
+	var drawErr error
+	err = follow(ctx, func(t T) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		enough := over(t)
+		last, ok, drawErr = t, true, draw(t)
+		return enough || drawErr != nil
+	})
+	stop()
+	ticking.Wait()
+	return last, ok, cmp.Or(drawErr, err)
 }

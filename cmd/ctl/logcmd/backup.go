@@ -11,7 +11,6 @@ import (
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/seal"
 )
@@ -23,7 +22,7 @@ func Verbs(env *cli.Env) kit.Verbs {
 
 type backupOptions struct {
 	deps
-	Format     output.Format
+	Format     cli.Format
 	Dir        string
 	Checkpoint string
 	Verify     bool
@@ -137,7 +136,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 }
 
 // print prints the outcome as data or in words.
-func (d *deps) print(format *output.Format, out outcome, words string) error {
+func (d *deps) print(format *cli.Format, out outcome, words string) error {
 	if format.Value != "" {
 		return format.Print(d.Env.Out, out)
 	}

@@ -9,9 +9,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -19,7 +17,7 @@ import (
 type chainOptions struct {
 	deps
 	Forward bool
-	Format  output.Format
+	Format  cli.Format
 }
 
 func newCmdChain(env *cli.Env) *cobra.Command {
@@ -46,7 +44,7 @@ func (o *chainOptions) run(ctx context.Context, log *connect.Log, commit eventlo
 	if err != nil {
 		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	c, every, words, subjects := newChain(), &filter.Filter{}, domain.NewDescriber(), filter.NewSubjects()
+	c, every, words, subjects := newChain(), &kit.Filter{}, domain.NewDescriber(), kit.NewSubjects()
 	for _, r := range records {
 		c.add(every.Select(show.Events(words, r), subjects))
 	}

@@ -8,18 +8,16 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/export"
 )
 
 type exportOptions struct {
 	deps
-	Format output.Format
+	Format cli.Format
 
-	filter.Filter
+	kit.Filter
 }
 
 // Formats of exported events.
@@ -52,7 +50,7 @@ For a damaged log it writes the commits that can be read.`,
 	o.Kit = kit.New(env, cmd, "")
 	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(cmd.Flags())
-	filter.Complete(cmd)
+	kit.CompleteFilter(cmd)
 	o.Format.AddFlag(cmd, formatCloudEvents, formatCSV)
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -18,17 +18,17 @@ import (
 
 // eventSelector selects events by a filter. It needs all commits in their order.
 type eventSelector struct {
-	filter   *filter.Filter
+	filter   *kit.Filter
 	words    *domain.Describer
-	subjects *filter.Subjects
+	subjects *kit.Subjects
 }
 
-func newEventSelector(f *filter.Filter) eventSelector {
-	return eventSelector{f, domain.NewDescriber(), filter.NewSubjects()}
+func newEventSelector(f *kit.Filter) eventSelector {
+	return eventSelector{f, domain.NewDescriber(), kit.NewSubjects()}
 }
 
 // each calls fn with the selected events of a commit and their index in it.
-func (c eventSelector) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
+func (c eventSelector) each(r eventlog.Record, fn func(i int, e show.Event, s kit.Subject) error) error {
 	for i, e := range show.Events(c.words, r) {
 		about := c.subjects.Of(e)
 		e = about.Name(e)
@@ -49,7 +49,7 @@ type cloudEventWriter struct {
 	logID string
 }
 
-func newCloudEventWriter(w io.Writer, f *filter.Filter, logID string) *cloudEventWriter {
+func newCloudEventWriter(w io.Writer, f *kit.Filter, logID string) *cloudEventWriter {
 	return &cloudEventWriter{newEventSelector(f), bufio.NewWriterSize(w, 256<<10), logID}
 }
 
@@ -60,7 +60,7 @@ func (w *cloudEventWriter) Write(r eventlog.Record) error {
 	}
 	encoder := json.NewEncoder(w.out)
 	encoder.SetEscapeHTML(false)
-	return w.each(r, func(i int, _ show.Event, _ filter.Subject) error { return encoder.Encode(events[i]) })
+	return w.each(r, func(i int, _ show.Event, _ kit.Subject) error { return encoder.Encode(events[i]) })
 }
 
 func (w *cloudEventWriter) Close() error { return w.out.Flush() }
@@ -75,13 +75,13 @@ type csvWriter struct {
 	out *csv.Writer
 }
 
-func newCSVWriter(w io.Writer, f *filter.Filter) (*csvWriter, error) {
+func newCSVWriter(w io.Writer, f *kit.Filter) (*csvWriter, error) {
 	c := &csvWriter{newEventSelector(f), csv.NewWriter(w)}
 	return c, c.out.Write(csvHeader)
 }
 
 func (w *csvWriter) Write(r eventlog.Record) error {
-	return w.each(r, func(i int, e show.Event, s filter.Subject) error {
+	return w.each(r, func(i int, e show.Event, s kit.Subject) error {
 		row := []string{
 			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
 			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, domain.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,

@@ -10,7 +10,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/embedded"
@@ -18,7 +17,7 @@ import (
 
 type migrateOptions struct {
 	deps
-	Format   output.Format
+	Format   cli.Format
 	Replicas int
 	MaxBytes int64
 }

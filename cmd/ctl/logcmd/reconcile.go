@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
@@ -28,7 +27,7 @@ import (
 
 type reconcileOptions struct {
 	deps
-	Format output.Format
+	Format cli.Format
 	Yes    bool
 }
 

@@ -12,10 +12,8 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/eventlog"
 )
 
@@ -24,7 +22,7 @@ type replayOptions struct {
 	Aggregate string
 	At        uint64
 	Verify    bool
-	Format    output.Format
+	Format    cli.Format
 }
 
 func newCmdReplay(env *cli.Env) *cobra.Command {
@@ -68,7 +66,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 	var aggregate eventlog.Aggregate
 	if o.Aggregate != "" {
 		var err error
-		if aggregate, err = filter.ParseAggregate(o.Aggregate); err != nil {
+		if aggregate, err = kit.ParseAggregate(o.Aggregate); err != nil {
 			return err
 		}
 		if kinds.New(aggregate) == nil {

@@ -12,9 +12,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/schema"
 )
 
 type schemaOptions struct {
@@ -68,10 +66,10 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 func (o *schemaOptions) print(eventType string) error {
 	data, known := domain.Types()[eventType]
 	if !known {
-		meant := filter.DidYouMean(eventType, slices.Sorted(maps.Keys(domain.Types())))
+		meant := kit.DidYouMean(eventType, slices.Sorted(maps.Keys(domain.Types())))
 		return cli.Usagef("%s is not a type that this scutectl writes: %s%s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
-	s, err := schema.Of(eventType, data)
+	s, err := jsonSchema(eventType, data)
 	if err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ func (o *schemaOptions) writeAll() error {
 		return fmt.Errorf("writing the schemas: %w", err)
 	}
 	for eventType, data := range domain.Types() {
-		s, err := schema.Of(eventType, data)
+		s, err := jsonSchema(eventType, data)
 		if err != nil {
 			return err
 		}

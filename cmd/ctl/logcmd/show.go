@@ -12,9 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -22,7 +20,7 @@ import (
 
 type showOptions struct {
 	deps
-	Format output.Format
+	Format cli.Format
 }
 
 func newCmdShow(env *cli.Env) *cobra.Command {
@@ -61,12 +59,12 @@ func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog
 }
 
 // subjects returns the subject of each event of a commit, which depends on earlier events of its aggregate.
-func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eventlog.Record) (about []filter.Subject, err error) {
+func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eventlog.Record) (about []kit.Subject, err error) {
 	records, err := log.Read(ctx, commit.Aggregate, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	words, subjects := domain.NewDescriber(), filter.NewSubjects()
+	words, subjects := domain.NewDescriber(), kit.NewSubjects()
 	for _, r := range records {
 		about = about[:0]
 		for _, e := range show.Events(words, r) {
@@ -79,7 +77,7 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 	return about, nil
 }
 
-func (o *showOptions) write(commit eventlog.Record, events []show.Event, about []filter.Subject, index int) error {
+func (o *showOptions) write(commit eventlog.Record, events []show.Event, about []kit.Subject, index int) error {
 	v := o.View()
 	for i := range events {
 		e := about[i].Name(events[i])

@@ -9,12 +9,11 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 )
 
 type statusOptions struct {
 	deps
-	Format output.Format
+	Format cli.Format
 }
 
 func newCmdStatus(env *cli.Env) *cobra.Command {

@@ -12,9 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -23,11 +21,11 @@ type tailOptions struct {
 	deps
 	Follow bool
 	Lines  int
-	Format output.Format
+	Format cli.Format
 
-	filter.Filter
+	kit.Filter
 	words    *domain.Describer
-	subjects *filter.Subjects
+	subjects *kit.Subjects
 	shown    int
 }
 
@@ -82,13 +80,13 @@ Exit status: 0 if an event was shown, 1 if none was.`
 
 // newTail returns the common part of tail and grep.
 func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
-	o, cmd := &tailOptions{words: domain.NewDescriber(), subjects: filter.NewSubjects()}, &cobra.Command{}
+	o, cmd := &tailOptions{words: domain.NewDescriber(), subjects: kit.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(f)
-	filter.Complete(cmd)
+	kit.CompleteFilter(cmd)
 	o.Format.AddFlag(cmd, "json")
 	return o, cmd
 }

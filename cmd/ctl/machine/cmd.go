@@ -9,7 +9,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 )
 
 type options struct {
@@ -21,7 +20,7 @@ type options struct {
 	live          bool
 	watch         bool
 	describe      bool
-	format        output.Format
+	format        cli.Format
 }
 
 // Commands returns the commands about machines, by verb.

@@ -16,9 +16,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/pinned"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
@@ -165,7 +165,7 @@ func withLog(o *Objects) *Objects {
 func TestClustersFitATerminal(t *testing.T) {
 	for name, width := range map[string]int{"machines-80": 80, "machines-100": 100, "machines-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(unhealthyFleet().Join(""), tableOptions{Served: true}))
+			pinned.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(unhealthyFleet().Join(""), tableOptions{Served: true}))
 		})
 	}
 }
@@ -175,11 +175,11 @@ func TestClustersFitATerminal(t *testing.T) {
 func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true}))
+			pinned.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true}))
 		})
 	}
 	wide := view{show.View{Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
-	golden.Lines(t, "logged-wide", 0, wide)
+	pinned.Lines(t, "logged-wide", 0, wide)
 }
 
 // TestAMachineThatIsGone checks that the log explains what is waited for after the owner deleted the machine and before
@@ -191,13 +191,13 @@ func TestAMachineThatIsGone(t *testing.T) {
 	s.Apply(remediator.VictimGone{}, now().Add(-10*time.Second))
 	o.Machines = slices.DeleteFunc(o.Machines, func(m clusterv1.Machine) bool { return m.Name == "prod-control-plane-h2ttv" })
 	o.Remediations = nil
-	golden.Lines(t, "gone-80", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}))
+	pinned.Lines(t, "gone-80", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}))
 }
 
 func TestClustersWithoutScute(t *testing.T) {
 	o := unhealthyFleet()
 	o.Served, o.Policies, o.Remediations = false, nil, nil
-	golden.Lines(t, "machines-bare", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{All: true}))
+	pinned.Lines(t, "machines-bare", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{All: true}))
 }
 
 func TestMachineFact(t *testing.T) {

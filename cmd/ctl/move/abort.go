@@ -146,7 +146,7 @@ func (o *abortOptions) request(ctx context.Context, p *session, m *v1alpha1.Move
 // awaitAnswer waits until the move rolls back, or has passed the point of no return.
 func (o *abortOptions) awaitAnswer(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	var last *v1alpha1.Move
-	err := p.Await(ctx, key(m), kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the abort is recorded"}, func(now *v1alpha1.Move) bool {
+	err := p.Await(ctx, key(m), o.Wait.Timeout, "the abort is recorded", func(now *v1alpha1.Move) bool {
 		last = now
 		return now.Status.Phase == mover.PhaseRollingBack || now.Status.FinishedAt != nil || pastPointOfNoReturn(now)
 	})

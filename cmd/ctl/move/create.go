@@ -15,7 +15,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/internal/timespan"
 	"scute.dev/mover"
 )
@@ -156,7 +155,7 @@ func (o *createOptions) run(ctx context.Context) error {
 	_ = o.Env.Linef("move %s created", key(m))
 	switch {
 	case o.Follow:
-		return p.Follow(ctx, key(m), &output.Format{})
+		return p.Follow(ctx, key(m), &cli.Format{})
 	case o.Wait.Wait:
 		return o.awaitPreflight(ctx, p, m)
 	default:
@@ -193,9 +192,9 @@ func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alp
 	})
 	defer hint.Stop()
 	look := p.Hint("watch", key(m))
-	answer := kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the move is created and continues: follow it with " + look}
+	recorded := "the move is created and continues: follow it with " + look
 	var last *v1alpha1.Move
-	err := p.Await(ctx, key(m), answer, func(now *v1alpha1.Move) bool {
+	err := p.Await(ctx, key(m), o.Wait.Timeout, recorded, func(now *v1alpha1.Move) bool {
 		last = now
 		switch now.Status.Phase {
 		case "", mover.PhasePending:

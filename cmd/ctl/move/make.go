@@ -13,7 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/source"
+	"scute.dev/cmd/ctl/kit"
 )
 
 const (
@@ -29,7 +29,7 @@ type creator struct{ *session }
 func (k *creator) checkAbsent(ctx context.Context, m *v1alpha1.Move) error {
 	there, err := k.Get(ctx, key(m))
 	switch {
-	case errors.Is(err, source.ErrNotFound):
+	case errors.Is(err, kit.ErrNotFound):
 		return nil
 	case err != nil:
 		return err

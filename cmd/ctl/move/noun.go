@@ -11,9 +11,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -34,17 +34,12 @@ func Commands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	resource := kit.Resource[*v1alpha1.Move]{
-		Kind: "Move", New: func() *v1alpha1.Move { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
-		AggregateKind: eventlog.KindMove, NewFold: func(id string) source.Fold[*v1alpha1.Move] {
+	return kit.Resource(&noun{
+		Name: "move", Plural: "moves", Short: []string{"mv"}, WithArticle: "a move", Kind: eventlog.KindMove,
+		New: func() client.Object { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
+		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Move] {
 			return &fold{id: id, view: runner.NewMoves(nil)}
 		},
-		Status: func(m *v1alpha1.Move) (phase, id string, conditions []metav1.Condition) {
-			return string(m.Status.Phase), m.Status.MoveID, m.Status.Conditions
-		},
-	}
-	return resource.Fill(&noun{
-		Name: "move", Plural: "moves", Short: []string{"mv"}, WithArticle: "a move",
 		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
 		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
@@ -57,6 +52,8 @@ func newNoun() *noun {
 		HasFailed:  func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
 		AfterWatch: "the move continues",
 		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
+	}, "Move", func(m *v1alpha1.Move) (phase, id string, conditions []metav1.Condition) {
+		return string(m.Status.Phase), m.Status.MoveID, m.Status.Conditions
 	})
 }
 

@@ -17,8 +17,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/mover"
 )
 
@@ -26,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // script is a source whose Move goes through the given states and stays in the last one.
 type script struct {
-	source.Source[*v1alpha1.Move]
+	kit.Source[*v1alpha1.Move]
 	states []v1alpha1.Move
 }
 
@@ -54,7 +52,7 @@ func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 	return m
 }
 
-func sessionOf(from source.Source[*v1alpha1.Move], width, height int) (*session, *bytes.Buffer) {
+func sessionOf(from kit.Source[*v1alpha1.Move], width, height int) (*session, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &session{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: connect.New(), Env: &cli.Env{
 		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
@@ -69,7 +67,7 @@ func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
 		state(mover.PhasePausing, "pausing the source", false), // nothing new
 		state(mover.PhaseSucceeded, "moved", true),
 	}}, 0, 0)
-	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
+	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &cli.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +85,7 @@ func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 	stalled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LogWentBack", Message: "the log ends at 3, but 5 was acknowledged"}}
 	states := []v1alpha1.Move{state(mover.PhasePausing, "pausing the source", false), stalled, stalled, state(mover.PhaseSucceeded, "moved", true)}
 	p, out := sessionOf(script{states: states}, 0, 0)
-	if err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{}); err != nil {
+	if err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &cli.Format{}); err != nil {
 		t.Fatal(err)
 	}
 	const at = "2026-07-30T12:00:42.000Z fleet/prod "
@@ -97,7 +95,7 @@ func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
 	}
 
 	p, out = sessionOf(script{states: states}, 80, 24)
-	if err := p.FollowAll(t.Context(), "fleet", &output.Format{}); err != nil {
+	if err := p.FollowAll(t.Context(), "fleet", &cli.Format{}); err != nil {
 		t.Fatal(err)
 	}
 	frames := strings.Split(strings.ReplaceAll(out.String(), "\x1b[2K", ""), "\x1b[J")
@@ -111,7 +109,7 @@ func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
 		state(mover.PhaseAwaitingAcks, "2 of 4", false),
 		state(mover.PhaseRolledBack, "rolled back", true),
 	}}, 60, 24)
-	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
+	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &cli.Format{})
 	if code, tell := cli.Code(err); code != cli.ExitFailed || tell {
 		t.Errorf("got exit code %d, error %v, want ExitFailed without a message", code, err)
 	}
@@ -132,7 +130,7 @@ func TestWatchInterruptedSaysThatTheMoveContinues(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p, _ := sessionOf(script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, 0, 0)
-	err := p.Follow(ctx, types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
+	err := p.Follow(ctx, types.NamespacedName{Namespace: "fleet", Name: "prod"}, &cli.Format{})
 	if code, _ := cli.Code(err); code != cli.ExitInterrupted || !strings.Contains(err.Error(), "the move continues") {
 		t.Errorf("got exit code %d, error %v", code, err)
 	}
@@ -141,14 +139,14 @@ func TestWatchInterruptedSaysThatTheMoveContinues(t *testing.T) {
 func TestWatchThatBreaksOffFails(t *testing.T) {
 	broken := errors.New("the API server is gone")
 	p, _ := sessionOf(failing{err: broken}, 0, 0)
-	err := p.Follow(t.Context(), types.NamespacedName{}, &output.Format{})
+	err := p.Follow(t.Context(), types.NamespacedName{}, &cli.Format{})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
 
 type failing struct {
-	source.Source[*v1alpha1.Move]
+	kit.Source[*v1alpha1.Move]
 	err error
 }
 

@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/internal/timespan"
 )
 
@@ -161,7 +160,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 		return now.UID != made.UID
 	}, "the deletion is recorded")
 	progress.Done()
-	if err != nil && !errors.Is(err, source.ErrNotFound) {
+	if err != nil && !errors.Is(err, kit.ErrNotFound) {
 		return err
 	}
 	if said == "" {

@@ -20,7 +20,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
@@ -51,7 +50,7 @@ type getClustersOptions struct {
 	*kit.Kit
 	names         []string
 	allNamespaces bool
-	format        output.Format
+	format        cli.Format
 }
 
 func newCmdGetClusters(env *cli.Env) *cobra.Command {

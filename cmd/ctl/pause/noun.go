@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/pause/request"
 	"scute.dev/pause/runner"
@@ -36,17 +35,12 @@ func ClusterCommands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	resource := kit.Resource[*v1alpha1.Pause]{
-		Kind: "Pause", New: func() *v1alpha1.Pause { return &v1alpha1.Pause{} }, NewList: func() client.ObjectList { return &v1alpha1.PauseList{} },
-		AggregateKind: eventlog.KindPause, NewFold: func(id string) source.Fold[*v1alpha1.Pause] { return NewFold(id) },
-		Status: func(p *v1alpha1.Pause) (phase, id string, conditions []metav1.Condition) {
-			return string(p.Status.Phase), p.Status.PauseID, p.Status.Conditions
-		},
-	}
-	return resource.Fill(&noun{
-		Name: "pause", Plural: "pauses", WithArticle: "a pause",
-		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
-		Row:    row,
+	return kit.Resource(&noun{
+		Name: "pause", Plural: "pauses", WithArticle: "a pause", Kind: eventlog.KindPause,
+		New: func() client.Object { return &v1alpha1.Pause{} }, NewList: func() client.ObjectList { return &v1alpha1.PauseList{} },
+		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Pause] { return NewFold(id) },
+		Header:  show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
+		Row:     row,
 		Describe: func(_ context.Context, p *session, o *v1alpha1.Pause) ([]string, error) {
 			return Describe(p.View(), o), nil
 		},
@@ -60,6 +54,8 @@ func newNoun() *noun {
 		HasFailed:  func(p *v1alpha1.Pause) bool { return !settled(p) },
 		AfterWatch: "the clusters stay paused",
 		WatchLong:  "A pause is followed until every object has acknowledged it.",
+	}, "Pause", func(p *v1alpha1.Pause) (phase, id string, conditions []metav1.Condition) {
+		return string(p.Status.Phase), p.Status.PauseID, p.Status.Conditions
 	})
 }
 
@@ -69,7 +65,7 @@ func settled(p *v1alpha1.Pause) bool {
 }
 
 // InCluster returns a source that reads the API server.
-func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Pause] {
+func InCluster(c *connect.Cluster, notice func(error)) kit.Source[*v1alpha1.Pause] {
 	return newNoun().InCluster(c, notice)
 }
 

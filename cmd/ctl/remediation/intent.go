@@ -110,7 +110,7 @@ func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1a
 		return nil
 	}
 	var last *v1alpha1.SurgeRemediation
-	err := p.Await(ctx, key(before), kit.AwaitOptions{Timeout: o.Wait.Timeout, Recorded: "the request is in the spec of the SurgeRemediation"}, func(now *v1alpha1.SurgeRemediation) bool {
+	err := p.Await(ctx, key(before), o.Wait.Timeout, "the request is in the spec of the SurgeRemediation", func(now *v1alpha1.SurgeRemediation) bool {
 		last = now
 		return o.recorded(asked, now) || !IsOpen(now)
 	})

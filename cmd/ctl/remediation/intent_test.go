@@ -15,12 +15,11 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/source"
 )
 
 // fixedSource is a source with a remediation whose status never changes.
 type fixedSource struct {
-	source.Source[*v1alpha1.SurgeRemediation]
+	kit.Source[*v1alpha1.SurgeRemediation]
 	status v1alpha1.SurgeRemediationStatus
 }
 

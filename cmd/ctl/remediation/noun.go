@@ -15,7 +15,6 @@ import (
 	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
@@ -34,21 +33,18 @@ func Commands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	resource := kit.Resource[*v1alpha1.SurgeRemediation]{
-		Kind: "SurgeRemediation", AggregateKind: eventlog.KindRemediation,
-		New:     func() *v1alpha1.SurgeRemediation { return &v1alpha1.SurgeRemediation{} },
-		NewList: func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
-		NewFold: func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
-		Status: func(r *v1alpha1.SurgeRemediation) (phase, id string, conditions []metav1.Condition) {
-			return string(r.Status.Phase), r.Status.RemediationID, r.Status.Conditions
-		},
-	}
-	n := resource.Fill(&noun{
-		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, WithArticle: "a machine",
+	return kit.Resource(&noun{
+		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, WithArticle: "a machine", Kind: eventlog.KindRemediation,
+		New:      func() client.Object { return &v1alpha1.SurgeRemediation{} },
+		NewList:  func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
+		NewFold:  func(*connect.Log, string) kit.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
 		GetEnded: getEnded, Log: aggregate, Events: events, Row: row, Describe: describe, IsFinished: finished,
 		Header: show.Row{
 			Cells: []string{"MACHINE", "PHASE", "DECISION", "REPLACEMENT", "ETCD", "AGE"},
 			Wide:  []string{"CLUSTER", "OWNER", "POLICY", "TRIES", "MESSAGE"},
+		},
+		MayContain: func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
+			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
 		},
 		StatusLines: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.statusLines(r) },
 		Updates:     func(r *v1alpha1.SurgeRemediation) []kit.Update { return []kit.Update{{Text: factOf(r)}} },
@@ -60,16 +56,9 @@ A remediation that has ended is deleted with its machine, and so is one whose ma
 The log keeps them: show one by its name, or list those of a log with --log or --nats.`,
 		DescribeLong: `It shows which rule decided, and on what evidence. Nothing is remediated unless a RepairPolicy selects the cluster.`,
 		WatchLong:    `Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation continues).`,
+	}, "SurgeRemediation", func(r *v1alpha1.SurgeRemediation) (phase, id string, conditions []metav1.Condition) {
+		return string(r.Status.Phase), r.Status.RemediationID, r.Status.Conditions
 	})
-	inLog := n.InLog
-	n.InLog = func(log *connect.Log) *source.Log[*v1alpha1.SurgeRemediation] {
-		l := inLog(log)
-		l.MayContain = func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
-			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
-		}
-		return l
-	}
-	return n
 }
 
 func key(r *v1alpha1.SurgeRemediation) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }

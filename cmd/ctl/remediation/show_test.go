@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/show"
+	"scute.dev/internal/pinned"
 	"scute.dev/remediator"
 )
 
@@ -47,7 +47,7 @@ func TestDescriptionOfARemediation(t *testing.T) {
 				Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "dead-kubelet", Reason: "its etcd answers, its components are not known to be well"},
 				Evidence: remediator.Evidence{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
 			})...)
-			golden.Lines(t, name, width, append(lines, v.conditions(r.Status.Conditions)...))
+			pinned.Lines(t, name, width, append(lines, v.conditions(r.Status.Conditions)...))
 		})
 	}
 }
@@ -62,8 +62,8 @@ func TestTableOfRemediations(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new", CreationTimestamp: ago(time.Second)}},
 	}
 	v := view{show.View{Now: now()}}
-	golden.Lines(t, "remediations", 100, newNoun().Table(v.View, list, false, false))
-	golden.Lines(t, "remediations-wide", 0, newNoun().Table(v.View, list, true, true))
+	pinned.Lines(t, "remediations", 100, newNoun().Table(v.View, list, false, false))
+	pinned.Lines(t, "remediations-wide", 0, newNoun().Table(v.View, list, true, true))
 }
 
 func TestBarOfARemediation(t *testing.T) {

@@ -16,8 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/remediator"
@@ -25,11 +23,11 @@ import (
 
 // goneSource is a source whose SurgeRemediation was deleted with its machine.
 type goneSource struct {
-	source.Source[*v1alpha1.SurgeRemediation]
+	kit.Source[*v1alpha1.SurgeRemediation]
 }
 
 func (goneSource) Watch(context.Context, types.NamespacedName, func(*v1alpha1.SurgeRemediation) bool) error {
-	return errors.Join(source.ErrNotFound, source.ErrGone)
+	return errors.Join(kit.ErrNotFound, kit.ErrGone)
 }
 
 // TestWatchFollowsTheLog checks that a watch continues with the log if the resource was deleted with its machine,
@@ -67,7 +65,7 @@ func TestWatchFollowsTheLog(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "cp-1"}, &output.Format{})
+		ended <- p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "cp-1"}, &cli.Format{})
 	}()
 	for _, step := range []struct {
 		shown string

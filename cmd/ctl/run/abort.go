@@ -7,8 +7,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/workflow"
 )
 
@@ -62,7 +62,13 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 		return kit.Refusef("run %s is already being aborted: %s shows how far it is", f.ID, o.Hint(f.Namespace, "describe", "run", f.Name))
 	}
 	if at.Log.Static {
-		return o.abortLocal(ctx, at, f)
+		r, err := o.driveLocal(ctx, at, f, &cli.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
+			return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), o.Command)
+		})
+		if r != nil && (r.Phase() == v1alpha1.RunAborted || r.Phase() == v1alpha1.RunRolledBack) {
+			return nil
+		}
+		return err
 	}
 	what := "abort recorded"
 	if o.Command.Rollback {
@@ -73,15 +79,4 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	}
 	o.syncResource(ctx, at, f)
 	return nil
-}
-
-// abortLocal aborts a run of a folder, and drives it until it rests.
-func (o *abortOptions) abortLocal(ctx context.Context, at *session, f *Fold) error {
-	r, err := o.driveLocal(ctx, at, f, &output.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
-		return l.runner.Command(ctx, f.ID, l.actor(ctx), o.Command)
-	})
-	if r != nil && (r.Phase() == v1alpha1.RunAborted || r.Phase() == v1alpha1.RunRolledBack) {
-		return nil
-	}
-	return err
 }

@@ -8,13 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/internal/timespan"
 	"scute.dev/workflow"
+	wf "scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
 
@@ -63,24 +66,20 @@ func hasTask(r *Run, task string) error {
 }
 
 func (d *deps) fold(ctx context.Context, at *session, key types.NamespacedName) (*Fold, error) {
-	var id string
-	if at.Cluster == nil {
-		var err error
-		if id, err = at.LogSource().ID(ctx, key); err != nil {
-			return nil, at.AddHints(ctx, key, err)
-		}
-	} else {
-		r, err := at.GetWithHint(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if r.ID == "" {
-			return nil, fmt.Errorf("run %s: no daemon has started it yet: %s checks whether one runs", key, d.Hint("", "doctor"))
-		}
-		id = r.ID
-		if err := at.ConnectLogToAppend(ctx); err != nil {
-			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
-		}
+	r, err := at.GetWithHint(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if r.ID == "" {
+		return nil, fmt.Errorf("run %s: no daemon has started it yet: %s checks whether one runs", key, d.Hint("", "doctor"))
+	}
+	return foldToAppend(ctx, at, r.ID)
+}
+
+// foldToAppend reads a run from the log, to which a decision can then be appended.
+func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
+	if err := at.ConnectLogToAppend(ctx); err != nil {
+		return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 	}
 	f, err := fold(ctx, at.Log, id)
 	if err != nil {
@@ -158,6 +157,65 @@ func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 func requireReason(reason string) error {
 	if reason == "" {
 		return cli.Usagef("--reason is missing: give the reason; it is recorded in the event log")
+	}
+	return nil
+}
+
+// needsAdoption reports whether a command changes what a run does with its permissions. The daemon waits until its WorkflowRun adopts the change.
+func needsAdoption(in wf.Input) bool {
+	switch in := in.(type) {
+	case wf.Migrate:
+		return true
+	case wf.Decision:
+		return in.With != nil || in.Output != nil
+	default:
+		return false
+	}
+}
+
+// change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The API server decides whether the user may do so.
+func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in wf.Input) error {
+	permit := func(string) error { return nil }
+	if at.Cluster != nil {
+		var w v1alpha1.WorkflowRun
+		if err := at.Cluster.Client.Get(ctx, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, &w); err != nil {
+			return at.Cluster.Explain(err)
+		}
+		if id, _, err := w.LogID(); err != nil || id != f.ID {
+			return fmt.Errorf("the WorkflowRun %s/%s belongs to run %s, and not to this run", w.Namespace, w.Name, id)
+		}
+		if err := adopt(ctx, at.Cluster, &w, w.Annotations[v1alpha1.AdoptedAnnotation], client.DryRunAll); err != nil {
+			return err
+		}
+		permit = func(digest string) error {
+			if digest != w.Annotations[v1alpha1.AdoptedAnnotation] {
+				return fmt.Errorf("a client has changed the run in the log, and its WorkflowRun has not adopted the change: review the change (%s), and adopt it first: %s",
+					d.Hint("", "log", "tail", "--aggregate", "run/"+f.ID), runner.AdoptCommand(f.Namespace, f.Name, digest))
+			}
+			return nil
+		}
+	}
+	digest, err := (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Change(ctx, f.ID, actor, in, permit)
+	if err != nil {
+		return err
+	}
+	if at.Cluster == nil {
+		d.Env.Notef("The daemon continues when the WorkflowRun adopts this: %s", runner.AdoptCommand(f.Namespace, f.Name, digest))
+		return nil
+	}
+	w := v1alpha1.WorkflowRun{}
+	w.Namespace, w.Name = f.Namespace, f.Name
+	if err := adopt(ctx, at.Cluster, &w, digest); err != nil {
+		return fmt.Errorf("the change is recorded, and the daemon waits for its adoption: %w: %s", err, runner.AdoptCommand(f.Namespace, f.Name, digest))
+	}
+	return nil
+}
+
+// adopt makes a WorkflowRun adopt the change with a digest.
+func adopt(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun, digest string, options ...client.PatchOption) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AdoptedAnnotation, digest)
+	if err := cluster.Client.Patch(ctx, w.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), options...); err != nil {
+		return fmt.Errorf("writing metadata.annotations[%s] of WorkflowRun %s/%s: %w", v1alpha1.AdoptedAnnotation, w.Namespace, w.Name, cluster.Explain(err))
 	}
 	return nil
 }

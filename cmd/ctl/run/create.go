@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
@@ -21,7 +20,9 @@ import (
 
 // runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	problems = mergeProblems(problems, o.precheck(w))
+	// The daemon would refuse the manifest for these problems. Whether it has enabled Exec is not known.
+	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, Log: &deferredLog{}, ExecEnabled: true}, "")
+	problems = mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))
 	if hasErrors(problems) {
 		return o.printProblems(problems)
 	}
@@ -37,7 +38,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 	there, err := at.Get(ctx, key)
 	switch {
-	case errors.Is(err, source.ErrNotFound):
+	case errors.Is(err, kit.ErrNotFound):
 		if err := o.create(ctx, at.Cluster, w); err != nil {
 			return err
 		}
@@ -59,13 +60,6 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 		return nil
 	}
 	return at.Follow(ctx, key, &o.Format)
-}
-
-// precheck returns the problems for which the daemon would refuse the manifest, as far as they can be found without the cluster.
-// It does not know whether the daemon has enabled Exec.
-func (o *runOptions) precheck(w *v1alpha1.WorkflowRun) []workflow.Problem {
-	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, Log: &deferredLog{}, ExecEnabled: true}, "")
-	return env.Check(w.Namespace, w.Name, &w.Spec)
 }
 
 func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun) error {

@@ -75,19 +75,16 @@ func NextCommands(k *kit.Kit, r *Run) []string {
 	case v1alpha1.RunAborted:
 		return []string{look, hint(k, r, "resume") + " continues the run when the cause is fixed. Finished tasks are skipped"}
 	case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
-		var out []string
+		out := []string{look}
 		for _, t := range r.Tasks() {
-			if t.Phase == v1alpha1.TaskPaused {
+			if t.Phase == v1alpha1.TaskPaused && len(out) <= 3 {
 				out = append(out, DecideCommand(k, r, t.Name))
 			}
-			if len(out) == 3 {
-				break
-			}
 		}
-		if len(out) == 0 || r.State != nil && workflow.Summarize(r.State).Paused {
-			return append(append([]string{look}, out...), hint(k, r, "resume")+" continues the run")
+		if len(out) == 1 || r.State != nil && workflow.Summarize(r.State).Paused {
+			return append(out, hint(k, r, "resume")+" continues the run")
 		}
-		return append(append([]string{look}, out...), continueCommands(k, r)...)
+		return append(out, continueCommands(k, r)...)
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {

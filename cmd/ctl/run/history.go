@@ -58,12 +58,10 @@ func (h *History) Task(name string) *TaskHistory {
 }
 
 func (h *History) task(name string) *TaskHistory {
-	t := h.tasks[name]
-	if t == nil {
-		t = &TaskHistory{}
-		h.tasks[name] = t
+	if h.tasks[name] == nil {
+		h.tasks[name] = &TaskHistory{}
 	}
-	return t
+	return h.tasks[name]
 }
 
 func (h *History) step(task, name string) *StepHistory {
@@ -101,41 +99,32 @@ func (h *History) answer(e workflow.Decided, at time.Time) {
 
 func (h *History) endUndo(task, step string, at time.Time, outcome, message string) {
 	s := h.step(task, step)
-	n := len(s.Undos)
-	if n == 0 || s.Undos[n-1].Outcome != "" { // no undo was started
-		s.Undos = append(s.Undos, Attempt{N: n + 1, Started: at, Ended: at, Outcome: outcome, Message: message})
-		return
+	if n := len(s.Undos); n == 0 || s.Undos[n-1].Outcome != "" { // no undo was started
+		s.Undos = append(s.Undos, Attempt{N: n + 1, Started: at})
 	}
-	a := &s.Undos[n-1]
+	a := &s.Undos[len(s.Undos)-1]
 	a.Ended, a.Outcome, a.Message = at, outcome, message
 }
 
-// handler returns the history of a failure handler. task is "" for a handler of the run's failure.
-func (h *History) handler(task, name string) *StepHistory { return h.step(task, name) }
-
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {
-	say := func(what, reason string) {
-		h.Words = append(h.Words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
-	}
-	word := func(task, what, reason string) {
-		t := h.task(task)
-		t.Words = append(t.Words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
+	add := func(words *[]Decision, what, reason string) {
+		*words = append(*words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
 	}
 	switch e := e.(type) {
 	case workflow.Paused:
-		say("pause", e.Reason)
+		add(&h.Words, "pause", e.Reason)
 	case workflow.Resumed:
-		say("resume", e.Reason)
+		add(&h.Words, "resume", e.Reason)
 	case workflow.Migrated:
-		say("migrate to another definition", "")
+		add(&h.Words, "migrate to another definition", "")
 	case workflow.Decided:
 		h.answer(e, ev.Time)
-		word(e.Task, string(e.Action), e.Reason)
+		add(&h.task(e.Task).Words, string(e.Action), e.Reason)
 	case workflow.TaskReleased:
-		word(e.Task, "release", e.Reason)
+		add(&h.task(e.Task).Words, "release", e.Reason)
 	case workflow.TaskPaused:
 		if e.Reason == workflow.ReasonHeld {
-			word(e.Task, "hold", e.Message)
+			add(&h.task(e.Task).Words, "hold", e.Message)
 		} else {
 			h.end(e.Task, e.Step, ev.Time, outcomeOf(e.Reason), e.Message)
 		}
@@ -169,9 +158,9 @@ func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
 	case workflow.Undone:
 		h.endUndo(e.Task, e.Step, ev.Time, "undone", e.NothingReason)
 	case workflow.HandlerStarted:
-		s := h.handler(e.Task, e.Handler)
+		s := h.step(e.Task, e.Handler)
 		s.Attempts = append(s.Attempts, Attempt{N: len(s.Attempts) + 1, Started: ev.Time})
-	case workflow.HandlerEnded:
+	case workflow.HandlerEnded: // e.Task is "" for a handler of the run's failure
 		what := "succeeded"
 		if e.Error != "" {
 			what = "failed"

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
@@ -28,7 +28,6 @@ type local struct {
 	env      *manifest.Env
 	deferred *deferredLog
 	log      *connect.Log
-	logged   *source.Log[*Run]
 	runner   *runner.Runner
 }
 
@@ -58,8 +57,7 @@ func (l *local) open(ctx context.Context) error {
 	if err := l.confirmTrust(ctx, log); err != nil {
 		return errors.Join(err, log.Close())
 	}
-	l.log, l.logged = log, (&session{Kit: l.Kit, Noun: l.noun, Log: log}).LogSource()
-	l.deferred.Log = log
+	l.log, l.deferred.Log = log, log
 	if l.WrapLog != nil {
 		l.deferred.Log = l.WrapLog(log)
 	}
@@ -99,26 +97,24 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 		if known {
 			return l.continueRun(ctx, f, d, w.Spec.Suspend, o.File)
 		}
-		if err := l.runner.Request(ctx, id, l.actor(ctx), d); err != nil || !w.Spec.Suspend {
+		if err := l.runner.Request(ctx, id, connect.Actor(ctx, nil), d); err != nil || !w.Spec.Suspend {
 			return err
 		}
-		return l.runner.Command(ctx, id, l.actor(ctx), workflow.PauseRun{Reason: "spec.suspend is true"})
+		return l.runner.Command(ctx, id, connect.Actor(ctx, nil), workflow.PauseRun{Reason: "spec.suspend is true"})
 	})
 	return err
 }
 
-func (l *local) actor(ctx context.Context) string { return connect.Actor(ctx, nil) }
-
 // find returns the id of the unfinished run of a name, or the id of the next run.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
-	found, _, err := l.logged.Find(ctx)
+	ids, _, err := (&session{Kit: l.Kit, Noun: l.noun, Log: l.log}).LogSource().Find(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	prefix := namespace + "/" + name + "/"
-	found = slices.DeleteFunc(found, func(f source.Found) bool { return !strings.HasPrefix(f.ID, prefix) })
-	if len(found) > 0 {
-		latest := found[len(found)-1].ID
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) })
+	if len(ids) > 0 {
+		latest := ids[len(ids)-1]
 		s, _, err := l.runner.State(ctx, latest)
 		if err != nil {
 			return "", false, err
@@ -130,11 +126,8 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 			return latest, true, nil
 		}
 	}
-	taken := func(id string) bool {
-		return slices.ContainsFunc(found, func(f source.Found) bool { return f.ID == id })
-	}
-	n := len(found) + 1
-	for taken(fmt.Sprint(prefix, n)) {
+	n := len(ids) + 1
+	for slices.Contains(ids, fmt.Sprint(prefix, n)) {
 		n++
 	}
 	return fmt.Sprint(prefix, n), false, nil
@@ -163,7 +156,7 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if justDecided(f) {
 		return nil
 	}
-	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, ProcessDied: true})
+	return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
 // justDecided reports whether the last event is an operator's decision that the run has not acted on yet. Then resume must not retry other tasks.
@@ -177,7 +170,7 @@ func justDecided(f *Fold) bool {
 }
 
 // drive starts or continues a run, and follows it until it rests.
-func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *Fold) error) (*Run, error) {
+func (l *local) drive(ctx context.Context, id string, format *cli.Format, begin func(context.Context, *Fold) error) (*Run, error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -192,9 +185,9 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	if err := begin(ctx, f); err != nil {
 		return nil, err
 	}
-	watch := l.follow(ctx, f, head, format)
+	stop := l.follow(ctx, f, head, format)
 	driven := l.runner.Drive(ctx, id)
-	r, err := watch.waitUntilIdle(l.runner, id)
+	r, err := stop()
 	switch {
 	case ctx.Err() != nil && errors.Is(driven, ctx.Err()):
 		return nil, cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.Hint(f.State.Namespace, "resume", "run", f.State.Name)))
@@ -206,5 +199,48 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	return r, finish(l.Kit, r, format)
 }
 
-// idleTimeout bounds the time for reading the last events of a run that rests.
-const idleTimeout = 30 * time.Second
+// trustVar adds the option that confirms that a folder from elsewhere is trusted.
+func (d *deps) trustVar(f *pflag.FlagSet) {
+	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not created by this user, on this machine, at this path. Local runs")
+}
+
+// confirmTrust asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
+// folders are in a file of the user, and not in the folder, because the user who creates a folder can write anything into it.
+func (l *local) confirmTrust(ctx context.Context, log *connect.Log) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(l.Flags.Dir)
+	if err != nil {
+		return err
+	}
+	config, err := os.UserConfigDir()
+	file, line := filepath.Join(config, "scute", "folders"), log.ID()+" "+dir
+	var known []byte
+	if err == nil {
+		if known, err = os.ReadFile(file); errors.Is(err, os.ErrNotExist) { //nolint:gosec // the user's own
+			err = nil
+		}
+	}
+	if slices.Contains(strings.Split(string(known), "\n"), line) {
+		return nil
+	}
+	if head > 0 && !l.trust {
+		l.Env.Notef("The log in %s was not created by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
+			dir, l.Env.Hint("get", "runs", "--log", l.Flags.Dir))
+		if err := l.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(file, append(known, line+"\n"...), 0o600)
+	}
+	if err != nil {
+		l.Env.Notef("The folder could not be remembered as yours, so you will be asked again: %v", err)
+	}
+	return nil
+}

@@ -59,7 +59,7 @@ func Printouts(dir, id, task string, attempts int, most int64) (list []Printout,
 		for _, file := range files[earlier:] {
 			one, err := tailOfFile(folder, file, most)
 			if err != nil {
-				return err
+				return fmt.Errorf("reading the output of the run: %w", err)
 			}
 			list = append(list, one)
 		}
@@ -84,23 +84,18 @@ func outputs(dir, id, task string, use func(folder *os.Root, files []string) err
 		return fmt.Errorf("reading the output of the run: %w", err)
 	}
 	name := regexp.MustCompile("^" + regexp.QuoteMeta(strings.ReplaceAll(task, "/", "+")) + `(@.+)?-(undo)?\d+(-pods)?\.log$`)
-	type file struct {
-		path string
-		at   int64
-	}
-	var files []file
+	var files []fs.FileInfo
 	for _, e := range entries {
-		if !name.MatchString(e.Name()) {
-			continue
-		}
-		if info, err := e.Info(); err == nil {
-			files = append(files, file{path.Join(id, e.Name()), info.ModTime().UnixNano()})
+		if info, err := e.Info(); err == nil && name.MatchString(e.Name()) {
+			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
 	paths := make([]string, len(files))
 	for i, f := range files {
-		paths[i] = f.path
+		paths[i] = path.Join(id, f.Name())
 	}
 	return use(folder, paths)
 }
@@ -116,21 +111,16 @@ func copyFile(w io.Writer, folder *os.Root, file string) (int64, error) {
 
 // tailOfFile returns the last bytes of a file.
 func tailOfFile(folder *os.Root, file string, most int64) (Printout, error) {
-	out := Printout{Name: path.Base(file)}
 	f, err := folder.Open(file)
 	if err != nil {
-		return out, fmt.Errorf("reading the output of the run: %w", err)
+		return Printout{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return out, fmt.Errorf("reading the output of the run: %w", err)
+		return Printout{}, err
 	}
-	begin := max(0, info.Size()-most)
+	begin := max(0, size-most)
 	data, err := io.ReadAll(io.NewSectionReader(f, begin, most))
-	if err != nil {
-		return out, fmt.Errorf("reading the output of the run: %w", err)
-	}
-	out.Text, out.Cut = strings.ToValidUTF8(string(data), ""), begin > 0
-	return out, nil
+	return Printout{Name: path.Base(file), Text: strings.ToValidUTF8(string(data), ""), Cut: begin > 0}, err
 }

@@ -3,22 +3,25 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	yaml3 "go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
-	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/crd"
 	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )
@@ -42,18 +45,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	if err := check(documents[0]); err != nil {
 		return nil, nil, fmt.Errorf("reading the manifest: %s: %w", path, err)
 	}
-	text, problems := withoutBadDurations(documents[0])
-	broken, err := againstSchema(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, more := decode(text)
-	if w == nil && len(broken) > 0 { // these problems have the path of the field
-		return nil, append(problems, broken...), nil
-	}
-	problems = append(problems, mergeProblems(broken, more)...)
-	if w == nil {
-		return nil, problems, nil
+	w, problems, err := decode(documents[0])
+	if w == nil || err != nil {
+		return nil, problems, err
 	}
 	if w.Spec.ServiceAccountName == "" {
 		w.Spec.ServiceAccountName = "default" // the default of the resource, because a run may be handed over to a cluster
@@ -126,8 +120,7 @@ func hasContent(document []byte) bool {
 // check returns an error if decoding a document would lose a part of it. It accepts the key on of a need, although YAML reads it as true.
 func check(text []byte) error {
 	err := document.Check(text)
-	var keys *document.KeyError
-	if errors.As(err, &keys) {
+	if keys, ok := errors.AsType[*document.KeyError](err); ok {
 		need := regexp.MustCompile(`^spec\.tasks\.\d+\.needs\.\d+$`)
 		if keys.Paths = slices.DeleteFunc(keys.Paths, need.MatchString); len(keys.Paths) == 0 {
 			if errors.Is(err, document.ErrMultipleDocuments) {
@@ -139,45 +132,45 @@ func check(text []byte) error {
 	return err
 }
 
-// strict is a WorkflowRun for strict decoding.
+// strict is a WorkflowRun for strict decoding, without its method UnmarshalJSON.
 type strict v1alpha1.WorkflowRun
 
-// DeepCopyObject implements runtime.Object.
-func (s *strict) DeepCopyObject() runtime.Object {
-	return (*strict)((*v1alpha1.WorkflowRun)(s).DeepCopy())
-}
-
-// decode decodes a manifest. It returns a problem for an unknown field, and for a field that occurs twice. A field may override a field of a merge key.
-func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
-	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Strict: true})
-	w := &v1alpha1.WorkflowRun{}
+// decode returns the WorkflowRun of a manifest, or nil if it cannot be decoded, and all problems that it finds. A field may override a field of a merge key.
+func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, err error) {
 	var data json.RawMessage
-	err := document.Unmarshal(text, &data)
-	if err == nil {
-		_, _, err = s.Decode(data, nil, (*strict)(w))
+	if err := document.Unmarshal(text, &data); err != nil {
+		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}, nil
 	}
-	problem, isStrict := runtime.AsStrictDecodingError(err)
-	twice := duplicates(text)
-	switch {
-	case err == nil:
-		return w, twice
-	case !isStrict && notAnObject(text):
+	var object map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil || object == nil {
 		return nil, []workflow.Problem{{
 			Field: "manifest", Message: "it is a string, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
-		}}
-	case !isStrict:
-		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
+		}}, nil
 	}
-	problems := twice
-	quoted := regexp.MustCompile(`^(unknown field|duplicate field) "(.*)"$`)
-	for _, e := range problem.Errors() {
-		if m := quoted.FindStringSubmatch(e.Error()); m != nil {
-			problems = append(problems, workflow.Problem{Field: m[2], Message: m[1], Remedy: "remove it or correct its name"})
-		} else {
-			problems = append(problems, workflow.Problem{Field: "manifest", Message: e.Error(), Remedy: "correct it"})
+	problems = removeBadDurations(object["spec"], "spec")
+	if len(problems) > 0 {
+		if data, err = json.Marshal(object); err != nil {
+			return nil, nil, err
 		}
 	}
-	return w, problems
+	broken, err := againstSchema(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	w = &v1alpha1.WorkflowRun{}
+	unknown, err := kjson.UnmarshalStrict(data, (*strict)(w))
+	switch {
+	case err != nil && len(broken) > 0: // these problems have the path of the field
+		return nil, append(problems, broken...), nil
+	case err != nil:
+		return nil, append(problems, workflow.Problem{Field: "manifest", Message: err.Error(), Remedy: "correct it"}), nil
+	}
+	more := duplicates(text)
+	for _, err := range unknown {
+		field := strings.TrimSuffix(strings.TrimPrefix(err.Error(), `unknown field "`), `"`)
+		more = append(more, workflow.Problem{Field: field, Message: "unknown field", Remedy: "remove it or correct its name"})
+	}
+	return w, append(problems, mergeProblems(broken, more)...), nil
 }
 
 // namedProblems bounds the number of problems with keys.
@@ -187,7 +180,7 @@ const namedProblems = 10
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var document yaml3.Node
 	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
-		return nil // decode returns the error
+		return nil
 	}
 	boolean := regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|On|ON|[oO]ff|OFF)$`)
 	var visit func(node *yaml3.Node)
@@ -213,12 +206,68 @@ func duplicates(text []byte) (problems []workflow.Problem) {
 	return problems
 }
 
-// notAnObject reports whether a document can be decoded, but is not an object.
-func notAnObject(text []byte) bool {
-	var content any
-	if err := document.Unmarshal(text, &content); err != nil {
-		return false
+// againstSchema returns the problems for which an API server would refuse a manifest by the schema of the resource. It ignores
+// the limits of tasks and needs, which only apply in a cluster, where the resource must fit into etcd.
+func againstSchema(object map[string]any) ([]workflow.Problem, error) {
+	if object["spec"] == nil {
+		return nil, nil
 	}
-	_, object := content.(map[string]any)
-	return !object
+	v, err := crd.New("WorkflowRun")
+	if err != nil {
+		return nil, err
+	}
+	errs := slices.DeleteFunc(v.Validate(context.Background(), object), func(err *field.Error) bool {
+		return err.Type == field.ErrorTypeTooMany && (err.Field == "spec.tasks" || strings.HasSuffix(err.Field, ".needs"))
+	})
+	var problems []workflow.Problem
+	for _, err := range errs {
+		problems = append(problems, workflow.Problem{Field: strings.Replace(err.Field, "<nil>", "spec", 1), Message: err.ErrorBody(), Remedy: "correct it"})
+	}
+	slices.SortStableFunc(problems, func(a, b workflow.Problem) int { return strings.Compare(a.Field, b.Field) })
+	return problems, nil
+}
+
+// mergeProblems returns the problems that the reader of a manifest has found, and those of a later check. If both have a problem of a
+// field, only the later problem is returned, because its remedy is better.
+func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
+	named := make(map[string]bool, len(known))
+	for i := range known {
+		named[known[i].Field] = true
+	}
+	read = slices.DeleteFunc(slices.Clone(read), func(p workflow.Problem) bool { return named[p.Field] })
+	return append(read, known...)
+}
+
+// removeBadDurations removes the invalid durations from a value of a manifest, and returns a problem for each. The decoder would stop at the first
+// invalid duration, without its path.
+func removeBadDurations(v any, path string) (problems []workflow.Problem) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			problems = append(problems, removeBadDurations(v[i], fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			switch key {
+			case "with", "undo", "params": // the kinds check these
+			case "timeout", "totalTimeout", "deadline", "delay", "maxDelay":
+				if !isDuration(v[key]) {
+					problems = append(problems, workflow.Problem{Field: path + "." + key, Message: fmt.Sprintf("%v is not a duration", v[key]), Remedy: "write one like 90s, 5m or 1h30m"})
+					delete(v, key)
+				}
+			default:
+				problems = append(problems, removeBadDurations(v[key], path+"."+key)...)
+			}
+		}
+	}
+	return problems
+}
+
+func isDuration(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return v == nil
+	}
+	_, err := v1alpha1.ParseDuration(text)
+	return err == nil
 }

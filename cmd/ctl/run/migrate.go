@@ -1,9 +1,13 @@
 package run
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,12 +61,9 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	w, problems, err := Manifest(o.File, o.Env.In)
+	w, problems, err := o.readManifest(o.File)
 	if err != nil {
-		return cli.Usagef("%w", err)
-	}
-	if w == nil {
-		return o.printProblems(problems)
+		return err
 	}
 	if w.Name != name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)
@@ -94,8 +95,7 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 		}
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
-	shown := append(o.planTable(plan), o.differences(fieldChanges(f.State.Definition(), d, plan))...)
-	if err := o.Print(shown); err != nil {
+	if err := o.Print(o.planLines(plan, f.State.Definition(), d)); err != nil {
 		return err
 	}
 	switch {
@@ -103,9 +103,12 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 		return fmt.Errorf("run %s: the plan has undecided tasks: add --keep, --rerun or --backfill as the plan asks for", f.ID)
 	case o.Plan:
 		return nil
-	}
-	if err := o.confirm(); err != nil {
-		return err
+	case o.File == "-" && !o.Yes:
+		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
+	case !o.Yes:
+		if err := o.Confirm("Adopt it?", "adopt the manifest by this plan"); err != nil {
+			return err
+		}
 	}
 	if err := o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated"); err != nil {
 		return err
@@ -120,7 +123,7 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 		file = "FILE"
 	}
 	plan, _ := workflow.Plan(r.State, to, workflow.Choices{})
-	for _, line := range append(d.planTable(plan), d.differences(fieldChanges(r.State.Definition(), to, plan))...) {
+	for _, line := range d.planLines(plan, r.State.Definition(), to) {
 		d.Env.Notef("%s", line)
 	}
 	d.Env.Notef("%s: the manifest or the default policy has changed since run %s began: nothing was started.", d.Env.Name, r.ID)
@@ -129,7 +132,8 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	return cli.SilentExit(cli.ExitUsage)
 }
 
-func (d *deps) planTable(plan []workflow.Change) []string {
+// planLines returns a table of a plan, and a table of the changed fields.
+func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definition) []string {
 	v := d.View()
 	t := term.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
 	for _, c := range plan {
@@ -142,16 +146,96 @@ func (d *deps) planTable(plan []workflow.Change) []string {
 		}
 		t.Add(c.Task, string(c.Kind), v.Paint.Text(as, string(c.Action)), c.Note)
 	}
-	return t.Lines(v.Paint, v.Width)
+	lines := t.Lines(v.Paint, v.Width)
+	fields := fieldChanges(before, after, plan)
+	if len(fields) == 0 {
+		return lines
+	}
+	t = term.Table{Header: []string{"TASK", "FIELD", "BEFORE", "AFTER"}, Wrap: 1}
+	for _, f := range fields {
+		t.Add(f.Task, f.Field, term.Clean(f.Before), term.Clean(f.After))
+	}
+	return append(append(lines, ""), t.Lines(v.Paint, v.Width)...)
 }
 
-// confirm asks on a terminal. It returns an error without a terminal or if the manifest is from the standard input, unless --yes is set.
-func (o *migrateOptions) confirm() error {
-	switch {
-	case o.Yes:
-		return nil
-	case o.File == "-":
-		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
+// Migration is the adoption of another definition by a run.
+type Migration struct {
+	At    time.Time
+	Actor string
+	// From and To are the hashes of the definitions.
+	From, To string
+	// Changes are the changes of tasks, without the unchanged tasks that are kept or have not run.
+	Changes []workflow.Change
+	// Fields are the differing fields of changed tasks.
+	Fields []FieldChange
+}
+
+// FieldChange is a field of a task with its values in two definitions. Values are JSON, or "" if the field is missing.
+type FieldChange struct{ Task, Field, Before, After string }
+
+func migration(e workflow.Migrated, from string, before, after *workflow.Definition) Migration {
+	m := Migration{From: from, To: e.Hash, Fields: fieldChanges(before, after, e.Plan)}
+	for _, c := range e.Plan {
+		if c.Kind != workflow.Unchanged || c.Action != workflow.Keep && c.Action != workflow.Run {
+			m.Changes = append(m.Changes, c)
+		}
 	}
-	return o.Confirm("Adopt it?", "adopt the manifest by this plan")
+	return m
+}
+
+// fieldChanges returns the differing fields of the tasks that a plan lists as changed.
+func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (all []FieldChange) {
+	for _, c := range plan {
+		if c.Kind != workflow.Changed {
+			continue
+		}
+		old, now := fieldsOf(before, c.Task), fieldsOf(after, c.Task)
+		names := maps.Clone(old)
+		maps.Copy(names, now)
+		for _, field := range slices.Sorted(maps.Keys(names)) {
+			if old[field] != now[field] {
+				all = append(all, FieldChange{Task: c.Task, Field: field, Before: old[field], After: now[field]})
+			}
+		}
+	}
+	return all
+}
+
+// fieldsOf returns the fields of a task by their paths. The fields of the task's own step have no prefix, as in a manifest.
+func fieldsOf(d *workflow.Definition, name string) map[string]string {
+	fields := make(map[string]string)
+	i := slices.IndexFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == name })
+	if i < 0 {
+		return fields
+	}
+	task := d.Tasks[i]
+	for _, step := range task.Steps {
+		prefix := step.Name
+		if step.Name = ""; prefix != "" {
+			prefix += "."
+		}
+		flatten(fields, prefix, step)
+	}
+	task.Steps = nil
+	flatten(fields, "", task)
+	return fields
+}
+
+// flatten adds the fields of an object. Lists are values.
+func flatten(fields map[string]string, prefix string, object any) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return // never: it was decoded from JSON
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil {
+		return
+	}
+	for name, value := range members {
+		if bytes.HasPrefix(value, []byte("{")) {
+			flatten(fields, prefix+name+".", value)
+		} else if name != "steps" || prefix != "" {
+			fields[prefix+name] = string(value)
+		}
+	}
 }

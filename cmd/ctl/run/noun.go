@@ -6,12 +6,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -39,8 +40,15 @@ func Commands(env *cli.Env, o Options) kit.Verbs {
 func newNoun() *noun {
 	return &noun{
 		Name: "run", Plural: "runs", Short: []string{"workflowrun", "workflowruns", "wfr"}, WithArticle: "a run", Resource: "workflowrun.scute.dev",
-		InCluster: inCluster, InLog: InLog,
-		AddLogDetails: withLogDetails, PrintOutput: printed,
+		New: func() client.Object { return &v1alpha1.WorkflowRun{} }, NewList: func() client.ObjectList { return &v1alpha1.WorkflowRunList{} },
+		Convert: fromResource, AddLogDetails: withLogDetails, PrintOutput: printed,
+		Kind: eventlog.KindRun, NewFold: func(log *connect.Log, id string) kit.Fold[*Run] { return newFold(log, id) },
+		// A run is as large as its definition, so runs with other names are not read.
+		Group: func(id string) string { return keyOf(id).String() },
+		MayContain: func(id string, key types.NamespacedName) bool {
+			n := keyOf(id)
+			return (key.Name == "" || key.Name == n.Name) && (key.Namespace == "" || key.Namespace == n.Namespace)
+		},
 		Key:   key,
 		Phase: func(r *Run) string { return string(r.Phase()) },
 		Log: func(r *Run) (eventlog.Aggregate, bool) {
@@ -60,13 +68,9 @@ func newNoun() *noun {
 		},
 		Updates:    updates,
 		Conditions: func(r *Run) []metav1.Condition { return r.Status.Conditions },
-		Copy: func(r *Run) *Run { // the source changes its run
-			copied := *r
-			return &copied
-		},
 		IsFinished: (*Run).isIdle,
 		HasFailed:  func(r *Run) bool { return r.refused() || exitCode(r.Phase()) != cli.ExitOK },
-		Finish: func(_ context.Context, p *session, r *Run, format *output.Format) error {
+		Finish: func(_ context.Context, p *session, r *Run, format *cli.Format) error {
 			return finish(p.Kit, r, format)
 		},
 		AfterWatch: "the run continues",

@@ -7,7 +7,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/workflow"
 )
 
@@ -59,7 +58,7 @@ type resumeOptions struct {
 	pauseOptions
 	Parallel int
 	Wait     bool
-	Format   output.Format
+	Format   cli.Format
 }
 
 func newCmdResume(env *cli.Env, n *noun, options Options) *cobra.Command {
@@ -103,7 +102,10 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 		o.Env.Notef("run %s: task %s released by %s", f.ID, o.Task, actor)
 	}
 	if at.Log.Static {
-		return o.resumeLocal(ctx, at, f)
+		_, err := o.driveLocal(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
+			return l.resume(ctx, f, o.Reason)
+		})
+		return err
 	}
 	if o.Task == "" {
 		if err := o.resume(ctx, at, f); err != nil {
@@ -130,16 +132,8 @@ func (o *pauseOptions) resume(ctx context.Context, at *session, f *Fold) error {
 	return nil
 }
 
-// resumeLocal drives a run of a folder in this process.
-func (o *resumeOptions) resumeLocal(ctx context.Context, at *session, f *Fold) error {
-	_, err := o.driveLocal(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
-		return l.resume(ctx, f, o.Reason)
-	})
-	return err
-}
-
 // driveLocal opens the folder of a run again, so that other processes read it through this one, and drives the run.
-func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *output.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
+func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
 		// It may be the folder of a stopped daemon, whose runs may need kinds or permissions that only the daemon has.
 		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)

@@ -7,6 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/workflow"
 )
 
 // Report is a run in JSON, for programs. Its fields are stable, and all of them are always present.
@@ -59,3 +62,59 @@ func exact(t *metav1.Time) *time.Time {
 	at := t.UTC().Truncate(time.Millisecond)
 	return &at
 }
+
+// Documents returns the run.
+func (f *Fold) Documents(k *kit.Kit) []kit.Document {
+	r := f.Refresh()
+	d := kit.Document{
+		Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID, Phase: string(r.Phase()), Message: r.Status.Message, Next: r.Status.Next,
+		Progress: r.Status.Progress + " tasks", Began: "requested", Since: r.CreatedAt, Actions: Actions(r),
+	}
+	switch {
+	case IsFinished(r.Phase()):
+		d.End(r.Status.FinishedAt)
+	case IsIdle(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
+		d.State, d.Commands = kit.Waiting, PageCommands(k, r)
+	}
+	return []kit.Document{d}
+}
+
+// PageCommands returns the commands of NextCommands for a page, which only knows the location of the log: no daemon continues a run in a folder.
+func PageCommands(k *kit.Kit, r *Run) []string {
+	shown := *r
+	shown.Local = k.Flags.Dir != ""
+	return NextCommands(k, &shown)
+}
+
+// Actions returns what users can do with a run now.
+func Actions(r *Run) []kit.Action {
+	a := kit.Action{Do: "pause", Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID}
+	switch now := workflow.Summarize(r.State); {
+	case IsFinished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
+		return nil
+	case now.Paused, r.Phase() == v1alpha1.RunAborted:
+		a.Do = "resume"
+	case now.Stopping: // it rolls back, or waits for a decision about the rollback
+		return nil
+	}
+	return []kit.Action{a}
+}
+
+// Err returns nil: Apply returns each error.
+func (*Fold) Err() error { return nil }
+
+// Object returns the report of the run.
+func (f *Fold) Object() (name string, object any) { return "run", f.Refresh().Report() }
+
+// Content returns the visible state of the run: its definition, and the status of the run and of each task.
+func (f *Fold) Content() any {
+	r := f.Refresh()
+	return struct {
+		Definition string                     `json:"definition"`
+		Status     v1alpha1.WorkflowRunStatus `json:"status"`
+		Report     Report                     `json:"report"`
+	}{f.State.Hash, r.Status, r.Report()}
+}
+
+// Describe returns the description of the run.
+func (f *Fold) Describe(v show.View) []string { return Describe(v, f.Refresh()) }

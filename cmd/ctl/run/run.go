@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
+	"scute.dev/internal/plural"
 	"scute.dev/workflow"
 )
 
@@ -24,7 +24,7 @@ type runOptions struct {
 	Parallel int
 	Wait     bool
 	Diagnose bool
-	Format   output.Format
+	Format   cli.Format
 }
 
 // NewCmdRun returns the command `run -f FILE`.
@@ -78,12 +78,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, problems, err := Manifest(o.File, o.Env.In)
+	w, problems, err := o.readManifest(o.File)
 	if err != nil {
-		return cli.Usagef("%w", err)
-	}
-	if w == nil {
-		return o.printProblems(problems)
+		return err
 	}
 	if err := o.setNamespace(w); err != nil {
 		return err
@@ -127,6 +124,18 @@ func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	return nil
 }
 
+// readManifest reads a manifest. If it cannot be decoded, readManifest prints its problems and returns an error.
+func (d *deps) readManifest(file string) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
+	w, problems, err := Manifest(file, d.Env.In)
+	switch {
+	case err != nil:
+		return nil, nil, cli.Usagef("%w", err)
+	case w == nil:
+		return nil, nil, d.printProblems(problems)
+	}
+	return w, problems, nil
+}
+
 // printProblems prints the problems of a manifest, one a line.
 func (d *deps) printProblems(problems []workflow.Problem) error {
 	n := 0
@@ -136,11 +145,7 @@ func (d *deps) printProblems(problems []workflow.Problem) error {
 			n++
 		}
 	}
-	things := "1 problem"
-	if n != 1 {
-		things = fmt.Sprintf("%d problems", n)
-	}
-	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, things)
+	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, plural.Of(n, "problem"))
 	return cli.SilentExit(cli.ExitUsage)
 }
 
@@ -158,7 +163,7 @@ func hasErrors(problems []workflow.Problem) bool {
 }
 
 // finish prints the state of a run that rests, and returns its exit status.
-func finish(k *kit.Kit, r *Run, format *output.Format) error {
+func finish(k *kit.Kit, r *Run, format *cli.Format) error {
 	if format.Data() {
 		// A closed pipe does not change the exit status of the run.
 		if err := format.Print(k.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {

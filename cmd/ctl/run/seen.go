@@ -59,16 +59,9 @@ func (o *pauseOptions) withRun(ctx context.Context, seen *kit.Seen, name string,
 	if err != nil {
 		return err
 	}
-	if err := at.ConnectLogToAppend(ctx); err != nil {
-		return fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
-	}
-	f, err := fold(ctx, at.Log, seen.ID)
+	f, err := foldToAppend(ctx, at, seen.ID)
 	if err != nil {
 		return err
 	}
-	if !f.State.IsDefined() {
-		return fmt.Errorf("the log at %s does not have run %s, or has only part of its definition", at.Log.Where, seen.ID)
-	}
-	f.Refresh()
 	return fn(at, w, f)
 }

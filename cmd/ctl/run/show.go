@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -33,27 +34,11 @@ func (v view) phase(p v1alpha1.RunPhase) string {
 
 // row returns the row of a run in a table. The ID and the message are wide.
 func row(of show.View, r *Run) show.Row {
-	v, c := view{of}, r.Status.Counts
+	v, s := view{of}, r.Status
+	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), term.Span)
 	return show.Row{
-		Cells: []string{r.Name, v.phase(r.Phase()), done(c), fmt.Sprint(c.Failed), v.runDuration(r), v.Age(&metav1.Time{Time: r.CreatedAt})},
-		Wide:  []string{r.ID, term.Clean(r.Status.Message)},
-	}
-}
-
-func done(c v1alpha1.TaskCounts) string {
-	return fmt.Sprintf("%d/%d", c.Succeeded, c.Tasks)
-}
-
-// runDuration returns how long a run has run until now, or until its end.
-func (v view) runDuration(r *Run) string {
-	s := r.Status
-	switch {
-	case s.StartedAt.IsZero():
-		return "-"
-	case s.FinishedAt.IsZero():
-		return term.Span(v.Now.Sub(s.StartedAt.Time))
-	default:
-		return term.Span(s.FinishedAt.Sub(s.StartedAt.Time))
+		Cells: []string{r.Name, v.phase(r.Phase()), done, fmt.Sprint(s.Counts.Failed), cmp.Or(took, "-"), v.Age(&metav1.Time{Time: r.CreatedAt})},
+		Wide:  []string{r.ID, term.Clean(s.Message)},
 	}
 }
 

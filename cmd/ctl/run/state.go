@@ -51,22 +51,12 @@ func (r *Run) Phase() v1alpha1.RunPhase {
 
 // IsFinished reports whether a run has ended and cannot be resumed.
 func IsFinished(p v1alpha1.RunPhase) bool {
-	switch p {
-	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunRolledBack, v1alpha1.RunFailed:
-		return true
-	default:
-		return false
-	}
+	return p == v1alpha1.RunSucceeded || p == v1alpha1.RunDegraded || p == v1alpha1.RunRolledBack || p == v1alpha1.RunFailed
 }
 
 // IsIdle reports whether a run only continues after an operator's command, or not at all.
 func IsIdle(p v1alpha1.RunPhase) bool {
-	switch p {
-	case v1alpha1.RunPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
-		return true
-	default:
-		return IsFinished(p)
-	}
+	return p == v1alpha1.RunPaused || p == v1alpha1.RunAborted || p == v1alpha1.RunRollbackFailed || p == v1alpha1.RunStranded || IsFinished(p)
 }
 
 // refused reports whether the daemon refused the manifest and started nothing.
@@ -96,29 +86,22 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.Seq {
 		return nil
 	}
-	events, err := r.Events()
-	if err != nil {
-		return err
-	}
-	facts := make([]workflow.Event, len(events))
-	for i, ev := range events {
-		if facts[i], err = f.catalog.Decode(ev); err != nil {
-			return fmt.Errorf("commit %d: %w: use the scutectl that wrote it, or a newer one", r.Seq, err)
-		}
-	}
-	for i, decoded := range facts {
+	err := f.catalog.Each(r, func(fact workflow.Event, ev eventlog.Event) {
 		if f.CreatedAt.IsZero() {
-			f.CreatedAt = events[i].Time
+			f.CreatedAt = ev.Time
 		}
 		before, from := f.State.Definition(), f.State.Hash
-		f.State.Apply(decoded, events[i].Time)
-		f.History.apply(decoded, events[i])
-		if e, ok := decoded.(workflow.Migrated); ok {
+		f.State.Apply(fact, ev.Time)
+		f.History.apply(fact, ev)
+		if e, ok := fact.(workflow.Migrated); ok {
 			m := migration(e, from, before, f.State.Definition())
-			m.At, m.Actor = events[i].Time, domain.Actor(events[i].Actor)
+			m.At, m.Actor = ev.Time, domain.Actor(ev.Actor)
 			f.History.Migrations = append(f.History.Migrations, m)
 		}
-		f.Last = decoded
+		f.Last = fact
+	})
+	if err != nil {
+		return fmt.Errorf("commit %d: %w: use the scutectl that wrote it, or a newer one", r.Seq, err)
 	}
 	f.Seq = r.Seq
 	return nil

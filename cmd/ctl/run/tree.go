@@ -1,9 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/show"
@@ -37,10 +42,13 @@ func phaseSymbol(p v1alpha1.TaskPhase) (string, term.Style) {
 // tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there are several) and decisions follow
 // its row.
 func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
-	t := term.Table{Header: []string{"TASK", "KIND", "PHASE", "TRIES", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
-	if detail {
-		t.Header = []string{"TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"}
+	columns := func(row ...string) []string {
+		if detail {
+			return row
+		}
+		return slices.Concat(row[:3], row[4:5], row[6:]) // without VERDICT and STARTED
 	}
+	t := term.Table{Header: columns("TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"), Wrap: 1, Indent: "  "}
 	var needs map[string][]workflow.Need
 	if detail {
 		needs = needsOf(r)
@@ -48,15 +56,9 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	for i := range tasks {
 		task := &tasks[i]
 		glyph, as := phaseSymbol(task.Phase)
-		row := []string{v.Paint.Text(as, glyph) + " " + task.Name, task.Kind, v.Paint.Text(as, string(task.Phase))}
-		if detail {
-			row = append(row, string(task.Verdict))
-		}
-		row = append(row, show.Tries(task.Attempts))
-		if detail {
-			row = append(row, v.after(r, task))
-		}
-		t.Add(append(row, v.taskDuration(task), term.Clean(task.Message))...)
+		began := timeOf(task.StartedAt)
+		t.Add(columns(v.Paint.Text(as, glyph)+" "+task.Name, task.Kind, v.Paint.Text(as, string(task.Phase)), string(task.Verdict), show.Tries(task.Attempts),
+			cmp.Or(v.since(r, began), "-"), cmp.Or(v.elapsed(began, timeOf(task.FinishedAt), span), "-"), term.Clean(task.Message))...)
 		if detail {
 			v.addBranches(&t, r, task, needs[task.Name])
 		}
@@ -68,24 +70,26 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	return lines
 }
 
-func (v view) taskDuration(t *v1alpha1.TaskStatus) string {
+// elapsed returns how long something took, or has taken so far if end is zero. It returns "" if it has not started.
+func (v view) elapsed(start, end time.Time, format func(time.Duration) string) string {
 	switch {
-	case t.StartedAt.IsZero():
-		return "-"
-	case t.FinishedAt.IsZero():
-		return span(v.Now.Sub(t.StartedAt.Time))
-	default:
-		return span(t.FinishedAt.Sub(t.StartedAt.Time))
+	case start.IsZero():
+		return ""
+	case end.IsZero():
+		end = v.Now
 	}
+	return format(end.Sub(start))
 }
 
-// after returns when a task first started, relative to the start of the run.
-func (v view) after(r *Run, t *v1alpha1.TaskStatus) string {
-	if t.StartedAt.IsZero() || r.Status.StartedAt.IsZero() {
-		return "-"
+// since returns when something started, relative to the start of the run.
+func (v view) since(r *Run, at time.Time) string {
+	if at.IsZero() || r.Status.StartedAt.IsZero() {
+		return ""
 	}
-	return "+" + span(t.StartedAt.Sub(r.Status.StartedAt.Time))
+	return "+" + span(at.Sub(r.Status.StartedAt.Time))
 }
+
+func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
 func needsOf(r *Run) map[string][]workflow.Need {
 	if r.State == nil {
@@ -101,22 +105,25 @@ func needsOf(r *Run) map[string][]workflow.Need {
 // addBranches adds the rows below a task.
 func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
+	attempt := func(what, tries string, a Attempt) branch {
+		return branch{what, cmp.Or(a.Outcome, inProgress), tries, v.since(r, a.Started), v.elapsed(a.Started, a.Ended, span), a.Message}
+	}
 	var all []branch
 	if len(needs) > 0 {
 		all = append(all, branch{what: "needs", detail: needWords(needs)})
 	}
-	h := r.History.Task(task.Name)
-	if h != nil {
+	if h := r.History.Task(task.Name); h != nil {
 		for _, s := range h.Steps {
 			if s.Name != "" {
-				all = append(all, branch{what: s.Name, phase: lastOutcome(s.Attempts), tries: show.Tries(len(s.Attempts)), took: v.attemptDuration(last(s.Attempts)), detail: last(s.Attempts).Message})
+				outcome, took, message := v.lastAttempt(s)
+				all = append(all, branch{what: s.Name, phase: outcome, tries: show.Tries(len(s.Attempts)), took: took, detail: message})
 			} else if len(s.Attempts) > 1 {
 				for _, a := range s.Attempts {
-					all = append(all, branch{what: fmt.Sprintf("attempt %d", a.N), phase: orInProgress(a.Outcome), started: v.since(r, a.Started), took: v.attemptDuration(a), detail: a.Message})
+					all = append(all, attempt(fmt.Sprintf("attempt %d", a.N), "", a))
 				}
 			}
 			for _, a := range s.Undos {
-				all = append(all, branch{what: strings.TrimSpace("undo " + s.Name), phase: orInProgress(a.Outcome), tries: fmt.Sprint(a.N), started: v.since(r, a.Started), took: v.attemptDuration(a), detail: a.Message})
+				all = append(all, attempt(strings.TrimSpace("undo "+s.Name), fmt.Sprint(a.N), a))
 			}
 		}
 		for _, w := range h.Words {
@@ -137,43 +144,15 @@ func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, need
 	}
 }
 
-func (v view) since(r *Run, at time.Time) string {
-	if at.IsZero() || r.Status.StartedAt.IsZero() {
-		return ""
-	}
-	return "+" + span(at.Sub(r.Status.StartedAt.Time))
-}
+const inProgress = "in progress"
 
-func (v view) attemptDuration(a Attempt) string {
-	switch {
-	case a.Started.IsZero():
-		return ""
-	case a.Ended.IsZero():
-		return span(v.Now.Sub(a.Started))
-	default:
-		return span(a.Ended.Sub(a.Started))
+// lastAttempt returns the outcome, the duration and the message of a step's last attempt.
+func (v view) lastAttempt(s *StepHistory) (outcome, took, message string) {
+	if len(s.Attempts) == 0 {
+		return "", "", ""
 	}
-}
-
-func last(list []Attempt) Attempt {
-	if len(list) == 0 {
-		return Attempt{}
-	}
-	return list[len(list)-1]
-}
-
-func lastOutcome(list []Attempt) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return orInProgress(last(list).Outcome)
-}
-
-func orInProgress(outcome string) string {
-	if outcome == "" {
-		return "in progress"
-	}
-	return outcome
+	a := s.Attempts[len(s.Attempts)-1]
+	return cmp.Or(a.Outcome, inProgress), v.elapsed(a.Started, a.Ended, span), a.Message
 }
 
 func needWords(needs []workflow.Need) string {
@@ -223,7 +202,8 @@ func (v view) decisionTables(r *Run) []string {
 	handlers := &term.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1}
 	if h := r.History.Task(""); h != nil {
 		for _, s := range h.Steps {
-			handlers.Add(s.Name, lastOutcome(s.Attempts), v.attemptDuration(last(s.Attempts)), term.Clean(last(s.Attempts).Message))
+			outcome, took, message := v.lastAttempt(s)
+			handlers.Add(s.Name, outcome, took, term.Clean(message))
 		}
 	}
 	decisions := &term.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1}
@@ -235,11 +215,7 @@ func (v view) decisionTables(r *Run) []string {
 
 // line formats a fact of a run as one line: time, task, and the fact.
 func line(e show.Event) string {
-	who := e.Line.About
-	if who == "" {
-		who = "run"
-	}
-	line := term.Exact(e.Time) + "  " + who + "  " + e.Line.Name
+	line := term.Exact(e.Time) + "  " + cmp.Or(e.Line.About, "run") + "  " + e.Line.Name
 	if e.Line.Detail != "" {
 		line += ": " + e.Line.Detail
 	}

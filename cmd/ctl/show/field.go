@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/trust"
 )
@@ -121,9 +122,9 @@ func StatusLine(phase, message, more, next string) string {
 
 const barColumns = 24
 
-// Bar renders progress as a bar and as numbers.
+// Bar renders progress as a bar and as numbers, whose width is constant while done grows.
 func (v View) Bar(as term.Style, done, total int) string {
-	return term.Bar(v.Paint, as, done, total, barColumns) + " " + term.Ratio(done, total)
+	return fmt.Sprintf("%s %*d/%d", term.Bar(v.Paint, as, done, total, barColumns), len(fmt.Sprint(total)), done, total)
 }
 
 // Path renders phases in one line, each with its mark and the mark's color. If the line does not fit, it omits the names and shows at, which is the
@@ -177,4 +178,47 @@ func Tries(n int) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
+}
+
+// Tolerance returns the color for the number of members that may still fail.
+func Tolerance(tolerates int) term.Style {
+	switch {
+	case tolerates < 0:
+		return term.Red
+	case tolerates == 0:
+		return term.Yellow
+	default:
+		return term.Green
+	}
+}
+
+// Quorum renders etcd's quorum in a line: how many voters respond, and how many of them may still fail.
+func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
+	if q.External {
+		return "external: its members are not part of the control plane and are not counted"
+	}
+	as := Tolerance(q.Tolerates)
+	dots := v.Paint.Text(term.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(term.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))
+	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
+}
+
+// EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.
+func (v View) EachWord(as term.Style, s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		words[i] = v.Paint.Text(as, w)
+	}
+	return strings.Join(words, " ")
+}
+
+// ToleranceText returns in words how many members of etcd may still fail.
+func ToleranceText(tolerates int) string {
+	switch {
+	case tolerates < 0:
+		return "quorum is lost"
+	case tolerates == 0:
+		return "none of them may fail"
+	default:
+		return fmt.Sprintf("%d may still fail", tolerates)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/trust"
 )
 
@@ -33,5 +34,11 @@ func TestUntrusted(t *testing.T) {
 	}
 	if got := of(metav1.ConditionFalse, string(trust.Replaced)) + of(metav1.ConditionTrue, "Stranded"); got != "" {
 		t.Error(got)
+	}
+}
+
+func TestBar(t *testing.T) {
+	if got := (View{}).Bar(term.Cyan, 7, 1000); !strings.HasSuffix(got, "░    7/1000") {
+		t.Errorf("Bar = %q", got)
 	}
 }

@@ -126,3 +126,12 @@ func painted(s string) int {
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-Width(s)))
 }
+
+// Bar returns a progress bar of a number of columns. It is empty if total is 0.
+func Bar(p Paint, style Style, done, total, columns int) string {
+	full := 0
+	if total > 0 {
+		full = columns * min(max(done, 0), total) / total
+	}
+	return p.Text(style, strings.Repeat("█", full)) + p.Text(Dim, strings.Repeat("░", columns-full))
+}

@@ -17,9 +17,8 @@ type Table struct {
 }
 
 const (
-	gap        = "  "
-	narrowest  = 16 // minimum width of a wrapped column
-	headerBold = Bold
+	gap       = "  "
+	narrowest = 16 // minimum width of a wrapped column
 )
 
 // Add appends a row.
@@ -31,7 +30,7 @@ func (t *Table) Lines(p Paint, width int) []string {
 	var out []string
 	header := make([]string, len(t.Header))
 	for i, h := range t.Header {
-		header[i] = p.Text(headerBold, h)
+		header[i] = p.Text(Bold, h)
 	}
 	if len(header) > 0 {
 		out = append(out, t.line(header[:min(len(header), len(widths))], widths))
@@ -97,25 +96,20 @@ func (t *Table) needed() (widths []int) {
 
 // share divides room among columns: columns below the equal share keep their width, and the others divide the rest.
 func share(widths []int, room int) {
-	open := make([]int, len(widths))
+	columns := make([]int, len(widths))
 	for i := range widths {
-		open[i] = i
+		columns[i] = i
 	}
-	for len(open) > 0 {
-		part := max(narrowest, room/len(open))
-		rest := slices.DeleteFunc(slices.Clone(open), func(i int) bool { return widths[i] <= part })
-		if len(rest) == len(open) {
-			for _, i := range open {
-				widths[i] = part
+	slices.SortFunc(columns, func(a, b int) int { return widths[a] - widths[b] })
+	for i, column := range columns {
+		part := max(narrowest, room/(len(columns)-i))
+		if widths[column] > part {
+			for _, wide := range columns[i:] {
+				widths[wide] = part
 			}
 			return
 		}
-		for _, i := range open {
-			if widths[i] <= part {
-				room -= widths[i]
-			}
-		}
-		open = rest
+		room -= widths[column]
 	}
 }
 

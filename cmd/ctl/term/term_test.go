@@ -149,9 +149,6 @@ func TestBar(t *testing.T) {
 			t.Errorf("Bar(%d of %d) = %s, want %s", c.done, c.total, got, c.want)
 		}
 	}
-	if got := term.Ratio(7, 1000); got != "   7/1000" {
-		t.Errorf("Of = %q", got)
-	}
 }
 
 func TestTimes(t *testing.T) {

@@ -31,13 +31,6 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 	return ctx.Err()
 }
 
-// noteTruncated prints a note if an export ends before the log did. The pages then show the log as of the last commit in the export.
-func (o *options) noteTruncated(read, last uint64) {
-	if read < last {
-		o.Env.Notef("%s is incomplete: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
-	}
-}
-
 // load passes the commits of an export to the feed.
 func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	file, err := os.Open(o.From)
@@ -51,14 +44,15 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	}
 	for ctx.Err() == nil {
 		line, err := lines.Next()
-		var bad *export.LineError
-		if errors.As(err, &bad) && f.Commits.Head() < lines.Head.Last {
+		if _, bad := errors.AsType[*export.LineError](err); bad && f.Commits.Head() < lines.Head.Last {
 			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export was truncated within its last line
 				err = io.EOF
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			o.noteTruncated(f.Commits.Head(), lines.Head.Last)
+			if read := f.Commits.Head(); read < lines.Head.Last {
+				o.Env.Notef("%s is incomplete: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, lines.Head.Last)
+			}
 			return nil
 		}
 		if err == nil {

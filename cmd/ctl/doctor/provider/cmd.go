@@ -9,13 +9,12 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/output"
 	"scute.dev/internal/timespan"
 )
 
 type options struct {
 	*kit.Kit
-	format      output.Format
+	format      cli.Format
 	name        string
 	timeout     time.Duration
 	ignore      []string

@@ -14,8 +14,8 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/pause"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/internal/timespan"
 )
 
@@ -31,7 +31,7 @@ type check struct {
 	*options
 	cluster *connect.Cluster
 	reader  *clusterReader
-	pauses  source.Source[*v1alpha1.Pause]
+	pauses  kit.Source[*v1alpha1.Pause]
 	key     types.NamespacedName
 }
 
@@ -55,7 +55,7 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 	report := &Report{Cluster: c.name, Namespace: c.cluster.Namespace}
 	left, err := c.pauses.Get(ctx, c.key)
 	switch {
-	case errors.Is(err, source.ErrNotFound):
+	case errors.Is(err, kit.ErrNotFound):
 	case err != nil:
 		return nil, err
 	case left.Spec.Reason != Reason:
@@ -139,7 +139,7 @@ func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("pause %s is deleted, but its cluster was not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+daemonGracePeriod), last.Message, last.Next)
 	}
-	if errors.Is(err, source.ErrNotFound) {
+	if errors.Is(err, kit.ErrNotFound) {
 		return nil
 	}
 	return err

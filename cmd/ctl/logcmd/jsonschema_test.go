@@ -1,4 +1,4 @@
-package schema_test
+package logcmd
 
 import (
 	"encoding/json"
@@ -11,7 +11,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/cmd/ctl/schema"
 )
 
 // TestStoredData checks that the schema of each event type allows the stored data of that type, and no unknown fields.
@@ -56,7 +55,7 @@ func checkSchema(t *testing.T, path, eventType string, data reflect.Type) {
 	if err := json.Unmarshal(text, &value); err != nil {
 		t.Fatal(err)
 	}
-	s, err := schema.Of(eventType, data)
+	s, err := jsonSchema(eventType, data)
 	if err != nil {
 		t.Fatal(err)
 	}

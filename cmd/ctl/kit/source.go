@@ -1,4 +1,4 @@
-package source
+package kit
 
 import (
 	"context"
@@ -14,8 +14,7 @@ type Source[T any] interface {
 	Get(ctx context.Context, key types.NamespacedName) (T, error)
 	// List reads the objects of a namespace ("" for all), sorted by namespace and name.
 	List(ctx context.Context, namespace string) ([]T, error)
-	// Watch calls fn with the current object, and again after each change, until fn returns true. It restores broken connections. fn must not retain
-	// the object, because later changes may modify it.
+	// Watch calls fn with the current object, and again after each change, until fn returns true. It restores broken connections.
 	Watch(ctx context.Context, key types.NamespacedName, fn func(T) (enough bool)) error
 	// WatchAll calls fn like Watch, with the result of List.
 	WatchAll(ctx context.Context, namespace string, fn func([]T) (enough bool)) error

@@ -1,4 +1,4 @@
-package filter
+package kit
 
 import (
 	"slices"
@@ -27,16 +27,15 @@ type Subjects struct {
 	pauses       *eventlog.Catalog[request.Event]
 	schedules    *eventlog.Catalog[schedule.Event]
 
-	clusters    map[eventlog.Aggregate][]string
-	allClusters map[eventlog.Aggregate]bool              // moves and backups of all clusters of a namespace
-	owners      map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
+	known  map[eventlog.Aggregate]Subject
+	owners map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
 }
 
 // NewSubjects returns Subjects that have received no event.
 func NewSubjects() *Subjects {
 	return &Subjects{
 		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), schedules: schedule.NewCatalog(),
-		clusters: make(map[eventlog.Aggregate][]string), allClusters: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
+		known: make(map[eventlog.Aggregate]Subject), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
 
@@ -50,62 +49,53 @@ func (s Subject) Name(e show.Event) show.Event {
 
 // Of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
 func (s *Subjects) Of(e show.Event) Subject {
+	about := s.known[e.Aggregate]
 	switch e.Aggregate.Kind {
-	case eventlog.KindMove:
-		return s.move(e)
 	case eventlog.KindRemediation:
 		return s.remediation(e)
-	case eventlog.KindPause:
-		return s.pause(e)
-	case eventlog.KindBackup:
-		return s.schedule(e)
+	case eventlog.KindMove:
+		event, _ := s.moves.Decode(e.Event)
+		switch event := event.(type) {
+		case mover.Requested:
+			about = subjectOf(event.Spec.Clusters, event.Spec.All)
+		case mover.PreflightPassed:
+			about = subjectOf(event.Clusters, about.AnyCluster)
+		}
+		about.Machines = machines(e)
+	case eventlog.KindPause: // the Clusters that are named, and those that labels have selected so far
+		event, _ := s.pauses.Decode(e.Event)
+		switch event := event.(type) {
+		case request.Requested:
+			about.Clusters = slices.Sorted(slices.Values(event.Spec.Clusters))
+		case request.Intended:
+			names := slices.Clone(about.Clusters)
+			for _, root := range event.Roots {
+				names = append(names, root.Ref.Name)
+			}
+			slices.Sort(names)
+			about.Clusters = slices.Compact(names)
+		}
+		about.Machines = machines(e)
+	case eventlog.KindBackup: // the Clusters of the last backup, or the named ones before the first backup
+		event, _ := s.schedules.Decode(e.Event)
+		switch event := event.(type) {
+		case schedule.Configured:
+			about = subjectOf(event.Spec.Clusters, event.Spec.All)
+		case schedule.Completed:
+			if len(event.Clusters) > 0 {
+				about = subjectOf(event.Clusters, false)
+			}
+		}
 	default:
 		return Subject{}
 	}
+	s.known[e.Aggregate] = about
+	return about
 }
 
-func (s *Subjects) move(e show.Event) Subject {
-	event, _ := s.moves.Decode(e.Event)
-	switch event := event.(type) {
-	case mover.Requested:
-		s.clusters[e.Aggregate], s.allClusters[e.Aggregate] = event.Spec.Clusters, event.Spec.All
-	case mover.PreflightPassed:
-		s.clusters[e.Aggregate] = event.Clusters
-	}
-	clusters := s.clusters[e.Aggregate]
-	return Subject{Clusters: clusters, AnyCluster: s.allClusters[e.Aggregate] && len(clusters) == 0, Machines: machines(e)}
-}
-
-// pause returns the Clusters that are named, and the Clusters that labels have selected so far.
-func (s *Subjects) pause(e show.Event) Subject {
-	event, _ := s.pauses.Decode(e.Event)
-	clusters := s.clusters[e.Aggregate]
-	switch event := event.(type) {
-	case request.Requested:
-		clusters = slices.Clone(event.Spec.Clusters)
-	case request.Intended:
-		for _, root := range event.Roots {
-			clusters = append(clusters[:len(clusters):len(clusters)], root.Ref.Name)
-		}
-	}
-	slices.Sort(clusters)
-	s.clusters[e.Aggregate] = slices.Compact(clusters)
-	return Subject{Clusters: s.clusters[e.Aggregate], Machines: machines(e)}
-}
-
-// schedule returns the Clusters of the last backup, or the named ones before the first backup.
-func (s *Subjects) schedule(e show.Event) Subject {
-	event, _ := s.schedules.Decode(e.Event)
-	switch event := event.(type) {
-	case schedule.Configured:
-		s.clusters[e.Aggregate], s.allClusters[e.Aggregate] = event.Spec.Clusters, event.Spec.All
-	case schedule.Completed:
-		if len(event.Clusters) > 0 {
-			s.clusters[e.Aggregate] = event.Clusters
-		}
-	}
-	clusters := s.clusters[e.Aggregate]
-	return Subject{Clusters: clusters, AnyCluster: s.allClusters[e.Aggregate] && len(clusters) == 0}
+// subjectOf returns the subject of an event about clusters. all means all clusters of a namespace; clusters are then empty until they are known.
+func subjectOf(clusters []string, all bool) Subject {
+	return Subject{Clusters: clusters, AnyCluster: all && len(clusters) == 0}
 }
 
 func machines(e show.Event) (names []string) {

@@ -1,4 +1,4 @@
-package schema
+package logcmd
 
 import (
 	"encoding"
@@ -10,26 +10,21 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-const (
-	dialect = "https://json-schema.org/draft/2020-12/schema"
-	idBase  = "https://scute.dev/events/"
-)
-
-// Of returns the JSON Schema (draft 2020-12) of the data of one event type.
-func Of(eventType string, data reflect.Type) (*jsonschema.Schema, error) {
+// jsonSchema returns the JSON Schema (draft 2020-12) of the data of one event type.
+func jsonSchema(eventType string, data reflect.Type) (*jsonschema.Schema, error) {
 	special := make(map[reflect.Type]*jsonschema.Schema)
 	collect(data, special, make(map[reflect.Type]bool))
-	s, err := describe(data, &jsonschema.ForOptions{TypeSchemas: special})
+	s, err := describeType(data, &jsonschema.ForOptions{TypeSchemas: special})
 	if err != nil {
 		return nil, fmt.Errorf("describing %s: %w", eventType, err)
 	}
-	s.Schema, s.ID, s.Title = dialect, idBase+eventType+".json", eventType
+	s.Schema, s.ID, s.Title = "https://json-schema.org/draft/2020-12/schema", "https://scute.dev/events/"+eventType+".json", eventType
 	return s, nil
 }
 
-// describe returns the schema that ForType generates, with all fields of embedded structs. ForType omits fields that another field hides in Go, even
+// describeType returns the schema that ForType generates, with all fields of embedded structs. ForType omits fields that another field hides in Go, even
 // if their names in JSON differ.
-func describe(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
+func describeType(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, o)
 	if err != nil {
 		return nil, err
@@ -39,7 +34,7 @@ func describe(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, err
 		if !f.Anonymous || f.Type.Kind() != reflect.Struct {
 			continue
 		}
-		embedded, err := describe(f.Type, o)
+		embedded, err := describeType(f.Type, o)
 		if err != nil {
 			return nil, err
 		}
@@ -57,12 +52,6 @@ func describe(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, err
 	return s, nil
 }
 
-var (
-	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	bytes         = reflect.TypeFor[[]byte]()
-)
-
 // collect adds to special the schemas of types below t whose JSON differs from their Go kind.
 func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
 	if seen[t] {
@@ -74,11 +63,11 @@ func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen m
 		collect(t.Elem(), special, seen)
 	case t == reflect.TypeFor[json.RawMessage]():
 		special[t] = &jsonschema.Schema{} // any value
-	case t.Implements(textMarshaler): // including time.Time
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()): // including time.Time
 		special[t] = &jsonschema.Schema{Type: "string"}
-	case t.Implements(jsonMarshaler):
+	case t.Implements(reflect.TypeFor[json.Marshaler]()):
 		special[t] = &jsonschema.Schema{}
-	case t == bytes:
+	case t == reflect.TypeFor[[]byte]():
 		special[t] = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
 	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
 		collect(t.Elem(), special, seen)

@@ -1,4 +1,4 @@
-package filter
+package kit
 
 import (
 	"maps"
@@ -48,8 +48,8 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(&f.Until, "until", "Only events before this time, in the same formats")
 }
 
-// Complete registers completion by a shell for the options with many values.
-func Complete(cmd *cobra.Command) {
+// CompleteFilter registers completion by a shell for the options of a Filter with many values.
+func CompleteFilter(cmd *cobra.Command) {
 	types := slices.Sorted(maps.Keys(domain.Types()))
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(domain.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))

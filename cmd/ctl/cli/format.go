@@ -1,4 +1,4 @@
-package output
+package cli
 
 import (
 	"encoding/json"
@@ -12,8 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
-
-	"scute.dev/cmd/ctl/cli"
 )
 
 // Format is the value of -o. The zero value means the command's own text.
@@ -44,10 +42,10 @@ func (f *Format) validate() error {
 	case f.Value == "":
 		return nil
 	case !slices.Contains(f.allowed, kind) && !(hasTemplate && slices.Contains(f.allowed, jsonPath+"=...") && kind == jsonPath):
-		return cli.Usagef("-o %s is not known: it must be one of %s", f.Value, strings.Join(f.allowed, ", "))
+		return Usagef("-o %s is not known: it must be one of %s", f.Value, strings.Join(f.allowed, ", "))
 	case kind == jsonPath:
-		if _, err := printers.NewJSONPathPrinter(template); err != nil {
-			return cli.Usagef("-o %s: %w", f.Value, err)
+		if err := jsonpath.New("output").Parse(template); err != nil {
+			return Usagef("-o %s: %w", f.Value, err)
 		}
 	}
 	return nil
@@ -67,25 +65,12 @@ func (f *Format) Data() bool {
 // Print writes data: a resource or a list of resources with their kind set, or any other value by its JSON.
 func (f *Format) Print(w io.Writer, v any) error {
 	o, resource := v.(runtime.Object)
-	if !resource {
+	if !resource || strings.HasPrefix(f.Value, jsonPath) {
 		return f.value(w, v)
 	}
-	kind, template, _ := strings.Cut(f.Value, "=")
-	switch kind {
-	case "json":
-		return (&printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}).PrintObj(o, w)
-	case "yaml":
-		return (&printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}).PrintObj(o, w)
-	case jsonPath:
-		j, err := printers.NewJSONPathPrinter(template)
-		if err != nil {
-			return cli.Usagef("-o %s: %w", f.Value, err)
-		}
-		j.AllowMissingKeys(true)
-		return j.PrintObj(o, w)
-	default:
-		return fmt.Errorf("no printer for -o %s", f.Value)
-	}
+	return (&printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error {
+		return f.value(w, o)
+	})}).PrintObj(o, w)
 }
 
 func (f *Format) value(w io.Writer, v any) error {
@@ -107,7 +92,7 @@ func (f *Format) value(w io.Writer, v any) error {
 		}
 		p := jsonpath.New("output").AllowMissingKeys(true)
 		if err := p.Parse(template); err != nil {
-			return cli.Usagef("-o %s: %w", f.Value, err)
+			return Usagef("-o %s: %w", f.Value, err)
 		}
 		return p.Execute(w, plain)
 	default:

@@ -1,4 +1,4 @@
-package filter
+package kit
 
 import (
 	"maps"
@@ -19,14 +19,23 @@ func checkKind(what, kind string) error {
 	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(domain.Kinds(), ", "))
 }
 
-// checkType returns an error for a pattern that matches neither a fact nor a type of any version, and that is not a type of a newer scute.
+// versionPattern matches the version at the end of an event type, and typePattern an event type, with its kind as a group.
+var (
+	versionPattern = regexp.MustCompile(`\.v[1-9][0-9]*$`)
+	typePattern    = regexp.MustCompile(`^dev\.scute\.([a-z]+)\.[a-z0-9-]+\.v[1-9][0-9]*$`)
+)
+
+// checkType returns an error for a pattern that matches neither a fact nor a type in any version, and that is not a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(domain.Types()))
-	names := names(types)
-	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return matchesEarlier(pattern, t) }) {
+	names, anyVersion := names(types), versionPattern.ReplaceAllString(pattern, "")
+	matchesName := func(name string) bool { return matches(pattern, name) }
+	matchesType := func(t string) bool { return matches(anyVersion, versionPattern.ReplaceAllString(t, "")) }
+	if slices.ContainsFunc(names, matchesName) || anyVersion != pattern && slices.ContainsFunc(types, matchesType) {
 		return nil
 	}
-	if mayBeNewer(pattern, types) {
+	// A log contains unknown types while its daemon is newer than this program. A type that is similar to a known one is a mistake.
+	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(domain.Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil
 	}
 	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " searches for other words"
@@ -37,30 +46,6 @@ func checkType(env *cli.Env, pattern string) error {
 func names(types []string) []string {
 	return slices.Concat(types, slices.Sorted(maps.Keys(domain.Names())))
 }
-
-// matchesEarlier reports whether a pattern matches an earlier version of a type.
-func matchesEarlier(pattern, eventType string) bool {
-	at := strings.LastIndex(eventType, ".v")
-	for n, _ := strconv.Atoi(eventType[at+len(".v"):]); n > 1; n-- {
-		if matches(pattern, eventType[:at]+".v"+strconv.Itoa(n-1)) {
-			return true
-		}
-	}
-	return false
-}
-
-// mayBeNewer reports whether a later version of scute may have written a type: a later version of a known type, or a type that is similar to no known one.
-// A log contains such types while its daemon is newer than this program.
-func mayBeNewer(pattern string, types []string) bool {
-	parts := eventTypePattern.FindStringSubmatch(pattern)
-	if len(parts) == 0 || !slices.Contains(domain.Kinds(), parts[2]) {
-		return false
-	}
-	return cli.Nearest(pattern, types) == "" || slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(t, parts[1]) })
-}
-
-// eventTypePattern matches an event type. Its groups are the part before the version, and the kind in that part.
-var eventTypePattern = regexp.MustCompile(`^(dev\.scute\.([a-z]+)\.[a-z0-9-]+\.)v[1-9][0-9]*$`)
 
 // DidYouMean returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.
 func DidYouMean(typed string, names []string) string {

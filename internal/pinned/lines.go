@@ -1,25 +1,21 @@
-// Package golden compares the output of tests with files.
-//
-// What never may live here: anything that a program imports.
-package golden
+package pinned
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"scute.dev/cmd/ctl/term"
 )
 
-// Lines compares lines with testdata/NAME.golden; UPDATE=1 writes it. On a terminal no line is wider than it.
+// Lines compares lines of text without colors with testdata/NAME.golden; UPDATE=1 writes it. No line may be wider than a terminal of a width, 0 for any.
 func Lines(t testing.TB, name string, width int, lines []string) {
 	t.Helper()
 	for _, line := range lines {
-		if width > 0 && term.Width(line) > width {
-			t.Errorf("%d columns, the terminal has %d: %q", term.Width(line), width, line)
+		if columns := utf8.RuneCountInString(line); width > 0 && columns > width {
+			t.Errorf("%d columns, the terminal has %d: %q", columns, width, line)
 		}
 	}
 	got := strings.Join(lines, "\n") + "\n"
