@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
@@ -55,7 +56,9 @@ func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WithOptions(controllerOptions(1)).
-		WatchesRawSource(limitsSource(&feed.limits)).
+		WatchesRawSource(resource.Source(&feed.limits, func(context.Context, string) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}}
+		})).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the RepairLimits controller: %w", err)

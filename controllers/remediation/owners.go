@@ -12,9 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
@@ -22,9 +20,6 @@ import (
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
-
-// minRetryDelay is the first delay after a failed reconciliation, maxRetryDelay the longest.
-const minRetryDelay, maxRetryDelay = 200 * time.Millisecond, time.Minute
 
 // Owners finds the owners that a changed object concerns, from caches only; *observe.Observer implements it.
 type Owners interface {
@@ -62,16 +57,16 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: r.Concurrency, // the runner limits the duration of each
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](minRetryDelay, maxRetryDelay), NewQueue: fairByNamespace,
 		}).
-		WatchesRawSource(resource.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
-		WatchesRawSource(watchOwners(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
-		WatchesRawSource(watchOwners(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
-		WatchesRawSource(watchOwners(r, r.Cache, &v1alpha1.SurgeRemediation{}, neverDiffers)).
-		WatchesRawSource(watchOwners(r, r.Cache, &v1alpha1.RepairPolicy{}, neverDiffers))
+		WatchesRawSource(resource.Source(&r.Events.Owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
+		WatchesRawSource(watch(r.Cache, &clusterv1.Machine{}, updatedIf(machineDiffers), r.owners)).
+		WatchesRawSource(watch(r.Cache, &clusterv1.Cluster{}, updatedIf(clusterDiffers), r.owners)).
+		WatchesRawSource(watch(r.Cache, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), r.owners)).
+		WatchesRawSource(watch(r.Cache, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.owners))
 	for _, kind := range r.Kinds {
-		b = b.WatchesRawSource(watchOwners(r, r.Cache, kind.New(), ownerDiffers))
+		b = b.WatchesRawSource(watch(r.Cache, kind.New(), updatedIf(ownerDiffers), r.owners))
 	}
 	if r.Limits != nil {
-		b = b.WatchesRawSource(watchOwners(r, r.Limits, &v1alpha1.RepairLimits{}, neverDiffers))
+		b = b.WatchesRawSource(watch(r.Limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.owners))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("setting up the owner controller: %w", err)
@@ -79,16 +74,13 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// watchOwners watches a kind in a cache, and queues the owners that a changed object concerns.
-func watchOwners[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
-	owners := func(ctx context.Context, o T) []remediator.Owner { // for both objects of an update, so the previous owner is included
-		owners, err := r.Owners.OwnersFor(ctx, o)
-		if err != nil { // the caches are being shut down
-			ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
-		}
-		return owners
+// owners returns the owners that an object concerns.
+func (r *OwnerReconciler) owners(ctx context.Context, o client.Object) []remediator.Owner {
+	owners, err := r.Owners.OwnersFor(ctx, o)
+	if err != nil { // the caches are being shut down
+		ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
 	}
-	return source.TypedKind(watched, kind, handler.TypedEnqueueRequestsFromMapFunc(owners), updatedIf(differs))
+	return owners
 }
 
 // Reconcile reconciles one owner.

@@ -14,12 +14,16 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
+	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
 )
 
@@ -35,6 +39,43 @@ type Policies struct {
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
 	catchUp  resource.Wait
+}
+
+// SetupWithManager registers the controller. The API server must serve the kinds of owners.
+func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
+	namespace := func(_ context.Context, o client.Object) []reconcile.Request {
+		feed.namespaces.Add(o.GetNamespace())
+		return nil
+	}
+	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
+		WithOptions(controllerOptions(1)).
+		WatchesRawSource(resource.ResourceSource(&feed.policies)).
+		WatchesRawSource(resource.Source(&feed.owners, func(ctx context.Context, o remediator.Owner) []reconcile.Request {
+			p, err := policyOf(ctx, watched, o.Namespace, o.Cluster, o.Kind)
+			if p == nil || err != nil { // the caches are being shut down
+				return nil
+			}
+			return itself(ctx, p)
+		})).
+		WatchesRawSource(resource.Source(&feed.namespaces, func(ctx context.Context, namespace string) []reconcile.Request {
+			return requestsIn(ctx, watched, &v1alpha1.RepairPolicyList{}, namespace)
+		})).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), func(ctx context.Context, p client.Object) []reconcile.Request {
+			return append(namespace(ctx, p), itself(ctx, p)...) // also a deleted one
+		})).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediationTemplate{}, updatedIf[*v1alpha1.SurgeRemediationTemplate](nil), namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.MachineHealthCheck{}, updatedIf[*clusterv1.MachineHealthCheck](nil), namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf[*clusterv1.Cluster](nil), namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), namespace)) // they are only counted
+	for _, kind := range kinds {
+		if kind.Name.IsControlPlane() {
+			b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf[client.Object](nil), namespace))
+		}
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("setting up the RepairPolicy controller: %w", err)
+	}
+	return nil
 }
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.

@@ -6,13 +6,18 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
@@ -20,6 +25,19 @@ import (
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
 )
+
+// reconcileTimeout bounds the writes of one reconciliation.
+const reconcileTimeout = time.Minute
+
+// View is the part of the log that the controllers read.
+type View interface {
+	// Status returns a machine's remediation by the owner's id; false if the log has none.
+	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
+	// History lists the most recent remediations of one policy that have ended, newest first. most bounds their number.
+	History(namespace, policy string, most int) []v1alpha1.PastRemediation
+	// Etcd lists the etcd problems of an owner by its id.
+	Etcd(owner string) []v1alpha1.EtcdProblem
+}
 
 // Requests writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
 type Requests struct {
@@ -33,6 +51,31 @@ type Requests struct {
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
 	catchUp  resource.Wait
+}
+
+// SetupWithManager registers the controller.
+func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
+	all := func(ctx context.Context, o client.Object) []reconcile.Request {
+		return requestsIn(ctx, watched, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
+	}
+	updated := predicate.TypedFuncs[*clusterv1.Cluster]{
+		CreateFunc: func(event.TypedCreateEvent[*clusterv1.Cluster]) bool { return false },
+		DeleteFunc: func(event.TypedDeleteEvent[*clusterv1.Cluster]) bool { return false },
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
+		WithOptions(controllerOptions(2)).
+		WatchesRawSource(resource.ResourceSource(&feed.requests)).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), itself)).
+		// A request is released when the Machine with its name was deleted. A request that was created before its Machine waits for the Machine.
+		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), itself)).
+		// Whether a policy selects a machine depends on all policies of the namespace, and on the labels of its Cluster.
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), all)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, predicate.And(updated, updatedIf[*clusterv1.Cluster](nil)), all)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the SurgeRemediation controller: %w", err)
+	}
+	return nil
 }
 
 // Reconcile holds or releases a request, and writes its status.
@@ -65,7 +108,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if err != nil {
 		return err
 	}
-	policy, err := r.policy(ctx, machine, owner.Kind)
+	policy, err := policyOf(ctx, r.Cache, machine.Namespace, machine.Spec.ClusterName, owner.Kind)
 	if err != nil {
 		return err
 	}
@@ -171,18 +214,18 @@ func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	return ""
 }
 
-// policy returns the policy that selects a machine, nil if there is none.
-func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind string) (*v1alpha1.RepairPolicy, error) {
+// policyOf returns the policy that selects machines of an owner's kind in a cluster, nil if there is none.
+func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, ownerKind string) (*v1alpha1.RepairPolicy, error) {
 	c := &clusterv1.Cluster{}
-	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, c)
+	err := cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, c)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Cluster %s: %w", m.Spec.ClusterName, err)
+		return nil, fmt.Errorf("reading Cluster %s: %w", cluster, err)
 	}
 	var policies v1alpha1.RepairPolicyList
-	if err := r.Cache.List(ctx, &policies, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := cached.List(ctx, &policies, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the RepairPolicies: %w", err)
 	}
 	return observe.Select(policies.Items, c.Labels, ownerKind), nil
@@ -217,4 +260,44 @@ func isFinal(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered, v1alpha1.RemediationCancelled, v1alpha1.RemediationFailed, v1alpha1.RemediationUnselected,
 	}, p)
+}
+
+// requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled if it needs a user, and Ready if the machine
+// is healthy again or replaced.
+func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
+	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
+	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||
+		s.Phase == v1alpha1.RemediationCancelled && s.Next != ""
+	message := s.Message
+	if stalled && s.Next != "" {
+		message += "; " + s.Next
+	}
+	return resource.Kstatus(old, generation, string(s.Phase),
+		resource.Value{True: ready, Message: s.Message},
+		resource.Value{True: !isFinal(s.Phase) && !stalled, Message: s.Message},
+		resource.Value{True: stalled, Message: message})
+}
+
+// noMachineStatus returns the status of a request whose Machine does not exist.
+func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
+	s := v1alpha1.SurgeRemediationStatus{
+		ObservedGeneration: request.Generation,
+		Message:            fmt.Sprintf("Machine %s does not exist in namespace %s; scute does nothing", request.Name, request.Namespace),
+		Next:               "delete this SurgeRemediation; a SurgeRemediation must have the name of its Machine",
+	}
+	s.Conditions = resource.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
+		resource.Value{Message: s.Message}, resource.Value{}, resource.Value{True: true, Message: s.Message + "; " + s.Next})
+	return s
+}
+
+// eventContent is the content of a Kubernetes event.
+type eventContent struct{ kind, reason, note string }
+
+// newEvent returns the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read. The
+// EventReporter reports what the log knows. news compares with the published status, so a restarted daemon reports nothing twice.
+func newEvent(before, after *v1alpha1.SurgeRemediationStatus) (eventContent, bool) {
+	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
+		return eventContent{}, false
+	}
+	return eventContent{corev1.EventTypeWarning, "Remediation" + string(after.Phase), resource.TruncateNote(after.Message + "; next: " + after.Next)}, true
 }

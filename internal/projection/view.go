@@ -31,7 +31,7 @@ type View struct {
 // New returns an empty view. The limits apply to each namespace.
 func New(limits Limits) *View {
 	return &View{
-		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
+		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(), Pauses: pauses.NewPauses(nil),
 		Schedules: schedules.NewSchedules(nil),
 		Usage:     NewUsage(limits), Trust: trust.NewView(),
 		keptBytes: keptBytes, sweepEvery: sweepEvery,

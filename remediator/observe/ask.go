@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,14 +23,15 @@ const (
 	secretTimeout = 5 * time.Second
 )
 
-// Probe fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd by querying them now. A missing response is a fact, not an error. It
-// takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for members without a machine, and up to 8 s more
-// to query peers if a member could not be queried. The total is limited to 20 s. Connections are closed when it returns.
-func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
-	f.Etcd = nil
-	f.Cluster.Reachable = object.Unknown
+// Probe queries the API server and, for a control plane with stacked etcd, the members of etcd. It returns the facts with Cluster.Reachable and Etcd. A
+// missing response is a fact, not an error. It takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for
+// members without a machine, and up to 8 s more to query peers if a member could not be queried. The total is limited to 20 s. Connections are
+// closed when it returns.
+func (o *Observer) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
+	f := *seen
+	f.Cluster.Reachable, f.Etcd = object.Unknown, nil
 	if f.Owner.Cluster == "" {
-		return nil
+		return &f, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -42,7 +42,7 @@ func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
 		if asked {
 			f.Etcd = &remediator.Etcd{Err: err.Error()}
 		}
-		return ctx.Err()
+		return &f, ctx.Err()
 	}
 	reach := make(chan object.ConditionStatus, 1)
 	go func() { reach <- apiServerAnswers(asking, cluster) }()
@@ -50,7 +50,7 @@ func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
 		f.Etcd = o.etcd(asking, key, cluster, f.Nodes())
 	}
 	f.Cluster.Reachable = <-reach
-	return ctx.Err()
+	return &f, ctx.Err()
 }
 
 // apiServerAnswers returns whether an API server answers.
@@ -73,19 +73,4 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 		return &remediator.Etcd{Err: "no machine has a node, so there is no member to ask"}
 	}
 	return d.survey(ctx, nodes)
-}
-
-// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to the member on node to. It does nothing if that
-// member leads already.
-func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	d, err := o.etcdDialer(ctx, key)
-	if err == nil {
-		err = d.moveLeader(ctx, nodes, to)
-	}
-	if err != nil {
-		return fmt.Errorf("moving the leadership of etcd in %s to %s: %w", key, to, err)
-	}
-	return nil
 }

@@ -46,7 +46,7 @@ func TestAForgottenOwnerReturns(t *testing.T) {
 		}
 		return nil
 	}
-	again := runner.NewRemediations(nil) // an empty view, as if it had forgotten the owner
+	again := runner.NewRemediations() // an empty view, as if it had forgotten the owner
 	w.failNode(0)
 	victim := w.facts.Machines[0]
 	if err := runUntilDone(t, r, l, w); err != nil {

@@ -31,6 +31,7 @@ import (
 	"scute.dev/mover/transfer"
 	pauses "scute.dev/pause/runner"
 	"scute.dev/projector"
+	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow/manifest"
 	runs "scute.dev/workflow/runner"
 )
@@ -105,7 +106,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.schedules = newSchedules(o, source, log, home, logger)
 	d.runs.Changed, d.moves.Changed, d.pauses.Changed, d.schedules.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add, d.scheduleChanges.Add
 	d.runs.Quota = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
-	feed := remediation.NewEventSource()
+	feed := remediation.NewEventSource(remediations.Actor(home.incarnation))
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.pauseSupervisor = d.pauses.Supervisor(d.view.Pauses)
 	d.scheduleSupervisor = d.schedules.Supervisor(d.view.Schedules)
