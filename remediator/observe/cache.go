@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,7 @@ func connect(config *rest.Config) (*connection, error) {
 	c.config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
 	c.config.UserAgent = "scute/remediator"
 	c.config.WarningHandler = rest.NoWarnings{} // warnings concern kinds of other projects
-	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), ownerkind.AddToScheme(c.scheme),
+	err := errors.Join(corev1.AddToScheme(c.scheme), eventsv1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), ownerkind.AddToScheme(c.scheme),
 		clusterctlv1.AddToScheme(c.scheme), v1alpha1.AddToScheme(c.scheme), metav1.AddMetaToScheme(c.scheme))
 	if err != nil {
 		return nil, err
@@ -93,8 +94,9 @@ func watchedKinds() map[client.Object]cache.ByObject {
 		&clusterv1.Cluster{}:            {Transform: stripped(stripCluster)},
 		&clusterv1.MachineHealthCheck{}: {Transform: stripped(stripHealthCheck)},
 
-		&v1alpha1.RepairPolicy{}:     {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
-		&v1alpha1.SurgeRemediation{}: {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
+		&v1alpha1.RepairPolicy{}:             {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
+		&v1alpha1.SurgeRemediation{}:         {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
+		&v1alpha1.SurgeRemediationTemplate{}: {Transform: stripped(func(t *v1alpha1.SurgeRemediationTemplate) { v1alpha1.Slim(t) })},
 	}
 	for _, kind := range ownerkind.All() {
 		kinds[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}

@@ -12,38 +12,41 @@ import (
 	"scute.dev/kube/object"
 )
 
+// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to the member on node to. It does nothing if that
+// member leads already.
+func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.moveLeader(ctx, nodes, to) },
+		"moving the leadership of etcd in %s to %s", key, to)
+}
+
 // Defragment defragments the database of the member on a node, unless it has less than size bytes. The member answers no requests meanwhile.
 // Defragment returns when the member has finished, or when ctx ends; in the latter case the member continues.
 func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
-	d, err := o.etcdDialer(ctx, key)
-	if err == nil {
-		err = d.defragment(ctx, nodes, node, size)
-	}
-	if err != nil {
-		return fmt.Errorf("defragmenting the member of etcd on %s in %s: %w", node, key, err)
-	}
-	return nil
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.defragment(ctx, nodes, node, size) },
+		"defragmenting the member of etcd on %s in %s", node, key)
 }
 
 // Disarm disarms the alarm NOSPACE of all members of etcd.
 func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes []string) error {
-	d, err := o.etcdDialer(ctx, key)
-	if err == nil {
-		err = d.disarm(ctx, nodes)
-	}
-	if err != nil {
-		return fmt.Errorf("disarming the alarm NOSPACE of etcd in %s: %w", key, err)
-	}
-	return nil
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.disarm(ctx, nodes) }, "disarming the alarm NOSPACE of etcd in %s", key)
 }
 
-// etcdDialer prepares connections to the etcd of a cluster.
-func (o *Observer) etcdDialer(ctx context.Context, key types.NamespacedName) (*dialer, error) {
+// onEtcd prepares connections to the etcd of a cluster, and runs change. The format describes the change in an error.
+func (o *Observer) onEtcd(ctx context.Context, key types.NamespacedName, change func(*dialer) error, format string, args ...any) error {
 	cluster, err := o.workload(ctx, key)
-	if err != nil {
-		return nil, err
+	var d *dialer
+	if err == nil {
+		d, err = o.dialer(ctx, key, cluster)
 	}
-	return o.dialer(ctx, key, cluster)
+	if err == nil {
+		err = change(d)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+	}
+	return nil
 }
 
 // defragment queries all members again, and fails if any is silent or a learner, or has corrupt data.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"scute.dev/aggregate"
@@ -30,6 +30,9 @@ import (
 	"scute.dev/remediator/runner"
 )
 
+// syncInterval is how long a step of the start waits for the caches.
+const syncInterval = 200 * time.Millisecond
+
 // lazyRemediator is the remediator. It starts when a RepairPolicy requires it.
 type lazyRemediator struct {
 	runner      *runner.Runner
@@ -43,9 +46,8 @@ type lazyRemediator struct {
 	concurrency int
 	resources   *resourceCounter
 
-	// These fields are set by start, in this order.
+	// These fields are set by start.
 	observer *observe.Observer
-	live     client.Client
 	kinds    []ownerkind.Kind // the kinds of owners that the API server serves
 	// limits are published from the beginning, before start. It is nil if the API server does not serve RepairLimits.
 	limits *remediation.Limits
@@ -100,9 +102,10 @@ func (r *lazyRemediator) start(ctx context.Context) (done bool, missing string, 
 			return false, missing, err
 		}
 	}
-	synced, err := r.synced(ctx)
-	if err != nil || !synced {
-		return false, "", err
+	syncing, cancel := context.WithTimeout(ctx, syncInterval)
+	defer cancel()
+	if !r.observer.Cache().WaitForCacheSync(syncing) {
+		return false, "", nil
 	}
 	if err := r.startControllers(); err != nil {
 		return false, "", err
@@ -127,17 +130,6 @@ func (r *lazyRemediator) startCaches(ctx context.Context) (missing string, err e
 		}
 		if served {
 			r.kinds = append(r.kinds, kind)
-		}
-	}
-	if r.live == nil {
-		scheme, err := newScheme()
-		if err != nil {
-			return "", err
-		}
-		config := rest.CopyConfig(r.config)
-		config.QPS = -1 // the server's priority and fairness limits the requests
-		if r.live, err = client.New(config, client.Options{Scheme: scheme, Mapper: r.manager.GetRESTMapper()}); err != nil {
-			return "", fmt.Errorf("preparing the remediator's client: %w", err)
 		}
 	}
 	observer, err := observe.New(ctx, r.config, r.guard, r.checkLease)
@@ -165,37 +157,17 @@ func (r *lazyRemediator) serves(kind schema.GroupVersionKind) (bool, error) {
 	return true, nil
 }
 
-// synced reports whether the caches of all watched kinds are synced.
-func (r *lazyRemediator) synced(ctx context.Context) (bool, error) {
-	kinds := []client.Object{
-		&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{},
-		&v1alpha1.RepairPolicy{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.SurgeRemediationTemplate{},
-	}
-	for _, kind := range r.kinds {
-		kinds = append(kinds, kind.New())
-	}
-	all := true
-	for _, kind := range kinds {
-		informer, err := r.observer.Cache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-		if err != nil {
-			return false, fmt.Errorf("watching %T: %w", kind, err)
-		}
-		all = all && informer.HasSynced()
-	}
-	return all, nil
-}
-
 // startControllers starts the controllers.
 func (r *lazyRemediator) startControllers() error {
-	watched := r.observer.Cache()
-	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Etcd: r.observer}
+	watched, live := r.observer.Cache(), r.observer.Client()
+	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: live, Etcd: r.observer}
 	r.resources.add(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.SetFleet(r.events, r.fleet)
 	}
 	recorder := r.manager.GetEventRecorder("scuted")
-	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
-	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf, CaughtUp: r.caughtUp}
+	policies := &remediation.Policies{Cache: watched, Live: live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
+	requests := &remediation.Requests{Cache: watched, Live: live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.OwnerReconciler{
 		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.events,
 		Limits: r.limitsCache(),
@@ -205,7 +177,7 @@ func (r *lazyRemediator) startControllers() error {
 		requests.SetupWithManager(r.manager, watched, r.events),
 		turns.SetupWithManager(r.manager),
 		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			r.reporter.Run(ctx, r.live)
+			r.reporter.Run(ctx, live)
 			return nil
 		})),
 	)
