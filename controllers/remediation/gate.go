@@ -22,8 +22,9 @@ const (
 	cacheRetryInterval, installRetryInterval = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Gate starts the remediator when the first RepairPolicy appears. Until then the only cost is one watch of that kind. The remediator keeps running
-// without a policy, because remediations that a deleted policy started must still be cancelled.
+// Gate starts the remediator when the first RepairPolicy appears, but not before the view has everything that the log had at the start. Until then the
+// only cost is one watch of that kind. The remediator keeps running without a policy, because remediations that a deleted policy started must still
+// be cancelled.
 type Gate struct {
 	Client client.Client
 	// Due returns the owners with a remediation in progress in the log: they are reconciled even without a policy.

@@ -21,20 +21,13 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Owners finds the owners that a changed object concerns, from caches only; *observe.Observer implements it.
-type Owners interface {
-	OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error)
-}
-
 // OwnerReconciler reconciles an owner of machines when something about it changed.
 type OwnerReconciler struct {
-	Cache  cache.Cache
-	Owners Owners
+	Cache cache.Cache
+	// OwnersFor returns the owners that a changed object concerns, from caches only.
+	OwnersFor func(ctx context.Context, o client.Object) ([]remediator.Owner, error)
 	// ReconcileOwner observes an owner and acts on it. again is the delay before the next reconciliation if nothing changes.
 	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
-	// CaughtUp is closed when the view has everything that the log had at the start: no owner is reconciled before.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 	// Concurrency is the number of owners reconciled in parallel.
 	Concurrency int
 	// Kinds are the kinds of owners that the API server serves.
@@ -76,7 +69,7 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // owners returns the owners that an object concerns.
 func (r *OwnerReconciler) owners(ctx context.Context, o client.Object) []remediator.Owner {
-	owners, err := r.Owners.OwnersFor(ctx, o)
+	owners, err := r.OwnersFor(ctx, o)
 	if err != nil { // the caches are being shut down
 		ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
 	}
@@ -85,9 +78,6 @@ func (r *OwnerReconciler) owners(ctx context.Context, o client.Object) []remedia
 
 // Reconcile reconciles one owner.
 func (r *OwnerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return reconcile.Result{RequeueAfter: pause}, nil
-	}
 	again, err := r.ReconcileOwner(ctx, owner)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -36,9 +36,6 @@ type Policies struct {
 	View     View
 	// Totals returns the totals of a policy's machines whose owners have been reconciled.
 	Totals func(namespace, policy string) runner.Totals
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 }
 
 // SetupWithManager registers the controller. The API server must serve the kinds of owners.
@@ -80,9 +77,6 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	p := &v1alpha1.RepairPolicy{}

@@ -48,9 +48,6 @@ type Requests struct {
 	View     View
 	// OwnerOf returns the owner that replaces a machine; false if there is none.
 	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 }
 
 // SetupWithManager registers the controller.
@@ -80,9 +77,6 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 
 // Reconcile holds or releases a request, and writes its status.
 func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)

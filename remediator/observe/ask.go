@@ -2,8 +2,12 @@ package observe
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
@@ -73,4 +77,125 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 		return &remediator.Etcd{Err: "no machine has a node, so there is no member to ask"}
 	}
 	return d.survey(ctx, nodes)
+}
+
+// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to the member on node to. It does nothing if that
+// member leads already.
+func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.moveLeader(ctx, nodes, to) },
+		"moving the leadership of etcd in %s to %s", key, to)
+}
+
+// Defragment defragments the database of the member on a node, unless it has less than size bytes. The member answers no requests meanwhile.
+// Defragment returns when the member has finished, or when ctx ends; in the latter case the member continues.
+func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.defragment(ctx, nodes, node, size) },
+		"defragmenting the member of etcd on %s in %s", node, key)
+}
+
+// Disarm disarms the alarm NOSPACE of all members of etcd.
+func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes []string) error {
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.disarm(ctx, nodes) }, "disarming the alarm NOSPACE of etcd in %s", key)
+}
+
+// onEtcd prepares connections to the etcd of a cluster, and runs change. The format describes the change in an error.
+func (o *Observer) onEtcd(ctx context.Context, key types.NamespacedName, change func(*dialer) error, format string, args ...any) error {
+	cluster, err := o.workload(ctx, key)
+	var d *dialer
+	if err == nil {
+		d, err = o.dialer(ctx, key, cluster)
+	}
+	if err == nil {
+		err = change(d)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+	}
+	return nil
+}
+
+// defragment queries all members again, and fails if any is silent or a learner, or has corrupt data.
+func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
+	by, err := d.healthyAnswer(ctx, nodes, node)
+	if err != nil {
+		return err
+	}
+	if by.size < size {
+		return nil // it was defragmented already
+	}
+	line, err := d.open(ctx, node, by.route)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	if err := d.cluster.CheckWritesAllowed(); err != nil {
+		return err
+	}
+	if _, err := etcd.NewMaintenanceClient(line.ClientConn).Defragment(ctx, &etcd.DefragmentRequest{}); err != nil {
+		return line.failureReason(ctx, err)
+	}
+	return nil
+}
+
+// healthyAnswer returns the answer of the member on a node if all members answer and vote, and none has corrupt data.
+func (d *dialer) healthyAnswer(ctx context.Context, nodes []string, node string) (answer, error) {
+	asking, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	heard := d.queryMembers(asking, nodes)
+	if heard.list == nil {
+		return answer{}, fmt.Errorf("no member could list the members: %s", formatReasons(heard.each))
+	}
+	found := mergeAnswers(heard.list, heard.alarms, heard.each)
+	for _, m := range found.Members {
+		if m.Answers != object.True || m.Learner {
+			return answer{}, fmt.Errorf("the member on %s is a learner, or does not answer: %s", m.Node, m.Reason)
+		}
+	}
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == node })
+	switch {
+	case memberNamed(heard.list, heard.each, node) == nil || i < 0:
+		return answer{}, errors.New("etcd lists no member on the node")
+	case heard.each[i].route.peer != "":
+		return answer{}, fmt.Errorf("it can only be reached by %s", heard.each[i].route)
+	}
+	return heard.each[i], nil
+}
+
+func (d *dialer) disarm(ctx context.Context, nodes []string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	heard := d.queryMembers(ctx, nodes)
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.answers == object.True && a.route.peer == "" })
+	if i < 0 {
+		return fmt.Errorf("no member could be reached: %s", formatReasons(heard.each))
+	}
+	line, err := d.open(ctx, heard.each[i].node, heard.each[i].route)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	for _, alarm := range heard.alarms {
+		if alarm.Alarm != etcd.AlarmType_NOSPACE {
+			continue
+		}
+		if err := d.cluster.CheckWritesAllowed(); err != nil {
+			return err
+		}
+		request := &etcd.AlarmRequest{Action: etcd.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
+		if _, err := etcd.NewMaintenanceClient(line.ClientConn).Alarm(ctx, request); err != nil {
+			return line.failureReason(ctx, err)
+		}
+	}
+	return nil
+}
+
+// failureReason returns the reason why a call that changes etcd has failed.
+func (l *line) failureReason(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("it did not answer in time")
+	}
+	_, why := l.classify(err)
+	return errors.New(why)
 }

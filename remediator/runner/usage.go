@@ -311,7 +311,7 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remed
 
 // Totals contains the totals of one policy.
 type Totals struct {
-	Owners, Machines, Unhealthy, Active int
+	Machines, Unhealthy, Active int
 	// MassFailure is whether a mass failure is in progress for at least one owner; MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
@@ -333,9 +333,6 @@ func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Total
 	for _, e := range r.owners {
 		if e == without || e.policy != policy {
 			continue
-		}
-		if !e.ownerGone {
-			t.Owners++
 		}
 		t.Machines += e.watched
 		t.Unhealthy += remediator.Total(e.Unhealthy)

@@ -42,7 +42,6 @@ type lazyRemediator struct {
 	config      *rest.Config
 	guard       *guard.Guard
 	checkLease  func() error
-	caughtUp    <-chan struct{}
 	concurrency int
 	resources   *resourceCounter
 
@@ -56,7 +55,7 @@ type lazyRemediator struct {
 func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *lazyRemediator {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
-	reporter := &remediation.EventReporter{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
+	reporter := remediation.NewEventReporter(v.Remediations.LogID, incarnation, logger)
 	v.Remediations.Report, v.Remediations.ReportSince = reporter.Report, reporter.Since()
 	return &lazyRemediator{
 		reporter: reporter,
@@ -75,7 +74,7 @@ func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Gu
 
 // register prepares the start, which a RepairPolicy triggers.
 func (r *lazyRemediator) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
-	r.manager, r.events, r.caughtUp = mgr, feed, caughtUp
+	r.manager, r.events = mgr, feed
 	r.resources.add(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
 	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
 	if err != nil {
@@ -166,10 +165,10 @@ func (r *lazyRemediator) startControllers() error {
 		r.limits.SetFleet(r.events, r.fleet)
 	}
 	recorder := r.manager.GetEventRecorder("scuted")
-	policies := &remediation.Policies{Cache: watched, Live: live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
-	requests := &remediation.Requests{Cache: watched, Live: live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf, CaughtUp: r.caughtUp}
+	policies := &remediation.Policies{Cache: watched, Live: live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals}
+	requests := &remediation.Requests{Cache: watched, Live: live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf}
 	turns := &remediation.OwnerReconciler{
-		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.events,
+		Cache: watched, OwnersFor: r.observer.OwnersFor, ReconcileOwner: r.runner.Reconcile, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.events,
 		Limits: r.limitsCache(),
 	}
 	return errors.Join(
