@@ -3,7 +3,6 @@ package remediation
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,24 +17,16 @@ import (
 	"scute.dev/controllers/resource"
 	"scute.dev/internal/fair"
 	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
 	"scute.dev/remediator/ownerkind"
+	"scute.dev/remediator/runner"
 )
 
-// OwnerReconciler reconciles an owner of machines when something about it changed.
-type OwnerReconciler struct {
-	Cache cache.Cache
-	// OwnersFor returns the owners that a changed object concerns, from caches only.
-	OwnersFor func(ctx context.Context, o client.Object) ([]remediator.Owner, error)
-	// ReconcileOwner observes an owner and acts on it. again is the delay before the next reconciliation if nothing changes.
-	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
-	// Concurrency is the number of owners reconciled in parallel.
-	Concurrency int
-	// Kinds are the kinds of owners that the API server serves.
-	Kinds []ownerkind.Kind
-	// Limits is the cache of the RepairLimits; nil if the kind is not served.
-	Limits cache.Cache
-	// Events notifies of owners with new events in the log.
-	Events *EventSource
+// ownerReconciler reconciles an owner of machines when something about it changed.
+type ownerReconciler struct {
+	observer *observe.Observer
+	runner   *runner.Runner
+	limits   cache.Cache // the cache of the RepairLimits; nil if the kind is not served
 }
 
 // fairByNamespace returns a queue that alternates between namespaces, so that many silent control planes in one do not occupy all workers.
@@ -43,23 +34,24 @@ func fairByNamespace(name string, limiter workqueue.TypedRateLimiter[remediator.
 	return fair.NewQueue(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 }
 
-// SetupWithManager registers the controller. The caches must be synced before.
-func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
+// setup registers the controller. kinds are the kinds of owners that the API server serves. The caches must be synced before.
+func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []ownerkind.Kind, concurrency int) error {
+	watched := r.observer.Cache()
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
-			MaxConcurrentReconciles: r.Concurrency, // the runner limits the duration of each
+			MaxConcurrentReconciles: concurrency, // the runner limits the duration of each
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](minRetryDelay, maxRetryDelay), NewQueue: fairByNamespace,
 		}).
-		WatchesRawSource(resource.Source(&r.Events.Owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
-		WatchesRawSource(watch(r.Cache, &clusterv1.Machine{}, updatedIf(machineDiffers), r.owners)).
-		WatchesRawSource(watch(r.Cache, &clusterv1.Cluster{}, updatedIf(clusterDiffers), r.owners)).
-		WatchesRawSource(watch(r.Cache, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), r.owners)).
-		WatchesRawSource(watch(r.Cache, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.owners))
-	for _, kind := range r.Kinds {
-		b = b.WatchesRawSource(watch(r.Cache, kind.New(), updatedIf(ownerDiffers), r.owners))
+		WatchesRawSource(resource.Source(&feed.Owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
+		WatchesRawSource(watch(watched, &clusterv1.Machine{}, updatedIf(machineDiffers), r.concerned)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf(clusterDiffers), r.concerned)).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), r.concerned)).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.concerned))
+	for _, kind := range kinds {
+		b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf(ownerDiffers), r.concerned))
 	}
-	if r.Limits != nil {
-		b = b.WatchesRawSource(watch(r.Limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.owners))
+	if r.limits != nil {
+		b = b.WatchesRawSource(watch(r.limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.concerned))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("setting up the owner controller: %w", err)
@@ -67,9 +59,9 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// owners returns the owners that an object concerns.
-func (r *OwnerReconciler) owners(ctx context.Context, o client.Object) []remediator.Owner {
-	owners, err := r.OwnersFor(ctx, o)
+// concerned returns the owners that an object concerns.
+func (r *ownerReconciler) concerned(ctx context.Context, o client.Object) []remediator.Owner {
+	owners, err := r.observer.OwnersFor(ctx, o)
 	if err != nil { // the caches are being shut down
 		ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
 	}
@@ -77,10 +69,7 @@ func (r *OwnerReconciler) owners(ctx context.Context, o client.Object) []remedia
 }
 
 // Reconcile reconciles one owner.
-func (r *OwnerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
-	again, err := r.ReconcileOwner(ctx, owner)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: again}, nil
+func (r *ownerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
+	again, err := r.runner.Reconcile(ctx, owner)
+	return reconcile.Result{RequeueAfter: again}, err
 }

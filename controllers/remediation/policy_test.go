@@ -302,7 +302,7 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &Policies{Live: fake.NewClientBuilder().WithScheme(scheme).Build()}
+	r := &policyReconciler{live: fake.NewClientBuilder().WithScheme(scheme).Build()}
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair", UID: "policy"}}
 	pl := &plane{
 		cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a", UID: "cluster"}},
@@ -312,7 +312,7 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var checks clusterv1.MachineHealthCheckList
-	if err := r.Live.List(t.Context(), &checks); err != nil || len(checks.Items) != 1 {
+	if err := r.live.List(t.Context(), &checks); err != nil || len(checks.Items) != 1 {
 		t.Fatalf("got %d MachineHealthChecks, error %v", len(checks.Items), err)
 	}
 	owners := make(map[string]bool) // whether the owner is the controller, by kind and UID

@@ -29,8 +29,8 @@ import (
 // reconcileTimeout bounds the writes of one reconciliation.
 const reconcileTimeout = time.Minute
 
-// View is the part of the log that the controllers read.
-type View interface {
+// view is the part of the log that the controllers read.
+type view interface {
 	// Status returns a machine's remediation by the owner's id; false if the log has none.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
 	// History lists the most recent remediations of one policy that have ended, newest first. most bounds their number.
@@ -39,21 +39,20 @@ type View interface {
 	Etcd(owner string) []v1alpha1.EtcdProblem
 }
 
-// Requests writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
-type Requests struct {
-	// Cache reads kinds that are watched anyway, Live writes.
-	Cache    client.Reader
-	Live     client.Client
-	Recorder events.EventRecorder
-	View     View
-	// OwnerOf returns the owner that replaces a machine; false if there is none.
-	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
+// requestReconciler writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
+type requestReconciler struct {
+	cache    client.Reader // reads kinds that are watched anyway
+	live     client.Client
+	recorder events.EventRecorder
+	view     view
+	// ownerOf returns the owner that replaces a machine; false if there is none.
+	ownerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
 }
 
-// SetupWithManager registers the controller.
-func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
+// setup registers the controller.
+func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
 	all := func(ctx context.Context, o client.Object) []reconcile.Request {
-		return requestsIn(ctx, watched, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
+		return requestsIn(ctx, r.cache, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
 	}
 	updated := predicate.TypedFuncs[*clusterv1.Cluster]{
 		CreateFunc: func(event.TypedCreateEvent[*clusterv1.Cluster]) bool { return false },
@@ -76,7 +75,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 }
 
 // Reconcile holds or releases a request, and writes its status.
-func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *requestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
@@ -86,9 +85,9 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, err
 }
 
-func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
+func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	request := &v1alpha1.SurgeRemediation{}
-	if err := r.Cache.Get(ctx, req.NamespacedName, request); err != nil {
+	if err := r.cache.Get(ctx, req.NamespacedName, request); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	machine, err := r.machine(ctx, request)
@@ -98,18 +97,18 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if machine == nil {
 		return r.withoutMachine(ctx, request)
 	}
-	owner, owned, err := r.OwnerOf(ctx, machine)
+	owner, owned, err := r.ownerOf(ctx, machine)
 	if err != nil {
 		return err
 	}
-	policy, err := policyOf(ctx, r.Cache, machine.Namespace, machine.Spec.ClusterName, owner.Kind)
+	policy, err := policyOf(ctx, r.cache, machine.Namespace, machine.Spec.ClusterName, owner.Kind)
 	if err != nil {
 		return err
 	}
 	var status v1alpha1.SurgeRemediationStatus
 	known := false
 	if owned {
-		status, known = r.View.Status(owner.ID(), machine.UID)
+		status, known = r.view.Status(owner.ID(), machine.UID)
 	}
 	switch {
 	case owned && !known && hasOutcome(request):
@@ -125,7 +124,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 			return err
 		}
 	default: // do not wait: the client that deletes it must not be blocked
-		if err := resource.RemoveFinalizer(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
+		if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
 	}
@@ -134,13 +133,13 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 
 // withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. One that a user created remains, and its status
 // explains why it has no effect. The status of a remediation in the log is not overwritten.
-func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if err := resource.RemoveFinalizer(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
+func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
 		return err
 	}
 	before := request.DeepCopy()
 	request.Status = noMachineStatus(request)
-	_, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions)
+	_, err := resource.Publish(ctx, r.live, r.recorder, before, request, &request.Status.Conditions)
 	return err
 }
 
@@ -183,9 +182,9 @@ func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v
 }
 
 // machine returns the Machine of a request, nil if it is gone. If a Machine owns the request, it must be that Machine.
-func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
+func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
-	err := r.Cache.Get(ctx, client.ObjectKeyFromObject(request), m)
+	err := r.cache.Get(ctx, client.ObjectKeyFromObject(request), m)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -226,25 +225,25 @@ func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, own
 }
 
 // addFinalizer adds the finalizer. A request that is being deleted accepts none: it is deleted, and created again if necessary.
-func (r *Requests) addFinalizer(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+func (r *requestReconciler) addFinalizer(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if !request.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	_, err := resource.AddFinalizer(ctx, r.Live, request, act.RequestFinalizer)
+	_, err := resource.AddFinalizer(ctx, r.live, request, act.RequestFinalizer)
 	return err
 }
 
-func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
+func (r *requestReconciler) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
 	before := request.DeepCopy()
 	status.ObservedGeneration = request.Generation
 	status.Message, status.Next = resource.TruncateMessage(status.Message), resource.TruncateMessage(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
 	request.Status = status
-	if written, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.live, r.recorder, before, request, &request.Status.Conditions); !written {
 		return err
 	}
 	if n, ok := newEvent(&before.Status, &status); ok {
-		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
+		r.recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
 	}
 	return nil
 }
