@@ -50,7 +50,7 @@ func (v *View) Apply(r eventlog.Record) error {
 	err := v.apply(r)
 	if r.Seq%v.sweepEvery == 0 {
 		v.forget(v.keptBytes)
-		v.Remediations.Forget(r.Seq, r.Stored)
+		v.Remediations.Forget(r.Stored)
 	}
 	return err
 }

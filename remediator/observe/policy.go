@@ -223,8 +223,7 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	return all
 }
 
-// positive returns a duration that must not be zero. A policy with zero is refused, but must not cause a timeout of a remediation that started
-// before.
+// positive returns a duration that must not be zero. The schema refuses zero.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise

@@ -270,9 +270,9 @@ func (r *Runner) withClaim(e *tracker, events []remediator.Event) []remediator.E
 	return r.withOwner(e.agg, events)
 }
 
-// withOwner adds the owner's identity to events about it, if the view has forgotten the owner.
+// withOwner adds the owner's identity to events about it, if a view may have forgotten the owner.
 func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Event {
-	if agg.State.Owner.UID != "" && r.View.isForgotten(agg.Name.ID, agg.Seq) {
+	if remediator.Forget(agg.State.Clone(), r.now()) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
 	}
 	return events

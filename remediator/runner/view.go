@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +30,6 @@ type Remediations struct {
 	mu         sync.RWMutex
 	owners     map[string]*ownerEntry
 	admissions admissions
-	lastForget uint64 // the commit of the last Forget
 }
 
 // Change is a commit about an owner.
@@ -68,8 +68,6 @@ type ownerEntry struct {
 	state remediator.State
 	seq   uint64
 	err   error // an event of the owner that this program cannot read
-	// reduced means that the state contains only the owner's identity, and that no commit about the owner has followed since the last Forget.
-	reduced bool
 }
 
 // NewRemediations returns an empty view.
@@ -103,7 +101,7 @@ func (v *Remediations) apply(r eventlog.Record) (Change, error) {
 	}
 	c := Change{Machines: make(map[string]bool), Policies: make(map[string]bool)}
 	c.add(&e.state)
-	e.seq, e.reduced = r.Seq, false
+	e.seq = r.Seq
 	if e.err == nil {
 		index := 0
 		e.err = v.catalog.Each(r, func(event remediator.Event, stored eventlog.Event) {
@@ -129,29 +127,11 @@ func (v *Remediations) applyEvent(s *remediator.State, e remediator.Event, repor
 	}
 }
 
-// Forget reduces owners to their identity if remediator.Forget permits it, and deletes owners without a commit since they were reduced. seq and at
-// are those of the commit that triggers it. A later event about a deleted owner contains its identity again; see forgot.
-func (v *Remediations) Forget(seq uint64, at time.Time) {
+// Forget deletes owners if remediator.Forget permits it. A later event about a deleted owner follows its identity: see Runner.withOwner.
+func (v *Remediations) Forget(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.lastForget = seq
-	kept := make(map[string]*ownerEntry)
-	for id, e := range v.owners {
-		if e.reduced {
-			continue
-		}
-		e.reduced = e.err == nil && remediator.Forget(&e.state, at)
-		kept[id] = e
-	}
-	v.owners = kept
-}
-
-// isForgotten reports whether the view has deleted an owner whose last commit is at seq, or will delete it at the next Forget.
-func (v *Remediations) isForgotten(id string, seq uint64) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	e := v.owners[id]
-	return 0 < seq && seq <= v.lastForget && (e == nil || e.reduced)
+	maps.DeleteFunc(v.owners, func(_ string, e *ownerEntry) bool { return e.err == nil && remediator.Forget(&e.state, at) })
 }
 
 // Status returns the status of the remediation of one machine.
@@ -270,7 +250,7 @@ func (v *Remediations) state(id string) (s *remediator.State, seq, last uint64) 
 	switch e := v.owners[id]; {
 	case e == nil:
 		return new(remediator.State), 0, 0
-	case e.err != nil || e.state.Owner.UID == "": // or the view had forgotten the owner, and does not know its identity
+	case e.err != nil:
 		return new(remediator.State), 0, e.seq
 	default:
 		return e.state.Clone(), e.seq, e.seq
