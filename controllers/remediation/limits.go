@@ -52,17 +52,13 @@ func (r *limitsReconciler) start(feed *EventSource, fleet func(ctx context.Conte
 
 // setup registers the controller.
 func (r *limitsReconciler) setup(mgr ctrl.Manager, feed *EventSource) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
+	return ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WithOptions(controllerOptions(1)).
 		WatchesRawSource(resource.Source(&feed.limits, func(context.Context, string) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}}
 		})).
 		Complete(r)
-	if err != nil {
-		return fmt.Errorf("setting up the RepairLimits controller: %w", err)
-	}
-	return nil
 }
 
 // Reconcile writes the status.

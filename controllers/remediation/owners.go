@@ -53,10 +53,7 @@ func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []own
 	if r.limits != nil {
 		b = b.WatchesRawSource(watch(r.limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.concerned))
 	}
-	if err := b.Complete(r); err != nil {
-		return fmt.Errorf("setting up the owner controller: %w", err)
-	}
-	return nil
+	return b.Complete(r)
 }
 
 // concerned returns the owners that an object concerns.

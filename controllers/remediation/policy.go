@@ -68,10 +68,7 @@ func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *Ev
 			b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf[client.Object](nil), namespace))
 		}
 	}
-	if err := b.Complete(r); err != nil {
-		return fmt.Errorf("setting up the RepairPolicy controller: %w", err)
-	}
-	return nil
+	return b.Complete(r)
 }
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.

@@ -58,7 +58,7 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 		CreateFunc: func(event.TypedCreateEvent[*clusterv1.Cluster]) bool { return false },
 		DeleteFunc: func(event.TypedDeleteEvent[*clusterv1.Cluster]) bool { return false },
 	}
-	err := ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
+	return ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
 		WithOptions(controllerOptions(2)).
 		WatchesRawSource(resource.ResourceSource(&feed.requests)).
 		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), itself)).
@@ -68,10 +68,6 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), all)).
 		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, predicate.And(updated, updatedIf[*clusterv1.Cluster](nil)), all)).
 		Complete(r)
-	if err != nil {
-		return fmt.Errorf("setting up the SurgeRemediation controller: %w", err)
-	}
-	return nil
 }
 
 // Reconcile holds or releases a request, and writes its status.

@@ -80,7 +80,7 @@ func (r *Starter) SetupWithManager() error {
 	} else {
 		r.Runner.Logger.Warn("using the default limits for the fleet", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
 	}
-	err = ctrl.NewControllerManagedBy(r.Manager).Named("remediator").
+	return ctrl.NewControllerManagedBy(r.Manager).Named("remediator").
 		For(&v1alpha1.RepairPolicy{}).
 		WithOptions(controllerOptions(1)).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -88,10 +88,6 @@ func (r *Starter) SetupWithManager() error {
 			return nil
 		})).
 		Complete(r)
-	if err != nil {
-		return fmt.Errorf("setting up the start of the remediator: %w", err)
-	}
-	return nil
 }
 
 // Reconcile starts the remediator if it is needed and not running. It discovers Cluster API, waits for the caches, and starts the controllers. A cache

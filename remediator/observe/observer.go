@@ -45,15 +45,7 @@ type Observer struct {
 // reached at private addresses and at the addresses that the guard allows. held returns why nothing may be changed in workload clusters at the
 // moment; nil always allows it.
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
-	connection, err := connect(config)
-	if err != nil {
-		return nil, fmt.Errorf("setting up the observer of machines: %w", err)
-	}
-	live, err := client.New(connection.config, client.Options{HTTPClient: connection.client, Scheme: connection.scheme, Mapper: connection.mapper})
-	if err != nil {
-		return nil, fmt.Errorf("setting up the observer of machines: %w", err)
-	}
-	c, err := connection.cache(ctx)
+	c, live, err := connect(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the observer of machines: %w", err)
 	}

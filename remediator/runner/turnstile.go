@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -30,21 +31,15 @@ type admissions struct {
 
 // apply adds the passages in a commit.
 func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
-	events, err := r.Events()
-	if err != nil {
-		return err
-	}
-	for _, stored := range events {
-		e, err := catalog.Decode(stored)
-		if err != nil {
-			return err
-		}
+	err := catalog.Fold(r, func(e remediator.Event, _ time.Time) {
 		if admitted, ok := e.(remediator.Admitted); ok {
 			p.owners, p.holder = append(p.owners, admitted.Owner), admitted.Holder
 		}
+	})
+	if err == nil {
+		p.seq = r.Seq
 	}
-	p.seq = r.Seq
-	return nil
+	return err
 }
 
 // keepLast deletes all passages except the last one.
