@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -34,7 +35,7 @@ type Observer struct {
 	tenants *tenant.Dialer
 	tested  testedProviders
 	census  census
-	nodes   nodeCache
+	nodes   *utilcache.Expiring // the Nodes last read for each owner: nodesOf by UID
 	now     func() time.Time
 
 	// Limits reads the RepairLimits; nil if the kind is not served. It is set before use.
@@ -51,7 +52,7 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 	}
 	tenants := tenant.New(g.AllowPrivate())
 	tenants.CheckWritesAllowed = held
-	return &Observer{cache: c, live: live, tenants: tenants, now: time.Now}, nil
+	return &Observer{cache: c, live: live, tenants: tenants, nodes: utilcache.NewExpiring(), now: time.Now}, nil
 }
 
 // Cache returns the cache that Observe reads. Controllers watch it too, so they add no other watch. It stores only what facts need (see strip.go): never

@@ -41,8 +41,7 @@ type Runner struct {
 	Executor    Executor
 	// View contains the owners in the log. It has caught up before the first turn.
 	View *Remediations
-	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq. It is nil
-	// if nothing is moved.
+	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -132,7 +131,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	}
 	// One may have been requested after the turn checked, and before the remediation was started. A move that is requested later finds the remediation
 	// in the log, and is refused. So if both start at the same time, one of them stops.
-	move, err := r.moveOf(ctx, e.agg.Seq, owner)
+	move, err := r.MoveOf(ctx, e.agg.Seq, owner.Namespace, owner.Cluster)
 	if err != nil {
 		return turn{}, err
 	}
@@ -168,7 +167,7 @@ func (r *Runner) look(ctx context.Context, e *tracker, owner remediator.Owner) (
 	}
 	f := *seen
 	f.EtcdRequests = e.requests
-	f.Move, err = r.moveOf(ctx, 0, owner)
+	f.Move, err = r.MoveOf(ctx, 0, owner.Namespace, owner.Cluster)
 	return &f, err
 }
 
@@ -179,13 +178,6 @@ func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts
 	err := r.Executor.Perform(ctx, f, a)
 	e.recordDefragmentation(a.Until, err)
 	return r.logWrite(e, a, err)
-}
-
-func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner) (string, error) {
-	if r.MoveOf == nil {
-		return "", nil
-	}
-	return r.MoveOf(ctx, seq, owner.Namespace, owner.Cluster)
 }
 
 // decideAll records the events that follow from the facts, and the events that follow from these. It returns the facts of the last decision.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"scute.dev/aggregate"
@@ -41,9 +40,6 @@ func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventl
 	}
 	return err
 }
-
-// keepLast deletes all passages except the last one.
-func (p *admissions) keepLast() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
 
 // admit passes the turnstile before something is started for an owner. again reports whether other processes have passed since this process read it
 // last, so that everything must be decided again. The caller holds gate.

@@ -91,8 +91,10 @@ func (v *Remediations) apply(r eventlog.Record) (Change, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.Aggregate.ID == turnstile {
-		defer v.admissions.keepLast()
-		return Change{}, v.admissions.apply(v.catalog, r)
+		p := &v.admissions
+		err := p.apply(v.catalog, r)
+		p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) // the last one
+		return Change{}, err
 	}
 	e := v.owners[r.Aggregate.ID]
 	if e == nil {

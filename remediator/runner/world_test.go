@@ -191,7 +191,8 @@ func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runne
 	}
 	return &runner.Runner{
 		Log: l, Incarnation: name, Observer: w, Executor: w, View: view, Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return w.now },
+		Now:    func() time.Time { return w.now },
+		MoveOf: func(context.Context, uint64, string, string) (string, error) { return "", nil },
 	}
 }
 

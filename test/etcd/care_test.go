@@ -188,6 +188,7 @@ func TestDefragmentation(t *testing.T) {
 	l, now := logtest.Open(t), time.Now()
 	r := &runner.Runner{
 		Log: l, Incarnation: "one", Observer: p, View: runner.NewRemediations(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		MoveOf:   func(context.Context, uint64, string, string) (string, error) { return "", nil },
 		Executor: &act.Executor{Client: p.side.Client(), Etcd: p.Observer},
 	}
 	owner := p.facts.Owner.Owner
