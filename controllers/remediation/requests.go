@@ -15,8 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
@@ -54,10 +52,6 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 	all := func(ctx context.Context, o client.Object) []reconcile.Request {
 		return requestsIn(ctx, r.cache, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
 	}
-	updated := predicate.TypedFuncs[*clusterv1.Cluster]{
-		CreateFunc: func(event.TypedCreateEvent[*clusterv1.Cluster]) bool { return false },
-		DeleteFunc: func(event.TypedDeleteEvent[*clusterv1.Cluster]) bool { return false },
-	}
 	return ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
 		WithOptions(controllerOptions(2)).
 		WatchesRawSource(resource.ResourceSource(&feed.requests)).
@@ -66,7 +60,7 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), itself)).
 		// Whether a policy selects a machine depends on all policies of the namespace, and on the labels of its Cluster.
 		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), all)).
-		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, predicate.And(updated, updatedIf[*clusterv1.Cluster](nil)), all)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf[*clusterv1.Cluster](nil), all)).
 		Complete(r)
 }
 
@@ -238,8 +232,8 @@ func (r *requestReconciler) publish(ctx context.Context, request *v1alpha1.Surge
 	if written, err := resource.Publish(ctx, r.live, r.recorder, before, request, &request.Status.Conditions); !written {
 		return err
 	}
-	if n, ok := newEvent(&before.Status, &status); ok {
-		r.recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
+	if note := newNote(&before.Status, &status); note != "" {
+		r.recorder.Eventf(m, request, corev1.EventTypeWarning, "Remediation"+string(status.Phase), "Remediate", "%s", note)
 	}
 	return nil
 }
@@ -279,14 +273,12 @@ func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediati
 	return s
 }
 
-// eventContent is the content of a Kubernetes event.
-type eventContent struct{ kind, reason, note string }
-
-// newEvent returns the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read. The
-// EventReporter reports what the log knows. news compares with the published status, so a restarted daemon reports nothing twice.
-func newEvent(before, after *v1alpha1.SurgeRemediationStatus) (eventContent, bool) {
+// newNote returns the note of the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read.
+// It returns "" for no event. The EventReporter reports what the log knows. newNote compares with the published status, so a restarted daemon reports
+// nothing twice.
+func newNote(before, after *v1alpha1.SurgeRemediationStatus) string {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
-		return eventContent{}, false
+		return ""
 	}
-	return eventContent{corev1.EventTypeWarning, "Remediation" + string(after.Phase), resource.TruncateNote(after.Message + "; next: " + after.Next)}, true
+	return resource.TruncateNote(after.Message + "; next: " + after.Next)
 }

@@ -98,12 +98,6 @@ func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim b
 	e := r.tracker(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	policy, dryRun := e.policy, e.group.DryRun
-	if policy == "" {
-		policy, dryRun = remediator.PolicyOf(agg.State)
-	}
-	past := usageOf(agg.State, nil, remediator.PolicyGroup{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched)
-	past.clampTimes(r.now())
-	r.setUsage(e, past)
+	r.setPast(e, owner.Namespace, agg.State)
 	return nil
 }

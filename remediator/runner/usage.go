@@ -32,8 +32,6 @@ type tracker struct {
 	attemptErr string
 	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
 	queued time.Time
-	// ownerGone means that the owner is gone, and only its past starts count. The runner's lock guards it.
-	ownerGone bool
 	usage
 }
 
@@ -99,20 +97,18 @@ func (e *tracker) recordDefragmentation(until time.Time, err error) {
 
 // clampTimes replaces times in the future by now, because they were recorded before the clock was set back.
 func (u *usage) clampTimes(now time.Time) {
-	for _, at := range []*time.Time{&u.massFailureEnded, &u.Since, &u.turnedAt} {
+	clamp := func(at time.Time) time.Time {
 		if at.After(now) {
-			*at = now
+			return now
 		}
+		return at
 	}
-	for i := range u.started {
-		if u.started[i].After(now) {
-			u.started[i] = now
-		}
+	u.massFailureEnded, u.Since, u.turnedAt = clamp(u.massFailureEnded), clamp(u.Since), clamp(u.turnedAt)
+	for i, at := range u.started {
+		u.started[i] = clamp(at)
 	}
 	for domain, at := range u.massFailuresEnded {
-		if at.After(now) {
-			u.massFailuresEnded[domain] = now
-		}
+		u.massFailuresEnded[domain] = clamp(at)
 	}
 }
 
@@ -161,19 +157,26 @@ func (r *Runner) load() {
 		return
 	}
 	r.owners, r.marked = make(map[string]*tracker), make(remediator.NamespaceCounts)
-	now := r.now()
 	r.View.mu.RLock()
 	defer r.View.mu.RUnlock()
 	r.uncounted = r.View.admissions
 	r.turnstile = r.root(turnstile, new(remediator.State), r.uncounted.seq)
 	for id, known := range r.View.owners {
 		e := &tracker{agg: r.root(id, nil, 0)}
-		policy, dryRun := remediator.PolicyOf(&known.state)
-		past := usageOf(&known.state, nil, remediator.PolicyGroup{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
-		past.clampTimes(now)
-		r.setUsage(e, past)
+		r.setPast(e, known.state.Owner.Namespace, &known.state)
 		r.owners[id] = e
 	}
+}
+
+// setPast sets the usage of an owner by its state alone, until its next turn. The caller holds the lock.
+func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
+	policy, dryRun := e.policy, e.group.DryRun
+	if policy == "" {
+		policy, dryRun = remediator.PolicyOf(s)
+	}
+	past := usageOf(s, nil, remediator.PolicyGroup{Namespace: namespace, DryRun: dryRun}, policy, e.watched)
+	past.clampTimes(r.now())
+	r.setUsage(e, past)
 }
 
 // open sets the state of an owner's aggregate to a copy of that in the view. It reads from the log what the view does not have: what this process
@@ -205,20 +208,15 @@ func (r *Runner) setUsage(e *tracker, now usage) {
 	e.usage = now
 }
 
-// forget records that an owner is gone. It deletes the trackers of gone owners that no longer count for limits and cooldowns. If a deleted owner has
-// a turn again, its log is read again.
+// forget records that an owner is gone. Only its past counts for limits and cooldowns. If an owner without a past has a turn again, its log is read
+// again.
 func (r *Runner) forget(owner remediator.Owner) {
-	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.owners[owner.ID()]; e != nil {
-		r.setUsage(e, usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded})
-		e.ownerGone = true
-	}
-	for id, e := range r.owners {
-		if e.ownerGone && !e.counts(now) {
-			delete(r.owners, id)
-		}
+	e := r.owners[owner.ID()]
+	r.setUsage(e, usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded})
+	if !e.counts(r.now()) {
+		delete(r.owners, owner.ID())
 	}
 }
 
@@ -244,7 +242,6 @@ func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	if !f.Owner.Found && policy == "" {
 		now.policy = e.policy
 	}
-	e.ownerGone = false
 	r.setUsage(e, now)
 }
 
