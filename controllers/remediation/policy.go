@@ -182,7 +182,7 @@ func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolic
 	case err != nil:
 		return fmt.Errorf("reading %s %s: %w", observe.TemplateKind, templateName(p.Name), err)
 	default: // its spec is unchanged, because an operator may have set a hold
-		return r.patch(ctx, p, t, func() {})
+		return r.patch(ctx, p, t, t.DeepCopy())
 	}
 }
 
@@ -191,7 +191,8 @@ func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	spec := healthCheckSpec(p, pl.cluster.Name, maxUnhealthy(pl.size(), r.provisioning(pl)))
 	if existing != nil {
 		c := existing.DeepCopy()
-		return r.patch(ctx, p, c, func() { c.Spec = spec })
+		c.Spec = spec
+		return r.patch(ctx, p, existing, c)
 	}
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
@@ -220,21 +221,12 @@ func (r *policyReconciler) provisioning(pl *plane) bool {
 	return false
 }
 
-// patch writes the differences in an object that the policy owns.
-func (r *policyReconciler) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client.Object, change func()) error {
-	before, ok := o.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("%T cannot be patched", o)
-	}
-	change()
-	if o.GetLabels()[policyLabel] != p.Name {
-		labels := maps.Clone(o.GetLabels())
-		if labels == nil {
-			labels = make(map[string]string)
-		}
-		labels[policyLabel] = p.Name
-		o.SetLabels(labels)
-	}
+// patch makes the policy the owner of an object, and writes the differences.
+func (r *policyReconciler) patch(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
+	labels := map[string]string{}
+	maps.Copy(labels, o.GetLabels())
+	labels[policyLabel] = p.Name
+	o.SetLabels(labels)
 	patch := client.MergeFrom(before)
 	if !metav1.IsControlledBy(o, p) {
 		// It belonged to another policy, or to a deleted policy of this name. All writers share one list of owner references.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/flowcontrol"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,11 +129,9 @@ func (t *EventReporter) Run(ctx context.Context, c client.Client) {
 			if limit.Wait(ctx) != nil {
 				return
 			}
-			for again := t.create(ctx, c, e); again && time.Since(n.At) <= maxEventAge; again = t.create(ctx, c, e) {
-				if !sleep(ctx, retryInterval) {
-					return
-				}
-			}
+			_ = wait.PollUntilContextTimeout(ctx, retryInterval, maxEventAge-time.Since(n.At), true, func(ctx context.Context) (bool, error) {
+				return t.create(ctx, c, e), nil
+			}) // the log has the fact
 		}
 	}
 }
@@ -146,30 +145,20 @@ func (t *EventReporter) logLost() {
 	}
 }
 
-// create creates an event, and reports whether to retry. The API server may be unavailable briefly. A refused event is skipped, because the log has
-// the fact.
-func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (again bool) {
+// create creates an event. It returns false if it must be retried, because the API server may be unavailable briefly. A refused event is skipped, because
+// the log has the fact.
+func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := c.Create(ctx, e.DeepCopy())
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
-		return false
+		return true
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err), meta.IsNoMatchError(err):
 		t.logger.Warn("a Kubernetes event was rejected; the log has the event", "about", e.Regarding.Name, "reason", e.Reason, "error", err)
-		return false
+		return true
 	default:
-		return true
-	}
-}
-
-// sleep waits, and returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
 		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
