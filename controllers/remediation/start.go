@@ -190,6 +190,7 @@ func (r *Starter) startControllers() error {
 	watched, live, recorder := r.observer.Cache(), r.observer.Client(), r.Manager.GetEventRecorder("scuted")
 	r.Runner.Observer, r.Runner.Executor = r.observer, &act.Executor{Client: live, Etcd: r.observer}
 	r.Cached(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
+	r.Events.start(r.Runner.View.Pending)
 	owners := &ownerReconciler{observer: r.observer, runner: r.Runner}
 	if r.limits != nil {
 		owners.limits = r.Manager.GetCache()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -46,6 +47,7 @@ type EventSource struct {
 	Owners resource.Changes[remediator.Owner]
 
 	actor              string
+	started            atomic.Bool
 	requests, policies resource.Changes[string] // namespace/name
 	owners             resource.Changes[remediator.Owner]
 	namespaces, limits resource.Changes[string]
@@ -59,9 +61,20 @@ func NewEventSource(actor string) *EventSource {
 	return f
 }
 
-// Changed notifies the controllers of a commit about an owner. The owner is reconciled if another process appended the commit: a reconciliation that
-// appends events also does what follows from them. It does not block.
+// start starts to notify the controllers, with the owners that wait for something. Each controller starts with all objects that exist.
+func (f *EventSource) start(pending func() []remediator.Owner) {
+	f.started.Store(true)
+	for _, owner := range pending() {
+		f.Owners.Add(owner)
+	}
+}
+
+// Changed notifies the controllers of a commit about an owner, once they have started. The owner is reconciled if another process appended the commit: a
+// reconciliation that appends events also does what follows from them. It does not block.
 func (f *EventSource) Changed(c runner.Change) {
+	if !f.started.Load() {
+		return
+	}
 	if c.Actor != f.actor {
 		f.Owners.Add(c.Owner)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // TestOnlyWhatACommitConcernsIsQueued checks that a commit queues the requests and policies that it names, and its owner
-// only if another process appended it.
+// only if another process appended it. Commits before the start queue nothing.
 func TestOnlyWhatACommitConcernsIsQueued(t *testing.T) {
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}
 	change := runner.Change{Owner: owner, Actor: "daemon/one", Machines: map[string]bool{"m2": true}, Policies: map[string]bool{"repair": true}}
@@ -25,6 +25,8 @@ func TestOnlyWhatACommitConcernsIsQueued(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		feed := NewEventSource("daemon/one")
+		feed.Changed(runner.Change{Owner: owner, Machines: map[string]bool{"m1": true}, Policies: map[string]bool{"other": true}})
+		feed.start(func() []remediator.Owner { return nil })
 		requests := queueOf(ctx, t, resource.ResourceSource(&feed.requests))
 		policies := queueOf(ctx, t, resource.ResourceSource(&feed.policies))
 		owners := queueOf(ctx, t, resource.Source(&feed.Owners, same))

@@ -114,7 +114,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 		return turn{}, err
 	}
 	opened := e.agg.Seq
-	f, err := r.look(ctx, e, owner)
+	f, err := r.observe(ctx, e, owner)
 	if err != nil {
 		return turn{}, err
 	}
@@ -129,8 +129,8 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if len(actions) == 0 {
 		return turn{facts: f}, nil
 	}
-	// One may have been requested after the turn checked, and before the remediation was started. A move that is requested later finds the remediation
-	// in the log, and is refused. So if both start at the same time, one of them stops.
+	// A move may have been requested after the turn checked, and before the remediation was started. A move that is requested later finds the
+	// remediation in the log, and is refused. So if both start at the same time, one of them stops.
 	move, err := r.MoveOf(ctx, e.agg.Seq, owner.Namespace, owner.Cluster)
 	if err != nil {
 		return turn{}, err
@@ -152,8 +152,8 @@ func isUnwatched(a remediator.Action) bool {
 	return slices.Contains([]remediator.ActionType{remediator.SetClonedFrom, remediator.CreateStepObject, remediator.DeleteStepObject}, a.Type)
 }
 
-// look returns the facts about an owner, without etcd.
-func (r *Runner) look(ctx context.Context, e *tracker, owner remediator.Owner) (*remediator.Facts, error) {
+// observe returns the facts about an owner, without etcd.
+func (r *Runner) observe(ctx context.Context, e *tracker, owner remediator.Owner) (*remediator.Facts, error) {
 	seen, err := r.Observer.Observe(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
 		return nil, fmt.Errorf("observing %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
@@ -171,12 +171,16 @@ func (r *Runner) look(ctx context.Context, e *tracker, owner remediator.Owner) (
 	return &f, err
 }
 
-// defragment performs a defragmentation, which may take longer than a turn, with its own timeout.
+// defragment performs a defragmentation, which may take longer than a turn, with its own timeout. Another process would carry it out again, if there is
+// time.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	err := r.Executor.Perform(ctx, f, a)
-	e.recordDefragmentation(a.Until, err)
+	e.attempted, e.attemptErr = a.Until, ""
+	if err != nil {
+		e.attemptErr = redact.Message(err.Error())
+	}
 	return r.logWrite(e, a, err)
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -85,14 +84,6 @@ func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remed
 		f.Cluster.BlindFor = now.Sub(e.blindSince)
 	}
 	return &f
-}
-
-// recordDefragmentation records that a defragmentation was carried out, and its error. Another process would carry it out again, if there is time.
-func (e *tracker) recordDefragmentation(until time.Time, err error) {
-	e.attempted, e.attemptErr = until, ""
-	if err != nil {
-		e.attemptErr = redact.Message(err.Error())
-	}
 }
 
 // clampTimes replaces times in the future by now, because they were recorded before the clock was set back.
