@@ -15,7 +15,6 @@ func Forget(s *State, at time.Time) bool {
 		return false
 	}
 	counted, still := *s, false
-	counted.Etcd = nil // a report without a problem does not count
 	counted.eachTime(func(t *time.Time) { still = still || StillCounts(*t, at) })
 	if still {
 		return false

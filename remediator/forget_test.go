@@ -40,8 +40,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetReported checks that an owner is forgotten when only an etcd report without problems remains, and kept when
-// the report has a problem.
+// TestForgetReported checks that an owner of which only an etcd report without problems remains is forgotten a year
+// later, so that it is not reported again before, and kept when the report has a problem.
 func TestForgetReported(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -54,7 +54,10 @@ func TestForgetReported(t *testing.T) {
 		var s remediator.State
 		s.Apply(remediator.Registered{Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "uid"}}, at)
 		s.Apply(remediator.EtcdReported{Leader: "n1", Problems: c.problems}, at)
-		if got := remediator.Forget(&s, at.Add(time.Hour)); got != c.forgets || (s.Etcd == nil) != c.forgets {
+		if remediator.Forget(s.Clone(), at.Add(year-time.Second)) {
+			t.Errorf("%s: Forget = true within a year", name)
+		}
+		if got := remediator.Forget(&s, at.Add(year)); got != c.forgets || (s.Etcd == nil) != c.forgets {
 			t.Errorf("%s: Forget = %v, report %v", name, got, s.Etcd)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // forgotten is a view that has forgotten an owner.
-type forgotten struct{ View }
+type forgotten struct{ view }
 
 func (forgotten) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
 	return v1alpha1.SurgeRemediationStatus{}, false
@@ -36,7 +36,7 @@ func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 
 // statusAfterReconcile returns the status of the request of a recovered machine, in a namespace without policies, after a
 // reconcile with the view.
-func statusAfterReconcile(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
+func statusAfterReconcile(t *testing.T, view view) v1alpha1.SurgeRemediationStatus {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
@@ -50,11 +50,9 @@ func statusAfterReconcile(t *testing.T, view View) v1alpha1.SurgeRemediationStat
 		Phase: v1alpha1.RemediationRecovered, RemediationID: "fleet/cp/0123/m", Message: "it recovered", LogID: "one", LogSequence: 7, FinishedAt: &at,
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, request).WithStatusSubresource(request).Build()
-	caughtUp := make(chan struct{})
-	close(caughtUp)
-	r := &Requests{
-		Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: view, CaughtUp: caughtUp,
-		OwnerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
+	r := &requestReconciler{
+		cache: c, live: c, recorder: events.NewFakeRecorder(9), view: view,
+		ownerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
 			return remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}, true, nil
 		},
 	}
@@ -68,7 +66,7 @@ func statusAfterReconcile(t *testing.T, view View) v1alpha1.SurgeRemediationStat
 }
 
 // deselected is a view in which a machine's last remediation ended because no policy selects the machine any more.
-type deselected struct{ View }
+type deselected struct{ view }
 
 func (deselected) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
 	at := metav1.NewTime(time.Unix(2000, 0))

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
@@ -30,46 +31,43 @@ const (
 	maxDomains = 100
 )
 
-// Limits writes the usage of the limits into the status of the RepairLimits.
-type Limits struct {
-	Client   client.Client
-	Recorder events.EventRecorder
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
+// limitsReconciler writes the usage of the limits into the status of the RepairLimits.
+type limitsReconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	caughtUp <-chan struct{}
 	catchUp  resource.Wait
 
 	mu    sync.Mutex
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
 }
 
-// SetFleet starts reporting the usage when the remediator runs.
-func (r *Limits) SetFleet(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
+// start starts reporting the usage, because the remediator runs.
+func (r *limitsReconciler) start(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fleet = fleet
 	feed.limits.Add("")
 }
 
-// SetupWithManager registers the controller.
-func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
+// setup registers the controller.
+func (r *limitsReconciler) setup(mgr ctrl.Manager, feed *EventSource) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WithOptions(controllerOptions(1)).
-		WatchesRawSource(limitsSource(&feed.limits)).
+		WatchesRawSource(resource.Source(&feed.limits, func(context.Context, string) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}}
+		})).
 		Complete(r)
-	if err != nil {
-		return fmt.Errorf("setting up the RepairLimits controller: %w", err)
-	}
-	return nil
 }
 
 // Reconcile writes the status.
-func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
+func (r *limitsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if pause, wait := r.catchUp.Delay(r.caughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	l := &v1alpha1.RepairLimits{}
-	if err := r.Client.Get(ctx, req.NamespacedName, l); err != nil {
+	if err := r.client.Get(ctx, req.NamespacedName, l); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.mu.Lock()
@@ -95,7 +93,7 @@ func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 }
 
 // publish writes a status. mass is nil if the remediator does not run; opens is zero while the limit of the window allows another remediation.
-func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
+func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation
 	reason, message := availability(after, mass, opens)
@@ -107,7 +105,7 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 		mass.ObservedGeneration = before.Generation
 		meta.SetStatusCondition(&s.Conditions, *mass)
 	}
-	_, err := resource.Publish(ctx, r.Client, r.Recorder, before, after, &s.Conditions)
+	_, err := resource.Publish(ctx, r.client, r.recorder, before, after, &s.Conditions)
 	return err
 }
 

@@ -14,38 +14,69 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
+	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
 )
 
-// Policies reconciles RepairPolicies and the objects that they own.
-type Policies struct {
-	// Cache reads kinds that are watched anyway, Live writes.
-	Cache    client.Reader
-	Live     client.Client
-	Recorder events.EventRecorder
-	View     View
-	// Totals returns the totals of a policy's machines whose owners have been reconciled.
-	Totals func(namespace, policy string) runner.Totals
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
+// policyReconciler reconciles RepairPolicies and the objects that they own.
+type policyReconciler struct {
+	cache    client.Reader // reads kinds that are watched anyway
+	live     client.Client
+	recorder events.EventRecorder
+	view     view
+	// totals returns the totals of a policy's machines whose owners have been reconciled.
+	totals func(namespace, policy string) runner.Totals
+}
+
+// setup registers the controller. kinds are the kinds of owners that the API server serves.
+func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
+	namespace := func(_ context.Context, o client.Object) []reconcile.Request {
+		feed.namespaces.Add(o.GetNamespace())
+		return nil
+	}
+	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
+		WithOptions(controllerOptions(1)).
+		WatchesRawSource(resource.ResourceSource(&feed.policies)).
+		WatchesRawSource(resource.Source(&feed.owners, func(ctx context.Context, o remediator.Owner) []reconcile.Request {
+			p, err := policyOf(ctx, r.cache, o.Namespace, o.Cluster, o.Kind)
+			if p == nil || err != nil { // the caches are being shut down
+				return nil
+			}
+			return itself(ctx, p)
+		})).
+		WatchesRawSource(resource.Source(&feed.namespaces, func(ctx context.Context, namespace string) []reconcile.Request {
+			return requestsIn(ctx, r.cache, &v1alpha1.RepairPolicyList{}, namespace)
+		})).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), func(ctx context.Context, p client.Object) []reconcile.Request {
+			return append(namespace(ctx, p), itself(ctx, p)...) // also a deleted one
+		})).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediationTemplate{}, updatedIf[*v1alpha1.SurgeRemediationTemplate](nil), namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.MachineHealthCheck{}, updatedIf[*clusterv1.MachineHealthCheck](nil), namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf[*clusterv1.Cluster](nil), namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), namespace)) // they are only counted
+	for _, kind := range kinds {
+		if kind.Name.IsControlPlane() {
+			b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf[client.Object](nil), namespace))
+		}
+	}
+	return b.Complete(r)
 }
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.
-func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
+func (r *policyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	p := &v1alpha1.RepairPolicy{}
-	err := r.Cache.Get(ctx, req.NamespacedName, p)
+	err := r.cache.Get(ctx, req.NamespacedName, p)
 	if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.removeOwned(ctx, req)
 	}
@@ -55,7 +86,7 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if wrong := problems(p); len(wrong) > 0 {
 		return r.publish(ctx, p, &scope{}, wrong) // its objects are unchanged until it can be read again
 	}
-	s, err := readScope(ctx, r.Cache, p)
+	s, err := readScope(ctx, r.cache, p)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -68,7 +99,7 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 // reconcileOwned creates, corrects and deletes the objects that the policy owns.
-func (r *Policies) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
+func (r *policyReconciler) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
 	if err := r.template(ctx, p); err != nil {
 		return nil, err
 	}
@@ -77,7 +108,7 @@ func (r *Policies) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy,
 		return nil, err
 	}
 	var templates v1alpha1.SurgeRemediationTemplateList
-	if err := r.Cache.List(ctx, &templates, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cache.List(ctx, &templates, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the %ss: %w", observe.TemplateKind, err)
 	}
 	conflicts = append(templateProblems(p, s, checks, templates.Items), competingChecks(p, s, checks)...)
@@ -124,18 +155,18 @@ func (r *Policies) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy,
 }
 
 // checks lists the MachineHealthChecks of a namespace.
-func (r *Policies) checks(ctx context.Context, namespace string) ([]clusterv1.MachineHealthCheck, error) {
+func (r *policyReconciler) checks(ctx context.Context, namespace string) ([]clusterv1.MachineHealthCheck, error) {
 	var list clusterv1.MachineHealthCheckList
-	if err := r.Cache.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cache.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the MachineHealthChecks: %w", err)
 	}
 	return list.Items, nil
 }
 
 // template creates the policy's SurgeRemediationTemplate, or adopts it.
-func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
+func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
 	t := &v1alpha1.SurgeRemediationTemplate{}
-	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: templateName(p.Name)}, t)
+	err := r.cache.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: templateName(p.Name)}, t)
 	switch {
 	case apierrors.IsNotFound(err):
 		t = &v1alpha1.SurgeRemediationTemplate{}
@@ -144,44 +175,45 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 		if err := r.adopt(p, t); err != nil {
 			return err
 		}
-		if err := client.IgnoreAlreadyExists(r.Live.Create(ctx, t)); err != nil {
+		if err := client.IgnoreAlreadyExists(r.live.Create(ctx, t)); err != nil {
 			return fmt.Errorf("creating %s %s: %w", observe.TemplateKind, t.Name, err)
 		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading %s %s: %w", observe.TemplateKind, templateName(p.Name), err)
 	default: // its spec is unchanged, because an operator may have set a hold
-		return r.patch(ctx, p, t, func() {})
+		return r.patch(ctx, p, t, t.DeepCopy())
 	}
 }
 
 // check creates the MachineHealthCheck of a control plane, or corrects it.
-func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
+func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
 	spec := healthCheckSpec(p, pl.cluster.Name, maxUnhealthy(pl.size(), r.provisioning(pl)))
 	if existing != nil {
 		c := existing.DeepCopy()
-		return r.patch(ctx, p, c, func() { c.Spec = spec })
+		c.Spec = spec
+		return r.patch(ctx, p, existing, c)
 	}
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
 	c.Labels = map[string]string{policyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
 	// The Cluster owns it too, as Cluster API's controller has it a moment later. A move that looks in between would refuse a MachineHealthCheck
 	// that only a policy owns.
-	if err := errors.Join(controllerutil.SetOwnerReference(pl.cluster, c, r.Live.Scheme()), r.adopt(p, c)); err != nil {
+	if err := errors.Join(controllerutil.SetOwnerReference(pl.cluster, c, r.live.Scheme()), r.adopt(p, c)); err != nil {
 		return err
 	}
 	// An existing MachineHealthCheck is not in the cache yet: its watch will queue the policy again.
-	if err := client.IgnoreAlreadyExists(r.Live.Create(ctx, c)); err != nil {
+	if err := client.IgnoreAlreadyExists(r.live.Create(ctx, c)); err != nil {
 		return fmt.Errorf("creating MachineHealthCheck %s: %w", c.Name, err)
 	}
 	return nil
 }
 
 // provisioning reports whether a replacement is being provisioned, or is about to be created.
-func (r *Policies) provisioning(pl *plane) bool {
+func (r *policyReconciler) provisioning(pl *plane) bool {
 	owner := pl.owner.Owner()
 	for i := range pl.machines {
-		status, ok := r.View.Status(owner.ID(), pl.machines[i].UID)
+		status, ok := r.view.Status(owner.ID(), pl.machines[i].UID)
 		if ok && (status.Phase == v1alpha1.RemediationSurging || status.Phase == v1alpha1.RemediationReplacing) {
 			return true
 		}
@@ -189,21 +221,12 @@ func (r *Policies) provisioning(pl *plane) bool {
 	return false
 }
 
-// patch writes the differences in an object that the policy owns.
-func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client.Object, change func()) error {
-	before, ok := o.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("%T cannot be patched", o)
-	}
-	change()
-	if o.GetLabels()[policyLabel] != p.Name {
-		labels := maps.Clone(o.GetLabels())
-		if labels == nil {
-			labels = make(map[string]string)
-		}
-		labels[policyLabel] = p.Name
-		o.SetLabels(labels)
-	}
+// patch makes the policy the owner of an object, and writes the differences.
+func (r *policyReconciler) patch(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
+	labels := map[string]string{}
+	maps.Copy(labels, o.GetLabels())
+	labels[policyLabel] = p.Name
+	o.SetLabels(labels)
 	patch := client.MergeFrom(before)
 	if !metav1.IsControlledBy(o, p) {
 		// It belonged to another policy, or to a deleted policy of this name. All writers share one list of owner references.
@@ -216,7 +239,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	if equality.Semantic.DeepEqual(before, o) {
 		return nil
 	}
-	if err := client.IgnoreNotFound(r.Live.Patch(ctx, o, patch)); err != nil {
+	if err := client.IgnoreNotFound(r.live.Patch(ctx, o, patch)); err != nil {
 		return fmt.Errorf("updating %T %s: %w", o, o.GetName(), err)
 	}
 	return nil
@@ -224,15 +247,15 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 
 // adopt makes the policy the object's controller, so that the object is deleted with the policy. It does not block the policy's deletion, because
 // that would need one more permission and nothing waits for it.
-func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
-	if err := controllerutil.SetControllerReference(p, o, r.Live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
+func (r *policyReconciler) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
+	if err := controllerutil.SetControllerReference(p, o, r.live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 		return fmt.Errorf("setting the owner of %s: %w", o.GetName(), err)
 	}
 	return nil
 }
 
 // removeOwned removes what a deleted policy has left. The garbage collector does the same, where one runs.
-func (r *Policies) removeOwned(ctx context.Context, req ctrl.Request) error {
+func (r *policyReconciler) removeOwned(ctx context.Context, req ctrl.Request) error {
 	checks, err := r.checks(ctx, req.Namespace)
 	if err != nil {
 		return err
@@ -244,7 +267,7 @@ func (r *Policies) removeOwned(ctx context.Context, req ctrl.Request) error {
 		}
 	}
 	t := &v1alpha1.SurgeRemediationTemplate{}
-	err = r.Cache.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: templateName(req.Name)}, t)
+	err = r.cache.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: templateName(req.Name)}, t)
 	if err == nil && t.Labels[policyLabel] == req.Name {
 		err = r.remove(ctx, t)
 	}
@@ -252,12 +275,12 @@ func (r *Policies) removeOwned(ctx context.Context, req ctrl.Request) error {
 }
 
 // remove deletes an object of scute's, but not a later one with its name.
-func (r *Policies) remove(ctx context.Context, o client.Object) error {
+func (r *policyReconciler) remove(ctx context.Context, o client.Object) error {
 	uid := o.GetUID()
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	err := r.Live.Delete(ctx, o, client.Preconditions{UID: &uid})
+	err := r.live.Delete(ctx, o, client.Preconditions{UID: &uid})
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting %T %s: %w", o, o.GetName(), err)
 	}

@@ -19,8 +19,8 @@ import (
 
 // publish writes what a policy watches into its status. wrong are problems that only a user can fix. It runs again at the end of the cooldown after a
 // mass failure, and when the limit of a window allows another remediation, because no event reports these times.
-func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
-	totals := r.Totals(p.Namespace, p.Name)
+func (r *policyReconciler) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
+	totals := r.totals(p.Namespace, p.Name)
 	now, limits := time.Now(), observe.Policy(p).Limits
 	var again time.Duration
 	var calm time.Time
@@ -34,7 +34,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong, calm, opens)
 	after.Status.History, after.Status.Etcd = r.history(p), r.etcd(s)
-	if _, err := resource.Publish(ctx, r.Live, r.Recorder, p, after, &after.Status.Conditions); err != nil {
+	if _, err := resource.Publish(ctx, r.live, r.recorder, p, after, &after.Status.Conditions); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
@@ -44,8 +44,8 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 const maxReasonLength = 512
 
 // history returns the last remediations of a policy, with texts of bounded length.
-func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
-	list := r.View.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
+func (r *policyReconciler) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
+	list := r.view.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
 	for i := range list {
 		list[i].Reason, list[i].Message = resource.Truncate(list[i].Reason, maxReasonLength), resource.Truncate(list[i].Message, maxReasonLength)
 	}
@@ -53,10 +53,10 @@ func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation 
 }
 
 // etcd returns the etcd problems of the control planes, alarms first, with texts of bounded length.
-func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
+func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
-		for _, e := range r.View.Etcd(s.planes[i].owner.Owner().ID()) {
+		for _, e := range r.view.Etcd(s.planes[i].owner.Owner().ID()) {
 			e.Message = resource.Truncate(e.Message, maxReasonLength)
 			if e.Problem.Alarm() {
 				alarms = append(alarms, e)

@@ -12,7 +12,7 @@ import (
 
 // etcdView reports each etcd as fragmented, and also an alarm for the last control plane.
 type etcdView struct {
-	View
+	view
 	last string
 }
 
@@ -32,7 +32,7 @@ func TestEtcdProblemsAreBounded(t *testing.T) {
 		kcp.Namespace, kcp.Name, kcp.UID = "fleet", fmt.Sprint("cp-", i), types.UID(fmt.Sprintf("%08d-1", i))
 		s.planes = append(s.planes, plane{owner: ownerOf(kcp)})
 	}
-	r := &Policies{View: etcdView{last: "fleet/cp-29/00000029"}}
+	r := &policyReconciler{view: etcdView{last: "fleet/cp-29/00000029"}}
 	list := r.etcd(s)
 	if len(list) != v1alpha1.MostEtcdProblems || list[0].Problem != v1alpha1.EtcdNoSpace || list[1].ControlPlane != "fleet/cp-0/00000000" {
 		t.Errorf("got %d problems: %+v", len(list), list)

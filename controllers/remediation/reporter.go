@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/flowcontrol"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,16 +42,19 @@ const (
 // EventReporter creates a Kubernetes event for each fact in the log that users are notified of. The name of an event is derived from the position of
 // the fact in the log, so a daemon that reads the fact again creates no second event.
 type EventReporter struct {
-	// LogID and Instance are set before use: the ID of the log, and the name of this process.
-	LogID, Instance string
-	Logger          *slog.Logger
+	logID, instance string // the ID of the log, and the name of this process
+	logger          *slog.Logger
+	waiting         chan runner.Report
 
 	mu       sync.Mutex
-	waiting  []runner.Report
 	lost     int
 	reported map[topic][]time.Time
 	swept    time.Time
-	wake     chan struct{}
+}
+
+// NewEventReporter returns a reporter that queues reports until Run.
+func NewEventReporter(logID, instance string, logger *slog.Logger) *EventReporter {
+	return &EventReporter{logID: logID, instance: instance, logger: logger, waiting: make(chan runner.Report, maxQueued), reported: make(map[topic][]time.Time)}
 }
 
 // Since returns the time from which facts count. Facts older than fresh are not reported, but count towards the limit of a machine's events.
@@ -69,23 +73,23 @@ func (t *EventReporter) Report(n runner.Report) {
 	if n.Machine.Name == "" && !n.Notification.Owner || !t.shouldReport(n) || time.Since(n.At) > maxEventAge {
 		return
 	}
-	t.waiting = append(t.waiting, n)
-	if len(t.waiting) > maxQueued {
-		t.waiting = t.waiting[1:]
-		t.lost++
-	}
-	select {
-	case t.signal() <- struct{}{}:
-	default:
+	for {
+		select {
+		case t.waiting <- n:
+			return
+		default:
+		}
+		select {
+		case <-t.waiting: // the oldest
+			t.lost++
+		default:
+		}
 	}
 }
 
 // shouldReport reports whether the machine had fewer than often such events recently, and counts this one. It uses the times of the log, so that the same
 // facts are skipped when they are read again. mu is held.
 func (t *EventReporter) shouldReport(n runner.Report) bool {
-	if t.reported == nil {
-		t.reported = make(map[topic][]time.Time)
-	}
 	if n.At.Sub(t.swept) > maxEventAge { // delete old entries, so that the map stays small
 		for key, times := range t.reported {
 			if n.At.Sub(times[len(times)-1]) > maxEventAge {
@@ -106,83 +110,55 @@ func (t *EventReporter) shouldReport(n runner.Report) bool {
 	return true
 }
 
-// signal returns the channel that wakes Run. mu is held.
-func (t *EventReporter) signal() chan struct{} {
-	if t.wake == nil {
-		t.wake = make(chan struct{}, 1)
-	}
-	return t.wake
-}
-
 // Run creates the events in the order of the log until ctx ends.
 func (t *EventReporter) Run(ctx context.Context, c client.Client) {
 	limit := flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventBurst)
 	defer limit.Stop()
-	t.mu.Lock()
-	wake := t.signal()
-	t.mu.Unlock()
 	for {
-		for n, ok := t.next(); ok; n, ok = t.next() {
-			for _, e := range t.events(n) {
-				if limit.Wait(ctx) != nil {
-					return
-				}
-				for again := t.create(ctx, c, e); again && time.Since(n.At) <= maxEventAge; again = t.create(ctx, c, e) {
-					if !sleep(ctx, retryInterval) {
-						return
-					}
-				}
-			}
-		}
+		var n runner.Report
 		select {
 		case <-ctx.Done():
 			return
-		case <-wake:
+		case n = <-t.waiting:
+		}
+		t.logLost()
+		if time.Since(n.At) > maxEventAge {
+			continue
+		}
+		for _, e := range t.events(n) {
+			if limit.Wait(ctx) != nil {
+				return
+			}
+			_ = wait.PollUntilContextTimeout(ctx, retryInterval, maxEventAge-time.Since(n.At), true, func(ctx context.Context) (bool, error) {
+				return t.create(ctx, c, e), nil
+			}) // the log has the fact
 		}
 	}
 }
 
-func (t *EventReporter) next() (runner.Report, bool) {
+func (t *EventReporter) logLost() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lost > 0 {
-		t.Logger.Warn("too many events at once: some have no Kubernetes event; the log has them", "facts", t.lost)
+		t.logger.Warn("too many events at once: some have no Kubernetes event; the log has them", "facts", t.lost)
 		t.lost = 0
 	}
-	for len(t.waiting) > 0 {
-		n := t.waiting[0]
-		t.waiting = t.waiting[1:]
-		if time.Since(n.At) <= maxEventAge {
-			return n, true
-		}
-	}
-	return runner.Report{}, false
 }
 
-// create creates an event, and reports whether to retry. The API server may be unavailable briefly. A refused event is skipped, because the log has
-// the fact.
-func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (again bool) {
+// create creates an event. It returns false if it must be retried, because the API server may be unavailable briefly. A refused event is skipped, because
+// the log has the fact.
+func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := c.Create(ctx, e.DeepCopy())
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
-		return false
+		return true
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err), meta.IsNoMatchError(err):
-		t.Logger.Warn("a Kubernetes event was rejected; the log has the event", "about", e.Regarding.Name, "reason", e.Reason, "error", err)
-		return false
+		t.logger.Warn("a Kubernetes event was rejected; the log has the event", "about", e.Regarding.Name, "reason", e.Reason, "error", err)
+		return true
 	default:
-		return true
-	}
-}
-
-// sleep waits, and returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
 		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
@@ -219,11 +195,11 @@ func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectRefer
 	if n.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	sum := sha256.Sum256([]byte(t.LogID + "/" + n.Owner.ID() + "/" + string(about.UID)))
+	sum := sha256.Sum256([]byte(t.logID + "/" + n.Owner.ID() + "/" + string(about.UID)))
 	name := about.Name[:min(len(about.Name), 200)]
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: fmt.Sprintf("%s.%010x.%02x.%x", name, n.Seq, n.Index, sum[:4])},
-		EventTime:  metav1.NewMicroTime(n.At), ReportingController: reportingController, ReportingInstance: cmp.Or(t.Instance, reportingController),
+		EventTime:  metav1.NewMicroTime(n.At), ReportingController: reportingController, ReportingInstance: cmp.Or(t.instance, reportingController),
 		Action: "Remediate", Reason: n.Reason, Type: kind, Regarding: about, Related: &related, Note: resource.TruncateNote(note),
 	}
 }

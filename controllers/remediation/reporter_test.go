@@ -32,7 +32,7 @@ func newReport(at time.Time, seq uint64, reason string) runner.Report {
 }
 
 func newReporter() *EventReporter {
-	return &EventReporter{LogID: "log", Instance: "test", Logger: slog.New(slog.DiscardHandler)}
+	return NewEventReporter("log", "test", slog.New(slog.DiscardHandler))
 }
 
 // TestTellerTellsNothingTwice checks that a second daemon that reads the same facts creates no second event, and that

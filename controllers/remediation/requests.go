@@ -6,13 +6,16 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
@@ -21,25 +24,48 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// Requests writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
-type Requests struct {
-	// Cache reads kinds that are watched anyway, Live writes.
-	Cache    client.Reader
-	Live     client.Client
-	Recorder events.EventRecorder
-	View     View
-	// OwnerOf returns the owner that replaces a machine; false if there is none.
-	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
+// reconcileTimeout bounds the writes of one reconciliation.
+const reconcileTimeout = time.Minute
+
+// view is the part of the log that the controllers read.
+type view interface {
+	// Status returns a machine's remediation by the owner's id; false if the log has none.
+	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
+	// History lists the most recent remediations of one policy that have ended, newest first. most bounds their number.
+	History(namespace, policy string, most int) []v1alpha1.PastRemediation
+	// Etcd lists the etcd problems of an owner by its id.
+	Etcd(owner string) []v1alpha1.EtcdProblem
+}
+
+// requestReconciler writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
+type requestReconciler struct {
+	cache    client.Reader // reads kinds that are watched anyway
+	live     client.Client
+	recorder events.EventRecorder
+	view     view
+	// ownerOf returns the owner that replaces a machine; false if there is none.
+	ownerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
+}
+
+// setup registers the controller.
+func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
+	all := func(ctx context.Context, o client.Object) []reconcile.Request {
+		return requestsIn(ctx, r.cache, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
+		WithOptions(controllerOptions(2)).
+		WatchesRawSource(resource.ResourceSource(&feed.requests)).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), itself)).
+		// A request is released when the Machine with its name was deleted. A request that was created before its Machine waits for the Machine.
+		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), itself)).
+		// Whether a policy selects a machine depends on all policies of the namespace, and on the labels of its Cluster.
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), all)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf[*clusterv1.Cluster](nil), all)).
+		Complete(r)
 }
 
 // Reconcile holds or releases a request, and writes its status.
-func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
+func (r *requestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
@@ -49,9 +75,9 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, err
 }
 
-func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
+func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	request := &v1alpha1.SurgeRemediation{}
-	if err := r.Cache.Get(ctx, req.NamespacedName, request); err != nil {
+	if err := r.cache.Get(ctx, req.NamespacedName, request); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	machine, err := r.machine(ctx, request)
@@ -61,18 +87,18 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if machine == nil {
 		return r.withoutMachine(ctx, request)
 	}
-	owner, owned, err := r.OwnerOf(ctx, machine)
+	owner, owned, err := r.ownerOf(ctx, machine)
 	if err != nil {
 		return err
 	}
-	policy, err := r.policy(ctx, machine, owner.Kind)
+	policy, err := policyOf(ctx, r.cache, machine.Namespace, machine.Spec.ClusterName, owner.Kind)
 	if err != nil {
 		return err
 	}
 	var status v1alpha1.SurgeRemediationStatus
 	known := false
 	if owned {
-		status, known = r.View.Status(owner.ID(), machine.UID)
+		status, known = r.view.Status(owner.ID(), machine.UID)
 	}
 	switch {
 	case owned && !known && hasOutcome(request):
@@ -88,7 +114,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 			return err
 		}
 	default: // do not wait: the client that deletes it must not be blocked
-		if err := resource.RemoveFinalizer(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
+		if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
 	}
@@ -97,13 +123,13 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 
 // withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. One that a user created remains, and its status
 // explains why it has no effect. The status of a remediation in the log is not overwritten.
-func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if err := resource.RemoveFinalizer(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
+func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
 		return err
 	}
 	before := request.DeepCopy()
 	request.Status = noMachineStatus(request)
-	_, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions)
+	_, err := resource.Publish(ctx, r.live, r.recorder, before, request, &request.Status.Conditions)
 	return err
 }
 
@@ -146,9 +172,9 @@ func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v
 }
 
 // machine returns the Machine of a request, nil if it is gone. If a Machine owns the request, it must be that Machine.
-func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
+func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
-	err := r.Cache.Get(ctx, client.ObjectKeyFromObject(request), m)
+	err := r.cache.Get(ctx, client.ObjectKeyFromObject(request), m)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -171,43 +197,43 @@ func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	return ""
 }
 
-// policy returns the policy that selects a machine, nil if there is none.
-func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind string) (*v1alpha1.RepairPolicy, error) {
+// policyOf returns the policy that selects machines of an owner's kind in a cluster, nil if there is none.
+func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, ownerKind string) (*v1alpha1.RepairPolicy, error) {
 	c := &clusterv1.Cluster{}
-	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, c)
+	err := cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, c)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Cluster %s: %w", m.Spec.ClusterName, err)
+		return nil, fmt.Errorf("reading Cluster %s: %w", cluster, err)
 	}
 	var policies v1alpha1.RepairPolicyList
-	if err := r.Cache.List(ctx, &policies, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := cached.List(ctx, &policies, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the RepairPolicies: %w", err)
 	}
 	return observe.Select(policies.Items, c.Labels, ownerKind), nil
 }
 
 // addFinalizer adds the finalizer. A request that is being deleted accepts none: it is deleted, and created again if necessary.
-func (r *Requests) addFinalizer(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+func (r *requestReconciler) addFinalizer(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if !request.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	_, err := resource.AddFinalizer(ctx, r.Live, request, act.RequestFinalizer)
+	_, err := resource.AddFinalizer(ctx, r.live, request, act.RequestFinalizer)
 	return err
 }
 
-func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
+func (r *requestReconciler) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
 	before := request.DeepCopy()
 	status.ObservedGeneration = request.Generation
 	status.Message, status.Next = resource.TruncateMessage(status.Message), resource.TruncateMessage(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
 	request.Status = status
-	if written, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.live, r.recorder, before, request, &request.Status.Conditions); !written {
 		return err
 	}
-	if n, ok := newEvent(&before.Status, &status); ok {
-		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
+	if note := newNote(&before.Status, &status); note != "" {
+		r.recorder.Eventf(m, request, corev1.EventTypeWarning, "Remediation"+string(status.Phase), "Remediate", "%s", note)
 	}
 	return nil
 }
@@ -217,4 +243,42 @@ func isFinal(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered, v1alpha1.RemediationCancelled, v1alpha1.RemediationFailed, v1alpha1.RemediationUnselected,
 	}, p)
+}
+
+// requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled if it needs a user, and Ready if the machine
+// is healthy again or replaced.
+func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
+	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
+	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||
+		s.Phase == v1alpha1.RemediationCancelled && s.Next != ""
+	message := s.Message
+	if stalled && s.Next != "" {
+		message += "; " + s.Next
+	}
+	return resource.Kstatus(old, generation, string(s.Phase),
+		resource.Value{True: ready, Message: s.Message},
+		resource.Value{True: !isFinal(s.Phase) && !stalled, Message: s.Message},
+		resource.Value{True: stalled, Message: message})
+}
+
+// noMachineStatus returns the status of a request whose Machine does not exist.
+func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
+	s := v1alpha1.SurgeRemediationStatus{
+		ObservedGeneration: request.Generation,
+		Message:            fmt.Sprintf("Machine %s does not exist in namespace %s; scute does nothing", request.Name, request.Namespace),
+		Next:               "delete this SurgeRemediation; a SurgeRemediation must have the name of its Machine",
+	}
+	s.Conditions = resource.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
+		resource.Value{Message: s.Message}, resource.Value{}, resource.Value{True: true, Message: s.Message + "; " + s.Next})
+	return s
+}
+
+// newNote returns the note of the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read.
+// It returns "" for no event. The EventReporter reports what the log knows. newNote compares with the published status, so a restarted daemon reports
+// nothing twice.
+func newNote(before, after *v1alpha1.SurgeRemediationStatus) string {
+	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
+		return ""
+	}
+	return resource.TruncateNote(after.Message + "; next: " + after.Next)
 }

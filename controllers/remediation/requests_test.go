@@ -104,16 +104,15 @@ func TestARequestWithoutAMachineSaysSo(t *testing.T) {
 
 func TestNews(t *testing.T) {
 	unselected := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationUnselected, Message: "no RepairPolicy selects it", Next: "make one"}
-	got, ok := newEvent(&v1alpha1.SurgeRemediationStatus{}, &unselected)
-	if diff := cmp.Diff(eventContent{"Warning", "RemediationUnselected", "no RepairPolicy selects it; next: make one"}, got, cmp.AllowUnexported(eventContent{})); diff != "" || !ok {
-		t.Error(diff)
+	if got := newNote(&v1alpha1.SurgeRemediationStatus{}, &unselected); got != "no RepairPolicy selects it; next: make one" {
+		t.Errorf("note = %q", got)
 	}
-	if _, ok := newEvent(&unselected, &unselected); ok {
-		t.Error("news = true for an unchanged status")
+	if got := newNote(&unselected, &unselected); got != "" {
+		t.Errorf("note = %q for an unchanged status", got)
 	}
 	known := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, RemediationID: "fleet/cp/0a1b2c3d/m"}
-	if n, ok := newEvent(&unselected, &known); ok {
-		t.Errorf("news = %v for a status from the log, want none", n)
+	if got := newNote(&unselected, &known); got != "" {
+		t.Errorf("note = %q for a status from the log, want none", got)
 	}
 }
 

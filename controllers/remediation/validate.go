@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -13,7 +12,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/remediator/act"
 )
@@ -37,49 +35,13 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 				say("spec.escalation[%d].failedWhen[%d].jsonPath: %v", i, j, err)
 			}
 		}
-		if step.Timeout.Duration <= 0 {
-			say("spec.escalation[%d].timeout is %s: it must be more than 0", i, timespan.Text(step.Timeout.Duration))
-		}
 	}
 	for i, c := range p.Spec.Checks.UnhealthyMachineConditions {
 		if slices.Contains(derivedConditions(), c.Type) {
 			say("spec.checks.unhealthyMachineConditions[%d].type: %s is derived from other conditions and from remediation: name one of the other conditions", i, c.Type)
 		}
 	}
-	for i, c := range slices.Concat(p.Spec.Checks.UnhealthyNodeConditions, p.Spec.Checks.UnhealthyMachineConditions) {
-		if c.Timeout.Duration < 0 {
-			say("spec.checks: the timeout of condition %d, %s=%s, is %s: it must not be below 0", i, c.Type, c.Status, timespan.Text(c.Timeout.Duration))
-		}
-	}
-	checkDurations(&p.Spec, say)
 	return list
-}
-
-func checkDurations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
-	for _, d := range []struct {
-		field string
-		is    *v1alpha1.Duration
-		least time.Duration
-	}{
-		{"checks.nodeStartup", s.Checks.NodeStartup, 0},
-		{"hold", s.Hold, 0},
-		{"limits.window", s.Limits.Window, 1},
-		{"limits.massFailure.cooldown", s.Limits.MassFailure.Cooldown, 0},
-		{"limits.cooldown", s.Limits.Cooldown, 0},
-		{"timeouts.scaleUp", s.Timeouts.ScaleUp, 1},
-		{"timeouts.ready", s.Timeouts.Ready, 1},
-		{"timeouts.removal", s.Timeouts.Removal, 1},
-		{"removal.drainTimeout", s.Removal.DrainTimeout, 1},
-		{"removal.volumeDetachTimeout", s.Removal.VolumeDetachTimeout, 1},
-	} {
-		switch {
-		case d.is == nil || d.is.Duration >= d.least:
-		case d.least == 0:
-			say("spec.%s is %s: it must not be below 0", d.field, timespan.Text(d.is.Duration))
-		default:
-			say("spec.%s is %s: it must be more than 0", d.field, timespan.Text(d.is.Duration))
-		}
-	}
 }
 
 // derivedConditions returns the conditions that a MachineHealthCheck refuses.

@@ -31,7 +31,7 @@ type View struct {
 // New returns an empty view. The limits apply to each namespace.
 func New(limits Limits) *View {
 	return &View{
-		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
+		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(), Pauses: pauses.NewPauses(nil),
 		Schedules: schedules.NewSchedules(nil),
 		Usage:     NewUsage(limits), Trust: trust.NewView(),
 		keptBytes: keptBytes, sweepEvery: sweepEvery,
@@ -50,7 +50,7 @@ func (v *View) Apply(r eventlog.Record) error {
 	err := v.apply(r)
 	if r.Seq%v.sweepEvery == 0 {
 		v.forget(v.keptBytes)
-		v.Remediations.Forget(r.Seq, r.Stored)
+		v.Remediations.Forget(r.Stored)
 	}
 	return err
 }

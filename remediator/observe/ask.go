@@ -2,9 +2,12 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
@@ -24,14 +27,15 @@ const (
 	secretTimeout = 5 * time.Second
 )
 
-// Probe fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd by querying them now. A missing response is a fact, not an error. It
-// takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for members without a machine, and up to 8 s more
-// to query peers if a member could not be queried. The total is limited to 20 s. Connections are closed when it returns.
-func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
-	f.Etcd = nil
-	f.Cluster.Reachable = object.Unknown
+// Probe queries the API server and, for a control plane with stacked etcd, the members of etcd. It returns the facts with Cluster.Reachable and Etcd. A
+// missing response is a fact, not an error. It takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for
+// members without a machine, and up to 8 s more to query peers if a member could not be queried. The total is limited to 20 s. Connections are
+// closed when it returns.
+func (o *Observer) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
+	f := *seen
+	f.Cluster.Reachable, f.Etcd = object.Unknown, nil
 	if f.Owner.Cluster == "" {
-		return nil
+		return &f, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -42,7 +46,7 @@ func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
 		if asked {
 			f.Etcd = &remediator.Etcd{Err: err.Error()}
 		}
-		return ctx.Err()
+		return &f, ctx.Err()
 	}
 	reach := make(chan object.ConditionStatus, 1)
 	go func() { reach <- apiServerAnswers(asking, cluster) }()
@@ -50,7 +54,7 @@ func (o *Observer) Probe(ctx context.Context, f *remediator.Facts) error {
 		f.Etcd = o.etcd(asking, key, cluster, f.Nodes())
 	}
 	f.Cluster.Reachable = <-reach
-	return ctx.Err()
+	return &f, ctx.Err()
 }
 
 // apiServerAnswers returns whether an API server answers.
@@ -80,12 +84,118 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	d, err := o.etcdDialer(ctx, key)
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.moveLeader(ctx, nodes, to) },
+		"moving the leadership of etcd in %s to %s", key, to)
+}
+
+// Defragment defragments the database of the member on a node, unless it has less than size bytes. The member answers no requests meanwhile.
+// Defragment returns when the member has finished, or when ctx ends; in the latter case the member continues.
+func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.defragment(ctx, nodes, node, size) },
+		"defragmenting the member of etcd on %s in %s", node, key)
+}
+
+// Disarm disarms the alarm NOSPACE of all members of etcd.
+func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes []string) error {
+	return o.onEtcd(ctx, key, func(d *dialer) error { return d.disarm(ctx, nodes) }, "disarming the alarm NOSPACE of etcd in %s", key)
+}
+
+// onEtcd prepares connections to the etcd of a cluster, and runs change. The format describes the change in an error.
+func (o *Observer) onEtcd(ctx context.Context, key types.NamespacedName, change func(*dialer) error, format string, args ...any) error {
+	cluster, err := o.workload(ctx, key)
+	var d *dialer
 	if err == nil {
-		err = d.moveLeader(ctx, nodes, to)
+		d, err = o.dialer(ctx, key, cluster)
+	}
+	if err == nil {
+		err = change(d)
 	}
 	if err != nil {
-		return fmt.Errorf("moving the leadership of etcd in %s to %s: %w", key, to, err)
+		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 	}
 	return nil
+}
+
+// defragment queries all members again, and fails if any is silent or a learner, or has corrupt data.
+func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
+	by, err := d.healthyAnswer(ctx, nodes, node)
+	if err != nil {
+		return err
+	}
+	if by.size < size {
+		return nil // it was defragmented already
+	}
+	line, err := d.open(ctx, node, by.route)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	if err := d.cluster.CheckWritesAllowed(); err != nil {
+		return err
+	}
+	if _, err := etcd.NewMaintenanceClient(line.ClientConn).Defragment(ctx, &etcd.DefragmentRequest{}); err != nil {
+		return line.failureReason(ctx, err)
+	}
+	return nil
+}
+
+// healthyAnswer returns the answer of the member on a node if all members answer and vote, and none has corrupt data.
+func (d *dialer) healthyAnswer(ctx context.Context, nodes []string, node string) (answer, error) {
+	asking, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	heard := d.queryMembers(asking, nodes)
+	if heard.list == nil {
+		return answer{}, fmt.Errorf("no member could list the members: %s", formatReasons(heard.each))
+	}
+	found := mergeAnswers(heard.list, heard.alarms, heard.each)
+	for _, m := range found.Members {
+		if m.Answers != object.True || m.Learner {
+			return answer{}, fmt.Errorf("the member on %s is a learner, or does not answer: %s", m.Node, m.Reason)
+		}
+	}
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == node })
+	switch {
+	case memberNamed(heard.list, heard.each, node) == nil || i < 0:
+		return answer{}, errors.New("etcd lists no member on the node")
+	case heard.each[i].route.peer != "":
+		return answer{}, fmt.Errorf("it can only be reached by %s", heard.each[i].route)
+	}
+	return heard.each[i], nil
+}
+
+func (d *dialer) disarm(ctx context.Context, nodes []string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	heard := d.queryMembers(ctx, nodes)
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.answers == object.True && a.route.peer == "" })
+	if i < 0 {
+		return fmt.Errorf("no member could be reached: %s", formatReasons(heard.each))
+	}
+	line, err := d.open(ctx, heard.each[i].node, heard.each[i].route)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	for _, alarm := range heard.alarms {
+		if alarm.Alarm != etcd.AlarmType_NOSPACE {
+			continue
+		}
+		if err := d.cluster.CheckWritesAllowed(); err != nil {
+			return err
+		}
+		request := &etcd.AlarmRequest{Action: etcd.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
+		if _, err := etcd.NewMaintenanceClient(line.ClientConn).Alarm(ctx, request); err != nil {
+			return line.failureReason(ctx, err)
+		}
+	}
+	return nil
+}
+
+// failureReason returns the reason why a call that changes etcd has failed.
+func (l *line) failureReason(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("it did not answer in time")
+	}
+	_, why := l.classify(err)
+	return errors.New(why)
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +16,6 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator/ownerkind"
@@ -28,46 +27,32 @@ const (
 	byCluster    = "cluster"    // Machines by the name of their cluster
 )
 
-// connection is shared by the cache and the live client.
-type connection struct {
-	config *rest.Config
-	client *http.Client
-	scheme *runtime.Scheme
-	mapper meta.RESTMapper
-}
-
-func connect(config *rest.Config) (*connection, error) {
-	c := &connection{config: rest.CopyConfig(config), scheme: runtime.NewScheme()}
-	c.config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
-	c.config.UserAgent = "scute/remediator"
-	c.config.WarningHandler = rest.NoWarnings{} // warnings concern kinds of other projects
-	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), ownerkind.AddToScheme(c.scheme),
-		clusterctlv1.AddToScheme(c.scheme), v1alpha1.AddToScheme(c.scheme), metav1.AddMetaToScheme(c.scheme))
+// connect returns a cache that watches the kinds of watchedKinds and no others, and a client that does not cache. A read of another kind from the cache
+// returns an error, instead of starting a watch of all Secrets. A kind that is not served is not watched, for example without the kubeadm control
+// plane provider.
+func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
+	config.UserAgent = "scute/remediator"
+	config.WarningHandler = rest.NoWarnings{} // warnings concern kinds of other projects
+	scheme := runtime.NewScheme()
+	err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme),
+		clusterctlv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
-		return nil, err
+	live, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, err
 	}
-	c.mapper, err = apiutil.NewDynamicRESTMapper(c.config, c.client)
-	return c, err
-}
-
-// cache returns a cache that watches the kinds of watchedKinds and no others. A read of another kind returns an error, instead of starting a watch of
-// all Secrets. A kind that is not served is not watched, for example without the kubeadm control plane provider.
-func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 	watched := watchedKinds()
-	made, err := cache.New(c.config, cache.Options{
-		HTTPClient: c.client, Scheme: c.scheme, Mapper: c.mapper,
-		ReaderFailOnMissingInformer: true,
-		ByObject:                    watched,
-	})
+	made, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: live.RESTMapper(), ReaderFailOnMissingInformer: true, ByObject: watched})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for kind := range watched {
 		if _, err := made.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("watching %T: %w", kind, err)
+			return nil, nil, fmt.Errorf("watching %T: %w", kind, err)
 		}
 	}
 	for _, index := range []struct {
@@ -80,10 +65,10 @@ func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 		{&clusterv1.Machine{}, byCluster, clusterName},
 	} {
 		if err := made.IndexField(ctx, index.kind, index.name, index.of); err != nil {
-			return nil, fmt.Errorf("indexing %T: %w", index.kind, err)
+			return nil, nil, fmt.Errorf("indexing %T: %w", index.kind, err)
 		}
 	}
-	return made, nil
+	return made, live, nil
 }
 
 // watchedKinds returns the kinds that the cache watches, each with the transform that bounds what the cache retains of an object.
@@ -93,8 +78,9 @@ func watchedKinds() map[client.Object]cache.ByObject {
 		&clusterv1.Cluster{}:            {Transform: stripped(stripCluster)},
 		&clusterv1.MachineHealthCheck{}: {Transform: stripped(stripHealthCheck)},
 
-		&v1alpha1.RepairPolicy{}:     {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
-		&v1alpha1.SurgeRemediation{}: {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
+		&v1alpha1.RepairPolicy{}:             {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
+		&v1alpha1.SurgeRemediation{}:         {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
+		&v1alpha1.SurgeRemediationTemplate{}: {Transform: stripped(func(t *v1alpha1.SurgeRemediationTemplate) { v1alpha1.Slim(t) })},
 	}
 	for _, kind := range ownerkind.All() {
 		kinds[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}

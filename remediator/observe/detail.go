@@ -116,41 +116,46 @@ func (l *observation) stepObjects(ctx context.Context) error {
 			continue
 		}
 		for _, step := range l.escalation {
-			found, err := l.observer.stepObject(ctx, l.facts.Owner.Namespace, step, m.Name)
-			if err != nil {
-				return fmt.Errorf("getting the object of step %s for machine %s: %w", step.Name, m.Name, err)
+			object := remediator.StepObject{Name: remediator.StepObjectName(m.Name, step.Name)}
+			if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {
+				continue // nothing can have been created from it; the write reports what is wrong
 			}
-			if found == nil {
-				continue
-			}
-			m.StepObjects = append(m.StepObjects, step.Name)
-			if failed := failure(found, step.FailedWhen); failed != "" {
-				if m.FailedSteps == nil {
-					m.FailedSteps = make(map[string]string)
-				}
-				m.FailedSteps[step.Name] = failed
+			if err := l.addStepObject(ctx, m, step.Name, object, step.FailedWhen); err != nil {
+				return err
 			}
 		}
-		if err := l.addLeftovers(ctx, m); err != nil {
-			return err
+		// Steps that the policy no longer has, or now has with another kind of object.
+		for _, step := range slices.Sorted(maps.Keys(l.created[m.UID])) {
+			if slices.Contains(m.StepObjects, step) {
+				continue
+			}
+			if err := l.addStepObject(ctx, m, step, l.created[m.UID][step], nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// addLeftovers adds objects that were created for a machine at steps that the policy no longer has, or now has with another kind of object.
-func (l *observation) addLeftovers(ctx context.Context, m *remediator.Machine) error {
-	for _, step := range slices.Sorted(maps.Keys(l.created[m.UID])) {
-		if slices.Contains(m.StepObjects, step) {
-			continue
+// addStepObject adds the object of a step to the facts if it exists. An object of a kind that is not served does not exist.
+func (l *observation) addStepObject(ctx context.Context, m *remediator.Machine, step string, object remediator.StepObject, failedWhen []v1alpha1.FieldValue) error {
+	found := &unstructured.Unstructured{}
+	found.SetAPIVersion(object.APIVersion)
+	found.SetKind(object.Kind)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := l.observer.live.Get(ctx, l.key(object.Name), found); err != nil {
+		if err = retryable(err); err != nil {
+			return fmt.Errorf("getting the object of step %s for machine %s: %w", step, m.Name, err)
 		}
-		found, err := l.observer.getStepObject(ctx, l.facts.Owner.Namespace, l.created[m.UID][step])
-		if err != nil {
-			return fmt.Errorf("listing the objects of step %s for machine %s: %w", step, m.Name, err)
+		return nil
+	}
+	m.StepObjects = append(m.StepObjects, step)
+	if failed := failure(found, failedWhen); failed != "" {
+		if m.FailedSteps == nil {
+			m.FailedSteps = make(map[string]string)
 		}
-		if found != nil {
-			m.StepObjects = append(m.StepObjects, step)
-		}
+		m.FailedSteps[step] = failed
 	}
 	return nil
 }
@@ -168,15 +173,6 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// stepObject returns the object of a step, nil if there is none. An object of a kind that is not served does not exist.
-func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
-	object := remediator.StepObject{Name: remediator.StepObjectName(machine, step.Name)}
-	if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {
-		return nil, nil // nothing can have been created from it; the write reports what is wrong
-	}
-	return o.getStepObject(ctx, namespace, object)
-}
-
 // kindOfStep returns the kind of object that a step creates, "" if its template has none.
 func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
 	var template metav1.TypeMeta // the rest may be too large to decode, which the write reports
@@ -184,17 +180,4 @@ func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
 		return "", ""
 	}
 	return template.APIVersion, template.Kind
-}
-
-// getStepObject returns an object that a step created, nil if it does not exist.
-func (o *Observer) getStepObject(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
-	found := &unstructured.Unstructured{}
-	found.SetAPIVersion(object.APIVersion)
-	found.SetKind(object.Kind)
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if err := o.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, found); err != nil {
-		return nil, retryable(err)
-	}
-	return found, nil
 }

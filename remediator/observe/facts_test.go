@@ -269,7 +269,7 @@ func TestUnwired(t *testing.T) {
 			facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Cluster: "blue"}}, Machines: make([]remediator.Machine, 1)},
 			found: []*clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}},
 		}
-		l.setOtherHealthChecks([]clusterv1.MachineHealthCheck{check})
+		l.setHealthChecks([]clusterv1.MachineHealthCheck{check})
 		if got := l.facts.Machines[0].OtherHealthCheck; got != c.want {
 			t.Errorf("%s: Unwired = %q, want %q", name, got, c.want)
 		}
@@ -312,7 +312,7 @@ func TestPassed(t *testing.T) {
 			facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Cluster: "blue"}}, Machines: make([]remediator.Machine, 1)},
 			found: []*clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}},
 		}
-		l.setHealthChecksPass(c.checks)
+		l.setHealthChecks(c.checks)
 		if got := l.facts.Machines[0].HealthChecksPass; got != c.want {
 			t.Errorf("%s: Passed = %q, want %q", name, got, c.want)
 		}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -136,28 +135,10 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	return counted, nil
 }
 
-// selected holds the policies that select machines of a cluster, and the cluster's region. A nil scope selects none.
+// selected holds the policies that select machines of a cluster, and the cluster's region. A nil policy selects none.
 type selected struct {
-	controlPlane, workers *scope
+	controlPlane, workers *v1alpha1.RepairPolicy
 	region                string
-}
-
-// scopes are the policies of a namespace by name, read once for all its clusters.
-type scopes []scope
-
-// first returns the policy for a kind of owner by the rules of Select, nil if there is none.
-func (s scopes) first(cluster map[string]string, kind remediator.OwnerKind) *scope {
-	var unknown *scope
-	for i := range s {
-		switch s[i].selects(cluster, string(kind)) {
-		case object.True:
-			return &s[i]
-		case object.False:
-		default:
-			unknown = cmp.Or(unknown, &s[i])
-		}
-	}
-	return unknown
 }
 
 func countMachines(ctx context.Context, cache client.Reader, label string) (*count, error) {
@@ -169,14 +150,17 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (*cou
 			return nil, fmt.Errorf("counting the machines of the fleet: %w", err)
 		}
 	}
-	inNamespace := scopesOf(policies.Items)
+	inNamespace := make(map[string]scopes)
+	for _, s := range scopesOf(policies.Items) {
+		inNamespace[s.policy.Namespace] = append(inNamespace[s.policy.Namespace], s)
+	}
 	byCluster := make(map[types.NamespacedName]selected)
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
 		if of := inNamespace[c.Namespace]; len(of) > 0 {
 			byCluster[client.ObjectKeyFromObject(c)] = selected{
-				controlPlane: of.first(c.Labels, remediator.ControlPlane),
-				workers:      of.first(c.Labels, remediator.Deployment), region: c.Labels[label],
+				controlPlane: of.first(c.Labels, string(remediator.ControlPlane)),
+				workers:      of.first(c.Labels, string(remediator.Deployment)), region: c.Labels[label],
 			}
 		}
 	}
@@ -189,23 +173,9 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (*cou
 			by = in.controlPlane
 		}
 		if by != nil {
-			counted.machines.Add(remediator.PolicyGroup{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
-			counted.watched[m.Namespace+"/"+by.name]++
+			counted.machines.Add(remediator.PolicyGroup{Namespace: m.Namespace, DryRun: by.Spec.DryRun}, remediator.Domain(in.region, domainOf(m)), 1)
+			counted.watched[m.Namespace+"/"+by.Name]++
 		}
 	}
 	return counted, nil
-}
-
-// scopesOf returns the policies by namespace, in the order of their names.
-func scopesOf(policies []v1alpha1.RepairPolicy) map[string]scopes {
-	inNamespace := make(map[string]scopes)
-	for i := range policies {
-		if p := &policies[i]; p.DeletionTimestamp == nil {
-			inNamespace[p.Namespace] = append(inNamespace[p.Namespace], scopeOf(p))
-		}
-	}
-	for _, of := range inNamespace {
-		slices.SortFunc(of, func(a, b scope) int { return cmp.Compare(a.name, b.name) })
-	}
-	return inNamespace
 }

@@ -51,38 +51,30 @@ func (l *observation) healthChecks(ctx context.Context) error {
 	if err != nil && !absent(err) {
 		return fmt.Errorf("listing MachineHealthChecks: %w", err)
 	}
-	l.setOtherHealthChecks(list.Items)
-	l.setHealthChecksPass(list.Items)
+	l.setHealthChecks(list.Items)
 	return nil
 }
 
-func (l *observation) setHealthChecksPass(checks []clusterv1.MachineHealthCheck) {
+func (l *observation) setHealthChecks(checks []clusterv1.MachineHealthCheck) {
 	for i := range checks {
 		c := &checks[i]
-		if c.Spec.ClusterName != l.facts.Owner.Cluster || !UsesScute(c) {
+		wired := c.Spec.ClusterName == l.facts.Owner.Cluster && UsesScute(c)
+		if !wired && !RemediatesDirectly(c, l.facts.Owner.Cluster) {
 			continue
 		}
-		selector, all := Selector(c), object.False
+		all := object.False
 		if healthy, expected := c.Status.CurrentHealthy, c.Status.ExpectedMachines; c.Status.ObservedGeneration == c.Generation && healthy != nil && expected != nil && *healthy == *expected {
 			all = object.True
 		}
+		selector := Selector(c)
 		for j, m := range l.found {
-			if f := &l.facts.Machines[j]; f.HealthChecksPass != object.False && selector.Matches(labels.Set(m.Labels)) {
+			f := &l.facts.Machines[j]
+			switch {
+			case !selector.Matches(labels.Set(m.Labels)):
+			case wired && f.HealthChecksPass != object.False:
 				f.HealthChecksPass = all
-			}
-		}
-	}
-}
-
-func (l *observation) setOtherHealthChecks(checks []clusterv1.MachineHealthCheck) {
-	for i := range checks {
-		if !RemediatesDirectly(&checks[i], l.facts.Owner.Cluster) {
-			continue
-		}
-		selector := Selector(&checks[i])
-		for j, m := range l.found {
-			if f := &l.facts.Machines[j]; f.OtherHealthCheck == "" && selector.Matches(labels.Set(m.Labels)) {
-				f.OtherHealthCheck = checks[i].Name
+			case !wired && f.OtherHealthCheck == "":
+				f.OtherHealthCheck = c.Name
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,29 +31,22 @@ const (
 	maxListed = 100
 )
 
-// nodeCache stores the Nodes last read for each owner.
-type nodeCache struct {
-	mu   sync.Mutex
-	last map[types.UID]cachedNodes // by the owner's UID
-}
-
-type cachedNodes struct {
-	at    time.Time
-	nodes map[types.UID]*remediator.NodeFacts // by the machine's UID
-}
+// nodesOf are the facts of Nodes by the UIDs of their Machines.
+type nodesOf map[types.UID]*remediator.NodeFacts
 
 // nodes sets the facts of Nodes if the policy needs them. A failed read is a fact, not an error.
 func (l *observation) nodes(ctx context.Context) error {
 	if !l.facts.Policy.ReadsNodes() {
 		return nil
 	}
-	seen := l.observer.nodes.recent(l.facts.Owner.UID, l.observer.now())
-	if seen == nil {
+	last, _ := l.observer.nodes.Get(l.facts.Owner.UID)
+	seen, ok := last.(nodesOf)
+	if !ok {
 		seen = l.observer.readNodes(ctx, l.facts)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l.observer.nodes.store(l.facts.Owner.UID, l.observer.now(), seen)
+		l.observer.nodes.Set(l.facts.Owner.UID, seen, nodesTTL)
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -63,31 +55,8 @@ func (l *observation) nodes(ctx context.Context) error {
 	return nil
 }
 
-func (n *nodeCache) recent(owner types.UID, now time.Time) map[types.UID]*remediator.NodeFacts {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if last, ok := n.last[owner]; ok && now.Sub(last.at) < nodesTTL {
-		return last.nodes
-	}
-	return nil
-}
-
-func (n *nodeCache) store(owner types.UID, now time.Time, seen map[types.UID]*remediator.NodeFacts) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.last == nil {
-		n.last = make(map[types.UID]cachedNodes)
-	}
-	for uid, last := range n.last {
-		if now.Sub(last.at) >= nodesTTL {
-			delete(n.last, uid)
-		}
-	}
-	n.last[owner] = cachedNodes{at: now, nodes: seen}
-}
-
 // readNodes reads the Nodes of all machines that have one and are not being deleted. Its connections are closed when it returns.
-func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]*remediator.NodeFacts {
+func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
 	var from *tenant.Reader
@@ -98,7 +67,7 @@ func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types
 	if err == nil {
 		defer from.Close()
 	}
-	seen := make(map[types.UID]*remediator.NodeFacts, len(f.Machines))
+	seen := make(nodesOf, len(f.Machines))
 	var group errgroup.Group
 	group.SetLimit(maxParallelNodes)
 	for i := range f.Machines {

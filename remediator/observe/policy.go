@@ -45,15 +45,7 @@ func (l *observation) policy(ctx context.Context) error {
 // Select returns the policy for machines of an owner's kind in a cluster with these labels: the first by name that selects them, nil if there is
 // none. A policy whose selector cannot be read applies if no other policy does, because a remediation may have started under it.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
-	first := make(map[object.ConditionStatus]*v1alpha1.RepairPolicy)
-	for i := range policies {
-		p := &policies[i]
-		selects := Selects(p, cluster, ownerKind)
-		if earlier := first[selects]; p.DeletionTimestamp == nil && (earlier == nil || p.Name < earlier.Name) {
-			first[selects] = p
-		}
-	}
-	return cmp.Or(first[object.True], first[object.Unknown])
+	return scopesOf(policies).first(cluster, ownerKind)
 }
 
 // Selects reports whether a policy selects machines of an owner's kind in a cluster with these labels. It returns Unknown if its selection cannot be
@@ -64,11 +56,40 @@ func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind stri
 
 // scope is what a policy selects.
 type scope struct {
-	name                   string // of the policy
-	dryRun                 bool
+	policy                 *v1alpha1.RepairPolicy
 	unreadable             bool
 	controlPlanes, workers bool
 	selector               labels.Selector // nil if it is invalid
+}
+
+// scopes are the scopes of policies in the order of their names. They are computed once for many clusters.
+type scopes []scope
+
+// scopesOf returns the scopes of the policies that are not being deleted.
+func scopesOf(policies []v1alpha1.RepairPolicy) scopes {
+	var list scopes
+	for i := range policies {
+		if p := &policies[i]; p.DeletionTimestamp == nil {
+			list = append(list, scopeOf(p))
+		}
+	}
+	slices.SortFunc(list, func(a, b scope) int { return cmp.Compare(a.policy.Name, b.policy.Name) })
+	return list
+}
+
+// first returns the policy for a kind of owner by the rules of Select, nil if there is none.
+func (s scopes) first(cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
+	var unknown *v1alpha1.RepairPolicy
+	for i := range s {
+		switch s[i].selects(cluster, ownerKind) {
+		case object.True:
+			return s[i].policy
+		case object.False:
+		default:
+			unknown = cmp.Or(unknown, s[i].policy)
+		}
+	}
+	return unknown
 }
 
 func scopeOf(p *v1alpha1.RepairPolicy) scope {
@@ -80,11 +101,11 @@ func scopeOf(p *v1alpha1.RepairPolicy) scope {
 			Workers       bool                 `json:"workers"`
 		}
 		if err := json.Unmarshal(wrong.Raw, &written); err != nil {
-			return scope{name: p.Name, unreadable: true}
+			return scope{policy: p, unreadable: true}
 		}
 		spec.Selector, spec.ControlPlanes, spec.Workers = written.Selector, written.ControlPlanes, written.Workers
 	}
-	s := scope{name: p.Name, dryRun: spec.DryRun, controlPlanes: spec.ControlPlanes == nil || *spec.ControlPlanes, workers: spec.Workers}
+	s := scope{policy: p, controlPlanes: spec.ControlPlanes == nil || *spec.ControlPlanes, workers: spec.Workers}
 	if selector, err := metav1.LabelSelectorAsSelector(&spec.Selector); err == nil {
 		s.selector = selector
 	}
@@ -179,7 +200,6 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		e.APIVersion, e.Kind = kindOfStep(step)
 		f.Escalation = append(f.Escalation, e)
 	}
-	f.Paused = slices.Clone(f.Paused)
 	return f
 }
 
@@ -203,8 +223,7 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	return all
 }
 
-// positive returns a duration that must not be zero. A policy with zero is refused, but must not cause a timeout of a remediation that started
-// before.
+// positive returns a duration that must not be zero. The schema refuses zero.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise

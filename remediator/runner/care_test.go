@@ -30,13 +30,13 @@ func newFragmented(name string) *fragmented {
 	return w
 }
 
-func (w *fragmented) Probe(ctx context.Context, f *remediator.Facts) error {
-	err := w.world.Probe(ctx, f)
+func (w *fragmented) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
+	f, err := w.world.Probe(ctx, seen)
 	for i := range f.Etcd.Members {
 		m := &f.Etcd.Members[i]
 		m.Size, m.InUse, m.Leader = w.sizes[m.Node], 50<<20, i == 0
 	}
-	return err
+	return f, err
 }
 
 func (w *fragmented) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
@@ -111,7 +111,7 @@ func (m fragmentedFleet) Observe(ctx context.Context, owner remediator.Owner, ma
 	return m[owner.Cluster].Observe(ctx, owner, made)
 }
 
-func (m fragmentedFleet) Probe(ctx context.Context, f *remediator.Facts) error {
+func (m fragmentedFleet) Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error) {
 	return m[f.Owner.Cluster].Probe(ctx, f)
 }
 

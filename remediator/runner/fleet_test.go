@@ -52,7 +52,7 @@ func (m *many) count() {
 // process returns the runner of a process that reconciles all owners.
 func (m *many) process(t *testing.T, name string, l aggregate.Log) *runner.Runner {
 	t.Helper()
-	view := runner.NewRemediations(nil)
+	view := runner.NewRemediations()
 	for _, w := range m.worlds {
 		for _, r := range records(t, l, w.facts.Owner.Owner) {
 			if err := view.Apply(r); err != nil && !errors.Is(err, eventlog.ErrUnknownType) {

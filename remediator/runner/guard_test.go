@@ -16,12 +16,12 @@ type flaky struct {
 	n int
 }
 
-func (w *flaky) Probe(ctx context.Context, f *remediator.Facts) error {
-	err := w.world.Probe(ctx, f)
+func (w *flaky) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
+	f, err := w.world.Probe(ctx, seen)
 	if w.n++; w.n%2 == 0 {
 		f.Etcd.Members[2].Answers = object.False
 	}
-	return err
+	return f, err
 }
 
 // TestGuardSettles checks that the turns end if an etcd member answers only now and then, although each written

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"scute.dev/eventlog/logtest"
+	"scute.dev/remediator/runner"
 )
 
 // TestHistoryOfAPolicy checks that the history of a policy lists the remediations of all owners in its namespace,
@@ -34,5 +35,30 @@ func TestHistoryOfAPolicy(t *testing.T) {
 		if list := view.History(namespace, policy, 10); len(list) > 0 {
 			t.Errorf("History of %s/%s = %+v, want none", namespace, policy, list)
 		}
+	}
+}
+
+// TestWhatACommitConcerns checks that a change names the author of the commit, and the unhealthy machines and their
+// policies before and after it.
+func TestWhatACommitConcerns(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("concerned")
+	w.failNode(1)
+	if err := runUntilDone(t, process(t, "one", l, w), l, w); err != nil {
+		t.Fatal(err)
+	}
+	view, changes := runner.NewRemediations(), []runner.Change(nil)
+	view.Changed = func(c runner.Change) { changes = append(changes, c) }
+	for _, r := range records(t, l, w.facts.Owner.Owner) {
+		if err := view.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range changes {
+		if c.Owner != w.facts.Owner.Owner || c.Actor != runner.Actor("one") || len(c.Machines) != 1 || !c.Machines["m2"] || i > 0 && !c.Policies["repair"] {
+			t.Errorf("change %d = %+v", i, c)
+		}
+	}
+	if len(changes) < 5 {
+		t.Errorf("got %d changes", len(changes))
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
-	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
 // Observer reads facts.
 type Observer interface {
-	// Observe returns an owner's facts without Etcd, Ledger and Move. It returns no error for an owner that is gone, because the facts contain that.
-	// made are the objects of escalation steps in the log.
+	// Observe returns an owner's facts without etcd. It returns no error for an owner that is gone, because the facts contain that. made are the
+	// objects of escalation steps in the log.
 	Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error)
-	// Probe sets f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
-	Probe(ctx context.Context, f *remediator.Facts) error
+	// Probe returns the facts with the answers of the cluster's API server and of etcd. What cannot be asked is Unknown, with the reason, and not an
+	// error.
+	Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error)
 }
 
 // Executor performs actions. Each action is idempotent, and reads before it writes.
@@ -41,8 +41,7 @@ type Runner struct {
 	Executor    Executor
 	// View contains the owners in the log. It has caught up before the first turn.
 	View *Remediations
-	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq. It is nil
-	// if nothing is moved.
+	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -56,7 +55,7 @@ type Runner struct {
 	marked remediator.NamespaceCounts
 	// startMu serializes starts: each start counts all earlier ones, so that the limits hold.
 	startMu sync.Mutex
-	// before contains the passages through the turnstile that this process has not counted yet. gate guards both fields.
+	// uncounted contains the passages through the turnstile that this process has not counted yet. startMu guards both fields.
 	turnstile *root
 	uncounted admissions
 }
@@ -69,6 +68,8 @@ const (
 	retryMax   = 30 * time.Second
 	// turnTimeout is the timeout of a turn: an observation, requests to etcd, appends and a few writes. A defragmentation has another timeout.
 	turnTimeout = time.Minute
+	// unwatchedDelay is the time until the next turn after a write that no watch reports.
+	unwatchedDelay = time.Second
 	// maxFailures is the number of failed writes after which a turn ends, because each may take long.
 	maxFailures = 4
 )
@@ -77,6 +78,7 @@ const (
 // again even if no watch reports anything; zero for never. Turns of one owner must not overlap.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
+	defer func() { e.claimed, e.agg.State = e.agg.State.Holder == r.Incarnation, nil }() // the view has the state
 	t, err := r.turn(ctx, e, owner)
 	if err != nil || t.facts == nil {
 		return 0, err
@@ -90,6 +92,9 @@ func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again t
 		return r.recordFailure(ctx, e, t.facts, t.failed)
 	}
 	e.failures = 0
+	if t.unwatched {
+		return unwatchedDelay, nil
+	}
 	return remediator.RequeueAfter(e.agg.State, t.facts, r.now()), nil
 }
 
@@ -98,14 +103,60 @@ type turn struct {
 	facts  *remediator.Facts // nil if the owner was forgotten
 	slow   *remediator.Action
 	failed error // of the writes
+	// unwatched means that the owner's state has changed, and that no watch reports one of the writes.
+	unwatched bool
 }
 
 func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (turn, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
-	f, err := r.Observer.Observe(ctx, owner, remediator.StepObjects(e.agg.State))
+	if err := r.open(ctx, e); err != nil {
+		return turn{}, err
+	}
+	opened := e.agg.Seq
+	f, err := r.observe(ctx, e, owner)
 	if err != nil {
-		return turn{}, fmt.Errorf("observing %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
+		return turn{}, err
+	}
+	if f, err = r.decideAll(ctx, e, f); err != nil {
+		return turn{}, err
+	}
+	if !f.Owner.Found && !remediator.HasPending(e.agg.State) && !remediator.Guarded(f) {
+		r.forget(owner)
+		return turn{}, nil
+	}
+	actions := remediator.Actions(e.agg.State, f, r.now())
+	if len(actions) == 0 {
+		return turn{facts: f}, nil
+	}
+	// A move may have been requested after the turn checked, and before the remediation was started. A move that is requested later finds the
+	// remediation in the log, and is refused. So if both start at the same time, one of them stops.
+	move, err := r.MoveOf(ctx, e.agg.Seq, owner.Namespace, owner.Cluster)
+	if err != nil {
+		return turn{}, err
+	}
+	if move != "" {
+		moved := *f
+		moved.Move = move
+		if f, err = r.decideAll(ctx, e, &moved); err != nil {
+			return turn{}, err
+		}
+		actions = remediator.Actions(e.agg.State, f, r.now())
+	}
+	slow, failed := r.act(ctx, e, f, actions)
+	return turn{facts: f, slow: slow, failed: failed, unwatched: e.agg.Seq > opened && slices.ContainsFunc(actions, isUnwatched)}, nil
+}
+
+// isUnwatched reports whether no watch reports a write, because it changes an infrastructure machine or the object of an escalation step.
+func isUnwatched(a remediator.Action) bool {
+	return slices.Contains([]remediator.ActionType{remediator.SetClonedFrom, remediator.CreateStepObject, remediator.DeleteStepObject}, a.Type)
+}
+
+// observe returns the facts about an owner, without etcd.
+func (r *Runner) observe(ctx context.Context, e *tracker, owner remediator.Owner) (*remediator.Facts, error) {
+	seen, err := r.Observer.Observe(ctx, owner, remediator.StepObjects(e.agg.State))
+	if err != nil {
+		return nil, fmt.Errorf("observing %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
 	now := r.now()
 	if e.requests.First.IsZero() || e.requests.First.After(now) {
@@ -114,87 +165,50 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if e.requests.Last.After(now) { // the clock was set back
 		e.requests.Last = now
 	}
+	f := *seen
 	f.EtcdRequests = e.requests
-	if f.Move, err = r.moveOf(ctx, 0, owner); err != nil {
-		return turn{}, err
-	}
-	if err := r.catchUp(ctx, e); err != nil {
-		return turn{}, err
-	}
-	if err := r.decideAll(ctx, e, f); err != nil {
-		return turn{}, err
-	}
-	if !f.Owner.Found && !remediator.HasPending(e.agg.State) && !remediator.Guarded(f) {
-		r.forget(owner)
-		return turn{}, nil
-	}
-	if err := r.checkMove(ctx, e, f); err != nil {
-		return turn{}, err
-	}
-	slow, failed := r.act(ctx, e, f)
-	return turn{facts: f, slow: slow, failed: failed}, nil
+	f.Move, err = r.MoveOf(ctx, 0, owner.Namespace, owner.Cluster)
+	return &f, err
 }
 
-// defragment performs a defragmentation, which may take longer than a turn, with its own timeout.
+// defragment performs a defragmentation, which may take longer than a turn, with its own timeout. Another process would carry it out again, if there is
+// time.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	err := r.Executor.Perform(ctx, f, a)
-	e.recordDefragmentation(a.Until, err)
+	e.attempted, e.attemptErr = a.Until, ""
+	if err != nil {
+		e.attemptErr = redact.Message(err.Error())
+	}
 	return r.logWrite(e, a, err)
 }
 
-func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner) (string, error) {
-	if r.MoveOf == nil {
-		return "", nil
-	}
-	return r.MoveOf(ctx, seq, owner.Namespace, owner.Cluster)
-}
-
-// checkMove checks for a move again before anything is written. One may have been requested after the turn checked, and before the remediation was
-// started. A move that is requested later finds the remediation in the log, and is refused. So if both start at the same time, one of them stops.
-func (r *Runner) checkMove(ctx context.Context, e *tracker, f *remediator.Facts) error {
-	if len(remediator.Actions(e.agg.State, f, r.now())) == 0 {
-		return nil
-	}
-	move, err := r.moveOf(ctx, e.agg.Seq, f.Owner.Owner)
-	if err != nil || move == "" {
-		return err
-	}
-	f.Move = move
-	return r.decideAll(ctx, e, f)
-}
-
-// catchUp applies what others appended: an operator, an earlier leader.
-func (r *Runner) catchUp(ctx context.Context, e *tracker) error {
-	if r.View.seq(e.agg.Name.ID) <= e.agg.Seq {
-		return nil
-	}
-	return e.agg.Read(ctx)
-}
-
-// decideAll records the events that follow from the facts, and the events that follow from these.
-func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts) error {
-	remembered := false
+// decideAll records the events that follow from the facts, and the events that follow from these. It returns the facts of the last decision.
+func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts) (*remediator.Facts, error) {
+	unasked, remembered := f, false
 	for range maxRounds {
 		if remembered && !remediator.Surging(e.agg.State) {
-			f.Cluster.Reachable, f.Etcd, remembered = object.Absent, nil, false // the next decisions count the members
+			f, remembered = unasked, false // the next decisions count the members
 		}
-		came, err := r.decide(ctx, e, f)
+		known, came, err := r.decide(ctx, e, f)
 		switch {
 		case err != nil || came == nothingRecorded:
-			return err
+			return known, err
 		case came == someRecorded:
 			continue
 		}
-		if remembered = e.reuseAnswer(f, r.now()); !remembered {
-			if err := r.Observer.Probe(ctx, f); err != nil {
-				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
-			}
-			e.recordAnswer(f, r.now())
+		if last := e.remembered(known, r.now()); last != nil {
+			f, remembered = last, true
+			continue
 		}
+		answered, err := r.Observer.Probe(ctx, known)
+		if err != nil {
+			return nil, fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
+		}
+		f = e.recordAnswer(answered, r.now())
 	}
-	return fmt.Errorf("%s: no stable state after %d decisions in one turn", e.agg.Name.ID, maxRounds)
+	return nil, fmt.Errorf("%s: no stable state after %d decisions in one turn", e.agg.Name.ID, maxRounds)
 }
 
 // outcome is the result of one decision.
@@ -206,26 +220,26 @@ const (
 	needsProbe                     // the cluster must be asked first
 )
 
-// decide records the events of one decision. gate guards everything that may start something; the cluster is asked outside of it.
-func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (outcome, error) {
+// decide records the events of one decision, and returns its facts. startMu guards everything that may start something; the cluster is asked outside
+// of it.
+func (r *Runner) decide(ctx context.Context, e *tracker, seen *remediator.Facts) (*remediator.Facts, outcome, error) {
 	r.startMu.Lock()
 	defer r.startMu.Unlock()
 	for {
 		r.clampTimes(r.now())
-		r.recordUsage(e, f)
-		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
-		f.Maintenance = r.maintenance(e, f)
+		r.recordUsage(e, seen)
+		f := r.withOthers(e, seen)
 		now := r.now()
 		if remediator.NeedsEtcdProbe(e.agg.State, f, now) {
-			return needsProbe, nil
+			return f, needsProbe, nil
 		}
 		events := remediator.Decide(e.agg.State, f, now)
 		if len(events) == 0 {
-			return nothingRecorded, nil
+			return f, nothingRecorded, nil
 		}
 		if slices.ContainsFunc(events, remediator.IsStart) {
 			if again, err := r.admit(ctx, f.Owner.Owner); err != nil {
-				return nothingRecorded, err
+				return nil, nothingRecorded, err
 			} else if again {
 				continue
 			}
@@ -233,7 +247,7 @@ func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (o
 		err := e.agg.Append(ctx, r.withClaim(e, events)...)
 		if errors.Is(err, eventlog.ErrConflict) {
 			if err := r.refresh(ctx, e); err != nil {
-				return nothingRecorded, err
+				return nil, nothingRecorded, err
 			}
 			continue
 		}
@@ -241,7 +255,7 @@ func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (o
 			r.logEvents(e, events)
 		}
 		r.recordUsage(e, f)
-		return someRecorded, err
+		return f, someRecorded, err
 	}
 }
 
@@ -252,9 +266,9 @@ func (r *Runner) withClaim(e *tracker, events []remediator.Event) []remediator.E
 	return r.withOwner(e.agg, events)
 }
 
-// withOwner adds the owner's identity to events about it, if the view has forgotten the owner.
+// withOwner adds the owner's identity to events about it, if a view may have forgotten the owner.
 func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Event {
-	if agg.State.Owner.UID != "" && r.View.isForgotten(agg.Name.ID, agg.Seq) {
+	if remediator.Forget(agg.State.Clone(), r.now()) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
 	}
 	return events
@@ -272,12 +286,13 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.CheckClaim(r.Incarnation)
 }
 
-// act performs the writes that are due, after ensuring that this process has claimed the owner. It returns the write that takes longer than a turn.
-func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow *remediator.Action, err error) {
-	actions := remediator.Actions(e.agg.State, f, r.now())
+// act performs writes, after ensuring that this process has claimed the owner. If another process has appended meanwhile, it performs the writes that are
+// due now. It returns the write that takes longer than a turn.
+func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	if len(actions) == 0 {
 		return nil, nil
 	}
+	decided := e.agg.Seq
 	if e.agg.State.Holder != r.Incarnation {
 		var first []remediator.Event
 		if e.agg.State.Owner.UID == "" {
@@ -292,6 +307,9 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow
 		}
 	} else if err := r.refresh(ctx, e); err != nil {
 		return nil, err
+	}
+	if e.agg.Seq != decided {
+		actions = remediator.Actions(e.agg.State, f, r.now())
 	}
 	return r.perform(ctx, e, f, actions)
 }
@@ -376,3 +394,20 @@ func (r *Runner) now() time.Time {
 	}
 	return time.Now().UTC().Round(0)
 }
+
+// root is the aggregate of an owner, or of the turnstile.
+type root = aggregate.Root[remediator.Event, *remediator.State]
+
+func (r *Runner) root(id string, state *remediator.State, seq uint64) *root {
+	made := &root{
+		Log: r.Log, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id},
+		Actor: Actor(r.Incarnation), Now: r.now, State: state, Seq: seq,
+	}
+	if id != turnstile { // its events have no causes, and there are many
+		made.Links = remediator.Links
+	}
+	return made
+}
+
+// Actor returns the author of the events of a process.
+func Actor(incarnation string) string { return "daemon/" + incarnation }

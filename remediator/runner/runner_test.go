@@ -32,6 +32,56 @@ func TestAtRestNothingIsWrittenOrAsked(t *testing.T) {
 	}
 }
 
+// unchanged is a world of which only the facts from before are observed.
+type unchanged struct {
+	*world
+	seen *remediator.Facts
+}
+
+func (u unchanged) Observe(context.Context, remediator.Owner, remediator.CreatedObjects) (*remediator.Facts, error) {
+	return u.seen, nil
+}
+
+// TestATurnRecordsAllThatFollows checks that another turn on the same facts records nothing, at each step of a
+// replacement. So an event of this process needs no other turn.
+func TestATurnRecordsAllThatFollows(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("follows")
+	w.failNode(1)
+	log := &counting{Log: l}
+	r := process(t, "one", log, w)
+	for turns := 0; len(stateOf(t, l, w.facts.Owner.Owner).History) == 0; turns++ {
+		seen, err := w.Observe(t.Context(), w.facts.Owner.Owner, nil)
+		if err != nil || turns > 40 {
+			t.Fatalf("%d turns, error %v", turns, err)
+		}
+		for _, r.Observer = range []runner.Observer{w, unchanged{w, seen}} {
+			before := log.appends
+			if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+				t.Fatal(err)
+			}
+			if n := log.appends - before; r.Observer != runner.Observer(w) && n > 0 {
+				list := records(t, l, w.facts.Owner.Owner)
+				t.Errorf("turn %d again: got %d appends, want none: %v", turns, n, list[len(list)-1].Types())
+			}
+		}
+		w.owner()
+	}
+	w.replaced(t, "m2")
+}
+
+// TestAWriteThatNoWatchReports checks that a turn that has recorded something and changed an infrastructure machine is
+// soon followed by another one.
+func TestAWriteThatNoWatchReports(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("unwatched")
+	w.failNode(1)
+	r := process(t, "one", l, w)
+	for i := range 2 {
+		if again, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || (again == time.Second) != (i == 0) {
+			t.Errorf("turn %d: next turn in %s, error %v", i, again, err)
+		}
+	}
+}
+
 type counting struct {
 	aggregate.Log
 	appends, reads int
@@ -298,7 +348,7 @@ func TestAtOnce(t *testing.T) {
 	if active != 2 {
 		t.Errorf("%d in progress, want 2", active)
 	}
-	if totals := r.Totals("fleet", "repair"); totals.Owners != 6 || totals.Active != 2 || totals.Unhealthy != 6 || totals.Machines != 18 {
+	if totals := r.Totals("fleet", "repair"); totals.Active != 2 || totals.Unhealthy != 6 || totals.Machines != 18 {
 		t.Errorf("totals = %+v", totals)
 	}
 }
@@ -318,7 +368,7 @@ func (m *many) Observe(ctx context.Context, owner remediator.Owner, made remedia
 	return m.worldOf(owner).Observe(ctx, owner, made)
 }
 
-func (m *many) Probe(ctx context.Context, f *remediator.Facts) error {
+func (m *many) Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error) {
 	return m.worldOf(f.Owner.Owner).Probe(ctx, f)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -30,25 +30,16 @@ type admissions struct {
 
 // apply adds the passages in a commit.
 func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
-	events, err := r.Events()
-	if err != nil {
-		return err
-	}
-	for _, stored := range events {
-		e, err := catalog.Decode(stored)
-		if err != nil {
-			return err
-		}
+	err := catalog.Fold(r, func(e remediator.Event, _ time.Time) {
 		if admitted, ok := e.(remediator.Admitted); ok {
 			p.owners, p.holder = append(p.owners, admitted.Owner), admitted.Holder
 		}
+	})
+	if err == nil {
+		p.seq = r.Seq
 	}
-	p.seq = r.Seq
-	return nil
+	return err
 }
-
-// keepLast deletes all passages except the last one.
-func (p *admissions) keepLast() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
 
 // admit passes the turnstile before something is started for an owner. again reports whether other processes have passed since this process read it
 // last, so that everything must be decided again. The caller holds gate.
@@ -107,12 +98,6 @@ func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim b
 	e := r.tracker(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	policy, dryRun := e.policy, e.group.DryRun
-	if policy == "" {
-		policy, dryRun = remediator.PolicyOf(agg.State)
-	}
-	past := usageOf(agg.State, nil, remediator.PolicyGroup{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched)
-	past.clampTimes(r.now())
-	r.setUsage(e, past)
+	r.setPast(e, owner.Namespace, agg.State)
 	return nil
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +13,10 @@ import (
 // tracker contains what the runner knows about one owner between its turns. The owner's turn uses the aggregate, other turns read the usage under the
 // runner's lock.
 type tracker struct {
-	agg      *root
+	// agg is the owner's aggregate. It has a state only during a turn: see open.
+	agg *root
+	// claimed means that this process had claimed the owner at the end of the last turn.
+	claimed  bool
 	failures int
 	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
 	blindSince time.Time
@@ -27,23 +31,17 @@ type tracker struct {
 	attemptErr string
 	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
 	queued time.Time
-	// ownerGone means that the owner is gone, and only its past starts count. The runner's lock guards it.
-	ownerGone bool
 	usage
 }
 
-// answerTTL is how long an answer of etcd's members may be used during a surge. The machines change many times a second then, and each observation
-// would ask all members.
-const answerTTL = 3 * time.Second
-
-// reuseAnswer sets the last answer if it may be used, and reports whether it did.
-func (e *tracker) reuseAnswer(f *remediator.Facts, now time.Time) bool {
-	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
-		return false
-	}
-	f.Cluster.Reachable, f.Etcd = e.reach, e.etcd
-	return true
-}
+const (
+	// answerTTL is how long an answer of etcd's members may be used during a surge. The machines change many times a second then, and each
+	// observation would ask all members.
+	answerTTL = 3 * time.Second
+	// queueTTL is how long after its last turn an owner keeps its place in the queue for defragmentations. It is longer than a defragmentation,
+	// which a turn follows.
+	queueTTL = 6 * time.Minute
+)
 
 // usage is what counts for the limits of a policy and of the fleet.
 type usage struct {
@@ -61,12 +59,23 @@ type usage struct {
 	turnedAt time.Time
 }
 
-// recordAnswer records the answer, or since when there is none.
-func (e *tracker) recordAnswer(f *remediator.Facts, now time.Time) {
-	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, remediator.Blind(f)
+// remembered returns the facts with the last answer of the cluster. It returns nil if the cluster must be asked again.
+func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Facts {
+	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
+		return nil
+	}
+	known := *f
+	known.Cluster.Reachable, known.Etcd = e.reach, e.etcd
+	return &known
+}
+
+// recordAnswer records the answer in the facts, or since when there is none. It returns the facts with the times of the requests.
+func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remediator.Facts {
+	f, blind := *answered, remediator.Blind(answered)
+	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, blind
 	e.answeredAt, f.EtcdRequests = time.Time{}, e.requests
 	switch {
-	case !remediator.Blind(f):
+	case !blind:
 		e.blindSince = time.Time{}
 		e.reach, e.etcd, e.answeredAt = f.Cluster.Reachable, f.Etcd, now
 	case e.blindSince.IsZero() || e.blindSince.After(now): // or the clock was set back
@@ -74,24 +83,23 @@ func (e *tracker) recordAnswer(f *remediator.Facts, now time.Time) {
 	default:
 		f.Cluster.BlindFor = now.Sub(e.blindSince)
 	}
+	return &f
 }
 
 // clampTimes replaces times in the future by now, because they were recorded before the clock was set back.
 func (u *usage) clampTimes(now time.Time) {
-	for _, at := range []*time.Time{&u.massFailureEnded, &u.Since, &u.turnedAt} {
+	clamp := func(at time.Time) time.Time {
 		if at.After(now) {
-			*at = now
+			return now
 		}
+		return at
 	}
-	for i := range u.started {
-		if u.started[i].After(now) {
-			u.started[i] = now
-		}
+	u.massFailureEnded, u.Since, u.turnedAt = clamp(u.massFailureEnded), clamp(u.Since), clamp(u.turnedAt)
+	for i, at := range u.started {
+		u.started[i] = clamp(at)
 	}
 	for domain, at := range u.massFailuresEnded {
-		if at.After(now) {
-			u.massFailuresEnded[domain] = now
-		}
+		u.massFailuresEnded[domain] = clamp(at)
 	}
 }
 
@@ -127,7 +135,7 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	r.load()
 	e := r.owners[id]
 	if e == nil {
-		e = &tracker{agg: r.root(id, new(remediator.State), 0)}
+		e = &tracker{agg: r.root(id, nil, 0)}
 		e.group.Namespace = owner.Namespace
 		r.owners[id] = e
 	}
@@ -140,22 +148,44 @@ func (r *Runner) load() {
 		return
 	}
 	r.owners, r.marked = make(map[string]*tracker), make(remediator.NamespaceCounts)
-	owners, before := r.View.states()
-	r.uncounted, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
-	for _, known := range owners {
-		e := &tracker{}
-		policy, dryRun := remediator.PolicyOf(known.state)
-		past := usageOf(known.state, nil, remediator.PolicyGroup{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
-		past.clampTimes(r.now())
-		r.setUsage(e, past)
-		if known.unreadable || known.state.Owner.UID == "" {
-			// Its turns read the log again. They fail, unless the view had forgotten the owner and does not know its identity.
-			e.agg = r.root(known.id, new(remediator.State), 0)
-		} else {
-			e.agg = r.root(known.id, known.state, known.seq)
-		}
-		r.owners[known.id] = e
+	r.View.mu.RLock()
+	defer r.View.mu.RUnlock()
+	r.uncounted = r.View.admissions
+	r.turnstile = r.root(turnstile, new(remediator.State), r.uncounted.seq)
+	for id, known := range r.View.owners {
+		e := &tracker{agg: r.root(id, nil, 0)}
+		r.setPast(e, known.state.Owner.Namespace, &known.state)
+		r.owners[id] = e
 	}
+}
+
+// setPast sets the usage of an owner by its state alone, until its next turn. The caller holds the lock.
+func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
+	policy, dryRun := e.policy, e.group.DryRun
+	if policy == "" {
+		policy, dryRun = remediator.PolicyOf(s)
+	}
+	past := usageOf(s, nil, remediator.PolicyGroup{Namespace: namespace, DryRun: dryRun}, policy, e.watched)
+	past.clampTimes(r.now())
+	r.setUsage(e, past)
+}
+
+// open sets the state of an owner's aggregate to a copy of that in the view. It reads from the log what the view does not have: what this process
+// has appended since, and the events of an owner that the view cannot read or has forgotten. It returns an error if another process has claimed the
+// owner since the last turn.
+func (r *Runner) open(ctx context.Context, e *tracker) error {
+	appended := e.agg.Seq
+	var last uint64
+	e.agg.State, e.agg.Seq, last = r.View.state(e.agg.Name.ID)
+	if e.agg.Seq < max(appended, last) {
+		if err := e.agg.Read(ctx); err != nil {
+			return err
+		}
+	}
+	if e.claimed {
+		return e.agg.CheckClaim(r.Incarnation)
+	}
+	return nil
 }
 
 // setUsage replaces the usage of an owner. The caller holds the lock.
@@ -169,20 +199,15 @@ func (r *Runner) setUsage(e *tracker, now usage) {
 	e.usage = now
 }
 
-// forget records that an owner is gone. It deletes the trackers of gone owners that no longer count for limits and cooldowns. If a deleted owner has
-// a turn again, its log is read again.
+// forget records that an owner is gone. Only its past counts for limits and cooldowns. If an owner without a past has a turn again, its log is read
+// again.
 func (r *Runner) forget(owner remediator.Owner) {
-	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.owners[owner.ID()]; e != nil {
-		r.setUsage(e, usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded})
-		e.ownerGone = true
-	}
-	for id, e := range r.owners {
-		if e.ownerGone && !e.counts(now) {
-			delete(r.owners, id)
-		}
+	e := r.owners[owner.ID()]
+	r.setUsage(e, usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded})
+	if !e.counts(r.now()) {
+		delete(r.owners, owner.ID())
 	}
 }
 
@@ -197,9 +222,9 @@ func (u *usage) counts(now time.Time) bool {
 
 // recordUsage records what the limits count. The starts of an owner that is gone count for the policy that it had.
 func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
-	policy, watched := "", 0
-	if f.Policy.Name != "" {
-		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
+	policy, watched := policyKey(f), 0
+	if policy != "" {
+		watched = len(f.Machines)
 	}
 	now := usageOf(e.agg.State, f, remediator.PolicyGroup{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
 	now.turnedAt = r.now()
@@ -208,72 +233,181 @@ func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	if !f.Owner.Found && policy == "" {
 		now.policy = e.policy
 	}
-	e.ownerGone = false
 	r.setUsage(e, now)
 }
 
-// ledger counts the policy's usage by other owners. The number of watched machines is at least that of the observation, because not every owner has
-// had a turn in this process.
-func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
-	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
+// policyKey returns namespace/name of the policy that selects the owner, "" for none.
+func policyKey(f *remediator.Facts) string {
 	if f.Policy.Name == "" {
-		return l
+		return ""
 	}
-	policy, now := f.Owner.Namespace+"/"+f.Policy.Name, r.now()
+	return f.Owner.Namespace + "/" + f.Policy.Name
+}
+
+// withOthers returns the facts with what all other owners use of the limits at this moment, and with what this process knows about defragmentations.
+func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Facts {
+	now, known := r.now(), *f
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.owners {
-		if e == self || e.policy != policy {
-			continue
-		}
-		l.Watched += e.watched
-		l.Unhealthy += remediator.Total(e.Unhealthy)
-		if now.Sub(e.Since) < remediator.CountsFor {
-			l.Active += remediator.Total(e.Active)
-		}
-		for _, at := range e.started {
-			if now.Sub(at) < f.Policy.Limits.Window {
-				l.Started = append(l.Started, at)
-			}
-		}
-		if e.massFailureEnded.After(l.MassFailureEnded) {
-			l.MassFailureEnded = e.massFailureEnded
+	known.Ledger = r.ledger(self, f, now)
+	known.Fleet = r.usedByOthers(self, f.Fleet, now)
+	known.Fleet.Machines, known.Fleet.Unhealthy = remediator.NewMassEvidence(f.Fleet.Selected, r.marked).For(f.Owner.Namespace)
+	known.Fleet.MassFailuresEnded = r.massFailuresEnded(f.Owner.Namespace)
+	known.Maintenance = remediator.MaintenanceFacts{Attempted: self.attempted, Err: self.attemptErr}
+	known.Maintenance.OtherOwner, known.Maintenance.FreeAt = r.queuedBefore(self, now)
+	switch {
+	case f.Cluster.Reachable == object.Absent && f.Policy.Defragmentation.Enabled && !f.Policy.DryRun: // etcd was not asked
+	case !remediator.AwaitsDefragmentation(self.agg.State, &known, now):
+		self.queued = time.Time{}
+	case self.queued.IsZero():
+		self.queued = now
+	}
+	known.Maintenance.QueuedSince = self.queued
+	return &known
+}
+
+// queuedBefore returns the owner whose etcd is being defragmented, or has waited longer and had a turn recently. It also returns the deadline of the
+// defragmentation. In the whole fleet one member is defragmented at a time, because that occupies one of the few concurrent reconciliations. Owners
+// wait in a queue, so that an owner whose defragmentations fail again and again does not keep others waiting. The caller holds the lock.
+func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
+	for id, e := range r.owners {
+		switch {
+		case e == self:
+		case now.Before(e.defragmentingUntil):
+			return id, e.defragmentingUntil
+		case !e.queued.IsZero() && now.Sub(e.turnedAt) < queueTTL && (self.queued.IsZero() || e.queued.Before(self.queued)):
+			owner = id
 		}
 	}
-	l.Watched = max(l.Watched, f.Fleet.Watched[policy])
-	return l
+	return owner, time.Time{}
+}
+
+// ledger counts the policy's usage by other owners. The number of watched machines is at least that of the observation, because not every owner has
+// had a turn in this process. The caller holds the lock.
+func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remediator.Ledger {
+	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
+	policy := policyKey(f)
+	if policy == "" {
+		return l
+	}
+	t := r.totals(policy, self, now)
+	return remediator.Ledger{
+		Active: t.counted, Started: t.Started, Watched: max(l.Watched+t.Machines, f.Fleet.Watched[policy]),
+		Unhealthy: l.Unhealthy + t.Unhealthy, MassFailureEnded: t.MassFailureEnded,
+	}
 }
 
 // Totals contains the totals of one policy.
 type Totals struct {
-	Owners, Machines, Unhealthy, Active int
+	Machines, Unhealthy, Active int
 	// MassFailure is whether a mass failure is in progress for at least one owner; MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
 	// Started are the times at which remediations were started.
 	Started []time.Time
+
+	counted int // the remediations in progress that count for the limit of other owners
 }
 
 // Totals returns the totals of a policy.
 func (r *Runner) Totals(namespace, policy string) Totals {
-	var t Totals
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.totals(namespace+"/"+policy, nil, r.now())
+}
+
+// totals returns the totals of a policy without one owner. The caller holds the lock.
+func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Totals) {
 	for _, e := range r.owners {
-		if e.policy != namespace+"/"+policy {
+		if e == without || e.policy != policy {
 			continue
-		}
-		if !e.ownerGone {
-			t.Owners++
 		}
 		t.Machines += e.watched
 		t.Unhealthy += remediator.Total(e.Unhealthy)
 		t.MassFailure = t.MassFailure || e.massFailure
 		t.Active += remediator.Total(e.Active)
+		if now.Sub(e.Since) < remediator.CountsFor {
+			t.counted += remediator.Total(e.Active)
+		}
 		t.Started = append(t.Started, e.started...)
 		if e.massFailureEnded.After(t.MassFailureEnded) {
 			t.MassFailureEnded = e.massFailureEnded
 		}
 	}
 	return t
+}
+
+// usedByOthers counts the usage of the fleet's limits by all owners but self. The caller holds the lock.
+func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Time) remediator.Fleet {
+	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int)}
+	for _, e := range r.owners {
+		if e == self {
+			continue
+		}
+		if now.Sub(e.Since) < remediator.CountsFor {
+			for domain, n := range e.Active {
+				f.Active[domain] += n
+			}
+		}
+		for _, at := range e.started {
+			if now.Sub(at) < f.Limits.Window {
+				f.Starts = append(f.Starts, at)
+			}
+		}
+	}
+	return f
+}
+
+// massFailuresEnded returns when the mass failures that count for a namespace ended. Of the other namespaces, the one whose mass failure ended last does not
+// count. For the namespace "" all count. The caller holds the lock.
+func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
+	by := make(map[string]map[string]time.Time)
+	for _, e := range r.owners {
+		if e.group.DryRun && e.group.Namespace != namespace {
+			continue
+		}
+		for domain, at := range e.massFailuresEnded {
+			if by[domain] == nil {
+				by[domain] = make(map[string]time.Time)
+			}
+			if at.After(by[domain][e.group.Namespace]) {
+				by[domain][e.group.Namespace] = at
+			}
+		}
+	}
+	passed := make(map[string]time.Time)
+	for domain, times := range by {
+		own := times[namespace]
+		delete(times, namespace)
+		others := slices.SortedFunc(maps.Values(times), func(a, b time.Time) int { return b.Compare(a) })
+		if namespace != "" {
+			others = others[min(1, len(others)):]
+		}
+		if last := slices.MaxFunc(append(others, own), time.Time.Compare); !last.IsZero() {
+			passed[domain] = last
+		}
+	}
+	return passed
+}
+
+// Fleet returns the remediations in progress and the machines of all policies, by the limits and selected machines of an observation. FailingDomains
+// contains the mass failures for any namespace.
+func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.load()
+	f := r.usedByOthers(nil, seen, now)
+	evidence := remediator.NewMassEvidence(seen.Selected, r.marked)
+	f.MassFailuresEnded = r.massFailuresEnded("")
+	f.FailingDomains = make(map[string]bool)
+	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
+		for group := range counts {
+			one := remediator.Fleet{Limits: seen.Limits}
+			one.Machines, one.Unhealthy = evidence.For(group.Namespace)
+			one.AddFailing(f.FailingDomains)
+		}
+	}
+	f.Machines, f.Unhealthy = evidence.For("")
+	return f
 }

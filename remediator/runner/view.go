@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,8 +17,8 @@ import (
 // Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners of
 // which nothing counts any more.
 type Remediations struct {
-	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
-	Changed func(owner remediator.Owner)
+	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. It is set before use. May be nil.
+	Changed func(Change)
 	// Report reports the events of a commit to users, from the projector's goroutine; it must not block. It is set before
 	// use. nil reports nothing. Events before ReportSince are not reported.
 	Report      func(Report)
@@ -29,7 +30,28 @@ type Remediations struct {
 	mu         sync.RWMutex
 	owners     map[string]*ownerEntry
 	admissions admissions
-	lastForget uint64 // the commit of the last Forget
+}
+
+// Change is a commit about an owner.
+type Change struct {
+	Owner remediator.Owner
+	// Actor is the author of the commit.
+	Actor string
+	// Machines are the machines that are unhealthy, or were before the commit. Policies are the policies of the decisions about them.
+	Machines, Policies map[string]bool
+}
+
+// add adds the unhealthy machines of a state, and the policies of the decisions about them.
+func (c *Change) add(s *remediator.State) {
+	for _, u := range s.Unhealthy {
+		c.Machines[u.Name] = true
+		if u.Evidence.PolicyName != "" {
+			c.Policies[u.Evidence.PolicyName] = true
+		}
+	}
+	for _, a := range s.InProgress() {
+		c.Machines[a.Victim.Name] = true
+	}
 }
 
 // Report is the report of one event to users.
@@ -46,13 +68,11 @@ type ownerEntry struct {
 	state remediator.State
 	seq   uint64
 	err   error // an event of the owner that this program cannot read
-	// reduced means that the state contains only the owner's identity, and that no commit about the owner has followed since the last Forget.
-	reduced bool
 }
 
 // NewRemediations returns an empty view.
-func NewRemediations(changed func(owner remediator.Owner)) *Remediations {
-	return &Remediations{Changed: changed, catalog: remediator.NewCatalog(), owners: make(map[string]*ownerEntry)}
+func NewRemediations() *Remediations {
+	return &Remediations{catalog: remediator.NewCatalog(), owners: make(map[string]*ownerEntry)}
 }
 
 // Apply applies a commit. It ignores commits about anything but remediations.
@@ -60,71 +80,60 @@ func (v *Remediations) Apply(r eventlog.Record) error {
 	if r.Aggregate.Kind != eventlog.KindRemediation {
 		return nil
 	}
-	owner, err := v.apply(r)
-	if v.Changed != nil && owner.UID != "" {
-		v.Changed(owner)
+	change, err := v.apply(r)
+	if v.Changed != nil && change.Owner.UID != "" {
+		v.Changed(change)
 	}
 	return err
 }
 
-func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
+func (v *Remediations) apply(r eventlog.Record) (Change, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.Aggregate.ID == turnstile {
-		defer v.admissions.keepLast()
-		return remediator.Owner{}, v.admissions.apply(v.catalog, r)
+		p := &v.admissions
+		err := p.apply(v.catalog, r)
+		p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) // the last one
+		return Change{}, err
 	}
 	e := v.owners[r.Aggregate.ID]
 	if e == nil {
 		e = &ownerEntry{}
 		v.owners[r.Aggregate.ID] = e
 	}
-	e.seq, e.reduced = r.Seq, false
+	c := Change{Machines: make(map[string]bool), Policies: make(map[string]bool)}
+	c.add(&e.state)
+	e.seq = r.Seq
 	if e.err == nil {
-		e.err = v.catalog.Fold(r, v.reporting(&e.state, r))
+		index := 0
+		e.err = v.catalog.Each(r, func(event remediator.Event, stored eventlog.Event) {
+			v.applyEvent(&e.state, event, Report{At: stored.Time, Seq: r.Seq, Index: index})
+			index, c.Actor = index+1, stored.Actor
+		})
 	}
-	return e.state.Owner, e.err
+	c.add(&e.state)
+	c.Owner = e.state.Owner
+	return c, e.err
 }
 
-// Forget reduces owners to their identity if remediator.Forget permits it, and deletes owners without a commit since they were reduced. seq and at
-// are those of the commit that triggers it. A later event about a deleted owner contains its identity again; see forgot.
-func (v *Remediations) Forget(seq uint64, at time.Time) {
+// applyEvent applies an event, and reports it to users.
+func (v *Remediations) applyEvent(s *remediator.State, e remediator.Event, report Report) {
+	reported := false
+	if v.Report != nil && !report.At.Before(v.ReportSince) {
+		report.Notification, reported = remediator.NotificationOf(s, e)
+	}
+	s.Apply(e, report.At)
+	if reported {
+		report.Owner = s.Owner
+		v.Report(report)
+	}
+}
+
+// Forget deletes owners if remediator.Forget permits it. A later event about a deleted owner follows its identity: see Runner.withOwner.
+func (v *Remediations) Forget(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.lastForget = seq
-	kept := make(map[string]*ownerEntry)
-	for id, e := range v.owners {
-		if e.reduced {
-			continue
-		}
-		e.reduced = e.err == nil && remediator.Forget(&e.state, at)
-		kept[id] = e
-	}
-	v.owners = kept
-}
-
-// isForgotten reports whether the view has deleted an owner whose last commit is at seq, or will delete it at the next Forget.
-func (v *Remediations) isForgotten(id string, seq uint64) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	e := v.owners[id]
-	return 0 < seq && seq <= v.lastForget && (e == nil || e.reduced)
-}
-
-// reporting returns a function that applies events to a state and reports each.
-func (v *Remediations) reporting(s *remediator.State, r eventlog.Record) func(remediator.Event, time.Time) {
-	index := -1
-	return func(e remediator.Event, at time.Time) {
-		index++
-		n, ok := remediator.Notification{}, false
-		if v.Report != nil && !at.Before(v.ReportSince) {
-			n, ok = remediator.NotificationOf(s, e)
-		}
-		s.Apply(e, at)
-		if ok {
-			v.Report(Report{Owner: s.Owner, Notification: n, At: at, Seq: r.Seq, Index: index})
-		}
-	}
+	maps.DeleteFunc(v.owners, func(_ string, e *ownerEntry) bool { return e.err == nil && remediator.Forget(&e.state, at) })
 }
 
 // Status returns the status of the remediation of one machine.
@@ -235,30 +244,17 @@ func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	return phases
 }
 
-func (v *Remediations) seq(id string) uint64 {
+// state returns a copy of the state of an owner, and the commit up to which it includes the log. The state is empty if the view does not have the
+// owner, or cannot read an event of the owner. last is the owner's last commit in the view.
+func (v *Remediations) state(id string) (s *remediator.State, seq, last uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if e := v.owners[id]; e != nil {
-		return e.seq
+	switch e := v.owners[id]; {
+	case e == nil:
+		return new(remediator.State), 0, 0
+	case e.err != nil:
+		return new(remediator.State), 0, e.seq
+	default:
+		return e.state.Clone(), e.seq, e.seq
 	}
-	return 0
-}
-
-type snapshot struct {
-	id    string
-	state *remediator.State
-	seq   uint64
-	// unreadable means that this program cannot read an event of the owner. The state is that before the event.
-	unreadable bool
-}
-
-// states returns copies of all states, and the last passage before them. The runner applies later events to them itself.
-func (v *Remediations) states() ([]snapshot, admissions) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	list := make([]snapshot, 0, len(v.owners))
-	for id, e := range v.owners {
-		list = append(list, snapshot{id: id, state: e.state.Clone(), seq: e.seq, unreadable: e.err != nil})
-	}
-	return list, v.admissions
 }

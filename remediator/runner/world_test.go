@@ -106,17 +106,18 @@ func (w *world) Observe(context.Context, remediator.Owner, remediator.CreatedObj
 }
 
 // Probe implements runner.Observer.
-func (w *world) Probe(_ context.Context, f *remediator.Facts) error {
+func (w *world) Probe(_ context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
 	w.asked++
+	f := *seen
 	f.Cluster.Reachable, f.Etcd = object.True, &remediator.Etcd{}
 	if w.unreachable {
 		f.Cluster.Reachable, f.Etcd.Err = object.False, "no answer"
-		return nil
+		return &f, nil
 	}
 	for i := range f.Machines {
 		f.Etcd.Members = append(f.Etcd.Members, remediator.Member{Node: f.Machines[i].Node, Answers: object.True})
 	}
-	return nil
+	return &f, nil
 }
 
 var errRefused = errors.New("refused")
@@ -143,6 +144,8 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 		m.DeleteAnnotation = a.Value
 	case remediator.SetClonedFrom:
 		m.ClonedFrom = a.Value
+	case remediator.SetRelaxed:
+		w.facts.Owner.Relaxed = a.Value
 	case remediator.Touch:
 		w.facts.Owner.Touched = a.Value
 	case remediator.CreateRequest:
@@ -180,7 +183,7 @@ func (w *world) replaced(t *testing.T, unhealthy string) {
 // process returns the runner of a separate process: it has its own incarnation and a view that has read the log.
 func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runner {
 	t.Helper()
-	view := runner.NewRemediations(nil)
+	view := runner.NewRemediations()
 	for _, r := range records(t, l, w.facts.Owner.Owner) {
 		if err := view.Apply(r); err != nil {
 			t.Fatal(err)
@@ -188,7 +191,8 @@ func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runne
 	}
 	return &runner.Runner{
 		Log: l, Incarnation: name, Observer: w, Executor: w, View: view, Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return w.now },
+		Now:    func() time.Time { return w.now },
+		MoveOf: func(context.Context, uint64, string, string) (string, error) { return "", nil },
 	}
 }
 

@@ -187,7 +187,8 @@ func TestDefragmentation(t *testing.T) {
 	before, led := p.sizes(ctx), p.names[p.leader(ctx)]
 	l, now := logtest.Open(t), time.Now()
 	r := &runner.Runner{
-		Log: l, Incarnation: "one", Observer: p, View: runner.NewRemediations(nil), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Log: l, Incarnation: "one", Observer: p, View: runner.NewRemediations(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		MoveOf:   func(context.Context, uint64, string, string) (string, error) { return "", nil },
 		Executor: &act.Executor{Client: p.side.Client(), Etcd: p.Observer},
 	}
 	owner := p.facts.Owner.Owner

@@ -43,8 +43,8 @@ func TestSameName(t *testing.T) {
 	must(t, p.side.Client().Status().Update(ctx, m))
 
 	eventually(t, "both are seen", func(ctx context.Context) error {
-		f := p.facts
-		if err := p.Probe(ctx, &f); err != nil {
+		f, err := p.Probe(ctx, &p.facts)
+		if err != nil {
 			return err
 		}
 		silent := []string{fmt.Sprintf("member %x of %s", dead, name)}

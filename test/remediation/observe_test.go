@@ -191,7 +191,8 @@ func TestLookPlain(t *testing.T) {
 		if of.Kind != "MachineDeployment" || of.Cluster != c.Name || !f.Owner.Found || f.Owner.Replicas != 1 || len(f.Machines) != 1 || f.Policy.Name != "" {
 			t.Errorf("facts = %+v, want the MachineDeployment with one machine", f)
 		}
-		harness.Must(t, w.Probe(ctx, f))
+		f, err := w.Probe(ctx, f)
+		harness.Must(t, err)
 		if f.Etcd != nil || f.Cluster.Reachable != object.True {
 			t.Errorf("etcd %+v, reach %q; want none, and True", f.Etcd, f.Cluster.Reachable)
 		}
@@ -319,7 +320,11 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 	f := w.look(ctx, owner)
 	label := "ask-" + w.c.Namespace
 	started := time.Now()
-	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) { harness.Must(w.c.t, w.Probe(ctx, f)) })
+	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) {
+		var err error
+		f, err = w.Probe(ctx, f)
+		harness.Must(w.c.t, err)
+	})
 	took := time.Since(started)
 	harness.Await(ctx, w.c.t, "no goroutine of Ask is left", func() string {
 		var all bytes.Buffer

@@ -220,7 +220,7 @@ type unfinishedWork struct {
 
 func newUnfinishedWork() *unfinishedWork {
 	return &unfinishedWork{
-		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil),
+		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(),
 		moveStates: make(map[string]runner.ResourceState), requestedRuns: make(map[string]bool), endedRuns: make(map[string]bool),
 	}
 }

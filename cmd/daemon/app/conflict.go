@@ -66,7 +66,7 @@ func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 	}
 	for _, owner := range d.view.Remediations.Pending() {
 		if owner.Namespace == spec.Namespace {
-			feed.Changed(owner)
+			feed.Owners.Add(owner)
 		}
 	}
 }

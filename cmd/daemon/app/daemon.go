@@ -31,25 +31,25 @@ import (
 	"scute.dev/mover/transfer"
 	pauses "scute.dev/pause/runner"
 	"scute.dev/projector"
+	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow/manifest"
 	runs "scute.dev/workflow/runner"
 )
 
 // daemon contains everything that runs.
 type daemon struct {
-	manager    manager.Manager
-	moves      *moves.Runner
-	runs       *runs.Runner
-	pauses     *pauses.Runner
-	schedules  *schedules.Runner
-	remediator *lazyRemediator // nil if disabled
-	env        *manifest.Env
-	view       *projection.View
-	projector  *projector.Projector[*projection.View]
-	gate       *gate
-	sealing    *sealing // nil if disabled
-	report     *report
-	logger     *slog.Logger
+	manager   manager.Manager
+	moves     *moves.Runner
+	runs      *runs.Runner
+	pauses    *pauses.Runner
+	schedules *schedules.Runner
+	env       *manifest.Env
+	view      *projection.View
+	projector *projector.Projector[*projection.View]
+	gate      *gate
+	sealing   *sealing // nil if disabled
+	report    *report
+	logger    *slog.Logger
 	// checkOther returns an error if another installation is the leader here.
 	checkOther func() error
 	// resources counts the stored objects.
@@ -105,7 +105,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.schedules = newSchedules(o, source, log, home, logger)
 	d.runs.Changed, d.moves.Changed, d.pauses.Changed, d.schedules.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add, d.scheduleChanges.Add
 	d.runs.Quota = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
-	feed := remediation.NewEventSource()
+	feed := remediation.NewEventSource(remediations.Actor(home.incarnation))
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.pauseSupervisor = d.pauses.Supervisor(d.view.Pauses)
 	d.scheduleSupervisor = d.schedules.Supervisor(d.view.Schedules)
@@ -166,9 +166,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
-		d.remediator = newLazyRemediator(o, acting, held, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
-		d.remediator.resources = d.resources
-		if err := d.remediator.register(d.manager, feed, d.gate.open); err != nil {
+		if err := newRemediator(d, o, acting, held, g, log, home.incarnation, feed, logger).SetupWithManager(); err != nil {
 			return nil, err
 		}
 	}

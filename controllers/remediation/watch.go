@@ -1,0 +1,215 @@
+package remediation
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/resource"
+	"scute.dev/internal/fair"
+	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
+	"scute.dev/remediator/runner"
+)
+
+const (
+	// changeDelay is how long changes of owners are gathered, because one reconciliation appends several facts.
+	changeDelay = 100 * time.Millisecond
+	// policyDelay is how long changes of objects in a namespace are gathered before its policies are reconciled, because each reconciliation counts
+	// the whole namespace. limitsDelay is longer, because the limits count the whole fleet.
+	policyDelay, limitsDelay = 300 * time.Millisecond, time.Second
+)
+
+// EventSource notifies the controllers of changes in the log about owners of machines. It is created by NewEventSource.
+type EventSource struct {
+	// Owners are owners that must be reconciled.
+	Owners resource.Changes[remediator.Owner]
+
+	actor              string
+	started            atomic.Bool
+	requests, policies resource.Changes[string] // namespace/name
+	owners             resource.Changes[remediator.Owner]
+	namespaces, limits resource.Changes[string]
+}
+
+// NewEventSource returns a source that is ready for Changed. actor is the author of this daemon's own events.
+func NewEventSource(actor string) *EventSource {
+	f := &EventSource{actor: actor}
+	f.Owners.Delay, f.owners.Delay, f.requests.Delay, f.policies.Delay = changeDelay, changeDelay, changeDelay, changeDelay
+	f.namespaces.Delay, f.limits.Delay = policyDelay, limitsDelay
+	return f
+}
+
+// start starts to notify the controllers, with the owners that wait for something. Each controller starts with all objects that exist.
+func (f *EventSource) start(pending func() []remediator.Owner) {
+	f.started.Store(true)
+	for _, owner := range pending() {
+		f.Owners.Add(owner)
+	}
+}
+
+// Changed notifies the controllers of a commit about an owner, once they have started. The owner is reconciled if another process appended the commit: a
+// reconciliation that appends events also does what follows from them. It does not block.
+func (f *EventSource) Changed(c runner.Change) {
+	if !f.started.Load() {
+		return
+	}
+	if c.Actor != f.actor {
+		f.Owners.Add(c.Owner)
+	}
+	for machine := range c.Machines {
+		f.requests.Add(c.Owner.Namespace + "/" + machine)
+	}
+	for policy := range c.Policies {
+		f.policies.Add(c.Owner.Namespace + "/" + policy)
+	}
+	f.owners.Add(c.Owner)
+	f.limits.Add("")
+}
+
+// watch watches a kind in a cache, and enqueues what the object of a relevant change concerns. For an update it also enqueues what the object concerned
+// before.
+func watch[T client.Object, R comparable](cached cache.Cache, kind T, relevant predicate.TypedPredicate[T], concerned func(context.Context, client.Object) []R) source.TypedSyncingSource[R] {
+	return source.TypedKind(cached, kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o T) []R { return concerned(ctx, o) }), relevant)
+}
+
+// itself returns the request for an object.
+func itself(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+}
+
+// requestsIn returns requests for all objects of a kind in a namespace. A cache that cannot be read is being shut down.
+func requestsIn(ctx context.Context, cached client.Reader, list client.ObjectList, namespace string) (all []reconcile.Request) {
+	if cached.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	_ = meta.EachListItem(list, func(o runtime.Object) error {
+		if o, ok := o.(client.Object); ok {
+			all = append(all, itself(ctx, o)...)
+		}
+		return nil
+	})
+	return all
+}
+
+// withoutUpdates returns a predicate that accepts no update.
+func withoutUpdates[T client.Object]() predicate.TypedPredicate[T] {
+	return predicate.TypedFuncs[T]{UpdateFunc: func(event.TypedUpdateEvent[T]) bool { return false }}
+}
+
+// updatedIf returns a predicate that accepts an update only if it made a relevant change to the metadata, or if differs reports one. Statuses are
+// written often and mostly without a change, which must not cause a reconciliation.
+func updatedIf[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
+	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
+		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs != nil && differs(e.ObjectOld, e.ObjectNew)
+	}}
+}
+
+func metadataDiffers(a, b client.Object) bool {
+	return a.GetUID() != b.GetUID() || a.GetGeneration() != b.GetGeneration() || a.GetDeletionTimestamp().IsZero() != b.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(a.GetAnnotations(), b.GetAnnotations()) || !maps.Equal(a.GetLabels(), b.GetLabels()) ||
+		!slices.EqualFunc(a.GetOwnerReferences(), b.GetOwnerReferences(), func(x, y metav1.OwnerReference) bool { return x.UID == y.UID })
+}
+
+func machineDiffers(a, b *clusterv1.Machine) bool {
+	return a.Status.NodeRef != b.Status.NodeRef || a.Status.FailureDomain != b.Status.FailureDomain || a.Status.Phase != b.Status.Phase ||
+		conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+}
+
+// ownerDiffers compares owners of machines.
+func ownerDiffers(a, b client.Object) bool {
+	x, known := ownerkind.As(a)
+	y, alike := ownerkind.As(b)
+	return !known || !alike || x.ObservedGeneration() != y.ObservedGeneration() || conditionsDiffer(x.GetConditions(), y.GetConditions())
+}
+
+func clusterDiffers(a, b *clusterv1.Cluster) bool {
+	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
+}
+
+// conditionsDiffer compares the fields that decisions use, without the messages, whose counts and names change all the time.
+func conditionsDiffer(a, b []metav1.Condition) bool {
+	return !slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
+		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.LastTransitionTime.Equal(&y.LastTransitionTime)
+	})
+}
+
+// minRetryDelay is the first delay after a failed reconciliation, maxRetryDelay the longest.
+const minRetryDelay, maxRetryDelay = 200 * time.Millisecond, time.Minute
+
+// controllerOptions returns options that bound the delay between retries.
+func controllerOptions(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers, NewQueue: fair.NewRequestQueue,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryDelay, maxRetryDelay),
+	}
+}
+
+// ownerReconciler reconciles an owner of machines when something about it changed.
+type ownerReconciler struct {
+	observer *observe.Observer
+	runner   *runner.Runner
+	limits   cache.Cache // the cache of the RepairLimits; nil if the kind is not served
+}
+
+// setup registers the controller. kinds are the kinds of owners that the API server serves. The caches must be synced before.
+func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []ownerkind.Kind, concurrency int) error {
+	watched := r.observer.Cache()
+	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
+		WithOptions(controller.TypedOptions[remediator.Owner]{
+			MaxConcurrentReconciles: concurrency, // the runner limits the duration of each
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](minRetryDelay, maxRetryDelay),
+			// The queue alternates between namespaces, so that many silent control planes in one do not occupy all workers.
+			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
+				return fair.NewQueue(name, limiter, func(o remediator.Owner) string { return o.Namespace })
+			},
+		}).
+		WatchesRawSource(resource.Source(&feed.Owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
+		WatchesRawSource(watch(watched, &clusterv1.Machine{}, updatedIf(machineDiffers), r.concerned)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf(clusterDiffers), r.concerned)).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), r.concerned)).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.concerned))
+	for _, kind := range kinds {
+		b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf(ownerDiffers), r.concerned))
+	}
+	if r.limits != nil {
+		b = b.WatchesRawSource(watch(r.limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.concerned))
+	}
+	return b.Complete(r)
+}
+
+// concerned returns the owners that an object concerns.
+func (r *ownerReconciler) concerned(ctx context.Context, o client.Object) []remediator.Owner {
+	owners, err := r.observer.OwnersFor(ctx, o)
+	if err != nil { // the caches are being shut down
+		ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
+	}
+	return owners
+}
+
+// Reconcile reconciles one owner.
+func (r *ownerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
+	again, err := r.runner.Reconcile(ctx, owner)
+	return reconcile.Result{RequeueAfter: again}, err
+}
