@@ -49,7 +49,9 @@ func (s *State) Apply(e Event, at time.Time) {
 		u := s.recordOf(e.Machine)
 		s.countStart(u, at)
 		u.EscalationStep, u.EscalationSince, u.LastAttempt = e.Step, at, at
-		u.recordObject(e)
+		if e.Object != nil {
+			put(&u.Objects, e.Step, *e.Object)
+		}
 	case EscalationEnded:
 		u := s.recordOf(e.Machine)
 		u.EscalationStep, u.EscalationSince = "", time.Time{}
@@ -91,6 +93,14 @@ func (s *State) Apply(e Event, at time.Time) {
 // clearFailure clears the record of failed writes.
 func (s *State) clearFailure() { s.Failure, s.FailingSince = "", time.Time{} }
 
+// put sets an entry of a map that may be nil.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
 func (s *State) applyMarked(e MachineMarked, at time.Time) {
 	u := s.recordOf(e.Machine)
 	if u.Mark == nil {
@@ -101,14 +111,12 @@ func (s *State) applyMarked(e MachineMarked, at time.Time) {
 		}
 		u.EarlierSteps = len(u.CompletedSteps)
 	}
-	if e.State != Failing && u.UnhealthyAt.IsZero() {
-		u.UnhealthyAt = at
-	}
 	if e.State == Failing {
 		u.UnhealthyAt = time.Time{}
+	} else if u.UnhealthyAt.IsZero() {
+		u.UnhealthyAt = at
 	}
-	mark := e
-	u.Mark = &mark
+	u.Mark = &e
 }
 
 func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
@@ -122,17 +130,6 @@ func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	*u = u.retained()
 	u.ClearedAt = at
 	s.prune()
-}
-
-// recordObject records the object of a step.
-func (u *UnhealthyMachine) recordObject(e EscalationStarted) {
-	if e.Object == nil {
-		return
-	}
-	if u.Objects == nil {
-		u.Objects = make(map[string]StepObject)
-	}
-	u.Objects[e.Step] = *e.Object
 }
 
 // retained returns the part of the record that outlives an illness: holds and aborts, attempts, and step objects. They are kept as long as the
@@ -245,7 +242,11 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
-		s.applySucceeded(e, at)
+		if e.Gone {
+			a.Replacement = Subject{}
+		}
+		s.recordChain(at)
+		s.finish(a, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 	case Cancelled:
 		if a.Step == Settling {
 			s.recordChain(at) // the replacement exists, but is not healthy
@@ -285,14 +286,6 @@ func (a *Active) advance(to Step, at time.Time) {
 	}
 }
 
-func (s *State) applySucceeded(e Succeeded, at time.Time) {
-	if e.Gone {
-		s.Active.Replacement = Subject{}
-	}
-	s.recordChain(at)
-	s.finish(s.Active, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
-}
-
 // recordChain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
 func (s *State) recordChain(at time.Time) {
 	a := s.Active
@@ -303,10 +296,7 @@ func (s *State) recordChain(at time.Time) {
 	if a.Replacement.UID == "" {
 		return
 	}
-	if s.Chain == nil {
-		s.Chain = make(map[types.UID]Link)
-	}
-	s.Chain[a.Replacement.UID] = Link{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at}
+	put(&s.Chain, a.Replacement.UID, Link{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at})
 	delete(s.Chain, a.Victim.UID)
 }
 

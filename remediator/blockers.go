@@ -69,7 +69,7 @@ func describeInFlight(list []InFlight) string {
 	const most = 3
 	var told []string
 	for _, p := range list[:min(len(list), most)] {
-		told = append(told, fmt.Sprintf("%s/%s since %s", p.Namespace, p.Machine, p.Since.UTC().Format(time.RFC3339)))
+		told = append(told, fmt.Sprintf("%s/%s since %s", p.Namespace, p.Machine, utc(p.Since)))
 	}
 	if more := len(list) - most; more > 0 {
 		told = append(told, fmt.Sprintf("and %d more", more))

@@ -130,34 +130,22 @@ func (s *State) escalating() *UnhealthyMachine {
 // sameAs reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
 // numbers or errors. Next is always compared, because a human may have something else to do.
 func (d Decision) sameAs(other Decision) bool {
-	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
-		return false
-	case d.Verdict == Escalate: // it names the step
-		return d.Reason == other.Reason
-	default:
-		return !comparesReason(d.Rule) || d.Reason == other.Reason
+	if d.Verdict != Escalate && !comparesReason(d.Rule) { // the reason of Escalate names the step
+		other.Reason = d.Reason
 	}
+	return d == other
 }
 
 // comparesReason reports whether the reason of a rule names another object, quotes users, or names a time. Such a reason changes only with these.
 func comparesReason(rule string) bool {
-	switch rule {
-	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
-		ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{
+		ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook,
+		freezeHeld, ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine,
+	}, rule)
 }
 
 func (d Decision) acts() bool {
-	switch d.Verdict {
-	case RolloutSurge, Surge, OwnerRemediation, Escalate:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Verdict{RolloutSurge, Surge, OwnerRemediation, Escalate}, d.Verdict)
 }
 
 // byUrgency orders unhealthy machines: first those whose etcd does not answer, then those with broken components, then
@@ -220,9 +208,9 @@ func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.
 // the template that the machine was cloned from.
 func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
 	if f.Owner.CertificateTrigger {
-		pull = now.UTC().Format(time.RFC3339)
+		pull = utc(now)
 		if pull == m.Certificates { // another log set it a moment ago: the value must differ
-			pull = now.UTC().Add(-time.Second).Format(time.RFC3339)
+			pull = utc(now.Add(-time.Second))
 		}
 		return TriggerCertificates, m.Certificates, pull
 	}
@@ -255,27 +243,20 @@ func newEvidence(f *Facts) Evidence {
 	}
 	if f.Etcd != nil {
 		seen.EtcdError = f.Etcd.Err
+		seen.Leader, seen.Joining = f.Etcd.roles()
 		for _, m := range f.Etcd.Members {
-			if m.Leader {
-				seen.Leader = m.Node
-			}
-			if m.Learner {
-				seen.Joining = append(seen.Joining, m.Node)
-			}
 			if m.Via != "" && m.Via != PortForward {
 				seen.Fallbacks = append(seen.Fallbacks, m.Node+" by "+m.Via)
 			}
 		}
 	}
+	seen.Ready = len(f.where(f.ready))
 	for m := range f.all() {
 		switch {
 		case m.Deleting:
 			seen.Deleting = append(seen.Deleting, m.Name)
 		case f.isControlPlane() && len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
 			seen.Broken = append(seen.Broken, m.Name)
-		}
-		if f.ready(m) {
-			seen.Ready++
 		}
 	}
 	return seen

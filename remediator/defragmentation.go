@@ -3,6 +3,7 @@ package remediator
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -260,16 +261,11 @@ func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 // nextLeader returns the node of the member that leads while the leader on a node is defragmented, because all clients would wait for that leader. It
 // returns "" if the member on the node does not lead, or no other member can.
 func (f *Facts) nextLeader(node string) string {
-	to := ""
-	for _, m := range f.Etcd.Members {
-		switch {
-		case m.Node == node && !m.Leader:
-			return ""
-		case m.Node != node && to == "" && m.answering() && !m.Learner:
-			to = m.Node
-		}
+	leads := slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Node == node && m.Leader })
+	if to := f.Etcd.otherVoter(node, (*Member).answering); leads && to != nil {
+		return to.Node
 	}
-	return to
+	return ""
 }
 
 // checkDefragmentation returns the wait for a member that is being defragmented. It does not answer meanwhile, and is not at fault.
@@ -277,7 +273,7 @@ func (s *State) checkDefragmentation() *Decision {
 	if s.Maintenance.Active == nil {
 		return nil
 	}
-	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, s.Maintenance.Active.deadline().UTC().Format(time.RFC3339))
+	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, utc(DefragmentingUntil(s)))
 }
 
 // maintenanceIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.
@@ -320,16 +316,9 @@ func (c *EtcdMaintenance) apply(e Event, at time.Time) {
 		c.Active, c.WaitReason = &Defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
 	case DefragmentationEnded:
 		c.Active, c.EndedAt, c.Failed = nil, at, e.Outcome != DefragmentationDone
-		for node, done := range c.Done {
-			if at.Sub(done) >= defragmentInterval {
-				delete(c.Done, node)
-			}
-		}
+		maps.DeleteFunc(c.Done, func(_ string, done time.Time) bool { return at.Sub(done) >= defragmentInterval })
 		if !c.Failed {
-			if c.Done == nil {
-				c.Done = make(map[string]time.Time)
-			}
-			c.Done[e.Node] = at
+			put(&c.Done, e.Node, at)
 		}
 	case NoSpaceDisarmed:
 		c.DisarmedAt = at

@@ -95,14 +95,9 @@ func (d Database) band() int64 {
 
 // report returns the report of the members. A member that does not answer keeps its last database.
 func (e *Etcd) report(before *EtcdReport) EtcdReported {
-	r := EtcdReported{}
+	var r EtcdReported
+	r.Leader, r.Learners = e.roles()
 	for _, m := range e.Members {
-		if m.Leader {
-			r.Leader = m.Node
-		}
-		if m.Learner {
-			r.Learners = append(r.Learners, m.Node)
-		}
 		switch db := m.database(); {
 		case db.Size > 0:
 			r.Databases = append(r.Databases, db)
@@ -123,6 +118,19 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 		}
 	}
 	return r
+}
+
+// roles returns the nodes of the leader and of the learners.
+func (e *Etcd) roles() (leader string, learners []string) {
+	for _, m := range e.Members {
+		if m.Leader {
+			leader = m.Node
+		}
+		if m.Learner {
+			learners = append(learners, m.Node)
+		}
+	}
+	return leader, learners
 }
 
 // database returns the database of a member. Its Size is 0 if it is unknown.
@@ -217,34 +225,53 @@ func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	for _, p := range s.Etcd.Problems {
 		list = append(list, v1alpha1.EtcdProblem{
 			Cluster: s.Owner.Cluster, ControlPlane: s.Owner.Name, Problem: p.Kind, Members: p.Members,
-			Message: s.Etcd.describe(p), Next: p.advice(), Since: metav1.Time{Time: s.Etcd.At},
+			Message: s.Etcd.describe(p), Next: etcdProblems[p.Kind].next, Since: metav1.Time{Time: s.Etcd.At},
 		})
 	}
 	return list
 }
 
-// describe describes a problem, with the databases that it concerns.
-func (r EtcdReported) describe(p EtcdProblem) string {
-	if p.Kind != v1alpha1.EtcdNearQuota && p.Kind != v1alpha1.EtcdFragmented {
-		return p.text()
-	}
-	return p.text() + ": " + r.describeDatabases(p.Members)
+// etcdProblems has the description of each kind of problem, with its members, and what a human can do about it. The guide describes how to run etcdctl.
+var etcdProblems = map[v1alpha1.EtcdProblemKind]struct{ text, next string }{
+	v1alpha1.EtcdNoSpace: {
+		"etcd has the alarm NOSPACE on %s: its database is full, and no member accepts writes",
+		"compact, defragment and disarm: run etcdctl compact REVISION (it is in etcdctl endpoint status -w json), etcdctl defrag --cluster, etcdctl alarm disarm",
+	},
+	v1alpha1.EtcdCorrupt: {
+		"etcd has the alarm CORRUPT on %s: its data differs from that of the other members",
+		"compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), " +
+			"disarm the alarm (etcdctl alarm disarm), then delete its machine",
+	},
+	v1alpha1.EtcdNearQuota: {
+		"the database of etcd on %s is near its quota, at which no member accepts writes",
+		"find out what fills the database, compact and defragment it (etcdctl compact REVISION, etcdctl defrag --cluster), or raise --quota-backend-bytes",
+	},
+	v1alpha1.EtcdFragmented: {
+		"the database of etcd on %s has much free space, which counts for its quota",
+		"defragment one member after another, the leader last (etcdctl defrag); a member answers no requests meanwhile",
+	},
 }
 
 func (p EtcdProblem) text() string {
-	members := strings.Join(p.Members, ", ")
-	switch p.Kind {
-	case v1alpha1.EtcdNoSpace:
-		return "etcd has the alarm NOSPACE on " + members + ": its database is full, and no member accepts writes"
-	case v1alpha1.EtcdCorrupt:
-		return "etcd has the alarm CORRUPT on " + members + ": its data differs from that of the other members"
-	case v1alpha1.EtcdNearQuota:
-		return "the database of etcd on " + members + " is near its quota, at which no member accepts writes"
-	case v1alpha1.EtcdFragmented:
-		return "the database of etcd on " + members + " has much free space, which counts for its quota"
-	default:
-		return string(p.Kind) + " on " + members
+	known, ok := etcdProblems[p.Kind]
+	if !ok {
+		return string(p.Kind) + " on " + strings.Join(p.Members, ", ")
 	}
+	return fmt.Sprintf(known.text, strings.Join(p.Members, ", "))
+}
+
+// describe describes a problem, with the databases that it concerns.
+func (r EtcdReported) describe(p EtcdProblem) string {
+	if p.Kind.Alarm() {
+		return p.text()
+	}
+	var told []string
+	for _, d := range r.Databases {
+		if slices.Contains(p.Members, d.Node) {
+			told = append(told, d.Node+" "+d.String())
+		}
+	}
+	return p.text() + ": " + strings.Join(told, ", ")
 }
 
 // text describes the whole report.
@@ -272,7 +299,7 @@ func (r EtcdReported) text() string {
 func (r EtcdReported) advice() string {
 	var list []string
 	for _, p := range r.Problems {
-		list = append(list, p.advice())
+		list = append(list, etcdProblems[p.Kind].next)
 	}
 	return view.Join(list...)
 }
@@ -282,16 +309,6 @@ func (r EtcdReported) adds(before *EtcdReport, kinds ...v1alpha1.EtcdProblemKind
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
 		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })
 	})
-}
-
-func (r EtcdReported) describeDatabases(nodes []string) string {
-	var told []string
-	for _, d := range r.Databases {
-		if slices.Contains(nodes, d.Node) {
-			told = append(told, d.Node+" "+d.String())
-		}
-	}
-	return strings.Join(told, ", ")
 }
 
 // String formats a size: "1.7 GiB of 2.0 GiB, 40 % in use".
@@ -313,27 +330,3 @@ func formatSize(n int64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
 }
-
-// advice returns what a human can do about a problem. The guide describes how to run etcdctl.
-func (p EtcdProblem) advice() string {
-	switch p.Kind {
-	case v1alpha1.EtcdNoSpace:
-		return nextNoSpace
-	case v1alpha1.EtcdCorrupt:
-		return nextCorrupt
-	case v1alpha1.EtcdNearQuota:
-		return "find out what fills the database, compact and defragment it (etcdctl compact REVISION, etcdctl defrag --cluster), " +
-			"or raise --quota-backend-bytes"
-	case v1alpha1.EtcdFragmented:
-		return "defragment one member after another, the leader last (etcdctl defrag); a member answers no requests meanwhile"
-	default:
-		return ""
-	}
-}
-
-const (
-	nextNoSpace = "compact, defragment and disarm: run etcdctl compact REVISION (it is in etcdctl endpoint status -w json), " +
-		"etcdctl defrag --cluster, etcdctl alarm disarm"
-	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), " +
-		"disarm the alarm (etcdctl alarm disarm), then delete its machine"
-)

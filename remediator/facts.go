@@ -332,6 +332,16 @@ func (f *Facts) all() iter.Seq[*Machine] {
 	}
 }
 
+// where returns the machines that fit.
+func (f *Facts) where(fits func(*Machine) bool) (machines []*Machine) {
+	for m := range f.all() {
+		if fits(m) {
+			machines = append(machines, m)
+		}
+	}
+	return machines
+}
+
 // find returns the first element that matches, or nil.
 func find[T any](list []T, fits func(*T) bool) *T {
 	for i := range list {
@@ -365,9 +375,5 @@ func (f *Facts) isInitializing() bool {
 
 // deletingMachines counts the machines that are being deleted.
 func (f *Facts) deletingMachines() int {
-	n := 0
-	for i := range f.Machines {
-		n += boolToInt(f.Machines[i].Deleting)
-	}
-	return n
+	return len(f.where(func(m *Machine) bool { return m.Deleting }))
 }

@@ -159,12 +159,12 @@ func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) [
 	case u == nil:
 		return nil
 	case u.Mark != nil && u.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && u.lacksOrder(m.Request, now)):
-		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orderSpec(now)}}
+		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)}}
 	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.lacksOrder(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // the orders are copied to the next request, where an operator can remove them
 	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.recordOrders(m.Request)) == 0 &&
 		m.lastCheck().Status != object.False:
-		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orderSpec()}}
+		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: requestSpec(m.Request.Abort, m.Request.Hold, m.Request.HoldUntil, m.Request.HoldReason)}}
 	default:
 		return nil
 	}
@@ -187,14 +187,7 @@ func (m *Machine) forgotten(now time.Time) bool {
 		m.lastCheck().Status != object.False
 }
 
-// orderSpec returns the spec of a new request for the machine, with the orders that operators wrote on an earlier request.
-func (u *UnhealthyMachine) orderSpec(now time.Time) string {
-	return requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)
-}
-
-// orderSpec returns the spec with the orders on the request, or "".
-func (r *Request) orderSpec() string { return requestSpec(r.Abort, r.Hold, r.HoldUntil, r.HoldReason) }
-
+// requestSpec returns the spec of a request with the orders that operators wrote, or "" without orders.
 func requestSpec(abort, hold bool, until time.Time, why string) string {
 	const longest = 512 // of a reason
 	spec := v1alpha1.SurgeRemediationSpec{Abort: abort}

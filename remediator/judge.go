@@ -42,16 +42,10 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	}
 	var worst Health
 	all, seen := policyChecks(m, mark, c, now), map[string]time.Time(nil)
-	onNode := func(h Health) {
-		if seen == nil {
-			seen = make(map[string]time.Time)
-		}
-		seen[h.Reason] = h.Since
-	}
 	if m.Node != "" {
 		for _, h := range c.checkNode(m, mark, now) {
 			all = append(all, h)
-			onNode(h)
+			put(&seen, h.Reason, h.Since)
 		}
 	}
 	for _, n := range c.Notices {
@@ -61,7 +55,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		}
 		all = append(all, h)
 		if n.onNode() {
-			onNode(h)
+			put(&seen, h.Reason, h.Since)
 		}
 	}
 	for _, h := range all {
@@ -229,7 +223,7 @@ const (
 )
 
 // components are the components of a control plane machine that its owner reports.
-var components = []component{ //nolint:gochecknoglobals // a table
+var components = []component{
 	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -130,23 +131,16 @@ func (r remediation) moveLeadership() []Action {
 	if !member.answering() || !member.Leader || len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) == 0 {
 		return nil
 	}
-	var to *Member
-	for i := range r.facts.Etcd.Members {
-		other := &r.facts.Etcd.Members[i]
-		if other.Node == member.Node || other.Learner || !other.answering() {
-			continue
-		}
-		if r.facts.onHealthyMachine(other) {
-			return []Action{r.set(MoveLeadership, other.Node)}
-		}
-		if to == nil {
-			to = other
-		}
-	}
+	to := cmp.Or(r.facts.Etcd.otherVoter(member.Node, r.facts.onHealthyMachine), r.facts.Etcd.otherVoter(member.Node, (*Member).answering))
 	if to == nil {
 		return nil
 	}
 	return []Action{r.set(MoveLeadership, to.Node)}
+}
+
+// otherVoter returns a voter on another node that answers and fits, or nil.
+func (e *Etcd) otherVoter(node string, fits func(*Member) bool) *Member {
+	return find(e.Members, func(m *Member) bool { return m.Node != node && !m.Learner && m.answering() && fits(m) })
 }
 
 // onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
@@ -161,12 +155,10 @@ func (r remediation) addRelaxed() []Action {
 		return nil
 	}
 	at := r.StartedAt
-	for i := range r.facts.Machines { // the owner removes the annotation if a machine is newer than its timestamp, as after a clock was set back
-		if created := r.facts.Machines[i].Created; created.After(at) {
-			at = created
-		}
+	for m := range r.facts.all() { // the owner removes the annotation if a machine is newer than its timestamp, as after a clock was set back
+		at = later(at, m.Created)
 	}
-	n := remediationNote{Machine: r.Victim.Name, Timestamp: at.UTC().Format(time.RFC3339)}
+	n := remediationNote{Machine: r.Victim.Name, Timestamp: utc(at)}
 	if before, ok := parseNote(r.victim.RemediationFor); ok {
 		n.RetryCount = before.RetryCount // a chain of retries continues to count
 	}

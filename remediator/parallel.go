@@ -122,12 +122,8 @@ func (s *State) interference(f *Facts) string {
 	}
 	a := s.Active
 	view, seen := s.activeView(f)
-	replicas, others := view.Active.Request.replicas(seen), int32(0)
-	for m := range seen.all() {
-		if m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) {
-			others++
-		}
-	}
+	replicas := view.Active.Request.replicas(seen)
+	others := len(seen.where(func(m *Machine) bool { return m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) }))
 	switch {
 	case !f.Owner.Found || f.Owner.Deleting || f.Cluster.Deleting:
 		return "the owner is being deleted"
@@ -135,7 +131,7 @@ func (s *State) interference(f *Facts) string {
 		return f.setProblem()
 	case replicas != view.Active.Request.From && (replicas != view.Active.Request.To || a.Scale == ScaleBack):
 		return "another client set the replicas"
-	case others != view.Active.Request.From-1:
+	case others != int(view.Active.Request.From)-1:
 		return "another client deleted a machine"
 	default:
 		return ""

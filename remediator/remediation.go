@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -73,13 +74,7 @@ func (s *State) strandedMachines(f *Facts) []*Machine {
 	if !f.isControlPlane() {
 		return nil
 	}
-	var stranded []*Machine
-	for m := range f.all() {
-		if s.stranded(m) {
-			stranded = append(stranded, m)
-		}
-	}
-	return stranded
+	return f.where(s.stranded)
 }
 
 // replicas returns the replicas of the object in which they were requested.
@@ -120,9 +115,7 @@ func (r remediation) tooMany() bool { return r.remainingMachines() > r.method.de
 func (r remediation) remainingMachines() int {
 	f, n := r.facts, r.facts.remainingMachines()
 	if gives := f.shrinkingSet(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
-		for i := range f.Machines {
-			n += boolToInt(f.Machines[i].Deleting && f.Machines[i].Set != gives)
-		}
+		n += len(f.where(func(m *Machine) bool { return m.Deleting && m.Set != gives }))
 	}
 	return n
 }
@@ -224,20 +217,11 @@ func (r remediation) complete() (note string, ok bool) {
 	if r.Ready && f.machine(r.Replacement) != nil {
 		return f.unevenWarning(), true
 	}
-	ready := 0
-	for i := range f.Machines {
-		if f.ready(&f.Machines[i]) {
-			ready++
-		}
-	}
 	enough := !f.isControlPlane() || len(f.Machines) >= int(f.Owner.Replicas)
-	if !enough || ready < int(f.Owner.Replicas) {
+	if !enough || len(f.where(f.ready)) < int(f.Owner.Replicas) {
 		return "", false
 	}
-	if note = f.unevenWarning(); note == "" {
-		note = "all machines are ready"
-	}
-	return note, true
+	return cmp.Or(f.unevenWarning(), "all machines are ready"), true
 }
 
 func contains(list []Subject, m *Machine) bool {

@@ -200,15 +200,10 @@ func (o Owner) ID() string {
 func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
 
 func (s *State) recordOf(m Subject) *UnhealthyMachine {
-	if s.Unhealthy == nil {
-		s.Unhealthy = make(map[types.UID]*UnhealthyMachine)
+	if s.Unhealthy[m.UID] == nil {
+		put(&s.Unhealthy, m.UID, &UnhealthyMachine{Subject: m})
 	}
-	u := s.Unhealthy[m.UID]
-	if u == nil {
-		u = &UnhealthyMachine{Subject: m}
-		s.Unhealthy[m.UID] = u
-	}
-	return u
+	return s.Unhealthy[m.UID]
 }
 
 // Clone returns a copy that shares nothing that Apply changes.

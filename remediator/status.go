@@ -94,17 +94,14 @@ func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStat
 		return out
 	}
 	out.Decision, out.Message, out.Next, out.Quorum = d.Words(), s.decisionReason(u), d.Next, quorumStatus(u.Evidence)
-	switch d.Verdict {
-	case Wait:
-		out.Phase = v1alpha1.RemediationWaiting
-		if d.Rule == "hold" || d.Rule == "policy-hold" {
-			out.Phase = v1alpha1.RemediationHeld
-		}
-	case Freeze:
+	switch {
+	case d.Rule == ruleHold || d.Rule == rulePolicyHold:
+		out.Phase = v1alpha1.RemediationHeld
+	case d.Verdict == Freeze:
 		out.Phase = v1alpha1.RemediationFrozen
-	case Escalate:
+	case d.Verdict == Escalate:
 		out.Phase = v1alpha1.RemediationEscalating
-	case CannotRemediate:
+	case d.Verdict == CannotRemediate:
 		out.Phase = v1alpha1.RemediationFailed
 	default:
 		out.Phase = v1alpha1.RemediationWaiting
@@ -122,7 +119,7 @@ func (s *State) decisionReason(u *UnhealthyMachine) string {
 		return d.Reason
 	}
 	// A cooldown may follow an attempt at another machine of the owner, or an escalation step.
-	meant := d.Rule == ruleCooldown && strings.Contains(d.Reason, end.EndedAt.UTC().Format(time.RFC3339))
+	meant := d.Rule == ruleCooldown && strings.Contains(d.Reason, utc(end.EndedAt))
 	if !meant && d.Rule != ruleAttempts {
 		return d.Reason
 	}
@@ -179,15 +176,17 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 	case Settling:
 		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its replacement is ready", ""
 	case Cancelling, Sparing:
-		if a.Step == Cancelling || a.Replacement.Name == "" {
-			return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason, ""
-		}
-		if len(a.Extras) > 0 {
-			return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason + "; " + owner + " must delete the surplus of " + a.newNames(),
+		phase, message = v1alpha1.RemediationCancelling, "cancelling the replacement: "+a.Reason
+		switch {
+		case a.Step == Cancelling || a.Replacement.Name == "":
+			return phase, message, ""
+		case len(a.Extras) > 0:
+			return phase, message + "; " + owner + " must delete the surplus of " + a.newNames(),
 				"if they are not deleted, find out why, and delete those with the annotation cluster.x-k8s.io/delete-machine by hand"
+		default:
+			return phase, message + "; " + owner + " must delete " + a.Replacement.Name,
+				"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
 		}
-		return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason + "; " + owner + " must delete " + a.Replacement.Name,
-			"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
 	default:
 		return "", "", ""
 	}

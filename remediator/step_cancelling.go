@@ -12,7 +12,6 @@ import (
 // have observed the removal.
 const spareAfter = 30 * time.Second
 
-//nolint:gochecknoglobals // a table
 var (
 	stepCancelling = step{
 		name:    Cancelling,
@@ -152,7 +151,6 @@ func (r remediation) replacesOther() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }
 
-//nolint:gochecknoglobals // a table
 var (
 	stepSparing = step{
 		name:    Sparing,

@@ -39,14 +39,10 @@ const (
 )
 
 // steps is the state machine of a remediation. Each step is in a file step_*.go, with its writes and transitions. Transitions that most steps have
-// are in transitions.go, and those of a deletion in removal.go.
-//
-//nolint:gochecknoglobals // a table
+// are in transitions.go.
 var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
 // Transitions that several steps share: those of the machine, those of replicas, and those to a cancellation.
-//
-//nolint:gochecknoglobals // a table
 var (
 	victimTransitions  = []transition{ownerGone, victimGone, victimDeletionStarted}
 	replicaTransitions = []transition{raised, restored}

@@ -59,8 +59,6 @@ type suspension struct {
 }
 
 // suspensions are in the order of their priority: the first one that applies is recorded.
-//
-//nolint:gochecknoglobals // a table
 var suspensions = []suspension{
 	{freezeMove, "the log has a move of the cluster in progress", writesNothing, func(r remediation) (string, string, bool) {
 		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
@@ -146,7 +144,7 @@ var suspensions = []suspension{
 		if !r.notRequested() && !r.awaitsOwner() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
-		return "an operator holds the machine" + formatUntil(r.unhealthy.HoldUntil) + formatReason(r.unhealthy.HoldReason), "release the machine when you no longer need it", true
+		return r.unhealthy.describeHold(), "release the machine when you no longer need it", true
 	}, nil},
 	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner reports what keeps it from creating one: its preflight checks, a quota, a webhook; or it defers the requested remediation of a worker", writesAll, func(r remediation) (string, string, bool) {
 		if r.deferred() {

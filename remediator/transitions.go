@@ -9,8 +9,6 @@ import (
 )
 
 // Transitions that most steps have. Every other transition is in the file of the first step that has it.
-//
-//nolint:gochecknoglobals // a table
 var (
 	ownerGone = ends("the owner is gone, and no replicas are raised in the topology of its Cluster", OwnerGone, func(r remediation) string {
 		return formatIf(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone%s", r.raisedHint())

@@ -185,12 +185,7 @@ func (g gate) permits(a Action) bool {
 
 // isRisky reports whether the machine or its workload may be unavailable after the write.
 func (a Action) isRisky() bool {
-	switch a.Type {
-	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]ActionType{HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm}, a.Type)
 }
 
 // onlyRemoves reports whether a write only removes what scute wrote.
@@ -261,6 +256,12 @@ type remediationNote struct {
 func (f *Facts) orphan() (machine string, ok bool) {
 	n, ok := parseNote(f.Owner.Relaxed)
 	return n.Machine, ok && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Name == n.Machine })
+}
+
+// RelaxedFor returns the machine that a value of the annotation remediation-in-progress names, or "".
+func RelaxedFor(annotation string) string {
+	n, _ := parseNote(annotation)
+	return n.Machine
 }
 
 func parseNote(annotation string) (n remediationNote, ok bool) {

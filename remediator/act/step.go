@@ -42,10 +42,7 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	}
 	m, err := d.machine(ctx)
 	if err != nil {
-		return err
-	}
-	if m == nil {
-		return preconditionFailed("%s", machineGone)
+		return d.whenGone(err, true, machineGone)
 	}
 	words, err := d.placeholders(ctx, template, m)
 	if err != nil {
@@ -174,7 +171,7 @@ func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1
 }
 
 // infrastructure matches a field of the machine's infrastructure machine in a template.
-var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`) //nolint:gochecknoglobals // compiled once
+var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`)
 
 // placeholders returns the replacements of the placeholders in a template. It reads the infrastructure machine only if the template refers to it.
 func (d *execution) placeholders(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
