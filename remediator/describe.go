@@ -3,7 +3,6 @@ package remediator
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,11 +57,11 @@ func notifyIf[E Event](reason string, to audience, when string, applies func(s *
 
 // definitions has every type of event.
 var definitions = []definition{
-	define("registered", 1, root, func(_ *State, e Registered) view.Line {
+	define("registered", 1, noLinks, func(_ *State, e Registered) view.Line {
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}
 	}),
-	define("claimed", 1, root, func(_ *State, e Claimed) view.Line { return view.Line{Detail: "by " + e.Holder} }),
-	define("admitted", 1, root, func(_ *State, e Admitted) view.Line {
+	define("claimed", 1, noLinks, func(_ *State, e Claimed) view.Line { return view.Line{Detail: "by " + e.Holder} }),
+	define("admitted", 1, noLinks, func(_ *State, e Admitted) view.Line {
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}
 	}),
 	define("machine-marked", 1, links{is: linkMark, follows: from(linkMark)}, func(_ *State, e MachineMarked) view.Line {
@@ -146,7 +145,7 @@ var definitions = []definition{
 			return view.Line{Detail: step + " did not make the machine healthy", Next: next}
 		}
 	}, notify("EscalationEnded", warning, "the step did not make the machine healthy in time, or failed")),
-	define("surge-requested", 1, starts, func(s *State, e SurgeRequested) view.Line {
+	define("surge-requested", 1, startLinks, func(s *State, e SurgeRequested) view.Line {
 		how := Decision{Verdict: e.Method, Relaxed: e.Relaxed}.Words()
 		switch {
 		case e.From != e.To:
@@ -159,13 +158,13 @@ var definitions = []definition{
 			Next:   s.ownerName() + " creates the new machine, and deletes this one when the new one is ready",
 		}
 	}, notify("ReplacementRequested", toOwner, "the owner is asked for a replacement")),
-	define("handed-over", 1, starts, func(s *State, e HandedOver) view.Line {
+	define("handed-over", 1, startLinks, func(s *State, e HandedOver) view.Line {
 		return view.Line{
 			Detail: s.ownerTitle() + " is asked to remediate the machine; " + s.attempt(e.Machine, e.Baseline, e.Attempt),
 			Next:   s.ownerName() + " deletes this machine first, then creates another",
 		}
 	}, notify("OwnerRemediationRequested", toOwner, "the owner is asked to remediate, deleting first")),
-	define("replacement-observed", 1, advances, func(s *State, e ReplacementObserved) view.Line {
+	define("replacement-observed", 1, stepLinks, func(s *State, e ReplacementObserved) view.Line {
 		if e.Extra {
 			return view.Line{Name: "extra machine", Detail: "machine " + e.Replacement.Name + " exists, one more than was requested; it is surplus"}
 		}
@@ -175,21 +174,21 @@ var definitions = []definition{
 		}
 		return line
 	}, notifyIf("ReplacementCreated", toMachine, "the replacement exists", func(_ *State, e ReplacementObserved) bool { return !e.Extra })),
-	define("continued", 1, starts, says[Continued](view.Line{
+	define("continued", 1, startLinks, says[Continued](view.Line{
 		Name: "continues", Detail: "the following events are about this machine, one of several remediations in progress",
 	})),
-	define("surge-relaxed", 1, advances, func(_ *State, e SurgeRelaxed) view.Line {
+	define("surge-relaxed", 1, stepLinks, func(_ *State, e SurgeRelaxed) view.Line {
 		return view.Line{Detail: "scute relaxes the preflight checks of the owner: " + e.Reason}
 	}),
-	define("scale-raised", 1, advances, says[ScaleRaised](view.Line{Detail: "the owner has the requested replicas"})),
-	define("scale-restored", 1, advances, says[ScaleRestored](view.Line{Detail: "the owner has its original replicas again"})),
-	define("replacement-ready", 1, advances, func(s *State, e ReplacementReady) view.Line {
+	define("scale-raised", 1, stepLinks, says[ScaleRaised](view.Line{Detail: "the owner has the requested replicas"})),
+	define("scale-restored", 1, stepLinks, says[ScaleRestored](view.Line{Detail: "the owner has its original replicas again"})),
+	define("replacement-ready", 1, stepLinks, func(s *State, e ReplacementReady) view.Line {
 		return view.Line{
 			Detail: "replacement " + e.Replacement.Name + " is ready",
 			Next:   formatIf(s.Active != nil && !s.victimDeleting(), "%s deletes this machine", s.ownerName()),
 		}
 	}, notify("ReplacementReady", toMachine, "the replacement has joined, and is ready")),
-	define("victim-deleting", 1, advances, says[VictimDeleting](view.Line{
+	define("victim-deleting", 1, stepLinks, says[VictimDeleting](view.Line{
 		Name: "being deleted", Detail: "the machine is being deleted", Next: "scute waits until it is gone and its replacement is ready",
 	}), notify("MachineDeleting", toMachine, "the machine is being deleted")),
 	define("drain-skipped", 1, links{follows: from(linkStep)}, func(_ *State, e DrainSkipped) view.Line {
@@ -205,7 +204,7 @@ var definitions = []definition{
 			Next:   "the machine's infrastructure is deleted",
 		}
 	}, notify("VolumeDetachSkipped", warning, "volumes were not detached within `removal.volumeDetachTimeout`")),
-	define("victim-gone", 1, advances, func(s *State, _ VictimGone) view.Line {
+	define("victim-gone", 1, stepLinks, func(s *State, _ VictimGone) view.Line {
 		line := view.Line{Name: "gone", Detail: "the machine is deleted"}
 		if s.Active != nil && !s.Active.Ready {
 			line.Next = "scute waits until " + cmp.Or(s.Active.Replacement.Name, "another machine of "+s.ownerName()) + " is ready"
@@ -214,13 +213,13 @@ var definitions = []definition{
 	}, notifyIf("MachineDeleted", toMachine, "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) bool {
 		return s.Active == nil || !s.Active.Ready
 	})),
-	define("surge-consumed", 1, ends, func(_ *State, e SurgeConsumed) view.Line {
+	define("surge-consumed", 1, endLinks, func(_ *State, e SurgeConsumed) view.Line {
 		return view.Line{Detail: e.Reason, Next: "scute decides again"}
 	}, notify("ReplacementConsumed", warning, "another client deleted a machine, and the new machine replaced the deleted one")),
-	define("cancel-started", 1, advances, func(_ *State, e CancelStarted) view.Line {
+	define("cancel-started", 1, stepLinks, func(_ *State, e CancelStarted) view.Line {
 		return view.Line{Detail: "scute cancels the replacement (" + string(e.Cause) + ")" + formatReason(e.Reason)}
 	}, notify("RemediationCancelling", warning, "scute cancels the replacement")),
-	define("victim-spared", 1, advances, says[VictimSpared](view.Line{
+	define("victim-spared", 1, stepLinks, says[VictimSpared](view.Line{
 		Name: "spared", Detail: "all other requests are undone: scute may remove the delete annotation of the machine",
 	})),
 	define("frozen", 1, links{is: linkFrozen, follows: from(linkStep)}, func(_ *State, e Frozen) view.Line {
@@ -233,14 +232,14 @@ var definitions = []definition{
 	define("setback", 1, links{follows: from(linkStep)}, func(_ *State, e TransientFailure) view.Line {
 		return view.Line{Detail: e.Message, Next: "scute retries"}
 	}, notify("ActionFailed", warning, "a write failed, and is retried")),
-	define("succeeded", 1, ends, func(s *State, e Succeeded) view.Line {
+	define("succeeded", 1, endLinks, func(s *State, e Succeeded) view.Line {
 		detail := "the machine is replaced"
 		if s.Active != nil && s.Active.Replacement.Name != "" {
 			detail += " by " + s.Active.Replacement.Name
 		}
 		return view.Line{Detail: view.Join(detail, e.Note)}
 	}, notify("RemediationSucceeded", toOwner, "the machine is replaced")),
-	define("cancelled", 1, ends, func(s *State, e Cancelled) view.Line {
+	define("cancelled", 1, endLinks, func(s *State, e Cancelled) view.Line {
 		line := view.Line{Detail: "the replacement is cancelled (" + string(e.Cause) + ")"}
 		if s.Active != nil {
 			line.Detail += formatReason(s.Active.Reason)
@@ -257,18 +256,18 @@ var definitions = []definition{
 			return e.Cause == Recovered
 		}),
 		notify("RemediationCancelled", warning|toOwner, "the replacement was cancelled")),
-	define("merged", 1, ends, func(_ *State, e Merged) view.Line {
+	define("merged", 1, endLinks, func(_ *State, e Merged) view.Line {
 		detail := "the replacement is cancelled, and undone with that of another machine"
 		return view.Line{Detail: detail + formatReason(e.Reason), Next: "scute decides again"}
 	}, notify("RemediationCancelled", toMachine, "several workers were being replaced, and their owner changed meanwhile")),
-	define("clock-set-back", 1, root, func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
+	define("clock-set-back", 1, noLinks, func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
 	define("policy-mass-failure-passed", 1, links{is: linkPassed}, says[PolicyMassFailurePassed](view.Line{
 		Name: "mass failure passed", Detail: "of the policy",
 	})),
 	define("mass-failure-passed", 1, links{is: linkPassed}, func(_ *State, e MassFailurePassed) view.Line {
 		return view.Line{Detail: cmp.Or(e.Domain, "of the fleet")}
 	}),
-	define("etcd-reported", 1, root, func(_ *State, e EtcdReported) view.Line { return view.Line{Detail: e.text(), Next: e.advice()} },
+	define("etcd-reported", 1, noLinks, func(_ *State, e EtcdReported) view.Line { return view.Line{Detail: e.text(), Next: e.advice()} },
 		notifyIf("EtcdAlarm", warning|onlyOwner, "[etcd has an alarm](#etcd-has-an-alarm)", func(s *State, e EtcdReported) bool {
 			return e.adds(s.Etcd, v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace)
 		}),
@@ -279,7 +278,7 @@ var definitions = []definition{
 		notifyIf("EtcdRecovered", onlyOwner, "etcd has no alarm any more, and its database is small enough", func(s *State, e EtcdReported) bool {
 			return s.Etcd != nil && len(s.Etcd.Problems) > 0 && len(e.Problems) == 0
 		})),
-	define("defragmentation-waits", 1, root, func(_ *State, e DefragmentationWaits) view.Line {
+	define("defragmentation-waits", 1, noLinks, func(_ *State, e DefragmentationWaits) view.Line {
 		return view.Line{Detail: "the defragmentation of etcd on " + e.Node + " waits: " + e.Reason, Next: "scute defragments it when the cause has passed"}
 	}, notify("EtcdDefragmentationWaiting", onlyOwner, "a member of etcd should be [defragmented](#defragmentation), and something else comes first")),
 	define("defragmentation-started", 1, links{is: linkDefragmentationStart}, func(_ *State, e DefragmentationStarted) view.Line {

@@ -32,10 +32,10 @@ const (
 
 // The links of several events. Observations of the owner and claims of a process have no cause.
 var (
-	root     = links{}
-	starts   = links{is: linkStep, follows: from(linkDecided)}
-	advances = links{is: linkStep, follows: from(linkStep)}
-	ends     = links{is: linkEnd, follows: from(linkStep)}
+	noLinks    = links{}
+	startLinks = links{is: linkStep, follows: from(linkDecided)}
+	stepLinks  = links{is: linkStep, follows: from(linkStep)}
+	endLinks   = links{is: linkEnd, follows: from(linkStep)}
 )
 
 func from(causes ...link) []link { return causes }
