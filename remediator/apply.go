@@ -90,7 +90,6 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// clearFailure clears the record of failed writes.
 func (s *State) clearFailure() { s.Failure, s.FailingSince = "", time.Time{} }
 
 // put sets an entry of a map that may be nil.
@@ -122,7 +121,7 @@ func (s *State) applyMarked(e MachineMarked, at time.Time) {
 func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	u := s.recordOf(e.Machine)
 	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
-		s.recordEnd(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
+		s.recordEnd(u, PastRemediation{Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, StepSince: u.EscalationSince}, at)
 	}
 	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
@@ -147,7 +146,6 @@ func (u *UnhealthyMachine) alreadyCounted() bool {
 	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 }
 
-// countStart counts the start of a remediation.
 func (s *State) countStart(u *UnhealthyMachine, at time.Time) {
 	if u.alreadyCounted() {
 		return
@@ -311,22 +309,22 @@ func (s *State) chainLength(u *UnhealthyMachine) int {
 
 func (s *State) finish(a *Active, end PastRemediation, at time.Time) {
 	u := s.recordOf(a.Victim)
-	end.Victim, end.Replacement, end.Extras, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed
-	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, u.MarkedAt, u.Attempts
-	end.Decision, end.Evidence = u.Decision, u.Evidence
-	if u.Mark != nil {
-		end.Reason = u.Mark.Reason
-	}
+	end.Replacement, end.Extras, end.Method, end.Relaxed, end.StartedAt = a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed, a.StartedAt
 	u.LastAttempt = at
 	s.removeActive(a)
-	s.recordEnd(end)
+	s.recordEnd(u, end, at)
 	if a.Step == Settling || a.Step == Deleting {
 		delete(s.Unhealthy, a.Victim.UID)
 	}
 	s.prune()
 }
 
-func (s *State) recordEnd(e PastRemediation) {
+// recordEnd records the end of a remediation, or of an illness without one.
+func (s *State) recordEnd(u *UnhealthyMachine, e PastRemediation, at time.Time) {
+	e.Victim, e.EndedAt, e.MarkedAt, e.Attempts, e.Decision, e.Evidence = u.Subject, at, u.MarkedAt, u.Attempts, u.Decision, u.Evidence
+	if u.Mark != nil {
+		e.Reason = u.Mark.Reason
+	}
 	s.History = append(s.History, e)
 	if extra := len(s.History) - historyLimit; extra > 0 {
 		s.History = slices.Delete(s.History, 0, extra)

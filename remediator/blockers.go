@@ -15,7 +15,6 @@ type InFlight struct {
 	Since time.Time
 }
 
-// inFlight returns the owner's remediations in progress.
 func (s *State) inFlight(since time.Time) (list []InFlight) {
 	policy, _ := PolicyOf(s)
 	add := func(machine, domain string) {

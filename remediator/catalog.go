@@ -29,7 +29,6 @@ func define[E Event](name string, version int, links links, describe func(before
 	}}
 }
 
-// definitionOf returns the definition of an event.
 func definitionOf(e Event) *definition {
 	return find(definitions, func(d *definition) bool { return reflect.TypeOf(d.event) == reflect.TypeOf(e) })
 }

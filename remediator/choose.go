@@ -180,7 +180,6 @@ func (f *Facts) etcdAnswers(m *Machine) bool {
 	return f.Etcd.member(m).answering()
 }
 
-// startEvent returns the event that starts the decided action.
 func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	attempt := u.Attempts + 1
 	switch d.Verdict {
@@ -234,7 +233,6 @@ func (f *Facts) baseline() []Subject {
 	return list
 }
 
-// newEvidence returns the evidence for a decision.
 func newEvidence(f *Facts) Evidence {
 	q := Count(f.Etcd)
 	seen := Evidence{

@@ -93,7 +93,6 @@ func (f *Facts) waitForJoin(other *Machine) *Decision {
 	return waitForHuman("find out why machine "+other.Name+" does not join: check its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
 }
 
-// waitForDeletion returns the wait for a machine that is being deleted.
 func waitForDeletion(other *Machine) *Decision {
 	return waitForHuman("if the deletion of machine "+other.Name+" hangs, find out what blocks it: hooks, the drain, volumes or the infrastructure",
 		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), utc(other.DeletingSince))
@@ -150,7 +149,6 @@ func (f *Facts) blockingRule(m *Machine) string {
 	}
 }
 
-// updating reports whether the machine is being updated in place.
 func (m *Machine) updating() bool {
 	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
 }

@@ -123,7 +123,6 @@ func (u *UnhealthyMachine) matches(h Health) bool {
 		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
 
-// mark returns the machine's mark in the log, or nil.
 func (u *UnhealthyMachine) mark() *MachineMarked {
 	if u == nil {
 		return nil
@@ -170,10 +169,8 @@ func (u *UnhealthyMachine) lacksOrder(r *Request, now time.Time) bool {
 	return u.Aborted && !r.Abort && r.lacksOrderOf(u.AbortedBy) || u.held(now) && !r.Hold && r.lacksOrderOf(u.HeldBy)
 }
 
-// hasOrder reports whether an operator aborted or holds the remediation.
 func (u *UnhealthyMachine) hasOrder() bool { return u.Aborted || u.Held }
 
-// held reports whether an operator holds the machine at this time.
 func (u *UnhealthyMachine) held(now time.Time) bool {
 	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }

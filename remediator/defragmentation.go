@@ -76,7 +76,6 @@ const (
 	disarmTimeout = time.Minute
 )
 
-// maintain returns the events about etcd's databases.
 func maintain(s *State, f *Facts, now time.Time) []Event {
 	switch {
 	case s.Maintenance.Active != nil:
@@ -242,7 +241,6 @@ func (f *Facts) hasSpaceAgain() bool {
 	})
 }
 
-// maintenanceActions returns the writes to etcd that are due.
 func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 	c := &s.Maintenance
 	switch {
@@ -307,7 +305,6 @@ func DefragmentingUntil(s *State) time.Time {
 	return s.Maintenance.Active.deadline()
 }
 
-// apply applies an event about databases to the state.
 func (c *EtcdMaintenance) apply(e Event, at time.Time) {
 	switch e := e.(type) {
 	case DefragmentationWaits:

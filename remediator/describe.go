@@ -42,12 +42,10 @@ func says[E Event](line view.Line) func(*State, E) view.Line {
 	return func(*State, E) view.Line { return line }
 }
 
-// notify returns a notice that always applies.
 func notify(reason string, to audience, when string) notice {
 	return notice{reason, when, to, func(*State, Event) bool { return true }}
 }
 
-// notifyIf returns a notice that applies to some events.
 func notifyIf[E Event](reason string, to audience, when string, applies func(s *State, e E) bool) notice {
 	return notice{reason, when, to, func(s *State, e Event) bool {
 		typed, ok := e.(E)
@@ -369,10 +367,13 @@ func (s Evidence) Text() string {
 	if s.Learners > 0 {
 		parts = append(parts, plural.Of(s.Learners, "learner"))
 	}
+	if s.Leader != "" {
+		parts = append(parts, "leader "+s.Leader)
+	}
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"leader", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"reached", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+	}{{"silent", s.Silent}, {"reached", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
 		if len(l.names) > 0 {
 			parts = append(parts, l.what+" "+view.First(l.names))
 		}
@@ -383,16 +384,8 @@ func (s Evidence) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-func nonEmpty(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
-}
-
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// hasMark reports whether the machine already has a mark with the same state.
 func (s *State) hasMark(e MachineMarked) bool {
 	u := s.Unhealthy[e.Machine.UID]
 	return u != nil && u.Mark != nil && u.Mark.State == e.State

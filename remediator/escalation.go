@@ -72,7 +72,6 @@ func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	return names
 }
 
-// createdObject returns the object of a step in the log, or nil.
 func (u *UnhealthyMachine) createdObject(step string) *StepObject {
 	if u == nil {
 		return nil
@@ -83,7 +82,6 @@ func (u *UnhealthyMachine) createdObject(step string) *StepObject {
 	return nil
 }
 
-// nextStep returns the next escalation step of a machine, or nil.
 func (u *UnhealthyMachine) nextStep(steps []EscalationStep) *EscalationStep {
 	return find(steps, func(step *EscalationStep) bool { return !slices.Contains(u.CompletedSteps, step.Name) })
 }

@@ -198,7 +198,6 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 }
 
-// alarmed reports whether the last report has an alarm.
 func (r *EtcdReport) alarmed() bool {
 	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
@@ -274,7 +273,6 @@ func (r EtcdReported) describe(p EtcdProblem) string {
 	return p.text() + ": " + strings.Join(told, ", ")
 }
 
-// text describes the whole report.
 func (r EtcdReported) text() string {
 	var parts []string
 	for _, p := range r.Problems {
@@ -295,7 +293,6 @@ func (r EtcdReported) text() string {
 	return strings.Join(parts, "; ")
 }
 
-// advice returns what a human can do about the problems.
 func (r EtcdReported) advice() string {
 	var list []string
 	for _, p := range r.Problems {

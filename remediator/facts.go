@@ -321,7 +321,6 @@ type Ledger struct {
 	MassFailureEnded time.Time
 }
 
-// all returns the owner's machines.
 func (f *Facts) all() iter.Seq[*Machine] {
 	return func(yield func(*Machine) bool) {
 		for i := range f.Machines {
@@ -352,7 +351,6 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
-// remainingMachines counts the machines that are not being deleted.
 func (f *Facts) remainingMachines() int {
 	return len(f.Machines) - f.deletingMachines()
 }
@@ -373,7 +371,6 @@ func (f *Facts) isInitializing() bool {
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.remainingMachines() <= 1 && !ran
 }
 
-// deletingMachines counts the machines that are being deleted.
 func (f *Facts) deletingMachines() int {
 	return len(f.where(func(m *Machine) bool { return m.Deleting }))
 }

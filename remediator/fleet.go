@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -156,7 +157,6 @@ func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now 
 	}
 }
 
-// checkMassFailure returns a wait during a mass failure of the fleet, and during its cooldown.
 func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.Mass
 	if f.Fleet.FleetFailing() {
@@ -251,20 +251,14 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 		stays := !other.Deleting && other.Conditions[clusterv1.MachineUpToDateCondition].Status != object.False && (!victim || method == Surge)
 		loads[other.FailureDomain] = load{loads[other.FailureDomain].upToDate + boolToInt(stays), loads[other.FailureDomain].all + 1}
 	}
-	var fewest []string
-	for _, name := range f.Cluster.FailureDomains {
-		l := loads[name]
-		if len(fewest) > 0 {
-			if best := loads[fewest[0]]; l.upToDate > best.upToDate || l.upToDate == best.upToDate && l.all > best.all {
-				continue
-			} else if l != best {
-				fewest = nil
-			}
-		}
-		fewest = append(fewest, name)
+	names := slices.Sorted(slices.Values(f.Cluster.FailureDomains))
+	if len(names) == 0 {
+		return nil
 	}
-	slices.Sort(fewest)
-	return fewest
+	fewest := loads[slices.MinFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(loads[a].upToDate, loads[b].upToDate), cmp.Compare(loads[a].all, loads[b].all))
+	})]
+	return slices.DeleteFunc(names, func(name string) bool { return loads[name] != fewest })
 }
 
 // MassFailures records the mass failures of the fleet and of failure domains that one owner waited for.
@@ -275,7 +269,6 @@ type MassFailures struct {
 	Ended map[string]time.Time
 }
 
-// recordWait records the mass failure that a decision waits for.
 func (k *MassFailures) recordWait(d Decision) {
 	if d.Rule == ruleMassFailure || d.Rule == ruleFailureDomain {
 		put(&k.Pending, d.Domain, true)

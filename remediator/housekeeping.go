@@ -45,7 +45,6 @@ func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 	})
 }
 
-// removeDeleteAnnotations removes the delete annotations that were left behind.
 func (f *Facts) removeDeleteAnnotations() []Action {
 	return actionsFor(f.all(), SetDelete, f.isLeftover)
 }
@@ -65,7 +64,6 @@ func (f *Facts) isLeftover(m *Machine) bool {
 	return before >= f.remainingMachines()-int(min(f.Owner.Replicas, f.desiredReplicas()))
 }
 
-// hasDeleteAnnotation reports whether a machine has a delete annotation of scute, and is not being deleted yet.
 func (m *Machine) hasDeleteAnnotation() bool { return m.DeleteAnnotation == DeleteValue && !m.Deleting }
 
 // checkLeftovers returns a wait if an earlier remediation left a delete annotation on another machine, or on a machine that is handed over and needs none.
@@ -232,7 +230,6 @@ func (m *Machine) staysUnhealthy() bool {
 	return m.HealthChecksPass != object.Absent && m.OtherHealthCheck == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason
 }
 
-// stepActions creates the object of the current step, and deletes the objects of other steps.
 func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, step := range u.steps(f.Policy.Escalation) {

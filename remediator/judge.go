@@ -149,7 +149,6 @@ func (m *Machine) startupFrom() time.Time {
 	return later(m.Startup, m.Created)
 }
 
-// enabled reports whether there are checks of machines or of their Nodes.
 func (c Checks) enabled() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
 // timeoutStart returns the time from which a condition's timeout counts. A time in the future was written before a clock was set back: then the
@@ -204,7 +203,6 @@ func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	return names
 }
 
-// ready reports whether a machine has joined and is healthy.
 func (f *Facts) ready(m *Machine) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
@@ -229,15 +227,6 @@ var components = []component{
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
 	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
 	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
-}
-
-// conditionTypes returns the condition types of components.
-func conditionTypes(of []component) []string {
-	list := make([]string, 0, len(of))
-	for _, c := range of {
-		list = append(list, c.condition)
-	}
-	return list
 }
 
 func (f *Facts) machine(m Subject) *Machine {

@@ -109,7 +109,6 @@ func (s *State) waitedFor(m Subject) (list []link) {
 	return list
 }
 
-// aborted reports whether an operator aborted the remediation of a machine.
 func (s *State) aborted(m Subject) bool {
 	u := s.Unhealthy[m.UID]
 	return u != nil && u.Aborted

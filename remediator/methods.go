@@ -38,7 +38,6 @@ func methodOf(a *Active, f *Facts) method {
 	}
 }
 
-// scales reports whether the method raises replicas.
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
 // rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine and deletes the victim.
@@ -266,13 +265,11 @@ func (h handOver) undo(r remediation) []Action {
 
 func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }
 
-// fixedReplicas is the common part of methods that do not change the replicas.
 type fixedReplicas struct{}
 
 func (fixedReplicas) requesting(remediation) bool       { return false }
 func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Owner.Replicas) }
 
-// raisedReplicas is the common part of methods that raise replicas.
 type raisedReplicas struct{}
 
 // requesting reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be

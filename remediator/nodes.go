@@ -61,7 +61,6 @@ func (check Check) checkNode(m *Machine, mark *MachineMarked, now time.Time) (h 
 	return h, true
 }
 
-// nodeRead reports whether the machine's Node was read.
 func (m *Machine) nodeRead() bool { return m.NodeFacts != nil && m.NodeFacts.Err == "" }
 
 // checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.

@@ -22,7 +22,6 @@ type Notice struct {
 // idleWait is the assumed remainder of a wait that only a change of the object ends.
 const idleWait = 24 * time.Hour
 
-// onNode reports whether the notice is read from the Node.
 func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
 
 // String returns the name of the notice in reasons.

@@ -75,7 +75,6 @@ func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
 	return &known
 }
 
-// activeRemediation returns the active remediation compared with facts.
 func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
 	s, f = s.activeView(f)
 	return s.remediation(f, now)

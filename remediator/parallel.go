@@ -30,7 +30,6 @@ func (s *State) InProgress() []*Active {
 	return list
 }
 
-// activeOf returns the remediation in progress of a machine, or nil.
 func (s *State) activeOf(uid types.UID) *Active {
 	for _, a := range s.InProgress() {
 		if a.Victim.UID == uid {
@@ -67,7 +66,6 @@ func (a *Active) isResting(f *Facts) bool {
 		stays(victim) && stays(replacement)
 }
 
-// raisedBy returns the number of replicas that the remediation has added.
 func (a *Active) raisedBy() int32 { return a.Request.To - a.Request.From }
 
 // activeView returns what the active remediation sees: a state without the resting remediations, and facts without their machines and replicas.
@@ -102,7 +100,6 @@ func (s *State) focused(a *Active) *State {
 	return &view
 }
 
-// focus makes the remediation of a machine the active one.
 func (s *State) focus(m Subject) {
 	if i := slices.IndexFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID }); i >= 0 {
 		s.Active, s.Resting[i] = s.Resting[i], s.Active
@@ -152,7 +149,6 @@ func (f *Facts) setProblem() string {
 	}
 }
 
-// mergeEvents returns the events that merge the resting remediations into the active one.
 func (s *State) mergeEvents(why string) []Event {
 	var events []Event
 	for _, a := range s.InProgress() {

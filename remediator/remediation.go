@@ -103,7 +103,6 @@ func (r remediation) ownerRollingOut() bool {
 	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
 }
 
-// isSurplus reports whether a new machine is a surplus one.
 func (r remediation) isSurplus(m *Machine) bool { return contains(r.Extras, m) }
 
 // tooMany reports whether there are more machines than users want. If another client deleted a machine meanwhile, there are not, because a new

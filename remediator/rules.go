@@ -86,10 +86,8 @@ func cannotRemediate(next, rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: CannotRemediate, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
 }
 
-// rule decides about a machine, or returns nil if it does not apply.
 type rule func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision
 
-// firstOf returns the decision of the first rule that applies, or nil.
 func firstOf(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time, rules ...rule) *Decision {
 	for _, rule := range rules {
 		if d := rule(u, m, f, now); d != nil {

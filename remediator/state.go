@@ -157,7 +157,6 @@ const (
 	ScaleBack       ScaleState = "restored" // at the original value again
 )
 
-// isCancelling reports whether the remediation is being cancelled.
 func (a *Active) isCancelling() bool { return a.Step == Cancelling || a.Step == Sparing }
 
 // Outcome is the result of a remediation.

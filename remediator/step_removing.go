@@ -43,7 +43,6 @@ var (
 	})
 )
 
-// deletingActions returns the writes while the machine is being deleted.
 func deletingActions(r remediation) []Action {
 	actions := append(r.method.retract(r), r.skipWaits()...)
 	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {

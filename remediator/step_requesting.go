@@ -87,12 +87,16 @@ func (m *Machine) nodeSilent() bool {
 // brokenSince returns the time since which components of the machine are broken, or zero.
 func (m *Machine) brokenSince() time.Time {
 	var first time.Time
-	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, conditionTypes(components)) {
-		seen, ok := m.Conditions[name]
-		silent := name != clusterv1.MachineNodeReadyCondition || m.nodeSilent()
-		if ok && seen.Status != object.True && silent && (first.IsZero() || seen.Since.Before(first)) {
+	earlier := func(seen Condition) {
+		if seen.Status != "" && seen.Status != object.True && (first.IsZero() || seen.Since.Before(first)) {
 			first = seen.Since
 		}
+	}
+	if m.nodeSilent() {
+		earlier(m.Conditions[clusterv1.MachineNodeReadyCondition])
+	}
+	for _, c := range components {
+		earlier(m.Conditions[c.condition])
 	}
 	return first
 }

@@ -29,7 +29,6 @@ type deadline struct {
 	then string                      // what happens then, for users
 }
 
-// reached reports whether a time has come.
 func (r remediation) reached(due time.Time) bool { return !due.IsZero() && !r.now.Before(due) }
 
 // Targets of transitions that do not lead to another step.
@@ -93,7 +92,6 @@ func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// withTarget returns the transition with another target.
 func (t transition) withTarget(to Step) transition {
 	t.to = to
 	return t

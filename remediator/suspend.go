@@ -230,7 +230,6 @@ func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
 }
 
-// suspension returns the first suspension that applies to the facts.
 func (r remediation) suspension() suspended {
 	for i := range suspensions {
 		if reason, next, ok := suspensions[i].applies(r); ok {

@@ -75,7 +75,6 @@ var (
 	})
 )
 
-// dueIf returns a time if a condition is true, and zero otherwise.
 func dueIf(so bool, at time.Time) time.Time {
 	if !so {
 		return time.Time{}
@@ -90,7 +89,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// formatIf returns a formatted reason if a condition is true, and "" otherwise.
 func formatIf(so bool, format string, args ...any) string {
 	if !so {
 		return ""

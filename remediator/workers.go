@@ -64,7 +64,6 @@ func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
-// firstDeleting returns the first machine that is being deleted, or nil.
 func (f *Facts) firstDeleting() *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }

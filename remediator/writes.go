@@ -188,7 +188,6 @@ func (a Action) isRisky() bool {
 	return slices.Contains([]ActionType{HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm}, a.Type)
 }
 
-// onlyRemoves reports whether a write only removes what scute wrote.
 func (a Action) onlyRemoves() bool {
 	switch a.Type {
 	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:

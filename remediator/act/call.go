@@ -78,14 +78,12 @@ func change[T client.Object](ctx context.Context, e *Executor, key types.Namespa
 	})
 }
 
-// create creates an object with scute as its field manager.
 func (e *Executor) create(ctx context.Context, object client.Object) error {
 	return call(ctx, "creating "+client.ObjectKeyFromObject(object).String(), func(ctx context.Context) error {
 		return e.Client.Create(ctx, object, client.FieldOwner(kube.FieldManager))
 	})
 }
 
-// deepCopy returns a deep copy with the type of the object.
 func deepCopy[T client.Object](object T) (T, error) {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {

@@ -64,7 +64,6 @@ func (d *execution) defragment(ctx context.Context) error {
 	return d.Etcd.Defragment(ctx, d.clusterKey(), d.facts.Nodes(), d.Value, d.Size)
 }
 
-// disarm disarms the alarm NOSPACE.
 func (d *execution) disarm(ctx context.Context) error {
 	if err := errors.Join(d.checkOwner(ctx, nil), d.checkCluster(ctx, nil)); err != nil {
 		return err

@@ -46,14 +46,12 @@ func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediato
 	return nil
 }
 
-// execution is one action that is being performed.
 type execution struct {
 	*Executor
 	remediator.Action
 	facts *remediator.Facts
 }
 
-// performer performs one type of action.
 type performer func(*execution, context.Context) error
 
 // performers has the performer of each type of action.

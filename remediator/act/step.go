@@ -65,7 +65,6 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	return err
 }
 
-// stepObjectExists reports whether the object exists already.
 func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(made.GroupVersionKind())
