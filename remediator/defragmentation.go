@@ -170,8 +170,6 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 		return "an escalation step is in progress for machine " + s.escalating().Name
 	case f.Cluster.Reachable != object.True:
 		return "the API server of the cluster does not answer"
-	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
-		return "the members of etcd could not be listed"
 	case len(f.Etcd.alarmed("CORRUPT")) > 0:
 		return "etcd has the alarm CORRUPT"
 	case q.Learners > 0:

@@ -62,20 +62,15 @@ func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	for _, step := range all {
 		names = append(names, step.Name)
 	}
-	if u != nil {
-		for _, name := range slices.Sorted(maps.Keys(u.Objects)) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	for _, name := range slices.Sorted(maps.Keys(u.Objects)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
 func (u *UnhealthyMachine) createdObject(step string) *StepObject {
-	if u == nil {
-		return nil
-	}
 	if object, ok := u.Objects[step]; ok {
 		return &object
 	}

@@ -232,8 +232,9 @@ func (m *Machine) staysUnhealthy() bool {
 
 func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
+	u = cmp.Or(u, &UnhealthyMachine{})
 	for _, step := range u.steps(f.Policy.Escalation) {
-		wanted, there := u != nil && u.Mark != nil && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
+		wanted, there := u.Mark != nil && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
 		switch {
 		case wanted && !there:
 			actions = append(actions, Action{Type: CreateStepObject, Machine: m.subject(), Value: step})
@@ -250,9 +251,6 @@ func (f *Facts) atRiskWithout(m *Machine) bool {
 }
 
 func toJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "" // impossible for strings and numbers
-	}
+	raw, _ := json.Marshal(v) // strings and numbers cause no error
 	return string(raw)
 }

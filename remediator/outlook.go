@@ -82,10 +82,7 @@ func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
 
 // addOutlook adds the outlook of a remediation that has started.
 func (r remediation) addOutlook(o *Outlook) {
-	o.Since = r.Since
-	if step := stepOf(r.Step); step != nil {
-		o.Next = step.awaits(r)
-	}
+	o.Since, o.Next = r.Since, stepOf(r.Step).awaits(r)
 	if r.Frozen != "" {
 		o.Rule, o.Since, o.Next, o.Frozen = r.Frozen, r.FrozenAt, "it continues when this has passed: "+r.FrozenReason, true
 	}
@@ -103,11 +100,9 @@ func (r remediation) deadline() (first time.Time, then string) {
 			first, then = due, what
 		}
 	}
-	if step := stepOf(r.Step); step != nil {
-		for _, t := range step.exits {
-			if t.due != nil {
-				sooner(t.due(r), t.then)
-			}
+	for _, t := range stepOf(r.Step).exits {
+		if t.due != nil {
+			sooner(t.due(r), t.then)
 		}
 	}
 	for i := range suspensions {

@@ -175,7 +175,7 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 		return v1alpha1.RemediationRemoving, owner + " is deleting the machine", ""
 	case Settling:
 		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its replacement is ready", ""
-	case Cancelling, Sparing:
+	default: // Cancelling, Sparing
 		phase, message = v1alpha1.RemediationCancelling, "cancelling the replacement: "+a.Reason
 		switch {
 		case a.Step == Cancelling || a.Replacement.Name == "":
@@ -187,8 +187,6 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 			return phase, message + "; " + owner + " must delete " + a.Replacement.Name,
 				"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
 		}
-	default:
-		return "", "", ""
 	}
 }
 
@@ -210,12 +208,9 @@ func endedStatus(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	case e.Outcome == EndSucceeded:
 		out.Phase = v1alpha1.RemediationSucceeded
 		out.Message = strings.TrimSuffix(fmt.Sprintf("replaced by %s; %s", cmp.Or(e.Replacement.Name, "its owner"), e.Note), "; ")
-	case e.Outcome == EndRecovered && e.Cause == Deselected:
-		out.Phase, out.Message = v1alpha1.RemediationUnselected, e.Note
-	case e.Outcome == EndRecovered && e.Cause == MachineGone:
-		out.Phase, out.Message = v1alpha1.RemediationCancelled, e.Note
 	case e.Outcome == EndRecovered:
-		out.Phase, out.Message = v1alpha1.RemediationRecovered, e.Note
+		phases := map[Cause]v1alpha1.RemediationPhase{Deselected: v1alpha1.RemediationUnselected, MachineGone: v1alpha1.RemediationCancelled}
+		out.Phase, out.Message = cmp.Or(phases[e.Cause], v1alpha1.RemediationRecovered), e.Note
 	default:
 		out.Phase, out.Message = v1alpha1.RemediationCancelled, "cancelled: "+e.Note
 	}

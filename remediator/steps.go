@@ -80,11 +80,7 @@ func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 			return events
 		}
 	}
-	state := stepOf(r.Step)
-	if state == nil {
-		return nil
-	}
-	for _, t := range state.exits {
+	for _, t := range stepOf(r.Step).exits {
 		if events := t.events(r); len(events) > 0 {
 			return events
 		}

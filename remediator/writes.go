@@ -21,8 +21,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 		actions = append(actions, cleanUp(s, f)...)
 	} else if g.orphaned() {
 		actions = append(actions, g.scaleBack()...)
-	} else if state := stepOf(g.Step); state != nil {
-		actions = slices.Concat(actions, s.removeLeftoverAnnotations(seen), state.writes(*g.remediation))
+	} else {
+		actions = slices.Concat(actions, s.removeLeftoverAnnotations(seen), stepOf(g.Step).writes(*g.remediation))
 	}
 	for i := range actions {
 		actions[i].forRemediation = true
