@@ -48,7 +48,7 @@ func decideDeleting(s *State, f *Facts) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		m := f.machine(u.Subject)
-		if m == nil || !m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy || s.activeOf(u.UID) != nil {
+		if m == nil || !m.Deleting || !u.isUnhealthy() || s.activeOf(u.UID) != nil {
 			continue
 		}
 		if d := *waitForDeletion(m); !u.Decision.sameAs(d) {
@@ -153,7 +153,7 @@ func (d Decision) acts() bool {
 func byUrgency(s *State, f *Facts) []*UnhealthyMachine {
 	list := slices.DeleteFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
 		m := f.machine(u.Subject)
-		return m == nil || m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy
+		return m == nil || m.Deleting || !u.isUnhealthy()
 	})
 	slices.SortStableFunc(list, func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(f.urgency(a), f.urgency(b)), a.UnhealthyAt.Compare(b.UnhealthyAt))
@@ -168,7 +168,7 @@ func (f *Facts) urgency(u *UnhealthyMachine) int {
 		return 0
 	case !f.Owner.ExternalEtcd && !f.etcdAnswers(m):
 		return 0
-	case len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
+	case f.isBroken(m):
 		return 1
 	default:
 		return 2
@@ -249,13 +249,7 @@ func newEvidence(f *Facts) Evidence {
 		}
 	}
 	seen.Ready = len(f.where(f.ready))
-	for m := range f.all() {
-		switch {
-		case m.Deleting:
-			seen.Deleting = append(seen.Deleting, m.Name)
-		case f.isControlPlane() && len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
-			seen.Broken = append(seen.Broken, m.Name)
-		}
-	}
+	seen.Deleting = f.names(func(m *Machine) bool { return m.Deleting })
+	seen.Broken = f.names(func(m *Machine) bool { return f.isControlPlane() && !m.Deleting && f.isBroken(m) })
 	return seen
 }

@@ -134,7 +134,7 @@ func (f *Facts) preventsJoin(m *Machine) bool {
 //
 // Its owner remediates before it rolls out or scales, so the machine is handed over if quorum permits it.
 func (f *Facts) blockingRule(m *Machine) string {
-	unwell := len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.etcdAnswers(m) || f.hasNamesake(m)
+	unwell := f.isBroken(m) || !f.Owner.ExternalEtcd && !f.etcdAnswers(m) || f.hasNamesake(m)
 	switch {
 	case !f.isControlPlane():
 		return ""

@@ -25,7 +25,7 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 		return true
 	}
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
-		return u.Mark != nil && u.Mark.State == Unhealthy && !s.onlyLimited(u, f, now)
+		return u.isUnhealthy() && !s.onlyLimited(u, f, now)
 	})
 }
 
@@ -122,6 +122,9 @@ func (u *UnhealthyMachine) matches(h Health) bool {
 	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
 		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
+
+// isUnhealthy reports whether the machine is marked, and not only failing a check.
+func (u *UnhealthyMachine) isUnhealthy() bool { return u.mark() != nil && u.Mark.State == Unhealthy }
 
 func (u *UnhealthyMachine) mark() *MachineMarked {
 	if u == nil {

@@ -341,6 +341,13 @@ func (f *Facts) where(fits func(*Machine) bool) (machines []*Machine) {
 	return machines
 }
 
+func (f *Facts) names(fits func(*Machine) bool) (names []string) {
+	for _, m := range f.where(fits) {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
 // find returns the first element that matches, or nil.
 func find[T any](list []T, fits func(*T) bool) *T {
 	for i := range list {

@@ -57,7 +57,7 @@ func (f *Facts) isLeftover(m *Machine) bool {
 	}
 	before := 0
 	for other := range f.all() {
-		first := cmp.Or(cmp.Compare(boolToInt(len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0), boolToInt(len(other.brokenComponents(f.Owner.ExternalEtcd)) > 0)),
+		first := cmp.Or(cmp.Compare(boolToInt(f.isBroken(m)), boolToInt(f.isBroken(other))),
 			m.Created.Compare(other.Created), cmp.Compare(m.Name, other.Name))
 		before += boolToInt(other.hasDeleteAnnotation() && first < 0)
 	}
@@ -156,9 +156,9 @@ func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) [
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
 	case u == nil:
 		return nil
-	case u.Mark != nil && u.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && u.lacksOrder(m.Request, now)):
+	case u.isUnhealthy() && (m.Request == nil || !m.Request.Deleting && u.lacksOrder(m.Request, now)):
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)}}
-	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.lacksOrder(m.Request, now):
+	case u.isUnhealthy() && m.Request.Deleting && u.lacksOrder(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // the orders are copied to the next request, where an operator can remove them
 	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.recordOrders(m.Request)) == 0 &&
 		m.lastCheck().Status != object.False:

@@ -203,11 +203,14 @@ func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	return names
 }
 
+// isBroken reports whether a component of a control plane machine is not known to be healthy.
+func (f *Facts) isBroken(m *Machine) bool { return len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0 }
+
 func (f *Facts) ready(m *Machine) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
 	}
-	return !f.isControlPlane() || len(m.brokenComponents(f.Owner.ExternalEtcd)) == 0
+	return !f.isControlPlane() || !f.isBroken(m)
 }
 
 type component struct {

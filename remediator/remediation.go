@@ -65,8 +65,7 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 
 // stranded reports whether a machine never joined and is unhealthy, and its owner may be informed of that.
 func (s *State) stranded(m *Machine) bool {
-	u := s.Unhealthy[m.UID]
-	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
+	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && s.Unhealthy[m.UID].isUnhealthy()
 }
 
 // strandedMachines returns the stranded machines of a control plane, and none for workers.
@@ -155,9 +154,7 @@ func (r remediation) filling() bool {
 
 // obstructed reports whether the owner does not delete this machine at a scale-down, because components of another machine are broken.
 func (r remediation) obstructed(m *Machine) bool {
-	return slices.ContainsFunc(r.facts.Machines, func(other Machine) bool {
-		return other.UID != m.UID && !other.Deleting && len(other.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0
-	})
+	return find(r.facts.Machines, func(other *Machine) bool { return other.UID != m.UID && !other.Deleting && r.facts.isBroken(other) }) != nil
 }
 
 // stuck reports whether the owner cannot delete the unhealthy machine, for one of three reasons. Components of another machine are broken. Another
@@ -167,7 +164,7 @@ func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false
 	}
-	if r.obstructed(r.victim) || !r.tooMany() && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 {
+	if r.obstructed(r.victim) || !r.tooMany() && r.facts.isBroken(r.victim) {
 		return true
 	}
 	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.isSurplus(m) && m.DeleteAnnotation != "" && r.obstructed(m) })
@@ -175,15 +172,8 @@ func (r remediation) stuck() bool {
 
 // obstacle returns why an owner probably does not act, or "" if no reason is observed.
 func (r remediation) obstacle() string {
-	var broken, marked []string
-	for m := range r.facts.all() {
-		if r.facts.isControlPlane() && len(m.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 {
-			broken = append(broken, m.Name)
-		}
-		if r.annotatedByOthers(m) {
-			marked = append(marked, m.Name)
-		}
-	}
+	broken := r.facts.names(func(m *Machine) bool { return r.facts.isControlPlane() && r.facts.isBroken(m) })
+	marked := r.facts.names(r.annotatedByOthers)
 	why := ""
 	if r.facts.Owner.Refused != "" {
 		why += "; it reports " + r.facts.Owner.Refused

@@ -36,10 +36,8 @@ var (
 	spared = transition{
 		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a delete annotation", event: VictimSpared{}, to: Sparing,
 		events: func(r remediation) []Event {
-			if now, due := r.mayBeSpared(); !now && !r.reached(due) {
-				return nil
-			}
-			return []Event{VictimSpared{}}
+			now, due := r.mayBeSpared()
+			return eventIf(now || r.reached(due), VictimSpared{})
 		},
 		deadline: deadline{due: func(r remediation) time.Time {
 			_, due := r.mayBeSpared()
@@ -103,22 +101,22 @@ func (r remediation) lateReplacement() *Machine {
 // resumable reports whether a cancelled replacement may continue with a new machine that is ready. It continues at most as often as a replacement may
 // be attempted.
 func (r remediation) resumable() bool {
-	switch unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy; {
-	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !unhealthy || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
+	switch {
+	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !r.unhealthy.isUnhealthy() || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
 		return false
 	case !r.facts.isControlPlane():
 		return !r.Ready
 	case r.stuck() || r.outranked():
 		return false // its owner would not delete the machine either
 	default: // a new machine that was ready before can be deleted, unless components of the unhealthy machine are broken
-		return !r.Ready || r.in(Sparing) && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0
+		return !r.Ready || r.in(Sparing) && r.facts.isBroken(r.victim)
 	}
 }
 
 // outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
 // victim are broken.
 func (r remediation) outranked() bool {
-	return r.victim != nil && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 &&
+	return r.victim != nil && r.facts.isBroken(r.victim) &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
@@ -163,19 +161,14 @@ var (
 	cancelled = transition{
 		when: "the new machines are gone, and everything that scute wrote is removed", event: Cancelled{}, to: ended,
 		events: func(r remediation) []Event {
-			if len(r.newMachines) > 0 && r.mustDeleteNew() || len(r.deleting) > 0 || len(cancellingActions(r)) > 0 {
-				return nil
-			}
-			return []Event{Cancelled{Cause: r.Cause}}
+			remains := len(r.newMachines) > 0 && r.mustDeleteNew() || len(r.deleting) > 0 || len(cancellingActions(r)) > 0
+			return eventIf(!remains, Cancelled{Cause: r.Cause})
 		},
 	}
 	abandoned = transition{
 		when: "a control plane has not deleted the new machines within `timeouts.removal`; the owner is no longer asked to remediate them, and they keep their delete annotations", event: Cancelled{}, to: ended,
 		events: func(r remediation) []Event {
-			if !r.reached(r.abandonTime()) || len(r.removeSurplus()) > 0 {
-				return nil
-			}
-			return []Event{Cancelled{Cause: r.Cause}}
+			return eventIf(r.reached(r.abandonTime()) && len(r.removeSurplus()) == 0, Cancelled{Cause: r.Cause})
 		},
 		deadline: deadline{due: remediation.abandonTime, then: "it ends as Cancelled, and scute decides again about all machines"},
 	}

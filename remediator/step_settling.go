@@ -19,10 +19,7 @@ var (
 		when: "the replacement, or all machines, are ready, and everything that scute wrote is removed", event: Succeeded{}, to: ended,
 		events: func(r remediation) []Event {
 			note, ok := r.complete()
-			if !ok || !r.isClean() {
-				return nil
-			}
-			return []Event{Succeeded{Note: note, Gone: r.Replacement.UID != "" && r.facts.machine(r.Replacement) == nil}}
+			return eventIf(ok && r.isClean(), Succeeded{Note: note, Gone: r.Replacement.UID != "" && r.facts.machine(r.Replacement) == nil})
 		},
 	}
 	notSettled = transition{

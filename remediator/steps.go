@@ -93,14 +93,16 @@ func (t transition) withTarget(to Step) transition {
 	return t
 }
 
+func eventIf(so bool, e Event) []Event {
+	if !so {
+		return nil
+	}
+	return []Event{e}
+}
+
 // observes returns a transition that records an event without details.
 func observes(when string, event Event, to Step, is func(remediation) bool) transition {
-	return transition{when: when, event: event, to: to, events: func(r remediation) []Event {
-		if !is(r) {
-			return nil
-		}
-		return []Event{event}
-	}}
+	return transition{when: when, event: event, to: to, events: func(r remediation) []Event { return eventIf(is(r), event) }}
 }
 
 // timed returns a transition that records an event when a time has come. then describes what happens.
@@ -130,10 +132,7 @@ func expires(when string, cause Cause, due func(remediation) time.Time, say func
 func cancels(when string, cause Cause, why func(remediation) string) transition {
 	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, events: func(r remediation) []Event {
 		reason := why(r)
-		if reason == "" {
-			return nil
-		}
-		return []Event{CancelStarted{Cause: cause, Reason: reason}}
+		return eventIf(reason != "", CancelStarted{Cause: cause, Reason: reason})
 	}}
 }
 

@@ -32,10 +32,7 @@ var (
 		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
 		events: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
-			if r.Ready || m == nil || !r.facts.ready(m) {
-				return nil
-			}
-			return []Event{ReplacementReady{Replacement: r.Replacement}}
+			return eventIf(!r.Ready && m != nil && r.facts.ready(m), ReplacementReady{Replacement: r.Replacement})
 		},
 	}
 	raised = observes("the owner has the requested replicas", ScaleRaised{}, same, func(r remediation) bool {

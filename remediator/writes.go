@@ -127,10 +127,7 @@ func (r remediation) cancelHandOvers() []Action {
 func (r remediation) clearStaleRelaxed() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
-	if !ok || !mine || r.tooFew() {
-		return nil
-	}
-	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
+	return actionIf(ok && mine && !r.tooFew(), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
 // gate is the only check of safety and consent before a write, whatever state requires the write.
@@ -275,6 +272,13 @@ func actionsFor(machines iter.Seq[*Machine], do ActionType, fits func(*Machine) 
 		}
 	}
 	return actions
+}
+
+func actionIf(so bool, a Action) []Action {
+	if !so {
+		return nil
+	}
+	return []Action{a}
 }
 
 func (r remediation) set(do ActionType, value string) Action {
