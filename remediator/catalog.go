@@ -2,7 +2,9 @@ package remediator
 
 import (
 	"reflect"
+	"slices"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/view"
 )
@@ -61,4 +63,112 @@ func (v1 escalationEndedV1) v2() EscalationEnded {
 		v2.Outcome = StepFailed
 	}
 	return v2
+}
+
+// links are what an event is, and what may be its cause.
+type links struct {
+	is      link
+	follows []link
+}
+
+// link is a kind of key of events.
+type link string
+
+const (
+	linkMark                 link = "mark"      // of a machine
+	linkCleared              link = "cleared"   // the mark of a machine
+	linkOrder                link = "order"     // an operator's order about a machine
+	linkDecided              link = "decided"   // about a machine
+	linkEscalationStart      link = "escalates" // the start of an escalation step of a machine
+	linkEscalationEnd        link = "escalated" // the end of an escalation step of a machine
+	linkStep                 link = "step"      // a step of the active remediation
+	linkFrozen               link = "frozen"    // a freeze of the active remediation
+	linkEnd                  link = "end"       // the end of the last remediation
+	linkPassed               link = "passed"    // the last mass failure
+	linkDefragmentationStart link = "cares"     // the start of a defragmentation
+	linkDefragmentationEnd   link = "cared"     // the end of the last defragmentation
+)
+
+// The links of several events. Observations of the owner and claims of a process have no cause.
+var (
+	noLinks    = links{}
+	startLinks = links{is: linkStep, follows: from(linkDecided)}
+	stepLinks  = links{is: linkStep, follows: from(linkStep)}
+	endLinks   = links{is: linkEnd, follows: from(linkStep)}
+)
+
+func from(causes ...link) []link { return causes }
+
+// key returns the key of a link. Links of the active remediation and of the owner need no name.
+func (l link) key(m Subject) aggregate.Key {
+	switch l {
+	case linkMark, linkCleared, linkOrder, linkDecided, linkEscalationStart, linkEscalationEnd:
+		return aggregate.Key{Kind: string(l), Name: string(m.UID)}
+	default:
+		return aggregate.Key{Kind: string(l)}
+	}
+}
+
+// Links returns the links of an event to others of the owner. s is the state before it, on which the keys of an event do not depend.
+func Links(s *State, e Event) aggregate.Links {
+	about, d := SubjectOf(s, e), definitionOf(e).links
+	var l aggregate.Links
+	if d.is != "" {
+		l.Keys = []aggregate.Key{d.is.key(about)}
+	}
+	for _, cause := range s.causes(e, d.follows) {
+		l.CauseKeys = append(l.CauseKeys, cause.key(about))
+	}
+	return l
+}
+
+// causes returns what may be the cause of an event in a state. follows is what may be it in general.
+func (s *State) causes(e Event, follows []link) []link {
+	m := SubjectOf(s, e)
+	switch e := e.(type) {
+	case MachineMarked:
+		if s.Unhealthy[m.UID].mark() == nil {
+			return nil // an observation
+		}
+	case Decided:
+		return slices.Concat(follows, s.waitedFor(m))
+	case EscalationEnded:
+		if e.Outcome == StepCancelled && s.aborted(m) {
+			return from(linkOrder)
+		}
+	case CancelStarted:
+		switch {
+		case e.Cause == Aborted && s.aborted(m):
+			return from(linkOrder)
+		case e.Cause == Recovered && s.Active != nil && s.Unhealthy[m.UID].mark() == nil:
+			return from(linkCleared)
+		}
+	}
+	return follows
+}
+
+// waitedFor returns the end of what the last decision about a machine waited for: the remediation of another machine or of this one, or a mass failure.
+func (s *State) waitedFor(m Subject) (list []link) {
+	u := s.Unhealthy[m.UID]
+	if u == nil || u.DecidedAt.IsZero() {
+		return nil
+	}
+	if slices.ContainsFunc(s.History, func(past PastRemediation) bool {
+		return past.Outcome != EndRecovered && past.EndedAt.After(u.DecidedAt) && (past.Victim.UID == u.UID || u.Decision.Rule == ruleTurn)
+	}) {
+		list = append(list, linkEnd)
+	}
+	passed := s.MassFailureEnded
+	if u.Decision.Rule != RulePolicyMassFailure {
+		passed = s.Mass.Ended[u.Decision.Domain]
+	}
+	if slices.Contains([]string{RulePolicyMassFailure, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
+		list = append(list, linkPassed)
+	}
+	return list
+}
+
+func (s *State) aborted(m Subject) bool {
+	u := s.Unhealthy[m.UID]
+	return u != nil && u.Aborted
 }

@@ -2,8 +2,12 @@ package remediator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // nodeReady is the only condition of a Node that its Machine mirrors.
@@ -77,3 +81,96 @@ func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	}
 	return waitForHuman("check that the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read (%s), so the observed failure may have ended", why)
 }
+
+// Notice is a sign that a healthy machine is about to stop.
+type Notice struct {
+	Type  v1alpha1.NoticeType
+	Key   string
+	Value string // "" for any value
+	// Timed means that the value is the time at which the machine stops. Its replacement may start Lead before that time.
+	Timed bool
+	Lead  time.Duration
+}
+
+// idleWait is the assumed remainder of a wait that only a change of the object ends.
+const idleWait = 24 * time.Hour
+
+func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
+
+// String returns the name of the notice in reasons.
+func (n Notice) String() string {
+	place := map[v1alpha1.NoticeType]string{
+		v1alpha1.NoticeNodeCondition: "Node condition", v1alpha1.NoticeNodeTaint: "Node taint",
+		v1alpha1.NoticeNodeAnnotation: "Node annotation", v1alpha1.NoticeMachineAnnotation: "Machine annotation",
+	}
+	return place[n.Type] + " " + n.Key
+}
+
+// health returns the health of a machine according to the notice. there is false if the machine does not have the notice.
+func (n Notice) health(m *Machine, mark *MachineMarked, now time.Time) (h Health, there bool) {
+	value, there := n.readValue(m, mark)
+	if !there || n.Value != "" && value != n.Value {
+		return Health{}, false
+	}
+	h = Health{State: Unhealthy, Source: FromNotice, Reason: n.String()}
+	if n.Timed {
+		h.Reason += " " + value
+		stops, err := time.Parse(time.RFC3339, value)
+		switch left := stops.Add(-n.Lead).Sub(now); {
+		case err != nil: // the time is unknown: users see the mark, but no remediation starts
+			h.State, h.Reason, h.Remaining = Failing, n.String()+" "+notATime, idleWait
+		case left > 0:
+			h.State, h.Remaining = Failing, left
+		}
+	}
+	if n.onNode() {
+		h.Since = now
+		if mark != nil && !mark.FailingSince[h.Reason].IsZero() {
+			h.Since = mark.FailingSince[h.Reason]
+		}
+	}
+	return h, true
+}
+
+const notATime = "is not a time such as 2026-01-31T18:00:00Z"
+
+// readValue returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
+func (n Notice) readValue(m *Machine, mark *MachineMarked) (value string, there bool) {
+	switch {
+	case n.Type == v1alpha1.NoticeMachineAnnotation:
+		value, there = m.Annotations[n.Key]
+	case m.Node == "":
+	case !m.nodeRead() || m.NodeFacts.Conditions == nil:
+		return n.lastValue(mark)
+	case n.Type == v1alpha1.NoticeNodeCondition:
+		value = string(m.NodeFacts.Conditions[n.Key].Status)
+		there = value != ""
+	case n.Type == v1alpha1.NoticeNodeTaint:
+		value, there = m.NodeFacts.Taints[n.Key]
+	default:
+		value, there = m.NodeFacts.Annotations[n.Key]
+	}
+	return value, there
+}
+
+// lastValue returns the value that the reasons in the log contain.
+func (n Notice) lastValue(mark *MachineMarked) (value string, there bool) {
+	if mark == nil {
+		return "", false
+	}
+	for _, reason := range slices.Sorted(maps.Keys(mark.FailingSince)) {
+		if reason == n.String() {
+			return n.Value, true
+		}
+		if value, timed := strings.CutPrefix(reason, n.String()+" "); timed && n.Timed {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// hasNotice reports whether the machine is about to stop.
+func (u *UnhealthyMachine) hasNotice() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
+
+// failed reports whether the machine is marked for another reason than a notice, so that it counts for a mass failure.
+func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && (!u.hasNotice() || u.Mark.Failing) }
