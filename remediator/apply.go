@@ -69,7 +69,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case PolicyMassFailurePassed:
 		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
-		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
+		s.Etcd = EtcdReport{EtcdReported: e, At: at}
 		s.Maintenance.apply(e, at)
 	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		s.Maintenance.apply(e, at)
@@ -99,6 +99,9 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 	}
 	(*m)[key] = value
 }
+
+// last returns the last elements of a list, at most limit.
+func last[T any](list []T, limit int) []T { return list[max(0, len(list)-limit):] }
 
 func (s *State) applyMarked(e MachineMarked, at time.Time) {
 	u := s.recordOf(e.Machine)
@@ -147,12 +150,8 @@ func (u *UnhealthyMachine) alreadyCounted() bool {
 }
 
 func (s *State) countStart(u *UnhealthyMachine, at time.Time) {
-	if u.alreadyCounted() {
-		return
-	}
-	s.Starts = append(s.Starts, at)
-	if extra := len(s.Starts) - startsLimit; extra > 0 {
-		s.Starts = slices.Delete(s.Starts, 0, extra)
+	if !u.alreadyCounted() {
+		s.Starts = last(append(s.Starts, at), startsLimit)
 	}
 }
 
@@ -325,10 +324,7 @@ func (s *State) recordEnd(u *UnhealthyMachine, e PastRemediation, at time.Time) 
 	if u.Mark != nil {
 		e.Reason = u.Mark.Reason
 	}
-	s.History = append(s.History, e)
-	if extra := len(s.History) - historyLimit; extra > 0 {
-		s.History = slices.Delete(s.History, 0, extra)
-	}
+	s.History = last(append(s.History, e), historyLimit)
 }
 
 // prune bounds the size of a state: of the machines that are healthy again, it keeps the last few. It keeps many more machines with an operator's

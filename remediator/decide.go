@@ -69,14 +69,9 @@ func Decide(s *State, f *Facts, now time.Time) []Event {
 
 // unhealthy returns the records of machines in the order of their names, so that nothing depends on the order of a map.
 func (s *State) unhealthy() []*UnhealthyMachine {
-	list := make([]*UnhealthyMachine, 0, len(s.Unhealthy))
-	for _, u := range s.Unhealthy {
-		list = append(list, u)
-	}
-	slices.SortFunc(list, func(a, b *UnhealthyMachine) int {
+	return slices.SortedFunc(maps.Values(s.Unhealthy), func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	return list
 }
 
 // updateMarks records which machines are unhealthy, and which no longer are.
@@ -89,7 +84,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		u := s.Unhealthy[m.UID]
 		h := Judge(m, u.mark(), f.Policy.Checks, now)
 		switch {
-		case h.State == "" && u != nil && u.Mark != nil:
+		case h.State == "" && u.mark() != nil:
 			why := "the machine is healthy again"
 			if u.hasNotice() {
 				why = "the notice is gone"
@@ -119,7 +114,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 
 // matches reports whether the recorded mark equals the present health. A change of Since alone does not count.
 func (u *UnhealthyMachine) matches(h Health) bool {
-	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
+	return u.mark() != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
 		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
 
@@ -183,11 +178,7 @@ func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
 	if u == nil || u.Held && u.HoldUntil.IsZero() {
 		return time.Time{}
 	}
-	ends := u.UnhealthyAt.Add(p.Hold)
-	if u.Held && u.HoldUntil.After(ends) {
-		ends = u.HoldUntil
-	}
-	return ends
+	return later(u.UnhealthyAt.Add(p.Hold), u.HoldUntil)
 }
 
 // endEscalations ends the escalation steps that have timed out, have failed, or were cancelled.
@@ -217,10 +208,7 @@ func endEscalations(s *State, f *Facts, now time.Time) []Event {
 
 // endPolicyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
 func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
-	if s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "" {
-		return []Event{PolicyMassFailurePassed{}}
-	}
-	return nil
+	return eventIf(s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "", PolicyMassFailurePassed{})
 }
 
 // inMassFailure reports whether so many machines of the policy are unhealthy that it is a mass failure.

@@ -83,7 +83,7 @@ func maintain(s *State, f *Facts, now time.Time) []Event {
 	case !f.defragmentationEnabled():
 		return nil
 	case f.Policy.Defragmentation.Disarm && s.Maintenance.DisarmedAt.IsZero() && len(s.Maintenance.Done) > 0 && f.hasSpaceAgain() && s.defragmentationBlocker(f) == "":
-		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(nil).Databases}}
+		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(EtcdReport{}).Databases}}
 	default:
 		return s.startDefragmentation(f, now)
 	}
@@ -150,17 +150,12 @@ func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
-// mayStart reports whether neither a move, a pause nor a pause request prevents scute from starting anything.
-func (f *Facts) mayStart() bool {
-	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
-}
-
 // defragmentationBlocker returns why no member of the etcd may be defragmented now, or "". With the alarm NOSPACE, unhealthy machines are no reason, because a full
 // database makes them unhealthy and a defragmentation helps.
 func (s *State) defragmentationBlocker(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {
-	case !f.mayStart():
+	case f.Move != "" || f.Cluster.Paused || f.Owner.Paused || f.pauseRequested():
 		return "the cluster is being moved or is paused, or there is a pause request"
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return f.Owner.Name + " is being deleted"

@@ -274,7 +274,7 @@ var definitions = []definition{
 				return e.adds(s.Etcd, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
 			}),
 		notifyIf("EtcdRecovered", onlyOwner, "etcd has no alarm any more, and its database is small enough", func(s *State, e EtcdReported) bool {
-			return s.Etcd != nil && len(s.Etcd.Problems) > 0 && len(e.Problems) == 0
+			return len(s.Etcd.Problems) > 0 && len(e.Problems) == 0
 		})),
 	define("defragmentation-waits", 1, noLinks, func(_ *State, e DefragmentationWaits) view.Line {
 		return view.Line{Detail: "the defragmentation of etcd on " + e.Node + " waits: " + e.Reason, Next: "scute defragments it when the cause has passed"}

@@ -33,7 +33,7 @@ type EtcdProblem struct {
 	Members []string                 `json:"members"`
 }
 
-// EtcdReport is the last recorded report of etcd's members.
+// EtcdReport is the last recorded report of etcd's members. At is zero if there is none.
 type EtcdReport struct {
 	EtcdReported
 	At time.Time
@@ -66,22 +66,16 @@ func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 		return nil
 	}
 	now := f.Etcd.report(s.Etcd)
-	if s.Etcd.matches(&now, f.Policy.Survey > 0) {
-		return nil
-	}
-	return []Event{now}
+	return eventIf(!s.Etcd.matches(now, f.Policy.Survey > 0), now)
 }
 
 // matches reports whether the recorded report equals the present one in what matters.
-func (r *EtcdReport) matches(now *EtcdReported, surveyed bool) bool {
-	if r == nil {
-		return !surveyed && len(now.Problems) == 0
-	}
+func (r EtcdReport) matches(now EtcdReported, surveyed bool) bool {
 	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
 	if !surveyed {
 		return same
 	}
-	return same && r.Leader == now.Leader && slices.Equal(r.Learners, now.Learners) &&
+	return same && !r.At.IsZero() && r.Leader == now.Leader && slices.Equal(r.Learners, now.Learners) &&
 		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
 }
 
@@ -94,14 +88,14 @@ func (d Database) band() int64 {
 }
 
 // report returns the report of the members. A member that does not answer keeps its last database.
-func (e *Etcd) report(before *EtcdReport) EtcdReported {
+func (e *Etcd) report(before EtcdReport) EtcdReported {
 	var r EtcdReported
 	r.Leader, r.Learners = e.roles()
 	for _, m := range e.Members {
 		switch db := m.database(); {
 		case db.Size > 0:
 			r.Databases = append(r.Databases, db)
-		case m.Answers != object.True && before != nil:
+		case m.Answers != object.True:
 			if db := find(before.Databases, func(d *Database) bool { return d.Node == m.Node }); db != nil {
 				r.Databases = append(r.Databases, *db)
 			}
@@ -140,7 +134,7 @@ func (m *Member) database() Database {
 
 // membersWith returns the members whose databases have a problem. For a member that had the problem before, the limit is lower, so that a size near the
 // limit is not recorded again and again.
-func (r *EtcdReported) membersWith(before *EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
+func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
 	var nodes []string
 	for _, d := range r.Databases {
 		if has(d, before.has(kind, d.Node)) {
@@ -150,8 +144,8 @@ func (r *EtcdReported) membersWith(before *EtcdReport, kind v1alpha1.EtcdProblem
 	return nodes
 }
 
-func (r *EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
-	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
+func (r EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
+	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
 }
 
 func (d Database) nearQuota(before bool) bool {
@@ -178,14 +172,14 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 	pace := f.Policy.Survey
 	alarm := s.Etcd.alarmed() || slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.reportedUnhealthy() })
-	for _, problem := range []struct {
-		is   bool
-		pace time.Duration
-	}{{alarm, alarmInterval}, {f.guardInterval() > 0, f.guardInterval()}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizeInterval}} {
-		if problem.is && (pace == 0 || pace > problem.pace) {
-			pace = problem.pace
+	atMost := func(interval time.Duration, so bool) {
+		if so && (pace == 0 || pace > interval) {
+			pace = interval
 		}
 	}
+	atMost(alarmInterval, alarm)
+	atMost(f.guardInterval(), f.guardInterval() > 0)
+	atMost(sizeInterval, len(s.Etcd.Problems) > 0)
 	switch {
 	case pace == 0:
 		return 0, false
@@ -198,8 +192,8 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 }
 
-func (r *EtcdReport) alarmed() bool {
-	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
+func (r EtcdReport) alarmed() bool {
+	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
 // reportedUnhealthy reports whether Cluster API reports the member of a machine as unhealthy although its Node is ready, for example because of an alarm.
@@ -217,9 +211,6 @@ func initialDelay(id string, interval time.Duration) time.Duration {
 
 // EtcdStatus returns the problems of an owner's etcd for the status of a RepairPolicy.
 func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
-	if s.Etcd == nil {
-		return nil
-	}
 	var list []v1alpha1.EtcdProblem
 	for _, p := range s.Etcd.Problems {
 		list = append(list, v1alpha1.EtcdProblem{
@@ -302,7 +293,7 @@ func (r EtcdReported) advice() string {
 }
 
 // adds reports whether the report has problems of some kinds that the report before it does not have.
-func (r EtcdReported) adds(before *EtcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
+func (r EtcdReported) adds(before EtcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
 		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })
 	})

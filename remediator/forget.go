@@ -15,7 +15,7 @@ func Forget(s *State, at time.Time) bool {
 		return false
 	}
 	counted, still := *s, false
-	counted.Etcd = nil // a report without a problem does not count
+	counted.Etcd = EtcdReport{} // a report without a problem does not count
 	counted.eachTime(func(t *time.Time) { still = still || StillCounts(*t, at) })
 	if still {
 		return false
@@ -29,7 +29,7 @@ func isIdle(s *State) bool {
 	if s.Owner.UID == "" || HasPending(s) || len(s.Resting) > 0 || s.InMassFailure || len(s.Mass.Pending) > 0 {
 		return false
 	}
-	if s.Etcd != nil && len(s.Etcd.Problems) > 0 || s.Maintenance.Active != nil || s.Maintenance.WaitReason != "" || !s.Maintenance.DisarmedAt.IsZero() {
+	if len(s.Etcd.Problems) > 0 || s.Maintenance.Active != nil || s.Maintenance.WaitReason != "" || !s.Maintenance.DisarmedAt.IsZero() {
 		return false
 	}
 	for _, u := range s.Unhealthy {

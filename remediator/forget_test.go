@@ -54,7 +54,7 @@ func TestForgetReported(t *testing.T) {
 		var s remediator.State
 		s.Apply(remediator.Registered{Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "uid"}}, at)
 		s.Apply(remediator.EtcdReported{Leader: "n1", Problems: c.problems}, at)
-		if got := remediator.Forget(&s, at.Add(time.Hour)); got != c.forgets || (s.Etcd == nil) != c.forgets {
+		if got := remediator.Forget(&s, at.Add(time.Hour)); got != c.forgets || s.Etcd.At.IsZero() != c.forgets {
 			t.Errorf("%s: Forget = %v, report %v", name, got, s.Etcd)
 		}
 	}

@@ -170,7 +170,8 @@ func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	case rulePolicyHold:
 		return u.UnhealthyAt.Add(f.Policy.Hold)
 	case ruleCooldown:
-		return s.cooldownEnd(u, f.Policy)
+		last := later(u.LastAttempt, s.ownerCooldown())
+		return dueIf(!last.IsZero(), last.Add(f.Policy.Limits.Cooldown))
 	case rulePolicyCooldown:
 		return s.massFailureCooldownEnd(f)
 	case ruleOwnerRetry:

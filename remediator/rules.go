@@ -266,12 +266,6 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// cooldownEnd returns the end of the cooldowns after attempts at a machine and at its owner, or zero without attempts.
-func (s *State) cooldownEnd(u *UnhealthyMachine, p Policy) time.Time {
-	last := later(u.LastAttempt, s.ownerCooldown())
-	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
-}
-
 // massFailureEnded returns when the last mass failure ended, or zero. massFailureCooldownEnd returns when its cooldown ends.
 func (s *State) massFailureEnded(f *Facts) time.Time {
 	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)

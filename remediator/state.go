@@ -40,8 +40,8 @@ type State struct {
 	MassFailureEnded time.Time
 	Mass             MassFailures
 
-	// Etcd is the last recorded report of the members of etcd, or nil.
-	Etcd *EtcdReport
+	// Etcd is the last recorded report of the members of etcd.
+	Etcd EtcdReport
 	// Maintenance is the record of the maintenance of their databases.
 	Maintenance EtcdMaintenance
 

@@ -38,7 +38,10 @@ var (
 		exits:   []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
 
-	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and the replicas are restored", ended, remediation.hangTime, "it ends as Succeeded, although the machine still exists", func(r remediation) Succeeded {
+	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and the replicas are restored", ended, func(r remediation) time.Time {
+		replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
+		return dueIf(!r.facts.isControlPlane() && replaced, r.removalDeadline(r.victim))
+	}, "it ends as Succeeded, although the machine still exists", func(r remediation) Succeeded {
 		return Succeeded{Note: fmt.Sprintf("it still exists %s after its deletion started: check its drain, its volumes and its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
 	})
 )
@@ -49,12 +52,6 @@ func deletingActions(r remediation) []Action {
 		return slices.Concat(r.cancelHandOvers(), r.removeRelaxed(), actions)
 	}
 	return append(actions, r.removeUnneededAnnotations()...)
-}
-
-// hangTime returns when the remediation of a worker ends although the worker is still being deleted. It returns zero if the worker is not replaced.
-func (r remediation) hangTime() time.Time {
-	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
-	return dueIf(!r.facts.isControlPlane() && replaced, r.removalDeadline(r.victim))
 }
 
 // removalDeadline returns when a machine that is being deleted must be gone, or zero without a timeout.

@@ -69,9 +69,7 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 	if s.InMassFailure || len(s.Mass.Pending) > 0 {
 		at(pollInterval)
 	}
-	for _, ended := range []time.Time{s.MassFailureEnded, f.Ledger.MassFailureEnded} {
-		until(ended.Add(f.Policy.Limits.MassFailure.Cooldown))
-	}
+	until(s.massFailureCooldownEnd(f))
 	for _, a := range s.InProgress() {
 		at(pollInterval)
 		if f.withinGracePeriod() {

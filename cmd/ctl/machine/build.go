@@ -278,7 +278,7 @@ func (o *Objects) sets(c *clusterv1.Cluster, owner *Owner) []clusterv1.MachineSe
 
 // addEtcd fills in what the members reported, as recorded in the log. If the log has no report, it fills in the problems in the status of the policy.
 func (o *Owner) addEtcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
-	if state != nil && state.Etcd != nil {
+	if state != nil && !state.Etcd.At.IsZero() {
 		o.Leader, o.Learners, o.reportedAt = state.Etcd.Leader, state.Etcd.Learners, state.Etcd.At
 		o.Databases, o.Problems = state.Etcd.Databases, remediator.EtcdStatus(state)
 		return
