@@ -105,7 +105,7 @@ func last[T any](list []T, limit int) []T { return list[max(0, len(list)-limit):
 
 func (s *State) applyMarked(e MachineMarked, at time.Time) {
 	u := s.recordOf(e.Machine)
-	if u.Mark == nil {
+	if !u.marked() {
 		*u = u.retained()
 		u.MarkedAt = at
 		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > provenAfter {
@@ -118,12 +118,12 @@ func (s *State) applyMarked(e MachineMarked, at time.Time) {
 	} else if u.UnhealthyAt.IsZero() {
 		u.UnhealthyAt = at
 	}
-	u.Mark = &e
+	u.Mark = e
 }
 
 func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	u := s.recordOf(e.Machine)
-	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
+	if u.marked() && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
 		s.recordEnd(u, PastRemediation{Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, StepSince: u.EscalationSince}, at)
 	}
 	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
@@ -165,13 +165,10 @@ func (s *State) endedSince(uid types.UID, since time.Time) bool {
 func (s *State) applySurgeRequested(e SurgeRequested, at time.Time) {
 	s.park(&e)
 	s.clearFailure()
-	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	u := s.recordOf(e.Machine)
+	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at, FailureDomain: u.Mark.FailureDomain}
 	s.countStart(u, at)
 	u.Attempts, u.LastAttempt = e.Attempt, at
-	if u.Mark != nil {
-		s.Active.FailureDomain = u.Mark.FailureDomain
-	}
 }
 
 func (s *State) applyActive(e Event, at time.Time) {
@@ -288,7 +285,7 @@ func (s *State) recordChain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
 		u := s.Unhealthy[uid]
-		return at.Sub(l.At) > provenAfter && (u == nil || u.Mark == nil)
+		return at.Sub(l.At) > provenAfter && !u.marked()
 	})
 	if a.Replacement.UID == "" {
 		return
@@ -321,9 +318,7 @@ func (s *State) finish(a *Active, end PastRemediation, at time.Time) {
 // recordEnd records the end of a remediation, or of an illness without one.
 func (s *State) recordEnd(u *UnhealthyMachine, e PastRemediation, at time.Time) {
 	e.Victim, e.EndedAt, e.MarkedAt, e.Attempts, e.Decision, e.Evidence = u.Subject, at, u.MarkedAt, u.Attempts, u.Decision, u.Evidence
-	if u.Mark != nil {
-		e.Reason = u.Mark.Reason
-	}
+	e.Reason = u.Mark.Reason
 	s.History = last(append(s.History, e), historyLimit)
 }
 
@@ -334,7 +329,7 @@ func (s *State) prune() {
 	var well []*UnhealthyMachine
 	ordered := 0
 	for _, u := range s.Unhealthy {
-		if u.Mark == nil {
+		if !u.marked() {
 			well = append(well, u)
 			ordered += boolToInt(u.hasOrder())
 		}

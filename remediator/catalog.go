@@ -127,7 +127,7 @@ func (s *State) causes(e Event, follows []link) []link {
 	m := SubjectOf(s, e)
 	switch e := e.(type) {
 	case MachineMarked:
-		if s.Unhealthy[m.UID].mark() == nil {
+		if !s.Unhealthy[m.UID].marked() {
 			return nil // an observation
 		}
 	case Decided:
@@ -140,7 +140,7 @@ func (s *State) causes(e Event, follows []link) []link {
 		switch {
 		case e.Cause == Aborted && s.aborted(m):
 			return from(linkOrder)
-		case e.Cause == Recovered && s.Active != nil && s.Unhealthy[m.UID].mark() == nil:
+		case e.Cause == Recovered && s.Active != nil && !s.Unhealthy[m.UID].marked():
 			return from(linkCleared)
 		}
 	}

@@ -120,7 +120,7 @@ func waitForTurn(before Subject, f *Facts) Decision {
 // urgent one, because the step may make the machine unavailable at any moment.
 func (s *State) escalating() *UnhealthyMachine {
 	for _, u := range s.unhealthy() {
-		if u.EscalationStep != "" && u.Mark != nil {
+		if u.EscalationStep != "" && u.marked() {
 			return u
 		}
 	}

@@ -43,12 +43,8 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		for _, at := range []*time.Time{&u.MarkedAt, &u.UnhealthyAt, &u.DecidedAt, &u.EscalationSince, &u.LastAttempt, &u.ClearedAt} {
 			visit(at)
 		}
-		if u.Mark != nil {
-			mark := *u.Mark
-			visit(&mark.Since)
-			mark.FailingSince = all(mark.FailingSince)
-			u.Mark = &mark
-		}
+		visit(&u.Mark.Since)
+		u.Mark.FailingSince = all(u.Mark.FailingSince)
 	}
 	for _, a := range s.InProgress() {
 		for _, at := range []*time.Time{&a.Since, &a.StartedAt, &a.FrozenAt} {

@@ -84,7 +84,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		u := s.Unhealthy[m.UID]
 		h := Judge(m, u.mark(), f.Policy.Checks, now)
 		switch {
-		case h.State == "" && u.mark() != nil:
+		case h.State == "" && u.marked():
 			why := "the machine is healthy again"
 			if u.hasNotice() {
 				why = "the notice is gone"
@@ -99,7 +99,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		}
 	}
 	for _, u := range s.unhealthy() {
-		if u.Mark == nil || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
+		if !u.marked() || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
 			continue // the remediation itself records its end
 		}
 		switch m := f.machine(u.Subject); {
@@ -114,19 +114,23 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 
 // matches reports whether the recorded mark equals the present health. A change of Since alone does not count.
 func (u *UnhealthyMachine) matches(h Health) bool {
-	return u.mark() != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
-		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.FailingSince, h.FailingSince, time.Time.Equal)
+	mark := u.mark()
+	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
+		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
 
-// isUnhealthy reports whether the machine is marked, and not only failing a check.
-func (u *UnhealthyMachine) isUnhealthy() bool { return u.mark() != nil && u.Mark.State == Unhealthy }
-
-func (u *UnhealthyMachine) mark() *MachineMarked {
+// mark returns the machine's mark in the log, or the zero value without one.
+func (u *UnhealthyMachine) mark() MachineMarked {
 	if u == nil {
-		return nil
+		return MachineMarked{}
 	}
 	return u.Mark
 }
+
+func (u *UnhealthyMachine) marked() bool { return u.mark().State != "" }
+
+// isUnhealthy reports whether the machine is marked, and not only failing a check.
+func (u *UnhealthyMachine) isUnhealthy() bool { return u.mark().State == Unhealthy }
 
 // recordOrders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
 // written on. A request that is created later does not have it yet; it is copied to that request.

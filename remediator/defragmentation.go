@@ -185,7 +185,7 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 		switch {
 		case f.Etcd.member(m) == nil:
 			return "machine " + m.Name + " has no member of etcd"
-		case !full && (u != nil && u.Mark != nil || len(m.brokenComponents(false)) > 0):
+		case !full && (u.marked() || len(m.brokenComponents(false)) > 0):
 			return unhealthyReason(m.Name)
 		}
 	}

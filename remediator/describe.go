@@ -387,8 +387,7 @@ func (s Evidence) Text() string {
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (s *State) hasMark(e MachineMarked) bool {
-	u := s.Unhealthy[e.Machine.UID]
-	return u != nil && u.Mark != nil && u.Mark.State == e.State
+	return s.Unhealthy[e.Machine.UID].mark().State == e.State
 }
 
 // attempt describes the attempt that starts for a machine, with the decision if it is known. baseline contains the machines that exist.

@@ -326,7 +326,7 @@ func UsageOf(s *State, f *Facts) Usage {
 	}
 	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {
-		if u.Mark == nil {
+		if !u.marked() {
 			continue
 		}
 		domain := where(u.Subject, u.Mark.FailureDomain)

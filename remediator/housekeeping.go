@@ -40,7 +40,7 @@ func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
 		ours := a != nil && a.Request.Method == OwnerRemediation || s.creatorOf(m) != nil
 		theirs := m.OtherHealthCheck != "" && m.lastCheck().Reason != HandOverReason
-		asked := u != nil && u.Mark != nil || f.Policy.Unreadable != ""
+		asked := u.marked() || f.Policy.Unreadable != ""
 		return handedOver(m) && !m.Deleting && asked && !ours && !theirs
 	})
 }
@@ -135,7 +135,7 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 
 // unhealthyAnnotation returns the value that the unhealthy annotation of a machine should have; "" for none.
 func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
-	if u == nil || u.Mark == nil {
+	if !u.marked() {
 		return ""
 	}
 	state := u.Mark.State
@@ -160,7 +160,7 @@ func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) [
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)}}
 	case u.isUnhealthy() && m.Request.Deleting && u.lacksOrder(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // the orders are copied to the next request, where an operator can remove them
-	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.recordOrders(m.Request)) == 0 &&
+	case !u.marked() && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.recordOrders(m.Request)) == 0 &&
 		m.lastCheck().Status != object.False:
 		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: requestSpec(m.Request.Abort, m.Request.Hold, m.Request.HoldUntil, m.Request.HoldReason)}}
 	default:
@@ -200,7 +200,7 @@ func requestSpec(abort, hold bool, until time.Time, why string) string {
 
 // recovered reports whether the machine is healthy, and has conditions of its remediation that nothing else removes.
 func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
-	if u != nil && u.Mark != nil || s.activeOf(m.UID) != nil || s.creatorOf(m) != nil {
+	if u.marked() || s.activeOf(m.UID) != nil || s.creatorOf(m) != nil {
 		return false // the remediation in progress removes its own requests
 	}
 	if m.staysUnhealthy() && m.HealthChecksPass == object.True && settled(m.lastCheck().Since, now) {
@@ -234,7 +234,7 @@ func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
 	u = cmp.Or(u, &UnhealthyMachine{})
 	for _, step := range u.steps(f.Policy.Escalation) {
-		wanted, there := u.Mark != nil && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
+		wanted, there := u.marked() && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
 		switch {
 		case wanted && !there:
 			actions = append(actions, Action{Type: CreateStepObject, Machine: m.subject(), Value: step})

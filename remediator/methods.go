@@ -234,7 +234,7 @@ func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
 		return nil
-	case r.unhealthy != nil && r.unhealthy.Mark != nil:
+	case r.unhealthy.marked():
 		return h.retract(r)
 	default:
 		return []Action{r.set(ClearConditions, "")}

@@ -19,7 +19,7 @@ func (p Policy) ReadsNodes() bool {
 }
 
 // checkNode returns the results of the checks of conditions that only the Node has.
-func (c Checks) checkNode(m *Machine, mark *MachineMarked, now time.Time) []Health {
+func (c Checks) checkNode(m *Machine, mark MachineMarked, now time.Time) []Health {
 	var all []Health
 	for _, check := range c.Node {
 		if check.Type == nodeReady {
@@ -35,14 +35,12 @@ func (c Checks) checkNode(m *Machine, mark *MachineMarked, now time.Time) []Heal
 // checkNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
 // later. The times of a Node come from its own clock, which may be wrong by any amount. If the Node cannot be read, its last observation counts, and
 // the machine becomes neither healthy nor worse.
-func (check Check) checkNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
+func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
 	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
-	known, over := false, false
-	if mark != nil {
-		var first time.Time
-		if first, known = mark.FailingSince[h.Reason]; known {
-			h.Since, over = first, mark.State == Unhealthy && mark.Reason == h.Reason
-		}
+	first, known := mark.FailingSince[h.Reason]
+	over := known && mark.State == Unhealthy && mark.Reason == h.Reason
+	if known {
+		h.Since = first
 	}
 	if m.nodeRead() {
 		seen, there := m.NodeFacts.Conditions[check.Type]
@@ -69,7 +67,7 @@ func (m *Machine) nodeRead() bool { return m.NodeFacts != nil && m.NodeFacts.Err
 
 // checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.
 func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
-	if u.Mark == nil || m.nodeRead() {
+	if m.nodeRead() {
 		return nil
 	}
 	if _, rests := u.Mark.FailingSince[u.Mark.Reason]; !rests {
@@ -107,7 +105,7 @@ func (n Notice) String() string {
 }
 
 // health returns the health of a machine according to the notice. there is false if the machine does not have the notice.
-func (n Notice) health(m *Machine, mark *MachineMarked, now time.Time) (h Health, there bool) {
+func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health, there bool) {
 	value, there := n.readValue(m, mark)
 	if !there || n.Value != "" && value != n.Value {
 		return Health{}, false
@@ -125,7 +123,7 @@ func (n Notice) health(m *Machine, mark *MachineMarked, now time.Time) (h Health
 	}
 	if n.onNode() {
 		h.Since = now
-		if mark != nil && !mark.FailingSince[h.Reason].IsZero() {
+		if !mark.FailingSince[h.Reason].IsZero() {
 			h.Since = mark.FailingSince[h.Reason]
 		}
 	}
@@ -135,7 +133,7 @@ func (n Notice) health(m *Machine, mark *MachineMarked, now time.Time) (h Health
 const notATime = "is not a time such as 2026-01-31T18:00:00Z"
 
 // readValue returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
-func (n Notice) readValue(m *Machine, mark *MachineMarked) (value string, there bool) {
+func (n Notice) readValue(m *Machine, mark MachineMarked) (value string, there bool) {
 	switch {
 	case n.Type == v1alpha1.NoticeMachineAnnotation:
 		value, there = m.Annotations[n.Key]
@@ -154,10 +152,7 @@ func (n Notice) readValue(m *Machine, mark *MachineMarked) (value string, there 
 }
 
 // lastValue returns the value that the reasons in the log contain.
-func (n Notice) lastValue(mark *MachineMarked) (value string, there bool) {
-	if mark == nil {
-		return "", false
-	}
+func (n Notice) lastValue(mark MachineMarked) (value string, there bool) {
 	for _, reason := range slices.Sorted(maps.Keys(mark.FailingSince)) {
 		if reason == n.String() {
 			return n.Value, true
@@ -170,7 +165,7 @@ func (n Notice) lastValue(mark *MachineMarked) (value string, there bool) {
 }
 
 // hasNotice reports whether the machine is about to stop.
-func (u *UnhealthyMachine) hasNotice() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
+func (u *UnhealthyMachine) hasNotice() bool { return u.Mark.Source == FromNotice }
 
 // failed reports whether the machine is marked for another reason than a notice, so that it counts for a mass failure.
-func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && (!u.hasNotice() || u.Mark.Failing) }
+func (u *UnhealthyMachine) failed() bool { return u.marked() && (!u.hasNotice() || u.Mark.Failing) }

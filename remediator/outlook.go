@@ -46,7 +46,7 @@ func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok 
 	case a != nil:
 		f = u.withVoters(f)
 		s.focused(a).activeRemediation(f, now).addOutlook(&o)
-	case u != nil && u.Mark != nil:
+	case u.marked():
 		s.addOutlook(&o, u, f, now)
 	default:
 		return Outlook{}, false

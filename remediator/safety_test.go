@@ -123,7 +123,7 @@ func (g *guard) checkDefragmentation(f *remediator.Facts, e remediator.Defragmen
 		}
 	}
 	for _, u := range g.state.Unhealthy {
-		if u.Mark != nil && !full {
+		if u.Mark.State != "" && !full {
 			return u.Name + " is unhealthy"
 		}
 	}
@@ -148,7 +148,7 @@ func (g *guard) checkStart(f *remediator.Facts, victim remediator.Subject, adds,
 		return "begun while a member of etcd is defragmented"
 	}
 	unhealthy := g.state.Unhealthy[victim.UID]
-	if unhealthy == nil || unhealthy.Mark == nil || unhealthy.Mark.State != remediator.Unhealthy {
+	if unhealthy == nil || unhealthy.Mark.State == "" || unhealthy.Mark.State != remediator.Unhealthy {
 		return victim.Name + " is not marked unhealthy"
 	}
 	m := g.w.machine(victim.Name)

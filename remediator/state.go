@@ -62,8 +62,8 @@ type Link struct {
 // UnhealthyMachine is what the log records of one machine.
 type UnhealthyMachine struct {
 	Subject
-	// Mark is nil if the machine is healthy according to the log.
-	Mark *MachineMarked
+	// Mark has no State if the machine is healthy according to the log.
+	Mark MachineMarked
 	// MarkedAt is the time of the first mark since the machine was last healthy, UnhealthyAt that of the first mark as Unhealthy.
 	MarkedAt    time.Time
 	UnhealthyAt time.Time

@@ -16,7 +16,7 @@ import (
 // HasPending reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
 // watch.
 func HasPending(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil })
+	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.marked() })
 }
 
 // Progress is a remediation or an escalation step that has started and not ended.
@@ -38,7 +38,7 @@ func ProgressOf(s *State) []Progress {
 		list = append(list, b)
 	}
 	for _, u := range s.unhealthy() {
-		if u.EscalationStep != "" && u.Mark != nil && s.activeOf(u.UID) == nil {
+		if u.EscalationStep != "" && u.marked() && s.activeOf(u.UID) == nil {
 			list = append(list, Progress{Machine: u.Subject, Message: "escalation step " + u.EscalationStep + " is tried before a replacement"})
 		}
 	}
@@ -51,7 +51,7 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	var machine string
 	if a := s.activeOf(uid); a != nil {
 		machine, out = a.Victim.Name, s.activeStatus(a, u)
-	} else if u != nil && u.Mark != nil {
+	} else if u.marked() {
 		machine, out = u.Name, s.machineStatus(u)
 	} else if end := s.lastEnd(uid); end != nil {
 		machine, out = end.Victim.Name, endedStatus(end)
@@ -141,9 +141,7 @@ func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemed
 	}
 	if u != nil {
 		out.MarkedAt, out.Quorum, out.Policy = metaTime(u.MarkedAt), quorumStatus(u.Evidence), u.Evidence.PolicyName
-		if u.Mark != nil {
-			out.Reason = u.Mark.Reason
-		}
+		out.Reason = u.Mark.Reason
 	}
 	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
 	if a != s.Active && a.Step == Replacing && (s.Active.Step == Removing || s.Active.Step == Deleting) {

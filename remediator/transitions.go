@@ -51,7 +51,7 @@ var (
 		return formatIf(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
 	recovered = cancels("the machine is healthy, no other machine is deleted instead when the request is undone, and no freeze keeps scute from observing or writing", Recovered, func(r remediation) string {
-		healthy := r.unhealthy == nil || r.unhealthy.Mark == nil
+		healthy := !r.unhealthy.marked()
 		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold, freezeRefused, freezeDenied}, r.Frozen)
 		return formatIf(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
 	})

@@ -46,13 +46,13 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 			if m.staysUnhealthy() {
 				at(pollInterval) // no watch reports the result of its MachineHealthCheck
 			}
-			if m.Request != nil && s.Unhealthy[m.UID].mark() == nil {
+			if m.Request != nil && !s.Unhealthy[m.UID].marked() {
 				until(m.Request.Created.Add(settlePeriod))
 			}
 		}
 	}
 	for _, u := range s.Unhealthy {
-		if u.Mark == nil {
+		if !u.marked() {
 			continue
 		}
 		until(u.HoldUntil)

@@ -190,7 +190,7 @@ func (o *Objects) addRemediation(owner *Owner, out *Machine, m *clusterv1.Machin
 		if logged, ok := remediator.Status(state, m.UID); ok && logged.FinishedAt == nil {
 			s, known = logged, true
 		}
-		if u := state.Unhealthy[m.UID]; u != nil && u.Mark != nil && (out.Mark == nil || out.Mark.State == markFailing) { // a dry run does not annotate the Machine
+		if u := state.Unhealthy[m.UID]; u != nil && u.Mark.State != "" && (out.Mark == nil || out.Mark.State == markFailing) { // a dry run does not annotate the Machine
 			out.Mark = &v1alpha1.UnhealthyMark{State: string(u.Mark.State), Since: metav1.NewTime(u.Mark.Since), Reason: u.Mark.Reason, Source: string(u.Mark.Source)}
 		}
 	}
