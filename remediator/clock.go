@@ -14,7 +14,7 @@ func isFuture(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 
 // checkClock records that the clock was set back, if the log has times in the future. Otherwise each wait would take longer by the difference.
 func checkClock(s *State, _ *Facts, now time.Time) []Event {
-	waits := HasPending(s) || s.Maintenance.Active != nil || isFuture(s.Maintenance.EndedAt, now)
+	waits := HasPending(s) || s.Maintenance.Active.Node != "" || isFuture(s.Maintenance.EndedAt, now)
 	return eventIf(waits && isFuture(s.Last, now), ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()})
 }
 
@@ -65,13 +65,8 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		visit(&link.At)
 		s.Chain[uid] = link
 	}
-	if active := s.Maintenance.Active; active != nil {
-		copied := *active
-		visit(&copied.At)
-		s.Maintenance.Active = &copied
-	}
 	s.Mass.Ended, s.Maintenance.Done = all(s.Mass.Ended), all(s.Maintenance.Done)
-	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Etcd.At, &s.Maintenance.EndedAt, &s.Maintenance.DisarmedAt} {
+	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Etcd.At, &s.Maintenance.Active.At, &s.Maintenance.EndedAt, &s.Maintenance.DisarmedAt} {
 		visit(at)
 	}
 }

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,15 +18,7 @@ import (
 
 // checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
 func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
-	if d := s.checkDefragmentation(); d != nil {
-		return d
-	}
-	if f.isControlPlane() {
-		if d := checkBlind(f); d != nil {
-			return d
-		}
-	}
-	if d := u.checkNodeRead(m); d != nil {
+	if d := cmp.Or(s.checkDefragmentation(), checkBlind(f), u.checkNodeRead(m)); d != nil {
 		return d
 	}
 	blocks := f.blockingRule(m)
@@ -165,9 +158,9 @@ func Blind(f *Facts) bool {
 // withinGracePeriod reports whether the observation has failed for less than blindGracePeriod.
 func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindGracePeriod }
 
-// checkBlind applies rule a: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
+// checkBlind applies rule a to control planes: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
 func checkBlind(f *Facts) *Decision {
-	if f.isInitializing() {
+	if !f.isControlPlane() || f.isInitializing() {
 		return nil
 	}
 	if d := checkAlarms(f.Etcd); d != nil {

@@ -33,7 +33,7 @@ type Defragmenting struct {
 }
 
 // deadline returns when the defragmentation must have ended.
-func (d *Defragmenting) deadline() time.Time {
+func (d Defragmenting) deadline() time.Time {
 	if by := d.At.Add(d.Timeout); by.Before(d.Until) { // the clock was set back
 		return by
 	}
@@ -42,8 +42,8 @@ func (d *Defragmenting) deadline() time.Time {
 
 // EtcdMaintenance records the defragmentations of an owner's etcd.
 type EtcdMaintenance struct {
-	// Active is the member that is being defragmented, or nil.
-	Active *Defragmenting
+	// Active is the member that is being defragmented. It has no Node if there is none.
+	Active Defragmenting
 	// Done contains when members were defragmented, by node. Entries older than defragmentInterval are deleted.
 	Done map[string]time.Time
 	// EndedAt is when the last defragmentation ended. Failed is whether it failed.
@@ -78,7 +78,7 @@ const (
 
 func maintain(s *State, f *Facts, now time.Time) []Event {
 	switch {
-	case s.Maintenance.Active != nil:
+	case s.Maintenance.Active.Node != "":
 		return s.Maintenance.Active.end(f, now)
 	case !f.defragmentationEnabled():
 		return nil
@@ -116,7 +116,7 @@ func (s *State) startDefragmentation(f *Facts, now time.Time) []Event {
 
 // AwaitsDefragmentation reports whether an etcd member must be defragmented and waits only for other etcds.
 func AwaitsDefragmentation(s *State, f *Facts, now time.Time) bool {
-	return f.defragmentationEnabled() && s.Maintenance.Active == nil && f.Maintenance.OtherOwner != "" && s.nextFragmented(f, now) != nil && s.defragmentationBlocker(f) == "" && !now.Before(s.defragmentAfter(f))
+	return f.defragmentationEnabled() && s.Maintenance.Active.Node == "" && f.Maintenance.OtherOwner != "" && s.nextFragmented(f, now) != nil && s.defragmentationBlocker(f) == "" && !now.Before(s.defragmentAfter(f))
 }
 
 // defragmentAfter returns the time from which the next member may be defragmented.
@@ -197,7 +197,7 @@ func unhealthyReason(machine string) string {
 }
 
 // end returns how a defragmentation ended, or nil before that. If the database has become smaller, the member was defragmented by some process.
-func (d *Defragmenting) end(f *Facts, now time.Time) []Event {
+func (d Defragmenting) end(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.deadline())
 	tried := f.Maintenance.Attempted.Equal(d.Until)
@@ -239,7 +239,7 @@ func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 	switch {
 	case f.Etcd == nil:
 		return nil
-	case c.Active != nil && now.Before(c.Active.deadline()) && !f.Maintenance.Attempted.Equal(c.Active.Until):
+	case c.Active.Node != "" && now.Before(c.Active.deadline()) && !f.Maintenance.Attempted.Equal(c.Active.Until):
 		if m := f.machineOf(Member{Node: c.Active.Node}); m != nil {
 			return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, NewLeader: f.nextLeader(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until, Timeout: c.Active.deadline().Sub(now)}}
 		}
@@ -261,7 +261,7 @@ func (f *Facts) nextLeader(node string) string {
 
 // checkDefragmentation returns the wait for a member that is being defragmented. It does not answer meanwhile, and is not at fault.
 func (s *State) checkDefragmentation() *Decision {
-	if s.Maintenance.Active == nil {
+	if s.Maintenance.Active.Node == "" {
 		return nil
 	}
 	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, utc(DefragmentingUntil(s)))
@@ -269,7 +269,7 @@ func (s *State) checkDefragmentation() *Decision {
 
 // maintenanceIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.
 func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
-	if s.Maintenance.Active != nil {
+	if s.Maintenance.Active.Node != "" {
 		return 0, true
 	}
 	if c := f.Maintenance; !c.QueuedSince.IsZero() {
@@ -292,9 +292,6 @@ func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok boo
 // DefragmentingUntil returns when the defragmentation of a member of the owner's etcd ends at the latest, even if the process that started it stops; zero
 // for none.
 func DefragmentingUntil(s *State) time.Time {
-	if s.Maintenance.Active == nil {
-		return time.Time{}
-	}
 	return s.Maintenance.Active.deadline()
 }
 
@@ -303,9 +300,9 @@ func (c *EtcdMaintenance) apply(e Event, at time.Time) {
 	case DefragmentationWaits:
 		c.WaitReason = e.Reason
 	case DefragmentationStarted:
-		c.Active, c.WaitReason = &Defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
+		c.Active, c.WaitReason = Defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
 	case DefragmentationEnded:
-		c.Active, c.EndedAt, c.Failed = nil, at, e.Outcome != DefragmentationDone
+		c.Active, c.EndedAt, c.Failed = Defragmenting{}, at, e.Outcome != DefragmentationDone
 		maps.DeleteFunc(c.Done, func(_ string, done time.Time) bool { return at.Sub(done) >= defragmentInterval })
 		if !c.Failed {
 			put(&c.Done, e.Node, at)

@@ -129,10 +129,7 @@ func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now 
 	if l.Unreadable != "" {
 		return freeze("correct RepairLimits default", ruleUnreadableLimits, "RepairLimits default cannot be read: %s; nothing starts", l.Unreadable)
 	}
-	if d := s.checkMassFailure(f, now); d != nil {
-		return d
-	}
-	if d := s.checkDestination(u, m, f, now); d != nil {
+	if d := cmp.Or(s.checkMassFailure(f, now), s.checkDestination(u, m, f, now)); d != nil {
 		return d
 	}
 	domain := f.domain(m.FailureDomain)

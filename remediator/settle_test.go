@@ -204,7 +204,7 @@ func (g *guard) unsettledReason() string {
 		return fmt.Sprintf("the owner has the annotations %q %q", w.owner.Relaxed, w.owner.Touched)
 	case len(w.orphans) > 0:
 		return "etcd has a member of no machine"
-	case g.state.Maintenance.Active != nil:
+	case g.state.Maintenance.Active.Node != "":
 		return "a member of etcd is being defragmented"
 	}
 	for _, m := range w.machines {

@@ -120,13 +120,10 @@ var suspensions = []suspension{
 		switch {
 		case r.facts.withinGracePeriod() && r.Frozen == freezeQuorum:
 			return r.FrozenReason, r.FrozenNext, true
-		case !r.facts.isControlPlane() || r.in(Settling) || r.facts.withinGracePeriod():
+		case checkBlind(r.facts) == nil || r.in(Settling) || r.facts.withinGracePeriod():
 			return "", "", false
 		}
 		d := checkBlind(r.facts)
-		if d == nil {
-			return "", "", false
-		}
 		return d.Reason, d.Next, true
 	}, nil},
 	{freezeRisk, "nothing was requested yet, or the owner has not acted on the request to remediate, and it is no longer safe: the members of etcd do not allow it, the owner would first remediate a machine that another client requests and that etcd cannot spare, another machine is being deleted, or no other machine serves the API", writesUndo, func(r remediation) (string, string, bool) {

@@ -42,7 +42,7 @@ func requestingActions(r remediation) []Action {
 	if r.victim == nil {
 		return nil // its deletion is recorded first
 	}
-	if r.by != nil && r.by.writes < writesAll || r.facts.isControlPlane() && checkBlind(r.facts) != nil {
+	if r.by != nil && r.by.writes < writesAll || checkBlind(r.facts) != nil {
 		return r.method.retract(r)
 	}
 	return r.method.request(r)
