@@ -119,12 +119,7 @@ func waitForTurn(before Subject, f *Facts) Decision {
 // escalating returns the machine with an escalation step in progress, or nil. Nothing is started for another machine meanwhile, not even for a more
 // urgent one, because the step may make the machine unavailable at any moment.
 func (s *State) escalating() *UnhealthyMachine {
-	for _, u := range s.unhealthy() {
-		if u.EscalationStep != "" && u.marked() {
-			return u
-		}
-	}
-	return nil
+	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
 }
 
 // sameAs reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing

@@ -358,6 +358,14 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
+// pick does the same in a list of pointers.
+func pick[T any](list []*T, fits func(*T) bool) *T {
+	if i := slices.IndexFunc(list, fits); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
 func (f *Facts) remainingMachines() int {
 	return len(f.Machines) - f.deletingMachines()
 }

@@ -31,28 +31,16 @@ func (s *State) InProgress() []*Active {
 }
 
 func (s *State) activeOf(uid types.UID) *Active {
-	for _, a := range s.InProgress() {
-		if a.Victim.UID == uid {
-			return a
-		}
-	}
-	return nil
+	return pick(s.InProgress(), func(a *Active) bool { return a.Victim.UID == uid })
 }
 
 // creatorOf returns the remediation in progress that created a machine, or nil. No other remediation starts for such a machine.
 func (s *State) creatorOf(m *Machine) *Active {
 	list := s.InProgress()
-	for _, a := range list {
-		if a.created(m) {
-			return a
-		}
-	}
-	for _, a := range list {
-		if !contains(a.Request.Baseline, m) {
-			return a
-		}
-	}
-	return nil
+	return cmp.Or(
+		pick(list, func(a *Active) bool { return a.created(m) }),
+		pick(list, func(a *Active) bool { return !contains(a.Request.Baseline, m) }),
+	)
 }
 
 // created reports whether the log records a machine as a new one of the remediation.

@@ -90,12 +90,7 @@ func (r remediation) lateReplacement() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
 	}
-	for _, m := range r.newMachines {
-		if !r.isSurplus(m) && r.facts.ready(m) {
-			return m
-		}
-	}
-	return nil
+	return pick(r.newMachines, func(m *Machine) bool { return !r.isSurplus(m) && r.facts.ready(m) })
 }
 
 // resumable reports whether a cancelled replacement may continue with a new machine that is ready. It continues at most as often as a replacement may

@@ -162,12 +162,9 @@ func (r remediation) deniedFrom() time.Time {
 
 // hangingMachine returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
 func (r remediation) hangingMachine() *Machine {
-	for _, m := range r.deleting {
-		if r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m))) {
-			return m
-		}
-	}
-	return nil
+	return pick(r.deleting, func(m *Machine) bool {
+		return r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m)))
+	})
 }
 
 // hangDeadline returns when the deletion of another machine has lasted too long, or zero if none is being deleted.

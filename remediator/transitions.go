@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -114,15 +115,11 @@ func (r remediation) deadlineAfter(limit time.Duration) time.Time {
 // successor returns the new machine that becomes the replacement if there is none now, or nil. It is a machine that the log does not have, or else a
 // surplus machine without a delete annotation.
 func (r remediation) successor() *Machine {
-	for _, extra := range []bool{false, true} {
-		i := slices.IndexFunc(r.newMachines, func(m *Machine) bool {
-			return m.UID != r.Replacement.UID && r.isSurplus(m) == extra && (!extra || m.DeleteAnnotation == "" && !r.isCancelling())
-		})
-		if i >= 0 {
-			return r.newMachines[i]
-		}
-	}
-	return nil
+	other := func(m *Machine) bool { return m.UID != r.Replacement.UID }
+	return cmp.Or(
+		pick(r.newMachines, func(m *Machine) bool { return other(m) && !r.isSurplus(m) }),
+		pick(r.newMachines, func(m *Machine) bool { return other(m) && m.DeleteAnnotation == "" && !r.isCancelling() }),
+	)
 }
 
 // newMachineEvents returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were
