@@ -52,13 +52,12 @@ func (f *Facts) Nodes() (nodes []string) {
 // OwnerFacts are the facts about the owner's object.
 type OwnerFacts struct {
 	Owner
-	Found      bool
-	Deleting   bool
-	Paused     bool
-	Replicas   int32 // in its spec
-	Generation int64
-	Observed   bool // its controller has observed this generation
-	MaxSurge   int32
+	Found    bool
+	Deleting bool
+	Paused   bool
+	Replicas int32 // in its spec
+	Observed bool  // its controller has observed this generation
+	MaxSurge int32
 	// Sets are the MachineSets of a MachineDeployment, the oldest first, but the current one last.
 	Sets []string
 	// Moving are the Sets that still have machines to move to another MachineSet, for an in-place update.

@@ -84,15 +84,7 @@ func skipping(annotation string) performer {
 
 func (d *execution) setCertificates(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patch, d.Value != "", func(m *clusterv1.Machine) error {
-		have := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
-		if have == d.Value {
-			return nil
-		}
-		if err := d.checkTrigger(ctx, m, remediator.TriggerCertificates, have); err != nil {
-			return err
-		}
-		annotate(m, clusterv1.MachineCertificatesExpiryDateAnnotation, d.Value)
-		return nil
+		return d.setTrigger(ctx, m, m, clusterv1.MachineCertificatesExpiryDateAnnotation, remediator.TriggerCertificates)
 	})
 }
 
@@ -107,18 +99,10 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 		return err
 	}
 	err = change(ctx, d.Executor, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, d.patch, func(i *metav1.PartialObjectMetadata) error {
-		have := i.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
-		switch {
-		case have == d.Value:
-			return nil
-		case !ownedBy(i, m):
+		if !ownedBy(i, m) {
 			return preconditionFailed("the %s %s does not belong to the machine", i.Kind, i.Name)
 		}
-		if err := d.checkTrigger(ctx, m, remediator.TriggerClonedFrom, have); err != nil {
-			return err
-		}
-		annotate(i, clusterv1.TemplateClonedFromNameAnnotation, d.Value)
-		return nil
+		return d.setTrigger(ctx, m, i, clusterv1.TemplateClonedFromNameAnnotation, remediator.TriggerClonedFrom)
 	})
 	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
 }
@@ -135,6 +119,19 @@ func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectM
 	infra.SetGroupVersionKind(mapping.GroupVersionKind)
 	infra.Name = ref.Name
 	return infra, nil
+}
+
+// setTrigger sets the annotation of a rollout trigger to the action's value.
+func (d *execution) setTrigger(ctx context.Context, m *clusterv1.Machine, o client.Object, annotation string, trigger remediator.RolloutTrigger) error {
+	have := o.GetAnnotations()[annotation]
+	if have == d.Value {
+		return nil
+	}
+	if err := d.checkTrigger(ctx, m, trigger, have); err != nil {
+		return err
+	}
+	annotate(o, annotation, d.Value)
+	return nil
 }
 
 // checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or a value that changes nothing for the owner, is
