@@ -284,8 +284,7 @@ func (a *Active) advance(to Step, at time.Time) {
 func (s *State) recordChain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
-		u := s.Unhealthy[uid]
-		return at.Sub(l.At) > provenAfter && !u.marked()
+		return at.Sub(l.At) > provenAfter && !s.record(uid).marked()
 	})
 	if a.Replacement.UID == "" {
 		return

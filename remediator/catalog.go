@@ -127,20 +127,20 @@ func (s *State) causes(e Event, follows []link) []link {
 	m := SubjectOf(s, e)
 	switch e := e.(type) {
 	case MachineMarked:
-		if !s.Unhealthy[m.UID].marked() {
+		if !s.record(m.UID).marked() {
 			return nil // an observation
 		}
 	case Decided:
 		return slices.Concat(follows, s.waitedFor(m))
 	case EscalationEnded:
-		if e.Outcome == StepCancelled && s.aborted(m) {
+		if e.Outcome == StepCancelled && s.record(m.UID).Aborted {
 			return from(linkOrder)
 		}
 	case CancelStarted:
 		switch {
-		case e.Cause == Aborted && s.aborted(m):
+		case e.Cause == Aborted && s.record(m.UID).Aborted:
 			return from(linkOrder)
-		case e.Cause == Recovered && s.Active != nil && !s.Unhealthy[m.UID].marked():
+		case e.Cause == Recovered && s.Active != nil && !s.record(m.UID).marked():
 			return from(linkCleared)
 		}
 	}
@@ -149,8 +149,8 @@ func (s *State) causes(e Event, follows []link) []link {
 
 // waitedFor returns the end of what the last decision about a machine waited for: the remediation of another machine or of this one, or a mass failure.
 func (s *State) waitedFor(m Subject) (list []link) {
-	u := s.Unhealthy[m.UID]
-	if u == nil || u.DecidedAt.IsZero() {
+	u := s.record(m.UID)
+	if u.DecidedAt.IsZero() {
 		return nil
 	}
 	if slices.ContainsFunc(s.History, func(past PastRemediation) bool {
@@ -166,9 +166,4 @@ func (s *State) waitedFor(m Subject) (list []link) {
 		list = append(list, linkPassed)
 	}
 	return list
-}
-
-func (s *State) aborted(m Subject) bool {
-	u := s.Unhealthy[m.UID]
-	return u != nil && u.Aborted
 }

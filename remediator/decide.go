@@ -81,8 +81,8 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
 			continue // without a readable policy it is unknown which machines are unhealthy, so marks stay
 		}
-		u := s.Unhealthy[m.UID]
-		h := Judge(m, u.mark(), f.Policy.Checks, now)
+		u := s.record(m.UID)
+		h := Judge(m, u.Mark, f.Policy.Checks, now)
 		switch {
 		case h.State == "" && u.marked():
 			why := "the machine is healthy again"
@@ -114,23 +114,15 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 
 // matches reports whether the recorded mark equals the present health. A change of Since alone does not count.
 func (u *UnhealthyMachine) matches(h Health) bool {
-	mark := u.mark()
+	mark := u.Mark
 	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
 		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
 
-// mark returns the machine's mark in the log, or the zero value without one.
-func (u *UnhealthyMachine) mark() MachineMarked {
-	if u == nil {
-		return MachineMarked{}
-	}
-	return u.Mark
-}
-
-func (u *UnhealthyMachine) marked() bool { return u.mark().State != "" }
+func (u *UnhealthyMachine) marked() bool { return u.Mark.State != "" }
 
 // isUnhealthy reports whether the machine is marked, and not only failing a check.
-func (u *UnhealthyMachine) isUnhealthy() bool { return u.mark().State == Unhealthy }
+func (u *UnhealthyMachine) isUnhealthy() bool { return u.Mark.State == Unhealthy }
 
 // recordOrders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
 // written on. A request that is created later does not have it yet; it is copied to that request.
@@ -177,9 +169,9 @@ func (u *UnhealthyMachine) held(now time.Time) bool {
 	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }
 
-// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end, and without a record.
+// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end.
 func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
-	if u == nil || u.Held && u.HoldUntil.IsZero() {
+	if u.Held && u.HoldUntil.IsZero() {
 		return time.Time{}
 	}
 	return later(u.UnhealthyAt.Add(p.Hold), u.HoldUntil)

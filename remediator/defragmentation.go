@@ -181,7 +181,7 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 		return "machines or members of etcd are being added or removed"
 	}
 	for m := range f.all() {
-		u := s.Unhealthy[m.UID]
+		u := s.record(m.UID)
 		switch {
 		case f.Etcd.member(m) == nil:
 			return "machine " + m.Name + " has no member of etcd"

@@ -387,13 +387,13 @@ func (s Evidence) Text() string {
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (s *State) hasMark(e MachineMarked) bool {
-	return s.Unhealthy[e.Machine.UID].mark().State == e.State
+	return s.record(e.Machine.UID).Mark.State == e.State
 }
 
 // attempt describes the attempt that starts for a machine, with the decision if it is known. baseline contains the machines that exist.
 func (s *State) attempt(m Subject, baseline []Subject, attempt int) string {
 	text := fmt.Sprintf("%s before; attempt %d", plural.Of(len(baseline), "machine"), attempt)
-	if u := s.Unhealthy[m.UID]; u != nil && u.Decision.acts() {
+	if u := s.record(m.UID); u.Decision.acts() {
 		text += "; rule " + u.Decision.Rule + ": " + u.Decision.Reason
 	}
 	return text

@@ -37,7 +37,7 @@ func cleanUp(s *State, f *Facts) []Action {
 // MachineHealthCheck that does not ask scute. If the policy cannot be read, machines without a mark are included, because no machine is marked then.
 func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 	return actionsFor(f.all(), Withdraw, func(m *Machine) bool {
-		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
+		a, u := s.activeOf(m.UID), s.record(m.UID)
 		ours := a != nil && a.Request.Method == OwnerRemediation || s.creatorOf(m) != nil
 		theirs := m.OtherHealthCheck != "" && m.lastCheck().Reason != HandOverReason
 		asked := u.marked() || f.Policy.Unreadable != ""
@@ -110,7 +110,7 @@ func (s *State) removeLeftoverAnnotations(f *Facts) []Action {
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for m := range f.all() {
-		u := s.Unhealthy[m.UID]
+		u := s.record(m.UID)
 		if m.Deleting {
 			continue
 		}
@@ -152,9 +152,9 @@ func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
 // MachineHealthCheck still reports the machine as unhealthy: that check deletes the request later.
 func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
-	case u == nil && m.forgotten(now):
+	case u.UID == "" && m.forgotten(now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
-	case u == nil:
+	case u.UID == "":
 		return nil
 	case u.isUnhealthy() && (m.Request == nil || !m.Request.Deleting && u.lacksOrder(m.Request, now)):
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)}}
@@ -210,7 +210,7 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	if r := m.Request; check.Status == object.False && m.OtherHealthCheck == "" && m.HealthChecksPass == object.Absent && r != nil && !r.Manual && !r.Deleting {
 		return true // the MachineHealthCheck that asked scute is gone, or no longer selects the machine
 	}
-	if check.Reason != HandOverReason && (u == nil || m.OtherHealthCheck != "") {
+	if check.Reason != HandOverReason && (u.UID == "" || m.OtherHealthCheck != "") {
 		return false // another client may have set them, such as a MachineHealthCheck that does not ask scute
 	}
 	return check.Status == object.False && check.Reason == HandOverReason ||
@@ -232,7 +232,6 @@ func (m *Machine) staysUnhealthy() bool {
 
 func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
-	u = cmp.Or(u, &UnhealthyMachine{})
 	for _, step := range u.steps(f.Policy.Escalation) {
 		wanted, there := u.marked() && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
 		switch {

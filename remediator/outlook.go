@@ -38,10 +38,8 @@ const (
 // owner, the cluster, the machines, the policy and the learners of etcd in the facts, and omits what depends on missing ones. If the facts do not
 // contain the voters of etcd, it uses those of the last decision.
 func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
-	u := s.Unhealthy[uid]
-	if u != nil {
-		o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
-	}
+	u := s.record(uid)
+	o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
 	switch a := s.activeOf(uid); {
 	case a != nil:
 		f = u.withVoters(f)
@@ -57,7 +55,7 @@ func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok 
 // withVoters adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
 // A voter answers if it did then and Cluster API does not report it as unhealthy.
 func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
-	if u == nil || !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
+	if !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f
 	}
 	members := slices.Clone(f.Etcd.Members)

@@ -17,7 +17,7 @@ type remediation struct {
 	*Active
 	suspended
 	facts     *Facts
-	unhealthy *UnhealthyMachine // nil if the log no longer has the machine
+	unhealthy *UnhealthyMachine // empty if the log no longer has the machine
 	now       time.Time
 	method    method
 
@@ -40,7 +40,7 @@ type remediation struct {
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), failure: s.Failure, failingSince: s.FailingSince}
+	r := remediation{Active: a, facts: f, unhealthy: s.record(a.Victim.UID), now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), failure: s.Failure, failingSince: s.FailingSince}
 	for m := range f.all() {
 		older := contains(a.Request.Baseline, m)
 		switch {
@@ -65,7 +65,7 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 
 // stranded reports whether a machine never joined and is unhealthy, and its owner may be informed of that.
 func (s *State) stranded(m *Machine) bool {
-	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && s.Unhealthy[m.UID].isUnhealthy()
+	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && s.record(m.UID).isUnhealthy()
 }
 
 // strandedMachines returns the stranded machines of a control plane, and none for workers.

@@ -198,6 +198,15 @@ func (o Owner) ID() string {
 // Remediation returns the ID of a machine's remediation, for users.
 func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
 
+// record returns the record of a machine, or an empty one without a UID.
+func (s *State) record(uid types.UID) *UnhealthyMachine {
+	if u := s.Unhealthy[uid]; u != nil {
+		return u
+	}
+	return &UnhealthyMachine{}
+}
+
+// recordOf returns the record of a machine. It adds one if there is none.
 func (s *State) recordOf(m Subject) *UnhealthyMachine {
 	if s.Unhealthy[m.UID] == nil {
 		put(&s.Unhealthy, m.UID, &UnhealthyMachine{Subject: m})

@@ -16,7 +16,7 @@ import (
 // HasPending reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
 // watch.
 func HasPending(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.marked() })
+	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), (*UnhealthyMachine).marked)
 }
 
 // Progress is a remediation or an escalation step that has started and not ended.
@@ -47,7 +47,7 @@ func ProgressOf(s *State) []Progress {
 
 // Status returns the status of a machine's remediation for users. ok is false if the log does not have the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
-	u := s.Unhealthy[uid]
+	u := s.record(uid)
 	var machine string
 	if a := s.activeOf(uid); a != nil {
 		machine, out = a.Victim.Name, s.activeStatus(a, u)
@@ -58,7 +58,7 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	} else {
 		return out, false
 	}
-	if u != nil && out.FinishedAt == nil {
+	if out.FinishedAt == nil {
 		out.Aborted = u.Aborted
 		if u.Held {
 			out.Hold = &v1alpha1.RemediationHold{Until: metaTime(u.HoldUntil), Reason: u.HoldReason}
@@ -136,12 +136,9 @@ func (d Decision) Words() string {
 
 func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Replacement: a.Replacement.Name, StartedAt: metaTime(a.StartedAt), Attempts: a.Request.Attempt,
+		Replacement: a.Replacement.Name, StartedAt: metaTime(a.StartedAt), Attempts: a.Request.Attempt, MarkedAt: metaTime(u.MarkedAt),
 		Decision: Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}.Words(),
-	}
-	if u != nil {
-		out.MarkedAt, out.Quorum, out.Policy = metaTime(u.MarkedAt), quorumStatus(u.Evidence), u.Evidence.PolicyName
-		out.Reason = u.Mark.Reason
+		Reason:   u.Mark.Reason, Quorum: quorumStatus(u.Evidence), Policy: u.Evidence.PolicyName,
 	}
 	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
 	if a != s.Active && a.Step == Replacing && (s.Active.Step == Removing || s.Active.Step == Deleting) {

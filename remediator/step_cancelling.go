@@ -117,7 +117,7 @@ func (r remediation) outranked() bool {
 
 // unopposed reports whether no rule would prevent a first replacement of the machine, and the machine may be deleted.
 func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) bool {
-	if u == nil || m == nil || checkForeignState(u, m, f, now) != nil || s.checkConsent(u, m, f, now) != nil || len(f.Policy.blockingHooks(m)) > 0 {
+	if u.UID == "" || m == nil || checkForeignState(u, m, f, now) != nil || s.checkConsent(u, m, f, now) != nil || len(f.Policy.blockingHooks(m)) > 0 {
 		return false
 	}
 	return !f.isControlPlane() || checkBlind(f) == nil && f.riskOfRemoval(m).none() && !caseOf(m, f, nil).leadsUnreachable()

@@ -90,13 +90,10 @@ var (
 // skipped already. It also does so while an operator or the policy objects (abort, hold without end, skip-remediation, pause requests) or a suspension
 // restricts writes, because somebody may need the workload, which ends with the machine.
 func (r remediation) waitTimeout(skipped bool, since time.Time, limit time.Duration) time.Time {
-	free := !skipped && !r.victim.Skip && !r.facts.pauseRequested() && (r.by == nil || r.by.writes == writesAll)
+	free := !skipped && !r.victim.Skip && !r.unhealthy.Aborted && !r.facts.pauseRequested() && (r.by == nil || r.by.writes == writesAll)
 	due := r.countFrom(since).Add(limit)
-	if u := r.unhealthy; u != nil {
-		free = free && !u.Aborted && !(u.held(r.now) && u.HoldUntil.IsZero())
-		if u.held(r.now) {
-			due = later(due, u.HoldUntil)
-		}
+	if u := r.unhealthy; u.held(r.now) {
+		free, due = free && !u.HoldUntil.IsZero(), later(due, u.HoldUntil)
 	}
 	return dueIf(free && limit > 0 && !since.IsZero(), due)
 }

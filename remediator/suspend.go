@@ -138,7 +138,7 @@ var suspensions = []suspension{
 		return "RepairPolicy " + p.Name + " has pause requests: " + strings.Join(p.Paused, "; "), "remove the pause requests to continue", r.notRequested() && len(p.Paused) > 0
 	}, nil},
 	{freezeHold, "nothing was requested yet, or the owner has not acted on the request to remediate, and an operator holds the machine", writesUndo, func(r remediation) (string, string, bool) {
-		if !r.notRequested() && !r.awaitsOwner() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
+		if !r.notRequested() && !r.awaitsOwner() || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
 		return r.unhealthy.describeHold(), "release the machine when you no longer need it", true

@@ -43,7 +43,7 @@ var (
 		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
 	})
 	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
-		return formatIf(r.unhealthy != nil && r.unhealthy.Aborted, "an operator aborted it")
+		return formatIf(r.unhealthy.Aborted, "an operator aborted it")
 	})
 	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
 		return formatIf(r.victim != nil && r.victim.Skip, "the machine has the annotation cluster.x-k8s.io/skip-remediation now")

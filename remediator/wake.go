@@ -37,7 +37,7 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	for m := range f.all() {
 		if !m.Deleting {
-			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Remaining > 0 {
+			if h := Judge(m, s.record(m.UID).Mark, f.Policy.Checks, now); h.Remaining > 0 {
 				at(h.Remaining)
 			}
 			if m.Node != "" && f.Policy.ReadsNodes() {
@@ -46,7 +46,7 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 			if m.staysUnhealthy() {
 				at(pollInterval) // no watch reports the result of its MachineHealthCheck
 			}
-			if m.Request != nil && !s.Unhealthy[m.UID].marked() {
+			if m.Request != nil && !s.record(m.UID).marked() {
 				until(m.Request.Created.Add(settlePeriod))
 			}
 		}

@@ -205,16 +205,16 @@ func (g gate) updatesMark(a Action) bool {
 // consents reports whether neither the policy nor a human objects. Pause requests do not stop a remediation that the owner was asked for, but they
 // stop any further step.
 func (g gate) consents(a Action) bool {
-	m, u := g.facts.machine(a.Machine), g.state.Unhealthy[a.Machine.UID]
+	m, u := g.facts.machine(a.Machine), g.state.record(a.Machine.UID)
 	switch {
 	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
 		return false
-	case u != nil && (u.Aborted || u.held(g.now)):
+	case u.Aborted || u.held(g.now):
 		return false
 	case a.Type == HandOver:
 		return true
 	default:
-		return u != nil && !g.facts.pauseRequested()
+		return u.UID != "" && !g.facts.pauseRequested()
 	}
 }
 
