@@ -16,6 +16,7 @@ import (
 type remediation struct {
 	*Active
 	suspended
+	state     *State
 	facts     *Facts
 	unhealthy *UnhealthyMachine // empty if the log no longer has the machine
 	now       time.Time
@@ -26,21 +27,14 @@ type remediation struct {
 	newMachines []*Machine
 	// stranded are the other machines of a control plane that never joined and are unhealthy.
 	stranded []*Machine
-	// unopposed means that the remediation is being cancelled, but no rule would prevent it if it started now.
-	unopposed bool
-	// opposedUntil is when unopposed becomes true without another change, zero for never.
-	opposedUntil time.Time
-	replicas     int32 // of the object in which they were requested
-	// failure is the error of the last write, and failingSince the time since which writes fail; "" while they succeed.
-	failure      string
-	failingSince time.Time
+	replicas int32 // of the object in which they were requested
 	// deleting are the machines being deleted for which the remediation waits. Of workers, only the unhealthy machine and new machines count.
 	deleting []*Machine
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, unhealthy: s.record(a.Victim.UID), now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), failure: s.Failure, failingSince: s.FailingSince}
+	r := remediation{Active: a, state: s, facts: f, unhealthy: s.record(a.Victim.UID), now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f)}
 	for m := range f.all() {
 		older := contains(a.Request.Baseline, m)
 		switch {
@@ -54,12 +48,6 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	}
 	r.stranded = slices.DeleteFunc(s.strandedMachines(f), func(m *Machine) bool { return m.UID == a.Victim.UID })
 	r.suspended = r.suspension()
-	if r.isCancelling() && r.by == nil {
-		r.unopposed = s.unopposed(r.unhealthy, r.victim, f, now)
-		if ends := r.unhealthy.heldUntil(f.Policy); !r.unopposed && ends.After(now) && s.unopposed(r.unhealthy, r.victim, f, ends) {
-			r.opposedUntil = ends
-		}
-	}
 	return r
 }
 

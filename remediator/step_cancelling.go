@@ -24,13 +24,14 @@ var (
 	lateReady = transition{
 		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, no rule prevents its replacement, the owner is not asked to remediate a new machine, and neither unhealthy components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
 		events: func(r remediation) []Event {
-			if !r.unopposed || r.lateReplacement() == nil {
-				return nil
+			if m := r.lateReplacement(); m != nil && r.unopposed(r.now) {
+				return []Event{ReplacementReady{Replacement: m.subject()}}
 			}
-			return []Event{ReplacementReady{Replacement: r.lateReplacement().subject()}}
+			return nil
 		},
 		deadline: deadline{due: func(r remediation) time.Time {
-			return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil)
+			ends := r.unhealthy.heldUntil(r.facts.Policy)
+			return dueIf(ends.After(r.now) && r.lateReplacement() != nil && !r.unopposed(r.now) && r.unopposed(ends), ends)
 		}, then: "it continues, because the new machine is ready"},
 	}
 	spared = transition{
@@ -115,9 +116,10 @@ func (r remediation) outranked() bool {
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
-// unopposed reports whether no rule would prevent a first replacement of the machine, and the machine may be deleted.
-func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) bool {
-	if u.UID == "" || m == nil || checkForeignState(u, m, f, now) != nil || s.checkConsent(u, m, f, now) != nil || len(f.Policy.blockingHooks(m)) > 0 {
+// unopposed reports whether the remediation is being cancelled, but no rule would prevent it if it started at a time, and the machine may be deleted.
+func (r remediation) unopposed(at time.Time) bool {
+	s, u, m, f := r.state, r.unhealthy, r.victim, r.facts
+	if !r.isCancelling() || r.by != nil || u.UID == "" || m == nil || len(f.Policy.blockingHooks(m)) > 0 || firstOf(u, m, f, at, checkForeignState, s.checkConsent) != nil {
 		return false
 	}
 	return !f.isControlPlane() || checkBlind(f) == nil && f.riskOfRemoval(m).none() && !caseOf(m, f, nil).leadsUnreachable()

@@ -151,13 +151,13 @@ var suspensions = []suspension{
 			r.facts.Owner.Refused != "" && !r.facts.Policy.AllowsDeleteFirst && r.in(Requesting) && r.scales() && r.method.requesting(r) && len(r.newMachines) == 0
 	}, nil},
 	{freezeDenied, "nothing was requested yet, because the API server has rejected the write for a minute", writesAll, func(r remediation) (string, string, bool) {
-		return "the request cannot be written: " + r.failure, "fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation", r.reached(r.deniedFrom())
+		return "the request cannot be written: " + r.state.Failure, "fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation", r.reached(r.deniedFrom())
 	}, remediation.deniedFrom},
 }
 
 // deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
 func (r remediation) deniedFrom() time.Time {
-	return dueIf(r.failure != "" && r.notRequested(), r.failingSince.Add(time.Minute))
+	return dueIf(r.state.Failure != "" && r.notRequested(), r.state.FailingSince.Add(time.Minute))
 }
 
 // hangingMachine returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.

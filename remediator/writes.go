@@ -137,7 +137,6 @@ type gate struct {
 	facts        *Facts
 	now          time.Time
 	allowed      writeExtent
-	dryRun       bool // only removing what scute wrote
 	unreadable   bool // the policy cannot be read: only withdrawing requests to remediate
 }
 
@@ -150,7 +149,6 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 			g.allowed = r.by.writes
 		}
 	}
-	g.dryRun = f.Policy.DryRun && s.Active == nil
 	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Move != "" || f.Cluster.Paused {
 		g.allowed = writesNothing // not even a mark in a paused cluster, which may be moving to another management cluster
 	} else if f.Policy.Unreadable != "" && s.Active == nil {
@@ -169,7 +167,7 @@ func (g gate) permits(a Action) bool {
 		return true
 	case g.allowed == writesNothing || a.forRemediation && g.allowed < writesUndo, !a.forRemediation && !g.facts.Owner.Found:
 		return false
-	case g.dryRun && !a.onlyRemoves() && !g.updatesMark(a):
+	case g.facts.Policy.DryRun && g.state.Active == nil && !a.onlyRemoves() && !g.updatesMark(a):
 		return false
 	case !a.isRisky():
 		return true
