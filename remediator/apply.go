@@ -49,7 +49,9 @@ func (s *State) Apply(e Event, at time.Time) {
 		u := s.recordOf(e.Machine)
 		s.countStart(u, at)
 		u.EscalationStep, u.EscalationSince, u.LastAttempt = e.Step, at, at
-		u.recordObject(e)
+		if e.Object != nil {
+			put(&u.Objects, e.Step, *e.Object)
+		}
 	case EscalationEnded:
 		u := s.recordOf(e.Machine)
 		u.EscalationStep, u.EscalationSince = "", time.Time{}
@@ -67,7 +69,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case PolicyMassFailurePassed:
 		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
-		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
+		s.Etcd = EtcdReport{EtcdReported: e, At: at}
 		s.Maintenance.apply(e, at)
 	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		s.Maintenance.apply(e, at)
@@ -88,12 +90,22 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// clearFailure clears the record of failed writes.
 func (s *State) clearFailure() { s.Failure, s.FailingSince = "", time.Time{} }
+
+// put sets an entry of a map that may be nil.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
+// last returns the last elements of a list, at most limit.
+func last[T any](list []T, limit int) []T { return list[max(0, len(list)-limit):] }
 
 func (s *State) applyMarked(e MachineMarked, at time.Time) {
 	u := s.recordOf(e.Machine)
-	if u.Mark == nil {
+	if !u.marked() {
 		*u = u.retained()
 		u.MarkedAt = at
 		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > provenAfter {
@@ -101,20 +113,18 @@ func (s *State) applyMarked(e MachineMarked, at time.Time) {
 		}
 		u.EarlierSteps = len(u.CompletedSteps)
 	}
-	if e.State != Failing && u.UnhealthyAt.IsZero() {
-		u.UnhealthyAt = at
-	}
 	if e.State == Failing {
 		u.UnhealthyAt = time.Time{}
+	} else if u.UnhealthyAt.IsZero() {
+		u.UnhealthyAt = at
 	}
-	mark := e
-	u.Mark = &mark
+	u.Mark = e
 }
 
 func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	u := s.recordOf(e.Machine)
-	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
-		s.recordEnd(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
+	if u.marked() && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
+		s.recordEnd(u, PastRemediation{Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, StepSince: u.EscalationSince}, at)
 	}
 	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
@@ -122,17 +132,6 @@ func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	*u = u.retained()
 	u.ClearedAt = at
 	s.prune()
-}
-
-// recordObject records the object of a step.
-func (u *UnhealthyMachine) recordObject(e EscalationStarted) {
-	if e.Object == nil {
-		return
-	}
-	if u.Objects == nil {
-		u.Objects = make(map[string]StepObject)
-	}
-	u.Objects[e.Step] = *e.Object
 }
 
 // retained returns the part of the record that outlives an illness: holds and aborts, attempts, and step objects. They are kept as long as the
@@ -150,14 +149,9 @@ func (u *UnhealthyMachine) alreadyCounted() bool {
 	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 }
 
-// countStart counts the start of a remediation.
 func (s *State) countStart(u *UnhealthyMachine, at time.Time) {
-	if u.alreadyCounted() {
-		return
-	}
-	s.Starts = append(s.Starts, at)
-	if extra := len(s.Starts) - startsLimit; extra > 0 {
-		s.Starts = slices.Delete(s.Starts, 0, extra)
+	if !u.alreadyCounted() {
+		s.Starts = last(append(s.Starts, at), startsLimit)
 	}
 }
 
@@ -171,13 +165,10 @@ func (s *State) endedSince(uid types.UID, since time.Time) bool {
 func (s *State) applySurgeRequested(e SurgeRequested, at time.Time) {
 	s.park(&e)
 	s.clearFailure()
-	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	u := s.recordOf(e.Machine)
+	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at, FailureDomain: u.Mark.FailureDomain}
 	s.countStart(u, at)
 	u.Attempts, u.LastAttempt = e.Attempt, at
-	if u.Mark != nil {
-		s.Active.FailureDomain = u.Mark.FailureDomain
-	}
 }
 
 func (s *State) applyActive(e Event, at time.Time) {
@@ -245,7 +236,11 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
-		s.applySucceeded(e, at)
+		if e.Gone {
+			a.Replacement = Subject{}
+		}
+		s.recordChain(at)
+		s.finish(a, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 	case Cancelled:
 		if a.Step == Settling {
 			s.recordChain(at) // the replacement exists, but is not healthy
@@ -285,28 +280,16 @@ func (a *Active) advance(to Step, at time.Time) {
 	}
 }
 
-func (s *State) applySucceeded(e Succeeded, at time.Time) {
-	if e.Gone {
-		s.Active.Replacement = Subject{}
-	}
-	s.recordChain(at)
-	s.finish(s.Active, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
-}
-
 // recordChain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
 func (s *State) recordChain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
-		u := s.Unhealthy[uid]
-		return at.Sub(l.At) > provenAfter && (u == nil || u.Mark == nil)
+		return at.Sub(l.At) > provenAfter && !s.record(uid).marked()
 	})
 	if a.Replacement.UID == "" {
 		return
 	}
-	if s.Chain == nil {
-		s.Chain = make(map[types.UID]Link)
-	}
-	s.Chain[a.Replacement.UID] = Link{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at}
+	put(&s.Chain, a.Replacement.UID, Link{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at})
 	delete(s.Chain, a.Victim.UID)
 }
 
@@ -321,26 +304,21 @@ func (s *State) chainLength(u *UnhealthyMachine) int {
 
 func (s *State) finish(a *Active, end PastRemediation, at time.Time) {
 	u := s.recordOf(a.Victim)
-	end.Victim, end.Replacement, end.Extras, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed
-	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, u.MarkedAt, u.Attempts
-	end.Decision, end.Evidence = u.Decision, u.Evidence
-	if u.Mark != nil {
-		end.Reason = u.Mark.Reason
-	}
+	end.Replacement, end.Extras, end.Method, end.Relaxed, end.StartedAt = a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed, a.StartedAt
 	u.LastAttempt = at
 	s.removeActive(a)
-	s.recordEnd(end)
+	s.recordEnd(u, end, at)
 	if a.Step == Settling || a.Step == Deleting {
 		delete(s.Unhealthy, a.Victim.UID)
 	}
 	s.prune()
 }
 
-func (s *State) recordEnd(e PastRemediation) {
-	s.History = append(s.History, e)
-	if extra := len(s.History) - historyLimit; extra > 0 {
-		s.History = slices.Delete(s.History, 0, extra)
-	}
+// recordEnd records the end of a remediation, or of an illness without one.
+func (s *State) recordEnd(u *UnhealthyMachine, e PastRemediation, at time.Time) {
+	e.Victim, e.EndedAt, e.MarkedAt, e.Attempts, e.Decision, e.Evidence = u.Subject, at, u.MarkedAt, u.Attempts, u.Decision, u.Evidence
+	e.Reason = u.Mark.Reason
+	s.History = last(append(s.History, e), historyLimit)
 }
 
 // prune bounds the size of a state: of the machines that are healthy again, it keeps the last few. It keeps many more machines with an operator's
@@ -350,7 +328,7 @@ func (s *State) prune() {
 	var well []*UnhealthyMachine
 	ordered := 0
 	for _, u := range s.Unhealthy {
-		if u.Mark == nil {
+		if !u.marked() {
 			well = append(well, u)
 			ordered += boolToInt(u.hasOrder())
 		}

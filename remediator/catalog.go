@@ -1,49 +1,148 @@
 package remediator
 
-import "scute.dev/eventlog"
+import (
+	"reflect"
+	"slices"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+	"scute.dev/view"
+)
+
+// definition has everything about a type of event except its data (events.go) and its effect on the state (apply.go).
+type definition struct {
+	event    Event // zero value of the type
+	fact     eventlog.Fact[Event]
+	links    links
+	describe func(before *State, e Event) view.Line
+	// notices are the Kubernetes events that users may get of it. The first one that applies is sent.
+	notices []notice
+}
+
+// define returns the definition of a type of event, with its name and its version in the log.
+func define[E Event](name string, version int, links links, describe func(before *State, e E) view.Line, notices ...notice) definition {
+	var event E
+	return definition{event: event, fact: eventlog.Define[Event, E](name, version), links: links, notices: notices, describe: func(s *State, e Event) view.Line {
+		typed, ok := e.(E)
+		if !ok {
+			return view.Line{}
+		}
+		return describe(s, typed)
+	}}
+}
+
+func definitionOf(e Event) *definition {
+	return find(definitions, func(d *definition) bool { return reflect.TypeOf(d.event) == reflect.TypeOf(e) })
+}
 
 // NewCatalog returns the catalog that maps the events of remediations to their types in the log.
 func NewCatalog() *eventlog.Catalog[Event] {
-	return eventlog.NewCatalog(eventlog.KindRemediation,
-		eventlog.Define[Event, Registered]("registered", 1),
-		eventlog.Define[Event, Claimed]("claimed", 1),
-		eventlog.Define[Event, MachineMarked]("machine-marked", 1),
-		eventlog.Define[Event, MachineMarkCleared]("machine-mark-cleared", 1),
-		eventlog.Define[Event, Decided]("decided", 1),
-		eventlog.Define[Event, HoldSet]("hold-set", 1),
-		eventlog.Define[Event, HoldReleased]("hold-released", 1),
-		eventlog.Define[Event, AbortRequested]("abort-requested", 1),
-		eventlog.Define[Event, EscalationStarted]("escalation-started", 1),
-		eventlog.Define[Event, EscalationEnded]("escalation-ended", 1),
-		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
-		eventlog.Define[Event, HandedOver]("handed-over", 1),
-		eventlog.Define[Event, Continued]("continued", 1),
-		eventlog.Define[Event, Merged]("merged", 1),
-		eventlog.Define[Event, ScaleRaised]("scale-raised", 1),
-		eventlog.Define[Event, VictimSpared]("victim-spared", 1),
-		eventlog.Define[Event, ReplacementObserved]("replacement-observed", 1),
-		eventlog.Define[Event, ScaleRestored]("scale-restored", 1),
-		eventlog.Define[Event, ReplacementReady]("replacement-ready", 1),
-		eventlog.Define[Event, VictimDeleting]("victim-deleting", 1),
-		eventlog.Define[Event, SurgeRelaxed]("surge-relaxed", 1),
-		eventlog.Define[Event, DrainSkipped]("drain-skipped", 1),
-		eventlog.Define[Event, VolumeDetachSkipped]("volume-detach-skipped", 1),
-		eventlog.Define[Event, VictimGone]("victim-gone", 1),
-		eventlog.Define[Event, SurgeConsumed]("surge-consumed", 1),
-		eventlog.Define[Event, CancelStarted]("cancel-started", 1),
-		eventlog.Define[Event, Frozen]("frozen", 1),
-		eventlog.Define[Event, Thawed]("thawed", 1),
-		eventlog.Define[Event, Succeeded]("succeeded", 1),
-		eventlog.Define[Event, Cancelled]("cancelled", 1),
-		eventlog.Define[Event, TransientFailure]("transient-failure", 1),
-		eventlog.Define[Event, ClockSetBack]("clock-set-back", 1),
-		eventlog.Define[Event, PolicyMassFailurePassed]("policy-mass-failure-passed", 1),
-		eventlog.Define[Event, Admitted]("admitted", 1),
-		eventlog.Define[Event, MassFailurePassed]("mass-failure-passed", 1),
-		eventlog.Define[Event, EtcdReported]("etcd-reported", 1),
-		eventlog.Define[Event, DefragmentationWaits]("defragmentation-waits", 1),
-		eventlog.Define[Event, DefragmentationStarted]("defragmentation-started", 1),
-		eventlog.Define[Event, DefragmentationEnded]("defragmentation-ended", 1),
-		eventlog.Define[Event, NoSpaceDisarmed]("no-space-disarmed", 1),
-	)
+	facts := make([]eventlog.Fact[Event], 0, len(definitions))
+	for _, d := range definitions {
+		facts = append(facts, d.fact)
+	}
+	return eventlog.NewCatalog(eventlog.KindRemediation, facts...)
+}
+
+// links are what an event is, and what may be its cause.
+type links struct {
+	is      link
+	follows []link
+}
+
+// link is a kind of key of events.
+type link string
+
+const (
+	linkMark                 link = "mark"      // of a machine
+	linkCleared              link = "cleared"   // the mark of a machine
+	linkOrder                link = "order"     // an operator's order about a machine
+	linkDecided              link = "decided"   // about a machine
+	linkEscalationStart      link = "escalates" // the start of an escalation step of a machine
+	linkEscalationEnd        link = "escalated" // the end of an escalation step of a machine
+	linkStep                 link = "step"      // a step of the active remediation
+	linkFrozen               link = "frozen"    // a freeze of the active remediation
+	linkEnd                  link = "end"       // the end of the last remediation
+	linkPassed               link = "passed"    // the last mass failure
+	linkDefragmentationStart link = "cares"     // the start of a defragmentation
+	linkDefragmentationEnd   link = "cared"     // the end of the last defragmentation
+)
+
+// The links of several events. Observations of the owner and claims of a process have no cause.
+var (
+	noLinks    = links{}
+	startLinks = links{is: linkStep, follows: from(linkDecided)}
+	stepLinks  = links{is: linkStep, follows: from(linkStep)}
+	endLinks   = links{is: linkEnd, follows: from(linkStep)}
+)
+
+func from(causes ...link) []link { return causes }
+
+// key returns the key of a link. Links of the active remediation and of the owner need no name.
+func (l link) key(m Subject) aggregate.Key {
+	switch l {
+	case linkMark, linkCleared, linkOrder, linkDecided, linkEscalationStart, linkEscalationEnd:
+		return aggregate.Key{Kind: string(l), Name: string(m.UID)}
+	default:
+		return aggregate.Key{Kind: string(l)}
+	}
+}
+
+// Links returns the links of an event to others of the owner. s is the state before it, on which the keys of an event do not depend.
+func Links(s *State, e Event) aggregate.Links {
+	about, d := SubjectOf(s, e), definitionOf(e).links
+	var l aggregate.Links
+	if d.is != "" {
+		l.Keys = []aggregate.Key{d.is.key(about)}
+	}
+	for _, cause := range s.causes(e, d.follows) {
+		l.CauseKeys = append(l.CauseKeys, cause.key(about))
+	}
+	return l
+}
+
+// causes returns what may be the cause of an event in a state. follows is what may be it in general.
+func (s *State) causes(e Event, follows []link) []link {
+	m := SubjectOf(s, e)
+	switch e := e.(type) {
+	case MachineMarked:
+		if !s.record(m.UID).marked() {
+			return nil // an observation
+		}
+	case Decided:
+		return slices.Concat(follows, s.waitedFor(m))
+	case EscalationEnded:
+		if e.Outcome == StepCancelled && s.record(m.UID).Aborted {
+			return from(linkOrder)
+		}
+	case CancelStarted:
+		switch {
+		case e.Cause == Aborted && s.record(m.UID).Aborted:
+			return from(linkOrder)
+		case e.Cause == Recovered && s.Active != nil && !s.record(m.UID).marked():
+			return from(linkCleared)
+		}
+	}
+	return follows
+}
+
+// waitedFor returns the end of what the last decision about a machine waited for: the remediation of another machine or of this one, or a mass failure.
+func (s *State) waitedFor(m Subject) (list []link) {
+	u := s.record(m.UID)
+	if u.DecidedAt.IsZero() {
+		return nil
+	}
+	if slices.ContainsFunc(s.History, func(past PastRemediation) bool {
+		return past.Outcome != EndRecovered && past.EndedAt.After(u.DecidedAt) && (past.Victim.UID == u.UID || u.Decision.Rule == ruleTurn)
+	}) {
+		list = append(list, linkEnd)
+	}
+	passed := s.MassFailureEnded
+	if u.Decision.Rule != RulePolicyMassFailure {
+		passed = s.Mass.Ended[u.Decision.Domain]
+	}
+	if slices.Contains([]string{RulePolicyMassFailure, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
+		list = append(list, linkPassed)
+	}
+	return list
 }

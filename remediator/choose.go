@@ -48,7 +48,7 @@ func decideDeleting(s *State, f *Facts) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		m := f.machine(u.Subject)
-		if m == nil || !m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy || s.activeOf(u.UID) != nil {
+		if m == nil || !m.Deleting || !u.isUnhealthy() || s.activeOf(u.UID) != nil {
 			continue
 		}
 		if d := *waitForDeletion(m); !u.Decision.sameAs(d) {
@@ -119,45 +119,28 @@ func waitForTurn(before Subject, f *Facts) Decision {
 // escalating returns the machine with an escalation step in progress, or nil. Nothing is started for another machine meanwhile, not even for a more
 // urgent one, because the step may make the machine unavailable at any moment.
 func (s *State) escalating() *UnhealthyMachine {
-	for _, u := range s.unhealthy() {
-		if u.EscalationStep != "" && u.Mark != nil {
-			return u
-		}
-	}
-	return nil
+	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
 }
 
 // sameAs reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
 // numbers or errors. Next is always compared, because a human may have something else to do.
 func (d Decision) sameAs(other Decision) bool {
-	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
-		return false
-	case d.Verdict == Escalate: // it names the step
-		return d.Reason == other.Reason
-	default:
-		return !comparesReason(d.Rule) || d.Reason == other.Reason
+	if d.Verdict != Escalate && !comparesReason(d.Rule) { // the reason of Escalate names the step
+		other.Reason = d.Reason
 	}
+	return d == other
 }
 
 // comparesReason reports whether the reason of a rule names another object, quotes users, or names a time. Such a reason changes only with these.
 func comparesReason(rule string) bool {
-	switch rule {
-	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
-		ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{
+		ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook,
+		freezeHeld, ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine,
+	}, rule)
 }
 
 func (d Decision) acts() bool {
-	switch d.Verdict {
-	case RolloutSurge, Surge, OwnerRemediation, Escalate:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Verdict{RolloutSurge, Surge, OwnerRemediation, Escalate}, d.Verdict)
 }
 
 // byUrgency orders unhealthy machines: first those whose etcd does not answer, then those with broken components, then
@@ -165,7 +148,7 @@ func (d Decision) acts() bool {
 func byUrgency(s *State, f *Facts) []*UnhealthyMachine {
 	list := slices.DeleteFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
 		m := f.machine(u.Subject)
-		return m == nil || m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy
+		return m == nil || m.Deleting || !u.isUnhealthy()
 	})
 	slices.SortStableFunc(list, func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(f.urgency(a), f.urgency(b)), a.UnhealthyAt.Compare(b.UnhealthyAt))
@@ -180,7 +163,7 @@ func (f *Facts) urgency(u *UnhealthyMachine) int {
 		return 0
 	case !f.Owner.ExternalEtcd && !f.etcdAnswers(m):
 		return 0
-	case len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
+	case f.isBroken(m):
 		return 1
 	default:
 		return 2
@@ -192,7 +175,6 @@ func (f *Facts) etcdAnswers(m *Machine) bool {
 	return f.Etcd.member(m).answering()
 }
 
-// startEvent returns the event that starts the decided action.
 func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	attempt := u.Attempts + 1
 	switch d.Verdict {
@@ -220,9 +202,9 @@ func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.
 // the template that the machine was cloned from.
 func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
 	if f.Owner.CertificateTrigger {
-		pull = now.UTC().Format(time.RFC3339)
+		pull = utc(now)
 		if pull == m.Certificates { // another log set it a moment ago: the value must differ
-			pull = now.UTC().Add(-time.Second).Format(time.RFC3339)
+			pull = utc(now.Add(-time.Second))
 		}
 		return TriggerCertificates, m.Certificates, pull
 	}
@@ -246,7 +228,6 @@ func (f *Facts) baseline() []Subject {
 	return list
 }
 
-// newEvidence returns the evidence for a decision.
 func newEvidence(f *Facts) Evidence {
 	q := Count(f.Etcd)
 	seen := Evidence{
@@ -255,28 +236,15 @@ func newEvidence(f *Facts) Evidence {
 	}
 	if f.Etcd != nil {
 		seen.EtcdError = f.Etcd.Err
+		seen.Leader, seen.Joining = f.Etcd.roles()
 		for _, m := range f.Etcd.Members {
-			if m.Leader {
-				seen.Leader = m.Node
-			}
-			if m.Learner {
-				seen.Joining = append(seen.Joining, m.Node)
-			}
 			if m.Via != "" && m.Via != PortForward {
 				seen.Fallbacks = append(seen.Fallbacks, m.Node+" by "+m.Via)
 			}
 		}
 	}
-	for m := range f.all() {
-		switch {
-		case m.Deleting:
-			seen.Deleting = append(seen.Deleting, m.Name)
-		case f.isControlPlane() && len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0:
-			seen.Broken = append(seen.Broken, m.Name)
-		}
-		if f.ready(m) {
-			seen.Ready++
-		}
-	}
+	seen.Ready = len(f.where(f.ready))
+	seen.Deleting = f.names(func(m *Machine) bool { return m.Deleting })
+	seen.Broken = f.names(func(m *Machine) bool { return f.isControlPlane() && !m.Deleting && f.isBroken(m) })
 	return seen
 }

@@ -14,10 +14,8 @@ func isFuture(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 
 // checkClock records that the clock was set back, if the log has times in the future. Otherwise each wait would take longer by the difference.
 func checkClock(s *State, _ *Facts, now time.Time) []Event {
-	if !isFuture(s.Last, now) || !HasPending(s) && s.Maintenance.Active == nil && !isFuture(s.Maintenance.EndedAt, now) {
-		return nil
-	}
-	return []Event{ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()}}
+	waits := HasPending(s) || s.Maintenance.Active.Node != "" || isFuture(s.Maintenance.EndedAt, now)
+	return eventIf(waits && isFuture(s.Last, now), ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()})
 }
 
 // clampTimes replaces times in the future by now. So a wait starts again, a limit counts a start as if it happened now, and nothing happens sooner.
@@ -45,12 +43,8 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		for _, at := range []*time.Time{&u.MarkedAt, &u.UnhealthyAt, &u.DecidedAt, &u.EscalationSince, &u.LastAttempt, &u.ClearedAt} {
 			visit(at)
 		}
-		if u.Mark != nil {
-			mark := *u.Mark
-			visit(&mark.Since)
-			mark.FailingSince = all(mark.FailingSince)
-			u.Mark = &mark
-		}
+		visit(&u.Mark.Since)
+		u.Mark.FailingSince = all(u.Mark.FailingSince)
 	}
 	for _, a := range s.InProgress() {
 		for _, at := range []*time.Time{&a.Since, &a.StartedAt, &a.FrozenAt} {
@@ -71,18 +65,8 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		visit(&link.At)
 		s.Chain[uid] = link
 	}
-	if s.Etcd != nil {
-		report := *s.Etcd
-		visit(&report.At)
-		s.Etcd = &report
-	}
-	if active := s.Maintenance.Active; active != nil {
-		copied := *active
-		visit(&copied.At)
-		s.Maintenance.Active = &copied
-	}
 	s.Mass.Ended, s.Maintenance.Done = all(s.Mass.Ended), all(s.Maintenance.Done)
-	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Maintenance.EndedAt, &s.Maintenance.DisarmedAt} {
+	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Etcd.At, &s.Maintenance.Active.At, &s.Maintenance.EndedAt, &s.Maintenance.DisarmedAt} {
 		visit(at)
 	}
 }

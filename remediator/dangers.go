@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
@@ -16,24 +18,15 @@ import (
 
 // checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
 func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
-	if d := s.checkDefragmentation(); d != nil {
-		return d
-	}
-	if f.isControlPlane() {
-		if d := checkBlind(f); d != nil {
-			return d
-		}
-	}
-	if d := u.checkNodeRead(m); d != nil {
+	if d := cmp.Or(s.checkDefragmentation(), checkBlind(f), u.checkNodeRead(m)); d != nil {
 		return d
 	}
 	blocks := f.blockingRule(m)
 	_, outwaited := s.waitExpired(u, m, f, now)
 	switch {
 	case f.Cluster.UpgradePending:
-		d := wait(ruleRollout, "%s has not reached the version of the Cluster topology, and neither creates nor remediates a machine before that", f.Owner.Name)
-		d.Next = "find out what delays the upgrade: other machines of the owner, or an annotation that defers it"
-		return d
+		return waitForHuman("find out what delays the upgrade: other machines of the owner, or an annotation that defers it", ruleRollout,
+			"%s has not reached the version of the Cluster topology, and neither creates nor remediates a machine before that", f.Owner.Name)
 	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.inCurrentSet(m)) && !outwaited:
 		next := fmt.Sprintf("if the rollout does not end, check the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
 		if m.Node == "" {
@@ -88,15 +81,14 @@ func (f *Facts) hasStrayLearner() bool {
 func (f *Facts) waitForJoin(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
-		bound = "; it counts as unhealthy from " + other.startupFrom().Add(startup).UTC().Format(time.RFC3339)
+		bound = "; it counts as unhealthy from " + utc(other.startupFrom().Add(startup))
 	}
 	return waitForHuman("find out why machine "+other.Name+" does not join: check its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
 }
 
-// waitForDeletion returns the wait for a machine that is being deleted.
 func waitForDeletion(other *Machine) *Decision {
 	return waitForHuman("if the deletion of machine "+other.Name+" hangs, find out what blocks it: hooks, the drain, volumes or the infrastructure",
-		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
+		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), utc(other.DeletingSince))
 }
 
 // checkStable returns a wait while another machine of the control plane is created or deleted, because its owner remediates none meanwhile. stuck means
@@ -135,7 +127,7 @@ func (f *Facts) preventsJoin(m *Machine) bool {
 //
 // Its owner remediates before it rolls out or scales, so the machine is handed over if quorum permits it.
 func (f *Facts) blockingRule(m *Machine) string {
-	unwell := len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.etcdAnswers(m) || f.hasNamesake(m)
+	unwell := f.isBroken(m) || !f.Owner.ExternalEtcd && !f.etcdAnswers(m) || f.hasNamesake(m)
 	switch {
 	case !f.isControlPlane():
 		return ""
@@ -150,7 +142,6 @@ func (f *Facts) blockingRule(m *Machine) string {
 	}
 }
 
-// updating reports whether the machine is being updated in place.
 func (m *Machine) updating() bool {
 	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
 }
@@ -167,12 +158,9 @@ func Blind(f *Facts) bool {
 // withinGracePeriod reports whether the observation has failed for less than blindGracePeriod.
 func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindGracePeriod }
 
-// checkBlind applies rule a: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
+// checkBlind applies rule a to control planes: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
 func checkBlind(f *Facts) *Decision {
-	freeze := func(rule, next, format string, args ...any) *Decision {
-		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
-	}
-	if f.isInitializing() {
+	if !f.isControlPlane() || f.isInitializing() {
 		return nil
 	}
 	if d := checkAlarms(f.Etcd); d != nil {
@@ -180,7 +168,7 @@ func checkBlind(f *Facts) *Decision {
 	}
 	switch q := Count(f.Etcd); {
 	case f.Cluster.Reachable != object.True:
-		return freeze("unreachable", "check whether the API server of the cluster answers", "the API server of %s cannot be reached, so the state of its machines is unknown", f.Owner.Cluster)
+		return freeze("check whether the API server of the cluster answers", "unreachable", "the API server of %s cannot be reached, so the state of its machines is unknown", f.Owner.Cluster)
 	case f.Owner.ExternalEtcd:
 		return nil
 	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
@@ -188,9 +176,9 @@ func checkBlind(f *Facts) *Decision {
 		if f.Etcd != nil {
 			why = f.Etcd.Err
 		}
-		return freeze("etcd-unknown", "check etcd by hand", "the members of etcd could not be listed: %s", why)
+		return freeze("check etcd by hand", "etcd-unknown", "the members of etcd could not be listed: %s", why)
 	case q.Lost():
-		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+"; if that is impossible, restore etcd from a backup", "only %d of %d members of etcd answer: quorum is lost", q.Answering, q.Voters)
+		return freeze("bring back one of "+strings.Join(q.Silent, ", ")+"; if that is impossible, restore etcd from a backup", "quorum-lost", "only %d of %d members of etcd answer: quorum is lost", q.Answering, q.Voters)
 	default:
 		return nil
 	}
@@ -199,21 +187,16 @@ func checkBlind(f *Facts) *Decision {
 // checkAlarms returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
 // (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine is at fault.
 func checkAlarms(e *Etcd) *Decision {
-	if full := e.alarmed("NOSPACE"); len(full) > 0 && !Count(e).Lost() {
-		return &Decision{
-			Verdict: Freeze, Rule: "etcd-alarm",
-			Reason: "etcd has the alarm NOSPACE on " + strings.Join(full, ", ") + ": its database is full, and no member accepts writes",
-			Next:   nextNoSpace,
-		}
+	noSpace := EtcdProblem{v1alpha1.EtcdNoSpace, e.alarmed("NOSPACE")}
+	corrupt := EtcdProblem{v1alpha1.EtcdCorrupt, e.alarmed("CORRUPT")}
+	switch {
+	case len(noSpace.Members)+len(corrupt.Members) == 0 || Count(e).Lost():
+		return nil
+	case len(noSpace.Members) > 0:
+		return freeze(etcdProblems[noSpace.Kind].next, "etcd-alarm", "%s", noSpace.text())
+	default:
+		return freeze(etcdProblems[corrupt.Kind].next, "etcd-alarm", "%s, and no member answers requests", corrupt.text())
 	}
-	if corrupt := e.alarmed("CORRUPT"); len(corrupt) > 0 && !Count(e).Lost() {
-		return &Decision{
-			Verdict: Freeze, Rule: "etcd-alarm",
-			Reason: "etcd has the alarm CORRUPT on " + strings.Join(corrupt, ", ") + ": its data differs from that of the other members, and no member answers requests",
-			Next:   nextCorrupt,
-		}
-	}
-	return nil
 }
 
 func formatHooks(names []string) string {
@@ -231,28 +214,31 @@ func (p Policy) blockingHooks(m *Machine) []string {
 	})
 }
 
+// ownerRemediated returns the remediation in which the owner created a machine, and its time. ok is false if it created the machine otherwise.
+func (m *Machine) ownerRemediated() (last remediationNote, at time.Time, ok bool) {
+	last, ok = parseNote(m.RemediationFor)
+	at, err := time.Parse(time.RFC3339, last.Timestamp)
+	return last, at, ok && err == nil
+}
+
 // checkOwnerRetries returns why a KubeadmControlPlane would refuse to remediate a machine that is handed over, or nil. It follows checkRetryLimits
 // (remediation.go), which reads the annotation of a machine that was created in the remediation of another one.
 func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decision {
-	last, ok := parseNote(m.RemediationFor)
-	at, err := time.Parse(time.RFC3339, last.Timestamp)
+	last, at, ok := m.ownerRemediated()
 	retry := f.Owner.Retry
-	if d.Verdict != OwnerRemediation || !f.isControlPlane() || !ok || err != nil || !now.Before(at.Add(retry.MinHealthy)) {
+	switch {
+	case d.Verdict != OwnerRemediation || !f.isControlPlane() || !ok || !now.Before(at.Add(retry.MinHealthy)):
 		return nil
-	}
-	if !now.After(at.Add(retry.Period)) {
+	case !now.After(at.Add(retry.Period)):
 		return waitForHuman(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
 			"its owner must remediate it (rule %s), but %s remediated machine %s at %s, created this one for it, and waits %s before it remediates this one (retryPeriodSeconds)",
-			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), timespan.Text(retry.Period))
-	}
-	if retry.Max == nil || last.RetryCount < int(*retry.Max) {
+			d.Rule, f.Owner.Name, last.Machine, utc(at), timespan.Text(retry.Period))
+	case retry.Max == nil || last.RetryCount < int(*retry.Max):
 		return nil
-	}
-	return &Decision{
-		Verdict: CannotRemediate, Rule: "owner-max-retry",
-		Reason: fmt.Sprintf("its owner must remediate it (rule %s), but %s has retried the remediation of machine %s %s, and does not retry again before %s (maxRetry)",
-			d.Rule, f.Owner.Name, last.Machine, plural.Of(last.RetryCount, "time"), at.Add(retry.MinHealthy).UTC().Format(time.RFC3339)),
-		Next: fmt.Sprintf("find out why its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine), and the owner creates another", f.Owner.Kind, f.Owner.Name),
+	default:
+		return cannotRemediate(fmt.Sprintf("find out why its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine), and the owner creates another", f.Owner.Kind, f.Owner.Name),
+			"owner-max-retry", "its owner must remediate it (rule %s), but %s has retried the remediation of machine %s %s, and does not retry again before %s (maxRetry)",
+			d.Rule, f.Owner.Name, last.Machine, plural.Of(last.RetryCount, "time"), utc(at.Add(retry.MinHealthy)))
 	}
 }
 
@@ -261,7 +247,6 @@ func (f *Facts) ownerRetryTime(m *Machine) time.Time {
 	if m == nil {
 		return time.Time{}
 	}
-	last, ok := parseNote(m.RemediationFor)
-	at, err := time.Parse(time.RFC3339, last.Timestamp)
-	return dueIf(ok && err == nil, at.Add(f.Owner.Retry.Period))
+	_, at, ok := m.ownerRemediated()
+	return dueIf(ok, at.Add(f.Owner.Retry.Period))
 }

@@ -25,7 +25,7 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 		return true
 	}
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
-		return u.Mark != nil && u.Mark.State == Unhealthy && !s.onlyLimited(u, f, now)
+		return u.isUnhealthy() && !s.onlyLimited(u, f, now)
 	})
 }
 
@@ -69,14 +69,9 @@ func Decide(s *State, f *Facts, now time.Time) []Event {
 
 // unhealthy returns the records of machines in the order of their names, so that nothing depends on the order of a map.
 func (s *State) unhealthy() []*UnhealthyMachine {
-	list := make([]*UnhealthyMachine, 0, len(s.Unhealthy))
-	for _, u := range s.Unhealthy {
-		list = append(list, u)
-	}
-	slices.SortFunc(list, func(a, b *UnhealthyMachine) int {
+	return slices.SortedFunc(maps.Values(s.Unhealthy), func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	return list
 }
 
 // updateMarks records which machines are unhealthy, and which no longer are.
@@ -86,10 +81,10 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
 			continue // without a readable policy it is unknown which machines are unhealthy, so marks stay
 		}
-		u := s.Unhealthy[m.UID]
-		h := Judge(m, u.mark(), f.Policy.Checks, now)
+		u := s.record(m.UID)
+		h := Judge(m, u.Mark, f.Policy.Checks, now)
 		switch {
-		case h.State == "" && u != nil && u.Mark != nil:
+		case h.State == "" && u.marked():
 			why := "the machine is healthy again"
 			if u.hasNotice() {
 				why = "the notice is gone"
@@ -104,7 +99,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 		}
 	}
 	for _, u := range s.unhealthy() {
-		if u.Mark == nil || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
+		if !u.marked() || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
 			continue // the remediation itself records its end
 		}
 		switch m := f.machine(u.Subject); {
@@ -119,17 +114,15 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 
 // matches reports whether the recorded mark equals the present health. A change of Since alone does not count.
 func (u *UnhealthyMachine) matches(h Health) bool {
-	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
-		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.FailingSince, h.FailingSince, time.Time.Equal)
+	mark := u.Mark
+	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
+		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)
 }
 
-// mark returns the machine's mark in the log, or nil.
-func (u *UnhealthyMachine) mark() *MachineMarked {
-	if u == nil {
-		return nil
-	}
-	return u.Mark
-}
+func (u *UnhealthyMachine) marked() bool { return u.Mark.State != "" }
+
+// isUnhealthy reports whether the machine is marked, and not only failing a check.
+func (u *UnhealthyMachine) isUnhealthy() bool { return u.Mark.State == Unhealthy }
 
 // recordOrders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
 // written on. A request that is created later does not have it yet; it is copied to that request.
@@ -170,24 +163,18 @@ func (u *UnhealthyMachine) lacksOrder(r *Request, now time.Time) bool {
 	return u.Aborted && !r.Abort && r.lacksOrderOf(u.AbortedBy) || u.held(now) && !r.Hold && r.lacksOrderOf(u.HeldBy)
 }
 
-// hasOrder reports whether an operator aborted or holds the remediation.
 func (u *UnhealthyMachine) hasOrder() bool { return u.Aborted || u.Held }
 
-// held reports whether an operator holds the machine at this time.
 func (u *UnhealthyMachine) held(now time.Time) bool {
 	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }
 
-// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end, and without a record.
+// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end.
 func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
-	if u == nil || u.Held && u.HoldUntil.IsZero() {
+	if u.Held && u.HoldUntil.IsZero() {
 		return time.Time{}
 	}
-	ends := u.UnhealthyAt.Add(p.Hold)
-	if u.Held && u.HoldUntil.After(ends) {
-		ends = u.HoldUntil
-	}
-	return ends
+	return later(u.UnhealthyAt.Add(p.Hold), u.HoldUntil)
 }
 
 // endEscalations ends the escalation steps that have timed out, have failed, or were cancelled.
@@ -217,10 +204,7 @@ func endEscalations(s *State, f *Facts, now time.Time) []Event {
 
 // endPolicyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
 func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
-	if s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "" {
-		return []Event{PolicyMassFailurePassed{}}
-	}
-	return nil
+	return eventIf(s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "", PolicyMassFailurePassed{})
 }
 
 // inMassFailure reports whether so many machines of the policy are unhealthy that it is a mass failure.

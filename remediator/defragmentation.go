@@ -3,6 +3,7 @@ package remediator
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type Defragmenting struct {
 }
 
 // deadline returns when the defragmentation must have ended.
-func (d *Defragmenting) deadline() time.Time {
+func (d Defragmenting) deadline() time.Time {
 	if by := d.At.Add(d.Timeout); by.Before(d.Until) { // the clock was set back
 		return by
 	}
@@ -41,8 +42,8 @@ func (d *Defragmenting) deadline() time.Time {
 
 // EtcdMaintenance records the defragmentations of an owner's etcd.
 type EtcdMaintenance struct {
-	// Active is the member that is being defragmented, or nil.
-	Active *Defragmenting
+	// Active is the member that is being defragmented. It has no Node if there is none.
+	Active Defragmenting
 	// Done contains when members were defragmented, by node. Entries older than defragmentInterval are deleted.
 	Done map[string]time.Time
 	// EndedAt is when the last defragmentation ended. Failed is whether it failed.
@@ -75,15 +76,14 @@ const (
 	disarmTimeout = time.Minute
 )
 
-// maintain returns the events about etcd's databases.
 func maintain(s *State, f *Facts, now time.Time) []Event {
 	switch {
-	case s.Maintenance.Active != nil:
+	case s.Maintenance.Active.Node != "":
 		return s.Maintenance.Active.end(f, now)
 	case !f.defragmentationEnabled():
 		return nil
 	case f.Policy.Defragmentation.Disarm && s.Maintenance.DisarmedAt.IsZero() && len(s.Maintenance.Done) > 0 && f.hasSpaceAgain() && s.defragmentationBlocker(f) == "":
-		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(nil).Databases}}
+		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(EtcdReport{}).Databases}}
 	default:
 		return s.startDefragmentation(f, now)
 	}
@@ -116,7 +116,7 @@ func (s *State) startDefragmentation(f *Facts, now time.Time) []Event {
 
 // AwaitsDefragmentation reports whether an etcd member must be defragmented and waits only for other etcds.
 func AwaitsDefragmentation(s *State, f *Facts, now time.Time) bool {
-	return f.defragmentationEnabled() && s.Maintenance.Active == nil && f.Maintenance.OtherOwner != "" && s.nextFragmented(f, now) != nil && s.defragmentationBlocker(f) == "" && !now.Before(s.defragmentAfter(f))
+	return f.defragmentationEnabled() && s.Maintenance.Active.Node == "" && f.Maintenance.OtherOwner != "" && s.nextFragmented(f, now) != nil && s.defragmentationBlocker(f) == "" && !now.Before(s.defragmentAfter(f))
 }
 
 // defragmentAfter returns the time from which the next member may be defragmented.
@@ -150,17 +150,12 @@ func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
-// mayStart reports whether neither a move, a pause nor a pause request prevents scute from starting anything.
-func (f *Facts) mayStart() bool {
-	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
-}
-
 // defragmentationBlocker returns why no member of the etcd may be defragmented now, or "". With the alarm NOSPACE, unhealthy machines are no reason, because a full
 // database makes them unhealthy and a defragmentation helps.
 func (s *State) defragmentationBlocker(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {
-	case !f.mayStart():
+	case f.Move != "" || f.Cluster.Paused || f.Owner.Paused || f.pauseRequested():
 		return "the cluster is being moved or is paused, or there is a pause request"
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return f.Owner.Name + " is being deleted"
@@ -170,8 +165,6 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 		return "an escalation step is in progress for machine " + s.escalating().Name
 	case f.Cluster.Reachable != object.True:
 		return "the API server of the cluster does not answer"
-	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
-		return "the members of etcd could not be listed"
 	case len(f.Etcd.alarmed("CORRUPT")) > 0:
 		return "etcd has the alarm CORRUPT"
 	case q.Learners > 0:
@@ -188,11 +181,11 @@ func (s *State) defragmentationBlocker(f *Facts) string {
 		return "machines or members of etcd are being added or removed"
 	}
 	for m := range f.all() {
-		u := s.Unhealthy[m.UID]
+		u := s.record(m.UID)
 		switch {
 		case f.Etcd.member(m) == nil:
 			return "machine " + m.Name + " has no member of etcd"
-		case !full && (u != nil && u.Mark != nil || len(m.brokenComponents(false)) > 0):
+		case !full && (u.marked() || len(m.brokenComponents(false)) > 0):
 			return unhealthyReason(m.Name)
 		}
 	}
@@ -204,7 +197,7 @@ func unhealthyReason(machine string) string {
 }
 
 // end returns how a defragmentation ended, or nil before that. If the database has become smaller, the member was defragmented by some process.
-func (d *Defragmenting) end(f *Facts, now time.Time) []Event {
+func (d Defragmenting) end(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.deadline())
 	tried := f.Maintenance.Attempted.Equal(d.Until)
@@ -241,13 +234,12 @@ func (f *Facts) hasSpaceAgain() bool {
 	})
 }
 
-// maintenanceActions returns the writes to etcd that are due.
 func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 	c := &s.Maintenance
 	switch {
 	case f.Etcd == nil:
 		return nil
-	case c.Active != nil && now.Before(c.Active.deadline()) && !f.Maintenance.Attempted.Equal(c.Active.Until):
+	case c.Active.Node != "" && now.Before(c.Active.deadline()) && !f.Maintenance.Attempted.Equal(c.Active.Until):
 		if m := f.machineOf(Member{Node: c.Active.Node}); m != nil {
 			return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, NewLeader: f.nextLeader(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until, Timeout: c.Active.deadline().Sub(now)}}
 		}
@@ -260,29 +252,24 @@ func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 // nextLeader returns the node of the member that leads while the leader on a node is defragmented, because all clients would wait for that leader. It
 // returns "" if the member on the node does not lead, or no other member can.
 func (f *Facts) nextLeader(node string) string {
-	to := ""
-	for _, m := range f.Etcd.Members {
-		switch {
-		case m.Node == node && !m.Leader:
-			return ""
-		case m.Node != node && to == "" && m.answering() && !m.Learner:
-			to = m.Node
-		}
+	leads := slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Node == node && m.Leader })
+	if to := f.Etcd.otherVoter(node, (*Member).answering); leads && to != nil {
+		return to.Node
 	}
-	return to
+	return ""
 }
 
 // checkDefragmentation returns the wait for a member that is being defragmented. It does not answer meanwhile, and is not at fault.
 func (s *State) checkDefragmentation() *Decision {
-	if s.Maintenance.Active == nil {
+	if s.Maintenance.Active.Node == "" {
 		return nil
 	}
-	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, s.Maintenance.Active.deadline().UTC().Format(time.RFC3339))
+	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, utc(DefragmentingUntil(s)))
 }
 
 // maintenanceIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.
 func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
-	if s.Maintenance.Active != nil {
+	if s.Maintenance.Active.Node != "" {
 		return 0, true
 	}
 	if c := f.Maintenance; !c.QueuedSince.IsZero() {
@@ -305,31 +292,20 @@ func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok boo
 // DefragmentingUntil returns when the defragmentation of a member of the owner's etcd ends at the latest, even if the process that started it stops; zero
 // for none.
 func DefragmentingUntil(s *State) time.Time {
-	if s.Maintenance.Active == nil {
-		return time.Time{}
-	}
 	return s.Maintenance.Active.deadline()
 }
 
-// apply applies an event about databases to the state.
 func (c *EtcdMaintenance) apply(e Event, at time.Time) {
 	switch e := e.(type) {
 	case DefragmentationWaits:
 		c.WaitReason = e.Reason
 	case DefragmentationStarted:
-		c.Active, c.WaitReason = &Defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
+		c.Active, c.WaitReason = Defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
 	case DefragmentationEnded:
-		c.Active, c.EndedAt, c.Failed = nil, at, e.Outcome != DefragmentationDone
-		for node, done := range c.Done {
-			if at.Sub(done) >= defragmentInterval {
-				delete(c.Done, node)
-			}
-		}
+		c.Active, c.EndedAt, c.Failed = Defragmenting{}, at, e.Outcome != DefragmentationDone
+		maps.DeleteFunc(c.Done, func(_ string, done time.Time) bool { return at.Sub(done) >= defragmentInterval })
 		if !c.Failed {
-			if c.Done == nil {
-				c.Done = make(map[string]time.Time)
-			}
-			c.Done[e.Node] = at
+			put(&c.Done, e.Node, at)
 		}
 	case NoSpaceDisarmed:
 		c.DisarmedAt = at

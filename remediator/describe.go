@@ -3,7 +3,6 @@ package remediator
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,21 +15,9 @@ import (
 // Describe returns an event of an owner of machines in words. before is the state before the event. If it is empty, the text omits what only earlier
 // events contain, such as the name of the owner.
 func Describe(before *State, e Event) view.Line {
-	for i := range descriptions {
-		if line, ok := descriptions[i].describe(before, e); ok {
-			line.About = SubjectOf(before, e).Name
-			return line
-		}
-	}
-	return view.Line{}
-}
-
-// description describes a type of event.
-type description struct {
-	event    Event // zero value of the type
-	describe func(before *State, e Event) (line view.Line, ok bool)
-	// notices are the Kubernetes events that users may get of it. The first one that applies is sent.
-	notices []notice
+	line := definitionOf(e).describe(before, e)
+	line.About = SubjectOf(before, e).Name
+	return line
 }
 
 // notice is a kind of Kubernetes event: a row of the table in docs/remediation.md.
@@ -50,24 +37,15 @@ const (
 	warning
 )
 
-// describes returns the description of a type of event.
-func describes[E Event](line func(s *State, e E) view.Line, notices ...notice) description {
-	var event E
-	return description{event: event, notices: notices, describe: func(s *State, e Event) (view.Line, bool) {
-		typed, ok := e.(E)
-		if !ok {
-			return view.Line{}, false
-		}
-		return line(s, typed), true
-	}}
+// says returns the description of events that all have the same text.
+func says[E Event](line view.Line) func(*State, E) view.Line {
+	return func(*State, E) view.Line { return line }
 }
 
-// notify returns a notice that always applies.
 func notify(reason string, to audience, when string) notice {
 	return notice{reason, when, to, func(*State, Event) bool { return true }}
 }
 
-// notifyIf returns a notice that applies to some events.
 func notifyIf[E Event](reason string, to audience, when string, applies func(s *State, e E) bool) notice {
 	return notice{reason, when, to, func(s *State, e Event) bool {
 		typed, ok := e.(E)
@@ -75,18 +53,16 @@ func notifyIf[E Event](reason string, to audience, when string, applies func(s *
 	}}
 }
 
-// descriptions describes every type of event.
-//
-//nolint:gochecknoglobals // a table
-var descriptions = []description{
-	describes(func(_ *State, e Registered) view.Line {
+// definitions has every type of event.
+var definitions = []definition{
+	define("registered", 1, noLinks, func(_ *State, e Registered) view.Line {
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}
 	}),
-	describes(func(_ *State, e Claimed) view.Line { return view.Line{Detail: "by " + e.Holder} }),
-	describes(func(_ *State, e Admitted) view.Line {
+	define("claimed", 1, noLinks, func(_ *State, e Claimed) view.Line { return view.Line{Detail: "by " + e.Holder} }),
+	define("admitted", 1, noLinks, func(_ *State, e Admitted) view.Line {
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}
 	}),
-	describes(func(_ *State, e MachineMarked) view.Line {
+	define("machine-marked", 1, links{is: linkMark, follows: from(linkMark)}, func(_ *State, e MachineMarked) view.Line {
 		next := map[MarkState]string{Failing: "the machine counts as unhealthy when the timeout of the check has passed", Unhealthy: nextDecide}[e.State]
 		reason := e.Reason
 		if e.Source == FromNotice {
@@ -105,14 +81,14 @@ var descriptions = []description{
 		notifyIf("MachineUnhealthy", warning, "the machine is unhealthy", func(s *State, e MachineMarked) bool {
 			return e.State == Unhealthy && !s.hasMark(e)
 		})),
-	describes(func(_ *State, e MachineMarkCleared) view.Line {
+	define("machine-mark-cleared", 1, links{is: linkCleared, follows: from(linkMark)}, func(_ *State, e MachineMarkCleared) view.Line {
 		return view.Line{Name: "mark cleared", Detail: e.Reason}
 	},
 		notifyIf("MachineRecovered", toMachine, "the machine is healthy again, or its notice is gone", func(_ *State, e MachineMarkCleared) bool {
 			return e.Cause == Recovered || e.Cause == ""
 		}),
 		notify("MachineMarkCleared", toMachine, "the machine is gone, or no policy selects it any more")),
-	describes(func(_ *State, e Decided) view.Line {
+	define("decided", 1, links{is: linkDecided, follows: from(linkMark, linkOrder, linkEscalationEnd)}, func(_ *State, e Decided) view.Line {
 		d := e.Decision
 		detail := fmt.Sprintf("%s by rule %s: %s", d.Words(), d.Rule, d.Reason)
 		if e.Evidence.DryRun && d.acts() {
@@ -134,27 +110,25 @@ var descriptions = []description{
 		notifyIf("CannotRemediate", warning|toOwner, "no method is safe, or all attempts failed; a human is needed", func(_ *State, e Decided) bool {
 			return e.Decision.Verdict == CannotRemediate
 		})),
-	describes(func(_ *State, e HoldSet) view.Line {
+	define("hold-set", 1, links{is: linkOrder}, func(_ *State, e HoldSet) view.Line {
 		return view.Line{
 			Name: "held", Detail: "an operator holds the machine" + formatUntil(e.Until) + formatReason(e.Reason),
 			Next: "nothing starts for the machine before it is released" + formatIf(!e.Until.IsZero(), " or the hold ends"),
 		}
 	}, notify("RemediationHeld", toMachine, "an operator holds the machine")),
-	describes(func(*State, HoldReleased) view.Line {
-		return view.Line{Name: "released", Detail: "an operator released the machine", Next: "scute decides again"}
-	}, notify("RemediationReleased", toMachine, "an operator releases the machine")),
-	describes(func(*State, AbortRequested) view.Line {
-		return view.Line{
-			Detail: "an operator aborted the remediation", Next: "scute cancels the replacement, and nothing starts for the machine before it is released",
-		}
-	}, notify("RemediationAborted", toMachine, "an operator aborts the remediation")),
-	describes(func(_ *State, e EscalationStarted) view.Line {
+	define("hold-released", 1, links{is: linkOrder},
+		says[HoldReleased](view.Line{Name: "released", Detail: "an operator released the machine", Next: "scute decides again"}),
+		notify("RemediationReleased", toMachine, "an operator releases the machine")),
+	define("abort-requested", 1, links{is: linkOrder}, says[AbortRequested](view.Line{
+		Detail: "an operator aborted the remediation", Next: "scute cancels the replacement, and nothing starts for the machine before it is released",
+	}), notify("RemediationAborted", toMachine, "an operator aborts the remediation")),
+	define("escalation-started", 1, links{is: linkEscalationStart, follows: from(linkDecided)}, func(_ *State, e EscalationStarted) view.Line {
 		return view.Line{
 			Name: "escalated", Detail: "escalation step " + e.Step + " started",
 			Next: "scute tries the next step or replaces the machine, if it does not recover in time",
 		}
 	}, notify("EscalationStarted", toMachine, "a step of the policy's escalation is tried")),
-	describes(func(_ *State, e EscalationEnded) view.Line {
+	define("escalation-ended", 1, links{is: linkEscalationEnd, follows: from(linkEscalationStart)}, func(_ *State, e EscalationEnded) view.Line {
 		step, next := "escalation step "+e.Step, "scute tries the next step, or replaces the machine"
 		switch e.Outcome {
 		case StepFailed:
@@ -169,7 +143,7 @@ var descriptions = []description{
 			return view.Line{Detail: step + " did not make the machine healthy", Next: next}
 		}
 	}, notify("EscalationEnded", warning, "the step did not make the machine healthy in time, or failed")),
-	describes(func(s *State, e SurgeRequested) view.Line {
+	define("surge-requested", 1, startLinks, func(s *State, e SurgeRequested) view.Line {
 		how := Decision{Verdict: e.Method, Relaxed: e.Relaxed}.Words()
 		switch {
 		case e.From != e.To:
@@ -182,13 +156,13 @@ var descriptions = []description{
 			Next:   s.ownerName() + " creates the new machine, and deletes this one when the new one is ready",
 		}
 	}, notify("ReplacementRequested", toOwner, "the owner is asked for a replacement")),
-	describes(func(s *State, e HandedOver) view.Line {
+	define("handed-over", 1, startLinks, func(s *State, e HandedOver) view.Line {
 		return view.Line{
 			Detail: s.ownerTitle() + " is asked to remediate the machine; " + s.attempt(e.Machine, e.Baseline, e.Attempt),
 			Next:   s.ownerName() + " deletes this machine first, then creates another",
 		}
 	}, notify("OwnerRemediationRequested", toOwner, "the owner is asked to remediate, deleting first")),
-	describes(func(s *State, e ReplacementObserved) view.Line {
+	define("replacement-observed", 1, stepLinks, func(s *State, e ReplacementObserved) view.Line {
 		if e.Extra {
 			return view.Line{Name: "extra machine", Detail: "machine " + e.Replacement.Name + " exists, one more than was requested; it is surplus"}
 		}
@@ -198,39 +172,37 @@ var descriptions = []description{
 		}
 		return line
 	}, notifyIf("ReplacementCreated", toMachine, "the replacement exists", func(_ *State, e ReplacementObserved) bool { return !e.Extra })),
-	describes(func(*State, Continued) view.Line {
-		return view.Line{Name: "continues", Detail: "the following events are about this machine, one of several remediations in progress"}
-	}),
-	describes(func(_ *State, e SurgeRelaxed) view.Line {
+	define("continued", 1, startLinks, says[Continued](view.Line{
+		Name: "continues", Detail: "the following events are about this machine, one of several remediations in progress",
+	})),
+	define("surge-relaxed", 1, stepLinks, func(_ *State, e SurgeRelaxed) view.Line {
 		return view.Line{Detail: "scute relaxes the preflight checks of the owner: " + e.Reason}
 	}),
-	describes(func(*State, ScaleRaised) view.Line { return view.Line{Detail: "the owner has the requested replicas"} }),
-	describes(func(*State, ScaleRestored) view.Line {
-		return view.Line{Detail: "the owner has its original replicas again"}
-	}),
-	describes(func(s *State, e ReplacementReady) view.Line {
+	define("scale-raised", 1, stepLinks, says[ScaleRaised](view.Line{Detail: "the owner has the requested replicas"})),
+	define("scale-restored", 1, stepLinks, says[ScaleRestored](view.Line{Detail: "the owner has its original replicas again"})),
+	define("replacement-ready", 1, stepLinks, func(s *State, e ReplacementReady) view.Line {
 		return view.Line{
 			Detail: "replacement " + e.Replacement.Name + " is ready",
 			Next:   formatIf(s.Active != nil && !s.victimDeleting(), "%s deletes this machine", s.ownerName()),
 		}
 	}, notify("ReplacementReady", toMachine, "the replacement has joined, and is ready")),
-	describes(func(*State, VictimDeleting) view.Line {
-		return view.Line{Name: "being deleted", Detail: "the machine is being deleted", Next: "scute waits until it is gone and its replacement is ready"}
-	}, notify("MachineDeleting", toMachine, "the machine is being deleted")),
-	describes(func(_ *State, e DrainSkipped) view.Line {
+	define("victim-deleting", 1, stepLinks, says[VictimDeleting](view.Line{
+		Name: "being deleted", Detail: "the machine is being deleted", Next: "scute waits until it is gone and its replacement is ready",
+	}), notify("MachineDeleting", toMachine, "the machine is being deleted")),
+	define("drain-skipped", 1, links{follows: from(linkStep)}, func(_ *State, e DrainSkipped) view.Line {
 		return view.Line{
 			Detail: "the drain of the Node has taken more than " + timespan.Normalize(e.After) + ", since " + utc(e.Since) + ": the deletion continues without it",
 			Next:   "the machine's volumes are detached",
 		}
 	}, notify("DrainSkipped", warning, "the Node was not drained within `removal.drainTimeout`")),
-	describes(func(_ *State, e VolumeDetachSkipped) view.Line {
+	define("volume-detach-skipped", 1, links{follows: from(linkStep)}, func(_ *State, e VolumeDetachSkipped) view.Line {
 		return view.Line{
 			Name:   "volumes skipped",
 			Detail: "the machine's volumes were not detached within " + timespan.Normalize(e.After) + ", since " + utc(e.Since) + ": the deletion continues",
 			Next:   "the machine's infrastructure is deleted",
 		}
 	}, notify("VolumeDetachSkipped", warning, "volumes were not detached within `removal.volumeDetachTimeout`")),
-	describes(func(s *State, _ VictimGone) view.Line {
+	define("victim-gone", 1, stepLinks, func(s *State, _ VictimGone) view.Line {
 		line := view.Line{Name: "gone", Detail: "the machine is deleted"}
 		if s.Active != nil && !s.Active.Ready {
 			line.Next = "scute waits until " + cmp.Or(s.Active.Replacement.Name, "another machine of "+s.ownerName()) + " is ready"
@@ -239,35 +211,33 @@ var descriptions = []description{
 	}, notifyIf("MachineDeleted", toMachine, "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) bool {
 		return s.Active == nil || !s.Active.Ready
 	})),
-	describes(func(_ *State, e SurgeConsumed) view.Line {
+	define("surge-consumed", 1, endLinks, func(_ *State, e SurgeConsumed) view.Line {
 		return view.Line{Detail: e.Reason, Next: "scute decides again"}
-	},
-		notify("ReplacementConsumed", warning, "another client deleted a machine, and the new machine replaced the deleted one")),
-	describes(func(_ *State, e CancelStarted) view.Line {
+	}, notify("ReplacementConsumed", warning, "another client deleted a machine, and the new machine replaced the deleted one")),
+	define("cancel-started", 1, stepLinks, func(_ *State, e CancelStarted) view.Line {
 		return view.Line{Detail: "scute cancels the replacement (" + string(e.Cause) + ")" + formatReason(e.Reason)}
 	}, notify("RemediationCancelling", warning, "scute cancels the replacement")),
-	describes(func(*State, VictimSpared) view.Line {
-		return view.Line{Name: "spared", Detail: "all other requests are undone: scute may remove the delete annotation of the machine"}
-	}),
-	describes(func(_ *State, e Frozen) view.Line {
+	define("victim-spared", 1, stepLinks, says[VictimSpared](view.Line{
+		Name: "spared", Detail: "all other requests are undone: scute may remove the delete annotation of the machine",
+	})),
+	define("frozen", 1, links{is: linkFrozen, follows: from(linkStep)}, func(_ *State, e Frozen) view.Line {
 		next := cmp.Or(e.Next, "the remediation continues when the cause has passed")
 		return view.Line{Detail: "frozen by rule " + e.Rule + ": " + e.Reason, Next: next}
 	}, notify("RemediationFrozen", warning|toOwner, "the replacement must not continue for now")),
-	describes(func(*State, Thawed) view.Line {
-		return view.Line{Detail: "the cause of the freeze has passed", Next: "the remediation continues"}
-	}, notify("RemediationResumed", toMachine, "the cause of the freeze has passed")),
-	describes(func(_ *State, e TransientFailure) view.Line {
+	define("thawed", 1, links{follows: from(linkFrozen)},
+		says[Thawed](view.Line{Detail: "the cause of the freeze has passed", Next: "the remediation continues"}),
+		notify("RemediationResumed", toMachine, "the cause of the freeze has passed")),
+	define("transient-failure", 1, links{follows: from(linkStep)}, func(_ *State, e TransientFailure) view.Line {
 		return view.Line{Detail: e.Message, Next: "scute retries"}
-	},
-		notify("ActionFailed", warning, "a write failed, and is retried")),
-	describes(func(s *State, e Succeeded) view.Line {
+	}, notify("ActionFailed", warning, "a write failed, and is retried")),
+	define("succeeded", 1, endLinks, func(s *State, e Succeeded) view.Line {
 		detail := "the machine is replaced"
 		if s.Active != nil && s.Active.Replacement.Name != "" {
 			detail += " by " + s.Active.Replacement.Name
 		}
 		return view.Line{Detail: view.Join(detail, e.Note)}
 	}, notify("RemediationSucceeded", toOwner, "the machine is replaced")),
-	describes(func(s *State, e Cancelled) view.Line {
+	define("cancelled", 1, endLinks, func(s *State, e Cancelled) view.Line {
 		line := view.Line{Detail: "the replacement is cancelled (" + string(e.Cause) + ")"}
 		if s.Active != nil {
 			line.Detail += formatReason(s.Active.Reason)
@@ -284,18 +254,18 @@ var descriptions = []description{
 			return e.Cause == Recovered
 		}),
 		notify("RemediationCancelled", warning|toOwner, "the replacement was cancelled")),
-	describes(func(_ *State, e Merged) view.Line {
+	define("merged", 1, endLinks, func(_ *State, e Merged) view.Line {
 		detail := "the replacement is cancelled, and undone with that of another machine"
 		return view.Line{Detail: detail + formatReason(e.Reason), Next: "scute decides again"}
 	}, notify("RemediationCancelled", toMachine, "several workers were being replaced, and their owner changed meanwhile")),
-	describes(func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
-	describes(func(*State, PolicyMassFailurePassed) view.Line {
-		return view.Line{Name: "mass failure passed", Detail: "of the policy"}
-	}),
-	describes(func(_ *State, e MassFailurePassed) view.Line {
+	define("clock-set-back", 1, noLinks, func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
+	define("policy-mass-failure-passed", 1, links{is: linkPassed}, says[PolicyMassFailurePassed](view.Line{
+		Name: "mass failure passed", Detail: "of the policy",
+	})),
+	define("mass-failure-passed", 1, links{is: linkPassed}, func(_ *State, e MassFailurePassed) view.Line {
 		return view.Line{Detail: cmp.Or(e.Domain, "of the fleet")}
 	}),
-	describes(func(_ *State, e EtcdReported) view.Line { return view.Line{Detail: e.text(), Next: e.advice()} },
+	define("etcd-reported", 1, noLinks, func(_ *State, e EtcdReported) view.Line { return view.Line{Detail: e.text(), Next: e.advice()} },
 		notifyIf("EtcdAlarm", warning|onlyOwner, "[etcd has an alarm](#etcd-has-an-alarm)", func(s *State, e EtcdReported) bool {
 			return e.adds(s.Etcd, v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace)
 		}),
@@ -304,18 +274,18 @@ var descriptions = []description{
 				return e.adds(s.Etcd, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
 			}),
 		notifyIf("EtcdRecovered", onlyOwner, "etcd has no alarm any more, and its database is small enough", func(s *State, e EtcdReported) bool {
-			return s.Etcd != nil && len(s.Etcd.Problems) > 0 && len(e.Problems) == 0
+			return len(s.Etcd.Problems) > 0 && len(e.Problems) == 0
 		})),
-	describes(func(_ *State, e DefragmentationWaits) view.Line {
+	define("defragmentation-waits", 1, noLinks, func(_ *State, e DefragmentationWaits) view.Line {
 		return view.Line{Detail: "the defragmentation of etcd on " + e.Node + " waits: " + e.Reason, Next: "scute defragments it when the cause has passed"}
 	}, notify("EtcdDefragmentationWaiting", onlyOwner, "a member of etcd should be [defragmented](#defragmentation), and something else comes first")),
-	describes(func(_ *State, e DefragmentationStarted) view.Line {
+	define("defragmentation-started", 1, links{is: linkDefragmentationStart}, func(_ *State, e DefragmentationStarted) view.Line {
 		return view.Line{
 			Name: "defragmentation", Detail: fmt.Sprintf("scute defragments etcd on %s (%s): %s", e.Node, e.Before, e.Reason),
 			Next: "the member answers again by " + utc(e.Until),
 		}
 	}, notify("EtcdDefragmentationStarted", onlyOwner, "scute defragments a member of etcd")),
-	describes(func(_ *State, e DefragmentationEnded) view.Line {
+	define("defragmentation-ended", 1, links{is: linkDefragmentationEnd, follows: from(linkDefragmentationStart)}, func(_ *State, e DefragmentationEnded) view.Line {
 		detail, next := "etcd on "+e.Node+" is defragmented", e.Next
 		if e.Outcome != DefragmentationDone {
 			detail, next = fmt.Sprintf("the defragmentation of etcd on %s failed (%s)", e.Node, e.Outcome), cmp.Or(e.Next, "scute retries after an hour")
@@ -327,7 +297,7 @@ var descriptions = []description{
 			return e.Outcome == DefragmentationDone
 		}),
 		notify("EtcdDefragmentationFailed", warning|onlyOwner, "the member was not defragmented, or has not answered since")),
-	describes(func(_ *State, e NoSpaceDisarmed) view.Line {
+	define("no-space-disarmed", 1, links{follows: from(linkDefragmentationEnd)}, func(_ *State, e NoSpaceDisarmed) view.Line {
 		return view.Line{
 			Name: "alarm disarmed", Detail: "the alarm NOSPACE on " + view.First(e.Members) + " is disarmed: defragmentation has freed space",
 			Next: "find out what fills the database",
@@ -351,18 +321,16 @@ type Notification struct {
 
 // NotificationOf returns the Kubernetes event about an event in the log. s is the state before it. ok is false if there is none.
 func NotificationOf(s *State, e Event) (n Notification, ok bool) {
-	for _, d := range descriptions {
-		line, is := d.describe(s, e)
-		i := slices.IndexFunc(d.notices, func(n notice) bool { return is && n.applies(s, e) })
-		if i >= 0 {
-			to := d.notices[i].to
-			return Notification{
-				Machine: SubjectOf(s, e), Owner: to&(toOwner|onlyOwner) != 0, Warning: to&warning != 0,
-				Reason: d.notices[i].reason, Note: view.Line{Detail: line.Detail, Next: line.Next}.Text(),
-			}, true
-		}
+	d := definitionOf(e)
+	found := find(d.notices, func(n *notice) bool { return n.applies(s, e) })
+	if found == nil {
+		return Notification{}, false
 	}
-	return Notification{}, false
+	line := d.describe(s, e)
+	return Notification{
+		Machine: SubjectOf(s, e), Owner: found.to&(toOwner|onlyOwner) != 0, Warning: found.to&warning != 0,
+		Reason: found.reason, Note: view.Line{Detail: line.Detail, Next: line.Next}.Text(),
+	}, true
 }
 
 // SubjectOf returns the machine that an event is about: the one in the event, or else the victim of the active remediation. It returns the zero
@@ -399,10 +367,13 @@ func (s Evidence) Text() string {
 	if s.Learners > 0 {
 		parts = append(parts, plural.Of(s.Learners, "learner"))
 	}
+	if s.Leader != "" {
+		parts = append(parts, "leader "+s.Leader)
+	}
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"leader", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"reached", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+	}{{"silent", s.Silent}, {"reached", s.Fallbacks}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
 		if len(l.names) > 0 {
 			parts = append(parts, l.what+" "+view.First(l.names))
 		}
@@ -413,25 +384,16 @@ func (s Evidence) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-func nonEmpty(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
-}
-
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// hasMark reports whether the machine already has a mark with the same state.
 func (s *State) hasMark(e MachineMarked) bool {
-	u := s.Unhealthy[e.Machine.UID]
-	return u != nil && u.Mark != nil && u.Mark.State == e.State
+	return s.record(e.Machine.UID).Mark.State == e.State
 }
 
 // attempt describes the attempt that starts for a machine, with the decision if it is known. baseline contains the machines that exist.
 func (s *State) attempt(m Subject, baseline []Subject, attempt int) string {
 	text := fmt.Sprintf("%s before; attempt %d", plural.Of(len(baseline), "machine"), attempt)
-	if u := s.Unhealthy[m.UID]; u != nil && u.Decision.acts() {
+	if u := s.record(m.UID); u.Decision.acts() {
 		text += "; rule " + u.Decision.Rule + ": " + u.Decision.Reason
 	}
 	return text

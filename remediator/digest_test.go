@@ -145,12 +145,12 @@ func (b *writer) machine(m *machine) {
 	}
 	b.expired(u.LastAttempt, time.Minute)
 	b.add(m.Request != nil && m.Request.Created.Before(u.ClearedAt))
-	if u.Mark == nil {
+	if u.Mark.State == "" {
 		return
 	}
 	earlier := 0 // the machine that has been unhealthy longest comes first
 	for _, other := range n.state.Unhealthy {
-		if other.Mark != nil && other.UnhealthyAt.Before(u.UnhealthyAt) {
+		if other.Mark.State != "" && other.UnhealthyAt.Before(u.UnhealthyAt) {
 			earlier++
 		}
 	}

@@ -62,28 +62,21 @@ func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	for _, step := range all {
 		names = append(names, step.Name)
 	}
-	if u != nil {
-		for _, name := range slices.Sorted(maps.Keys(u.Objects)) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	for _, name := range slices.Sorted(maps.Keys(u.Objects)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// createdObject returns the object of a step in the log, or nil.
 func (u *UnhealthyMachine) createdObject(step string) *StepObject {
-	if u == nil {
-		return nil
-	}
 	if object, ok := u.Objects[step]; ok {
 		return &object
 	}
 	return nil
 }
 
-// nextStep returns the next escalation step of a machine, or nil.
 func (u *UnhealthyMachine) nextStep(steps []EscalationStep) *EscalationStep {
 	return find(steps, func(step *EscalationStep) bool { return !slices.Contains(u.CompletedSteps, step.Name) })
 }

@@ -33,7 +33,7 @@ type EtcdProblem struct {
 	Members []string                 `json:"members"`
 }
 
-// EtcdReport is the last recorded report of etcd's members.
+// EtcdReport is the last recorded report of etcd's members. At is zero if there is none.
 type EtcdReport struct {
 	EtcdReported
 	At time.Time
@@ -66,22 +66,16 @@ func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 		return nil
 	}
 	now := f.Etcd.report(s.Etcd)
-	if s.Etcd.matches(&now, f.Policy.Survey > 0) {
-		return nil
-	}
-	return []Event{now}
+	return eventIf(!s.Etcd.matches(now, f.Policy.Survey > 0), now)
 }
 
 // matches reports whether the recorded report equals the present one in what matters.
-func (r *EtcdReport) matches(now *EtcdReported, surveyed bool) bool {
-	if r == nil {
-		return !surveyed && len(now.Problems) == 0
-	}
+func (r EtcdReport) matches(now EtcdReported, surveyed bool) bool {
 	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
 	if !surveyed {
 		return same
 	}
-	return same && r.Leader == now.Leader && slices.Equal(r.Learners, now.Learners) &&
+	return same && !r.At.IsZero() && r.Leader == now.Leader && slices.Equal(r.Learners, now.Learners) &&
 		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
 }
 
@@ -94,19 +88,14 @@ func (d Database) band() int64 {
 }
 
 // report returns the report of the members. A member that does not answer keeps its last database.
-func (e *Etcd) report(before *EtcdReport) EtcdReported {
-	r := EtcdReported{}
+func (e *Etcd) report(before EtcdReport) EtcdReported {
+	var r EtcdReported
+	r.Leader, r.Learners = e.roles()
 	for _, m := range e.Members {
-		if m.Leader {
-			r.Leader = m.Node
-		}
-		if m.Learner {
-			r.Learners = append(r.Learners, m.Node)
-		}
 		switch db := m.database(); {
 		case db.Size > 0:
 			r.Databases = append(r.Databases, db)
-		case m.Answers != object.True && before != nil:
+		case m.Answers != object.True:
 			if db := find(before.Databases, func(d *Database) bool { return d.Node == m.Node }); db != nil {
 				r.Databases = append(r.Databases, *db)
 			}
@@ -125,6 +114,19 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 	return r
 }
 
+// roles returns the nodes of the leader and of the learners.
+func (e *Etcd) roles() (leader string, learners []string) {
+	for _, m := range e.Members {
+		if m.Leader {
+			leader = m.Node
+		}
+		if m.Learner {
+			learners = append(learners, m.Node)
+		}
+	}
+	return leader, learners
+}
+
 // database returns the database of a member. Its Size is 0 if it is unknown.
 func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
@@ -132,7 +134,7 @@ func (m *Member) database() Database {
 
 // membersWith returns the members whose databases have a problem. For a member that had the problem before, the limit is lower, so that a size near the
 // limit is not recorded again and again.
-func (r *EtcdReported) membersWith(before *EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
+func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
 	var nodes []string
 	for _, d := range r.Databases {
 		if has(d, before.has(kind, d.Node)) {
@@ -142,8 +144,8 @@ func (r *EtcdReported) membersWith(before *EtcdReport, kind v1alpha1.EtcdProblem
 	return nodes
 }
 
-func (r *EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
-	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
+func (r EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
+	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
 }
 
 func (d Database) nearQuota(before bool) bool {
@@ -170,14 +172,14 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 	pace := f.Policy.Survey
 	alarm := s.Etcd.alarmed() || slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.reportedUnhealthy() })
-	for _, problem := range []struct {
-		is   bool
-		pace time.Duration
-	}{{alarm, alarmInterval}, {f.guardInterval() > 0, f.guardInterval()}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizeInterval}} {
-		if problem.is && (pace == 0 || pace > problem.pace) {
-			pace = problem.pace
+	atMost := func(interval time.Duration, so bool) {
+		if so && (pace == 0 || pace > interval) {
+			pace = interval
 		}
 	}
+	atMost(alarmInterval, alarm)
+	atMost(f.guardInterval(), f.guardInterval() > 0)
+	atMost(sizeInterval, len(s.Etcd.Problems) > 0)
 	switch {
 	case pace == 0:
 		return 0, false
@@ -190,9 +192,8 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 }
 
-// alarmed reports whether the last report has an alarm.
-func (r *EtcdReport) alarmed() bool {
-	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
+func (r EtcdReport) alarmed() bool {
+	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
 // reportedUnhealthy reports whether Cluster API reports the member of a machine as unhealthy although its Node is ready, for example because of an alarm.
@@ -210,44 +211,59 @@ func initialDelay(id string, interval time.Duration) time.Duration {
 
 // EtcdStatus returns the problems of an owner's etcd for the status of a RepairPolicy.
 func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
-	if s.Etcd == nil {
-		return nil
-	}
 	var list []v1alpha1.EtcdProblem
 	for _, p := range s.Etcd.Problems {
 		list = append(list, v1alpha1.EtcdProblem{
 			Cluster: s.Owner.Cluster, ControlPlane: s.Owner.Name, Problem: p.Kind, Members: p.Members,
-			Message: s.Etcd.describe(p), Next: p.advice(), Since: metav1.Time{Time: s.Etcd.At},
+			Message: s.Etcd.describe(p), Next: etcdProblems[p.Kind].next, Since: metav1.Time{Time: s.Etcd.At},
 		})
 	}
 	return list
 }
 
-// describe describes a problem, with the databases that it concerns.
-func (r EtcdReported) describe(p EtcdProblem) string {
-	if p.Kind != v1alpha1.EtcdNearQuota && p.Kind != v1alpha1.EtcdFragmented {
-		return p.text()
-	}
-	return p.text() + ": " + r.describeDatabases(p.Members)
+// etcdProblems has the description of each kind of problem, with its members, and what a human can do about it. The guide describes how to run etcdctl.
+var etcdProblems = map[v1alpha1.EtcdProblemKind]struct{ text, next string }{
+	v1alpha1.EtcdNoSpace: {
+		"etcd has the alarm NOSPACE on %s: its database is full, and no member accepts writes",
+		"compact, defragment and disarm: run etcdctl compact REVISION (it is in etcdctl endpoint status -w json), etcdctl defrag --cluster, etcdctl alarm disarm",
+	},
+	v1alpha1.EtcdCorrupt: {
+		"etcd has the alarm CORRUPT on %s: its data differs from that of the other members",
+		"compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), " +
+			"disarm the alarm (etcdctl alarm disarm), then delete its machine",
+	},
+	v1alpha1.EtcdNearQuota: {
+		"the database of etcd on %s is near its quota, at which no member accepts writes",
+		"find out what fills the database, compact and defragment it (etcdctl compact REVISION, etcdctl defrag --cluster), or raise --quota-backend-bytes",
+	},
+	v1alpha1.EtcdFragmented: {
+		"the database of etcd on %s has much free space, which counts for its quota",
+		"defragment one member after another, the leader last (etcdctl defrag); a member answers no requests meanwhile",
+	},
 }
 
 func (p EtcdProblem) text() string {
-	members := strings.Join(p.Members, ", ")
-	switch p.Kind {
-	case v1alpha1.EtcdNoSpace:
-		return "etcd has the alarm NOSPACE on " + members + ": its database is full, and no member accepts writes"
-	case v1alpha1.EtcdCorrupt:
-		return "etcd has the alarm CORRUPT on " + members + ": its data differs from that of the other members"
-	case v1alpha1.EtcdNearQuota:
-		return "the database of etcd on " + members + " is near its quota, at which no member accepts writes"
-	case v1alpha1.EtcdFragmented:
-		return "the database of etcd on " + members + " has much free space, which counts for its quota"
-	default:
-		return string(p.Kind) + " on " + members
+	known, ok := etcdProblems[p.Kind]
+	if !ok {
+		return string(p.Kind) + " on " + strings.Join(p.Members, ", ")
 	}
+	return fmt.Sprintf(known.text, strings.Join(p.Members, ", "))
 }
 
-// text describes the whole report.
+// describe describes a problem, with the databases that it concerns.
+func (r EtcdReported) describe(p EtcdProblem) string {
+	if p.Kind.Alarm() {
+		return p.text()
+	}
+	var told []string
+	for _, d := range r.Databases {
+		if slices.Contains(p.Members, d.Node) {
+			told = append(told, d.Node+" "+d.String())
+		}
+	}
+	return p.text() + ": " + strings.Join(told, ", ")
+}
+
 func (r EtcdReported) text() string {
 	var parts []string
 	for _, p := range r.Problems {
@@ -268,30 +284,19 @@ func (r EtcdReported) text() string {
 	return strings.Join(parts, "; ")
 }
 
-// advice returns what a human can do about the problems.
 func (r EtcdReported) advice() string {
 	var list []string
 	for _, p := range r.Problems {
-		list = append(list, p.advice())
+		list = append(list, etcdProblems[p.Kind].next)
 	}
 	return view.Join(list...)
 }
 
 // adds reports whether the report has problems of some kinds that the report before it does not have.
-func (r EtcdReported) adds(before *EtcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
+func (r EtcdReported) adds(before EtcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
 		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })
 	})
-}
-
-func (r EtcdReported) describeDatabases(nodes []string) string {
-	var told []string
-	for _, d := range r.Databases {
-		if slices.Contains(nodes, d.Node) {
-			told = append(told, d.Node+" "+d.String())
-		}
-	}
-	return strings.Join(told, ", ")
 }
 
 // String formats a size: "1.7 GiB of 2.0 GiB, 40 % in use".
@@ -313,27 +318,3 @@ func formatSize(n int64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
 }
-
-// advice returns what a human can do about a problem. The guide describes how to run etcdctl.
-func (p EtcdProblem) advice() string {
-	switch p.Kind {
-	case v1alpha1.EtcdNoSpace:
-		return nextNoSpace
-	case v1alpha1.EtcdCorrupt:
-		return nextCorrupt
-	case v1alpha1.EtcdNearQuota:
-		return "find out what fills the database, compact and defragment it (etcdctl compact REVISION, etcdctl defrag --cluster), " +
-			"or raise --quota-backend-bytes"
-	case v1alpha1.EtcdFragmented:
-		return "defragment one member after another, the leader last (etcdctl defrag); a member answers no requests meanwhile"
-	default:
-		return ""
-	}
-}
-
-const (
-	nextNoSpace = "compact, defragment and disarm: run etcdctl compact REVISION (it is in etcdctl endpoint status -w json), " +
-		"etcdctl defrag --cluster, etcdctl alarm disarm"
-	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), " +
-		"disarm the alarm (etcdctl alarm disarm), then delete its machine"
-)

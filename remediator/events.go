@@ -71,7 +71,7 @@ type (
 		// Object is the object, so that it is found even if the policy no longer has the step; nil in older logs.
 		Object *StepObject `json:"object,omitempty"`
 	}
-	// EscalationEnded records that the step did not repair the machine, or ended early. Version 1 is in upcast.go.
+	// EscalationEnded records that the step did not repair the machine, or ended early. Version 1 is in catalog.go.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
 		Step    string  `json:"step"`

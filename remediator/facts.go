@@ -52,13 +52,12 @@ func (f *Facts) Nodes() (nodes []string) {
 // OwnerFacts are the facts about the owner's object.
 type OwnerFacts struct {
 	Owner
-	Found      bool
-	Deleting   bool
-	Paused     bool
-	Replicas   int32 // in its spec
-	Generation int64
-	Observed   bool // its controller has observed this generation
-	MaxSurge   int32
+	Found    bool
+	Deleting bool
+	Paused   bool
+	Replicas int32 // in its spec
+	Observed bool  // its controller has observed this generation
+	MaxSurge int32
 	// Sets are the MachineSets of a MachineDeployment, the oldest first, but the current one last.
 	Sets []string
 	// Moving are the Sets that still have machines to move to another MachineSet, for an in-place update.
@@ -321,7 +320,6 @@ type Ledger struct {
 	MassFailureEnded time.Time
 }
 
-// all returns the owner's machines.
 func (f *Facts) all() iter.Seq[*Machine] {
 	return func(yield func(*Machine) bool) {
 		for i := range f.Machines {
@@ -330,6 +328,23 @@ func (f *Facts) all() iter.Seq[*Machine] {
 			}
 		}
 	}
+}
+
+// where returns the machines that fit.
+func (f *Facts) where(fits func(*Machine) bool) (machines []*Machine) {
+	for m := range f.all() {
+		if fits(m) {
+			machines = append(machines, m)
+		}
+	}
+	return machines
+}
+
+func (f *Facts) names(fits func(*Machine) bool) (names []string) {
+	for _, m := range f.where(fits) {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // find returns the first element that matches, or nil.
@@ -342,7 +357,14 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
-// remainingMachines counts the machines that are not being deleted.
+// pick does the same in a list of pointers.
+func pick[T any](list []*T, fits func(*T) bool) *T {
+	if i := slices.IndexFunc(list, fits); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
 func (f *Facts) remainingMachines() int {
 	return len(f.Machines) - f.deletingMachines()
 }
@@ -363,11 +385,6 @@ func (f *Facts) isInitializing() bool {
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.remainingMachines() <= 1 && !ran
 }
 
-// deletingMachines counts the machines that are being deleted.
 func (f *Facts) deletingMachines() int {
-	n := 0
-	for i := range f.Machines {
-		n += boolToInt(f.Machines[i].Deleting)
-	}
-	return n
+	return len(f.where(func(m *Machine) bool { return m.Deleting }))
 }

@@ -292,7 +292,7 @@ func (p *player) failJoin(m *machine) {
 // requests removes the finalizer of a deleted request when the remediation of its machine has ended.
 func (p *player) progress() {
 	for _, m := range slices.Clone(p.w.machines) {
-		if u := p.state.Unhealthy[m.UID]; m.Request != nil && m.Request.Deleting && (u == nil || u.Mark == nil) && p.state.Active == nil {
+		if u := p.state.Unhealthy[m.UID]; m.Request != nil && m.Request.Deleting && (u == nil || u.Mark.State == "") && p.state.Active == nil {
 			m.Request = nil
 			p.logf("the request of %s is gone", m.Name)
 		}

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -126,12 +127,9 @@ func Total(counts map[string]int) int {
 func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	if l.Unreadable != "" {
-		return &Decision{Verdict: Freeze, Rule: ruleUnreadableLimits, Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing starts", Next: "correct RepairLimits default"}
+		return freeze("correct RepairLimits default", ruleUnreadableLimits, "RepairLimits default cannot be read: %s; nothing starts", l.Unreadable)
 	}
-	if d := s.checkMassFailure(f, now); d != nil {
-		return d
-	}
-	if d := s.checkDestination(u, m, f, now); d != nil {
+	if d := cmp.Or(s.checkMassFailure(f, now), s.checkDestination(u, m, f, now)); d != nil {
 		return d
 	}
 	domain := f.domain(m.FailureDomain)
@@ -156,18 +154,16 @@ func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now 
 	}
 }
 
-// checkMassFailure returns a wait during a mass failure of the fleet, and during its cooldown.
 func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.Mass
 	if f.Fleet.FleetFailing() {
 		unhealthy, machines := f.Fleet.countOutsideFailing()
-		d := wait(ruleMassFailure, "a mass failure of the fleet: %d of %d machines are unhealthy at once; nothing starts while it is %d %% or more, and for %s after that",
+		return waitForHuman("look for the common cause", ruleMassFailure,
+			"a mass failure of the fleet: %d of %d machines are unhealthy at once; nothing starts while it is %d %% or more, and for %s after that",
 			unhealthy, machines, l.Percent, timespan.Text(l.Cooldown))
-		d.Next = "look for the common cause"
-		return d
 	}
 	if end := s.domainCooldownEnd(f, wholeFleet, l); now.Before(end) {
-		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has ended; nothing starts before %s", end.UTC().Format(time.RFC3339))
+		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has ended; nothing starts before %s", utc(end))
 	}
 	return nil
 }
@@ -198,12 +194,12 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
-			d := wait(ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
+			d := waitForHuman(f.domainAdvice(name), ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
 				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, timespan.Text(l.Cooldown))
-			d.Domain, d.Next = domain, f.domainAdvice(name)
+			d.Domain = domain
 			return d
 		case now.Before(end):
-			d := wait(ruleDomainCooldown, "the replacement would be created in failure domain %s, whose mass failure has ended; nothing is created there before %s", domain, end.UTC().Format(time.RFC3339))
+			d := wait(ruleDomainCooldown, "the replacement would be created in failure domain %s, whose mass failure has ended; nothing is created there before %s", domain, utc(end))
 			d.Domain = domain
 			return d
 		}
@@ -252,20 +248,14 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 		stays := !other.Deleting && other.Conditions[clusterv1.MachineUpToDateCondition].Status != object.False && (!victim || method == Surge)
 		loads[other.FailureDomain] = load{loads[other.FailureDomain].upToDate + boolToInt(stays), loads[other.FailureDomain].all + 1}
 	}
-	var fewest []string
-	for _, name := range f.Cluster.FailureDomains {
-		l := loads[name]
-		if len(fewest) > 0 {
-			if best := loads[fewest[0]]; l.upToDate > best.upToDate || l.upToDate == best.upToDate && l.all > best.all {
-				continue
-			} else if l != best {
-				fewest = nil
-			}
-		}
-		fewest = append(fewest, name)
+	names := slices.Sorted(slices.Values(f.Cluster.FailureDomains))
+	if len(names) == 0 {
+		return nil
 	}
-	slices.Sort(fewest)
-	return fewest
+	fewest := loads[slices.MinFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(loads[a].upToDate, loads[b].upToDate), cmp.Compare(loads[a].all, loads[b].all))
+	})]
+	return slices.DeleteFunc(names, func(name string) bool { return loads[name] != fewest })
 }
 
 // MassFailures records the mass failures of the fleet and of failure domains that one owner waited for.
@@ -276,24 +266,16 @@ type MassFailures struct {
 	Ended map[string]time.Time
 }
 
-// recordWait records the mass failure that a decision waits for.
 func (k *MassFailures) recordWait(d Decision) {
-	if d.Rule != ruleMassFailure && d.Rule != ruleFailureDomain {
-		return
+	if d.Rule == ruleMassFailure || d.Rule == ruleFailureDomain {
+		put(&k.Pending, d.Domain, true)
 	}
-	if k.Pending == nil {
-		k.Pending = make(map[string]bool)
-	}
-	k.Pending[d.Domain] = true
 }
 
 func (k *MassFailures) recordEnd(domain string, at time.Time) {
 	delete(k.Pending, domain)
 	maps.DeleteFunc(k.Ended, func(_ string, passed time.Time) bool { return at.Sub(passed) > 24*time.Hour })
-	if k.Ended == nil {
-		k.Ended = make(map[string]time.Time)
-	}
-	k.Ended[domain] = at
+	put(&k.Ended, domain, at)
 }
 
 // endMassFailures records which mass failures that this owner waited for have passed.
@@ -341,7 +323,7 @@ func UsageOf(s *State, f *Facts) Usage {
 	}
 	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {
-		if u.Mark == nil {
+		if !u.marked() {
 			continue
 		}
 		domain := where(u.Subject, u.Mark.FailureDomain)

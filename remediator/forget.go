@@ -28,7 +28,7 @@ func isIdle(s *State) bool {
 	if s.Owner.UID == "" || HasPending(s) || len(s.Resting) > 0 || s.InMassFailure || len(s.Mass.Pending) > 0 {
 		return false
 	}
-	if s.Etcd != nil && len(s.Etcd.Problems) > 0 || s.Maintenance.Active != nil || s.Maintenance.WaitReason != "" || !s.Maintenance.DisarmedAt.IsZero() {
+	if len(s.Etcd.Problems) > 0 || s.Maintenance.Active.Node != "" || s.Maintenance.WaitReason != "" || !s.Maintenance.DisarmedAt.IsZero() {
 		return false
 	}
 	for _, u := range s.Unhealthy {

@@ -57,7 +57,7 @@ func TestForgetReported(t *testing.T) {
 		if remediator.Forget(s.Clone(), at.Add(year-time.Second)) {
 			t.Errorf("%s: Forget = true within a year", name)
 		}
-		if got := remediator.Forget(&s, at.Add(year)); got != c.forgets || (s.Etcd == nil) != c.forgets {
+		if got := remediator.Forget(&s, at.Add(year)); got != c.forgets || s.Etcd.At.IsZero() != c.forgets {
 			t.Errorf("%s: Forget = %v, report %v", name, got, s.Etcd)
 		}
 	}

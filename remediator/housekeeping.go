@@ -37,15 +37,14 @@ func cleanUp(s *State, f *Facts) []Action {
 // MachineHealthCheck that does not ask scute. If the policy cannot be read, machines without a mark are included, because no machine is marked then.
 func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 	return actionsFor(f.all(), Withdraw, func(m *Machine) bool {
-		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
+		a, u := s.activeOf(m.UID), s.record(m.UID)
 		ours := a != nil && a.Request.Method == OwnerRemediation || s.creatorOf(m) != nil
 		theirs := m.OtherHealthCheck != "" && m.lastCheck().Reason != HandOverReason
-		asked := u != nil && u.Mark != nil || f.Policy.Unreadable != ""
+		asked := u.marked() || f.Policy.Unreadable != ""
 		return handedOver(m) && !m.Deleting && asked && !ours && !theirs
 	})
 }
 
-// removeDeleteAnnotations removes the delete annotations that were left behind.
 func (f *Facts) removeDeleteAnnotations() []Action {
 	return actionsFor(f.all(), SetDelete, f.isLeftover)
 }
@@ -58,14 +57,13 @@ func (f *Facts) isLeftover(m *Machine) bool {
 	}
 	before := 0
 	for other := range f.all() {
-		first := cmp.Or(cmp.Compare(boolToInt(len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0), boolToInt(len(other.brokenComponents(f.Owner.ExternalEtcd)) > 0)),
+		first := cmp.Or(cmp.Compare(boolToInt(f.isBroken(m)), boolToInt(f.isBroken(other))),
 			m.Created.Compare(other.Created), cmp.Compare(m.Name, other.Name))
 		before += boolToInt(other.hasDeleteAnnotation() && first < 0)
 	}
 	return before >= f.remainingMachines()-int(min(f.Owner.Replicas, f.desiredReplicas()))
 }
 
-// hasDeleteAnnotation reports whether a machine has a delete annotation of scute, and is not being deleted yet.
 func (m *Machine) hasDeleteAnnotation() bool { return m.DeleteAnnotation == DeleteValue && !m.Deleting }
 
 // checkLeftovers returns a wait if an earlier remediation left a delete annotation on another machine, or on a machine that is handed over and needs none.
@@ -112,7 +110,7 @@ func (s *State) removeLeftoverAnnotations(f *Facts) []Action {
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for m := range f.all() {
-		u := s.Unhealthy[m.UID]
+		u := s.record(m.UID)
 		if m.Deleting {
 			continue
 		}
@@ -137,7 +135,7 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 
 // unhealthyAnnotation returns the value that the unhealthy annotation of a machine should have; "" for none.
 func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
-	if u == nil || u.Mark == nil {
+	if !u.marked() {
 		return ""
 	}
 	state := u.Mark.State
@@ -154,17 +152,17 @@ func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
 // MachineHealthCheck still reports the machine as unhealthy: that check deletes the request later.
 func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
-	case u == nil && m.forgotten(now):
+	case u.UID == "" && m.forgotten(now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
-	case u == nil:
+	case u.UID == "":
 		return nil
-	case u.Mark != nil && u.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && u.lacksOrder(m.Request, now)):
-		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orderSpec(now)}}
-	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.lacksOrder(m.Request, now):
+	case u.isUnhealthy() && (m.Request == nil || !m.Request.Deleting && u.lacksOrder(m.Request, now)):
+		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)}}
+	case u.isUnhealthy() && m.Request.Deleting && u.lacksOrder(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // the orders are copied to the next request, where an operator can remove them
-	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.recordOrders(m.Request)) == 0 &&
+	case !u.marked() && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.recordOrders(m.Request)) == 0 &&
 		m.lastCheck().Status != object.False:
-		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orderSpec()}}
+		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: requestSpec(m.Request.Abort, m.Request.Hold, m.Request.HoldUntil, m.Request.HoldReason)}}
 	default:
 		return nil
 	}
@@ -187,14 +185,7 @@ func (m *Machine) forgotten(now time.Time) bool {
 		m.lastCheck().Status != object.False
 }
 
-// orderSpec returns the spec of a new request for the machine, with the orders that operators wrote on an earlier request.
-func (u *UnhealthyMachine) orderSpec(now time.Time) string {
-	return requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldReason)
-}
-
-// orderSpec returns the spec with the orders on the request, or "".
-func (r *Request) orderSpec() string { return requestSpec(r.Abort, r.Hold, r.HoldUntil, r.HoldReason) }
-
+// requestSpec returns the spec of a request with the orders that operators wrote, or "" without orders.
 func requestSpec(abort, hold bool, until time.Time, why string) string {
 	const longest = 512 // of a reason
 	spec := v1alpha1.SurgeRemediationSpec{Abort: abort}
@@ -209,7 +200,7 @@ func requestSpec(abort, hold bool, until time.Time, why string) string {
 
 // recovered reports whether the machine is healthy, and has conditions of its remediation that nothing else removes.
 func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
-	if u != nil && u.Mark != nil || s.activeOf(m.UID) != nil || s.creatorOf(m) != nil {
+	if u.marked() || s.activeOf(m.UID) != nil || s.creatorOf(m) != nil {
 		return false // the remediation in progress removes its own requests
 	}
 	if m.staysUnhealthy() && m.HealthChecksPass == object.True && settled(m.lastCheck().Since, now) {
@@ -219,7 +210,7 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	if r := m.Request; check.Status == object.False && m.OtherHealthCheck == "" && m.HealthChecksPass == object.Absent && r != nil && !r.Manual && !r.Deleting {
 		return true // the MachineHealthCheck that asked scute is gone, or no longer selects the machine
 	}
-	if check.Reason != HandOverReason && (u == nil || m.OtherHealthCheck != "") {
+	if check.Reason != HandOverReason && (u.UID == "" || m.OtherHealthCheck != "") {
 		return false // another client may have set them, such as a MachineHealthCheck that does not ask scute
 	}
 	return check.Status == object.False && check.Reason == HandOverReason ||
@@ -239,11 +230,10 @@ func (m *Machine) staysUnhealthy() bool {
 	return m.HealthChecksPass != object.Absent && m.OtherHealthCheck == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason
 }
 
-// stepActions creates the object of the current step, and deletes the objects of other steps.
 func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, step := range u.steps(f.Policy.Escalation) {
-		wanted, there := u != nil && u.Mark != nil && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
+		wanted, there := u.marked() && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.atRiskWithout(m), slices.Contains(m.StepObjects, step)
 		switch {
 		case wanted && !there:
 			actions = append(actions, Action{Type: CreateStepObject, Machine: m.subject(), Value: step})
@@ -260,9 +250,6 @@ func (f *Facts) atRiskWithout(m *Machine) bool {
 }
 
 func toJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "" // impossible for strings and numbers
-	}
+	raw, _ := json.Marshal(v) // strings and numbers cause no error
 	return string(raw)
 }

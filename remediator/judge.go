@@ -32,7 +32,7 @@ type Health struct {
 
 // Judge returns the health of a machine. It does not decide what is done about it. mark is the machine's last record in the log, or
 // nil: it has the times since which scute has seen conditions of the Node.
-func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
+func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
@@ -42,16 +42,10 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	}
 	var worst Health
 	all, seen := policyChecks(m, mark, c, now), map[string]time.Time(nil)
-	onNode := func(h Health) {
-		if seen == nil {
-			seen = make(map[string]time.Time)
-		}
-		seen[h.Reason] = h.Since
-	}
 	if m.Node != "" {
 		for _, h := range c.checkNode(m, mark, now) {
 			all = append(all, h)
-			onNode(h)
+			put(&seen, h.Reason, h.Since)
 		}
 	}
 	for _, n := range c.Notices {
@@ -61,7 +55,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		}
 		all = append(all, h)
 		if n.onNode() {
-			onNode(h)
+			put(&seen, h.Reason, h.Since)
 		}
 	}
 	for _, h := range all {
@@ -74,7 +68,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 			worst = h
 		}
 	}
-	still := mark != nil && mark.State == Unhealthy && mark.Source == FromPolicy && worst.State == Unhealthy && worst.Source == FromPolicy
+	still := mark.State == Unhealthy && mark.Source == FromPolicy && worst.State == Unhealthy && worst.Source == FromPolicy
 	if says, checked := healthCheck(m); checked && !still { // a MachineHealthCheck's result counts unless the policy's checks found the machine unhealthy first
 		return says
 	}
@@ -101,7 +95,7 @@ func healthCheck(m *Machine) (Health, bool) {
 
 // policyChecks returns the results of the policy's checks. They do not depend on a MachineHealthCheck, which stops at the first
 // request that it finds, and may miss a second unhealthy machine for minutes.
-func policyChecks(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
+func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Health {
 	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.enabled() {
 		return []Health{{State: Unhealthy, Source: FromPolicy, Reason: "Node deleted", Since: ready.Since}}
 	}
@@ -132,7 +126,7 @@ func policyChecks(m *Machine, mark *MachineMarked, c Checks, now time.Time) []He
 }
 
 // checkStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
-func (c Checks) checkStartup(m *Machine, mark *MachineMarked, now time.Time) []Health {
+func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []Health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
 	}
@@ -155,16 +149,15 @@ func (m *Machine) startupFrom() time.Time {
 	return later(m.Startup, m.Created)
 }
 
-// enabled reports whether there are checks of machines or of their Nodes.
 func (c Checks) enabled() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
 // timeoutStart returns the time from which a condition's timeout counts. A time in the future was written before a clock was set back: then the
 // time in the log counts. over reports whether the timeout had passed before.
-func (mark *MachineMarked) timeoutStart(reason string, since, now time.Time) (from time.Time, over bool) {
+func (mark MachineMarked) timeoutStart(reason string, since, now time.Time) (from time.Time, over bool) {
 	switch {
 	case !isFuture(since, now):
 		return since, false
-	case mark != nil && mark.Reason == reason && !mark.Since.After(now):
+	case mark.Reason == reason && !mark.Since.After(now):
 		return mark.Since, mark.State == Unhealthy
 	default:
 		return now, false
@@ -174,8 +167,8 @@ func (mark *MachineMarked) timeoutStart(reason string, since, now time.Time) (fr
 // failingSince returns the time since which a condition has failed a check of the policy, with any status: a Node may alternate between False and
 // Unknown, and some agents update the time with each reason. The time in the log only counts if it is at most the check's timeout earlier,
 // because the condition may have been true in between.
-func (mark *MachineMarked) failingSince(condition string, since time.Time, timeout time.Duration) time.Time {
-	if mark == nil || mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
+func (mark MachineMarked) failingSince(condition string, since time.Time, timeout time.Duration) time.Time {
+	if mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
 		return since
 	}
 	for _, status := range []object.ConditionStatus{object.True, object.False, object.Unknown} {
@@ -210,12 +203,14 @@ func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	return names
 }
 
-// ready reports whether a machine has joined and is healthy.
+// isBroken reports whether a component of a control plane machine is not known to be healthy.
+func (f *Facts) isBroken(m *Machine) bool { return len(m.brokenComponents(f.Owner.ExternalEtcd)) > 0 }
+
 func (f *Facts) ready(m *Machine) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
 	}
-	return !f.isControlPlane() || len(m.brokenComponents(f.Owner.ExternalEtcd)) == 0
+	return !f.isControlPlane() || !f.isBroken(m)
 }
 
 type component struct {
@@ -229,21 +224,12 @@ const (
 )
 
 // components are the components of a control plane machine that its owner reports.
-var components = []component{ //nolint:gochecknoglobals // a table
+var components = []component{
 	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
 	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
 	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
-}
-
-// conditionTypes returns the condition types of components.
-func conditionTypes(of []component) []string {
-	list := make([]string, 0, len(of))
-	for _, c := range of {
-		list = append(list, c.condition)
-	}
-	return list
 }
 
 func (f *Facts) machine(m Subject) *Machine {

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		m := &remediator.Machine{Name: "m", Node: "n", Created: now.Add(-48 * time.Hour), Conditions: map[string]remediator.Condition{
 			"NodeReady": {Status: c.status, Reason: c.reason, Since: now.Add(-6 * time.Minute)},
 		}}
-		if h := remediator.Judge(m, nil, c.checks, now); h.State != c.want {
+		if h := remediator.Judge(m, remediator.MachineMarked{}, c.checks, now); h.State != c.want {
 			t.Errorf("%s: Judge = %+v, want %q", c.name, h, c.want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestFailingLooksBackBriefly(t *testing.T) {
 		"another condition":                {"Node ReadyForWork False", 4 * time.Minute, remediator.Failing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mark := &remediator.MachineMarked{State: remediator.Failing, Reason: c.reason, Source: remediator.FromPolicy, Since: now.Add(-c.ago)}
+			mark := remediator.MachineMarked{State: remediator.Failing, Reason: c.reason, Source: remediator.FromPolicy, Since: now.Add(-c.ago)}
 			m := &remediator.Machine{Name: "m1", UID: "m1", Node: "n1", Conditions: map[string]remediator.Condition{"NodeReady": {Status: object.False, Since: now.Add(-time.Minute)}}}
 			checks := remediator.Checks{Node: []remediator.Check{{Type: "Ready", Status: object.False, Timeout: 4 * time.Minute}}}
 			if h := remediator.Judge(m, mark, checks, now); h.State != c.want {

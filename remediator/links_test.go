@@ -51,7 +51,7 @@ func isRoot(s *remediator.State, e remediator.Event) bool {
 		return true
 	case remediator.MachineMarked:
 		u := s.Unhealthy[e.Machine.UID]
-		return u == nil || u.Mark == nil
+		return u == nil || u.Mark.State == ""
 	default:
 		return false
 	}

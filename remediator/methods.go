@@ -1,9 +1,9 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"scute.dev/kube/object"
 )
@@ -38,7 +38,6 @@ func methodOf(a *Active, f *Facts) method {
 	}
 }
 
-// scales reports whether the method raises replicas.
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
 // rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine and deletes the victim.
@@ -94,7 +93,9 @@ func (replicaSurge) request(r remediation) []Action {
 	return append(r.surge(r.scaleUp()), r.scaleDown()...)
 }
 
-func (replicaSurge) retract(r remediation) []Action { return r.scaleDownIfAnnotated() }
+func (replicaSurge) undo(r remediation) []Action {
+	return r.undoScale(len(r.newMachines) == 0 && !r.in(Sparing)) // a new machine may exist that was not observed yet
+}
 
 // surge returns the writes that request one more machine from a control plane. The victim's delete annotation always comes first, then start, which
 // makes the owner act.
@@ -116,44 +117,35 @@ func (r remediation) surge(start []Action) []Action {
 
 // unmarkReplacement removes the delete annotation from a replacement that became ready after its cancellation. The victim has the annotation then.
 func (r remediation) unmarkReplacement() []Action {
-	m := r.facts.machine(r.Replacement)
-	if m == nil || m.DeleteAnnotation != DeleteValue || !r.Ready || r.isSurplus(m) || r.method.requesting(r) || r.victim.DeleteAnnotation == "" {
-		return nil
-	}
-	return []Action{{Type: SetDelete, Machine: m.subject()}}
+	return actionsFor(r.facts.all(), SetDelete, func(m *Machine) bool {
+		return m.UID == r.Replacement.UID && m.DeleteAnnotation == DeleteValue && r.Ready && !r.isSurplus(m) && !r.method.requesting(r) && r.victim.DeleteAnnotation != ""
+	})
 }
 
 // moveLeadership moves the leadership of etcd away from a victim with broken components, because its owner cannot. A member that does not answer loses the
 // leadership by itself.
 func (r remediation) moveLeadership() []Action {
 	member := r.facts.Etcd.member(r.victim)
-	if !member.answering() || !member.Leader || len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) == 0 {
+	if !member.answering() || !member.Leader || !r.facts.isBroken(r.victim) {
 		return nil
 	}
-	var to *Member
-	for i := range r.facts.Etcd.Members {
-		other := &r.facts.Etcd.Members[i]
-		if other.Node == member.Node || other.Learner || !other.answering() {
-			continue
-		}
-		if r.facts.onHealthyMachine(other) {
-			return []Action{r.set(MoveLeadership, other.Node)}
-		}
-		if to == nil {
-			to = other
-		}
-	}
+	to := cmp.Or(r.facts.Etcd.otherVoter(member.Node, r.facts.onHealthyMachine), r.facts.Etcd.otherVoter(member.Node, (*Member).answering))
 	if to == nil {
 		return nil
 	}
 	return []Action{r.set(MoveLeadership, to.Node)}
 }
 
+// otherVoter returns a voter on another node that answers and fits, or nil.
+func (e *Etcd) otherVoter(node string, fits func(*Member) bool) *Member {
+	return find(e.Members, func(m *Member) bool { return m.Node != node && !m.Learner && m.answering() && fits(m) })
+}
+
 // onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
 // other machine again before its deletion, and its owner may be unable to do that.
 func (f *Facts) onHealthyMachine(member *Member) bool {
 	m := f.machineOf(*member)
-	return m != nil && !m.Deleting && len(m.brokenComponents(f.Owner.ExternalEtcd)) == 0
+	return m != nil && !m.Deleting && !f.isBroken(m)
 }
 
 func (r remediation) addRelaxed() []Action {
@@ -161,12 +153,10 @@ func (r remediation) addRelaxed() []Action {
 		return nil
 	}
 	at := r.StartedAt
-	for i := range r.facts.Machines { // the owner removes the annotation if a machine is newer than its timestamp, as after a clock was set back
-		if created := r.facts.Machines[i].Created; created.After(at) {
-			at = created
-		}
+	for m := range r.facts.all() { // the owner removes the annotation if a machine is newer than its timestamp, as after a clock was set back
+		at = later(at, m.Created)
 	}
-	n := remediationNote{Machine: r.Victim.Name, Timestamp: at.UTC().Format(time.RFC3339)}
+	n := remediationNote{Machine: r.Victim.Name, Timestamp: utc(at)}
 	if before, ok := parseNote(r.victim.RemediationFor); ok {
 		n.RetryCount = before.RetryCount // a chain of retries continues to count
 	}
@@ -176,10 +166,7 @@ func (r remediation) addRelaxed() []Action {
 // removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner keeps it if they fail nevertheless, and would then remediate
 // no other machine.
 func (r remediation) removeRelaxed() []Action {
-	if n, ok := parseNote(r.facts.Owner.Relaxed); !ok || !r.Request.Relaxed || n.Machine != r.Victim.Name {
-		return nil
-	}
-	return []Action{r.set(SetRelaxed, "")}
+	return actionIf(r.Request.Relaxed && RelaxedFor(r.facts.Owner.Relaxed) == r.Victim.Name, r.set(SetRelaxed, ""))
 }
 
 // touch changes an annotation of the owner to trigger its controller, which does not watch the infrastructure machine with the rollout trigger.
@@ -188,10 +175,7 @@ func (r remediation) touch(needed bool, why string) []Action {
 	if needed && r.Request.Trigger == TriggerClonedFrom {
 		want = fmt.Sprintf("%s-%d%s", r.Victim.Name, r.Request.Attempt, why)
 	}
-	if r.facts.Owner.Touched == want || !r.facts.isControlPlane() {
-		return nil
-	}
-	return []Action{r.set(Touch, want)}
+	return actionIf(r.facts.Owner.Touched != want && r.facts.isControlPlane(), r.set(Touch, want))
 }
 
 // workerSurge requests one more worker, waits until it is ready, and sets the victim's delete annotation.
@@ -215,18 +199,8 @@ func (r remediation) ready() bool {
 // machine instead of the new one. It also does so while the machine is unhealthy and a new machine may exist that was not observed yet, except after
 // an abort by an operator.
 func (workerSurge) undo(r remediation) []Action {
-	back := r.scaleBack()
-	if len(back) == 0 || r.victim == nil || r.victim.DeleteAnnotation != "" {
-		return back
-	}
-	unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy
-	if r.committed() || unhealthy && len(r.newMachines) == 0 && r.Cause != Aborted {
-		return append([]Action{r.set(SetDelete, DeleteValue)}, back...)
-	}
-	return back
+	return r.undoScale(r.committed() || r.unhealthy.isUnhealthy() && len(r.newMachines) == 0 && r.Cause != Aborted)
 }
-
-func (workerSurge) retract(r remediation) []Action { return r.scaleDownIfAnnotated() }
 
 // handOver asks the owner to remediate the machine itself, which deletes the machine first.
 type handOver struct{ fixedReplicas }
@@ -240,11 +214,8 @@ func (handOver) request(r remediation) []Action {
 
 // unblockOwner removes the owner's annotation remediation-in-progress if that remediation cannot end because of the victim.
 func (r remediation) unblockOwner() []Action {
-	if !r.facts.stallsOwner(r.victim) {
-		return nil
-	}
 	name, _ := r.facts.orphan()
-	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
+	return actionIf(r.facts.stallsOwner(r.victim), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
 // reportOthers reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
@@ -255,10 +226,7 @@ func (r remediation) reportOthers(handed *Machine) []Action {
 
 // retract withdraws the request to remediate if the owner has not started yet, for example because quorum would be lost or is unknown.
 func (handOver) retract(r remediation) []Action {
-	if !handedOver(r.victim) || r.victim.Deleting {
-		return nil
-	}
-	return []Action{r.set(Withdraw, "")}
+	return actionIf(handedOver(r.victim) && !r.victim.Deleting, r.set(Withdraw, ""))
 }
 
 // undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it resets the other conditions of the remediation too.
@@ -266,7 +234,7 @@ func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
 		return nil
-	case r.unhealthy != nil && r.unhealthy.Mark != nil:
+	case r.unhealthy.marked():
 		return h.retract(r)
 	default:
 		return []Action{r.set(ClearConditions, "")}
@@ -275,13 +243,11 @@ func (h handOver) undo(r remediation) []Action {
 
 func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }
 
-// fixedReplicas is the common part of methods that do not change the replicas.
 type fixedReplicas struct{}
 
 func (fixedReplicas) requesting(remediation) bool       { return false }
 func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Owner.Replicas) }
 
-// raisedReplicas is the common part of methods that raise replicas.
 type raisedReplicas struct{}
 
 // requesting reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be
@@ -298,23 +264,28 @@ func (s raisedReplicas) desiredReplicas(r remediation) int {
 	return int(r.replicas)
 }
 
-func (raisedReplicas) undo(r remediation) []Action {
-	back := r.scaleBack()
-	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteAnnotation == "" && len(r.newMachines) == 0 && !r.in(Sparing) {
-		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a new machine may exist that was not observed yet
-	}
-	return back
-}
-
 func (s raisedReplicas) undone(r remediation) bool {
 	return !s.requesting(r) && r.facts.Owner.Replicas == r.replicas && r.facts.Owner.Observed
 }
 
 func (r remediation) scaleUp() []Action {
-	if r.Scale != ScaleUnobserved || len(r.newMachines) > 0 || r.ownerRollingOut() || r.replicas == r.Request.To {
-		return nil
-	}
-	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
+	needed := r.Scale == ScaleUnobserved && len(r.newMachines) == 0 && !r.ownerRollingOut() && r.replicas != r.Request.To
+	return actionIf(needed, r.scale(r.Request.From, r.Request.To))
+}
+
+func (r remediation) scaleBack() []Action {
+	return actionIf(r.method.requesting(r), r.scale(r.replicas, r.Request.From))
+}
+
+func (r remediation) scale(from, to int32) Action {
+	return Action{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: to, Expect: from}
+}
+
+// undoScale restores the replicas. If mark is true, the victim gets the delete annotation before that.
+func (r remediation) undoScale(mark bool) []Action {
+	back := r.scaleBack()
+	mark = mark && len(back) > 0 && r.victim != nil && r.victim.DeleteAnnotation == ""
+	return append(actionIf(mark, r.set(SetDelete, DeleteValue)), back...)
 }
 
 // isDeletedFirst reports whether the victim is being deleted and is the machine that the owner deletes at a scale-down. Once it is gone, the owner would
@@ -344,18 +315,11 @@ func (r remediation) scaleDown() []Action {
 	return append(actions, r.scaleBack()...)
 }
 
-// scaleDownIfAnnotated scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge
-// has written anything, users may have set the same number of replicas.
-func (r remediation) scaleDownIfAnnotated() []Action {
+// retract scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge has written
+// anything, users may have set the same number of replicas.
+func (raisedReplicas) retract(r remediation) []Action {
 	if r.victim != nil && r.victim.DeleteAnnotation == "" && !r.victim.Deleting {
 		return nil
 	}
 	return r.scaleDown()
-}
-
-func (r remediation) scaleBack() []Action {
-	if !r.method.requesting(r) {
-		return nil
-	}
-	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.replicas}}
 }

@@ -2,8 +2,12 @@ package remediator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // nodeReady is the only condition of a Node that its Machine mirrors.
@@ -15,7 +19,7 @@ func (p Policy) ReadsNodes() bool {
 }
 
 // checkNode returns the results of the checks of conditions that only the Node has.
-func (c Checks) checkNode(m *Machine, mark *MachineMarked, now time.Time) []Health {
+func (c Checks) checkNode(m *Machine, mark MachineMarked, now time.Time) []Health {
 	var all []Health
 	for _, check := range c.Node {
 		if check.Type == nodeReady {
@@ -31,14 +35,12 @@ func (c Checks) checkNode(m *Machine, mark *MachineMarked, now time.Time) []Heal
 // checkNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
 // later. The times of a Node come from its own clock, which may be wrong by any amount. If the Node cannot be read, its last observation counts, and
 // the machine becomes neither healthy nor worse.
-func (check Check) checkNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
+func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
 	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
-	known, over := false, false
-	if mark != nil {
-		var first time.Time
-		if first, known = mark.FailingSince[h.Reason]; known {
-			h.Since, over = first, mark.State == Unhealthy && mark.Reason == h.Reason
-		}
+	first, known := mark.FailingSince[h.Reason]
+	over := known && mark.State == Unhealthy && mark.Reason == h.Reason
+	if known {
+		h.Since = first
 	}
 	if m.nodeRead() {
 		seen, there := m.NodeFacts.Conditions[check.Type]
@@ -61,12 +63,11 @@ func (check Check) checkNode(m *Machine, mark *MachineMarked, now time.Time) (h 
 	return h, true
 }
 
-// nodeRead reports whether the machine's Node was read.
 func (m *Machine) nodeRead() bool { return m.NodeFacts != nil && m.NodeFacts.Err == "" }
 
 // checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.
 func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
-	if u.Mark == nil || m.nodeRead() {
+	if m.nodeRead() {
 		return nil
 	}
 	if _, rests := u.Mark.FailingSince[u.Mark.Reason]; !rests {
@@ -78,3 +79,93 @@ func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	}
 	return waitForHuman("check that the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read (%s), so the observed failure may have ended", why)
 }
+
+// Notice is a sign that a healthy machine is about to stop.
+type Notice struct {
+	Type  v1alpha1.NoticeType
+	Key   string
+	Value string // "" for any value
+	// Timed means that the value is the time at which the machine stops. Its replacement may start Lead before that time.
+	Timed bool
+	Lead  time.Duration
+}
+
+// idleWait is the assumed remainder of a wait that only a change of the object ends.
+const idleWait = 24 * time.Hour
+
+func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
+
+// String returns the name of the notice in reasons.
+func (n Notice) String() string {
+	place := map[v1alpha1.NoticeType]string{
+		v1alpha1.NoticeNodeCondition: "Node condition", v1alpha1.NoticeNodeTaint: "Node taint",
+		v1alpha1.NoticeNodeAnnotation: "Node annotation", v1alpha1.NoticeMachineAnnotation: "Machine annotation",
+	}
+	return place[n.Type] + " " + n.Key
+}
+
+// health returns the health of a machine according to the notice. there is false if the machine does not have the notice.
+func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health, there bool) {
+	value, there := n.readValue(m, mark)
+	if !there || n.Value != "" && value != n.Value {
+		return Health{}, false
+	}
+	h = Health{State: Unhealthy, Source: FromNotice, Reason: n.String()}
+	if n.Timed {
+		h.Reason += " " + value
+		stops, err := time.Parse(time.RFC3339, value)
+		switch left := stops.Add(-n.Lead).Sub(now); {
+		case err != nil: // the time is unknown: users see the mark, but no remediation starts
+			h.State, h.Reason, h.Remaining = Failing, n.String()+" "+notATime, idleWait
+		case left > 0:
+			h.State, h.Remaining = Failing, left
+		}
+	}
+	if n.onNode() {
+		h.Since = now
+		if !mark.FailingSince[h.Reason].IsZero() {
+			h.Since = mark.FailingSince[h.Reason]
+		}
+	}
+	return h, true
+}
+
+const notATime = "is not a time such as 2026-01-31T18:00:00Z"
+
+// readValue returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
+func (n Notice) readValue(m *Machine, mark MachineMarked) (value string, there bool) {
+	switch {
+	case n.Type == v1alpha1.NoticeMachineAnnotation:
+		value, there = m.Annotations[n.Key]
+	case m.Node == "":
+	case !m.nodeRead() || m.NodeFacts.Conditions == nil:
+		return n.lastValue(mark)
+	case n.Type == v1alpha1.NoticeNodeCondition:
+		value = string(m.NodeFacts.Conditions[n.Key].Status)
+		there = value != ""
+	case n.Type == v1alpha1.NoticeNodeTaint:
+		value, there = m.NodeFacts.Taints[n.Key]
+	default:
+		value, there = m.NodeFacts.Annotations[n.Key]
+	}
+	return value, there
+}
+
+// lastValue returns the value that the reasons in the log contain.
+func (n Notice) lastValue(mark MachineMarked) (value string, there bool) {
+	for _, reason := range slices.Sorted(maps.Keys(mark.FailingSince)) {
+		if reason == n.String() {
+			return n.Value, true
+		}
+		if value, timed := strings.CutPrefix(reason, n.String()+" "); timed && n.Timed {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// hasNotice reports whether the machine is about to stop.
+func (u *UnhealthyMachine) hasNotice() bool { return u.Mark.Source == FromNotice }
+
+// failed reports whether the machine is marked for another reason than a notice, so that it counts for a mass failure.
+func (u *UnhealthyMachine) failed() bool { return u.marked() && (!u.hasNotice() || u.Mark.Failing) }

@@ -15,7 +15,7 @@ import (
 // unreported.
 func TestEveryFactIsReportedOrExcluded(t *testing.T) {
 	rows := map[reflect.Type]bool{}
-	for _, d := range descriptions {
+	for _, d := range definitions {
 		if _, is := rows[reflect.TypeOf(d.event)]; is {
 			t.Errorf("%T is described twice", d.event)
 		}
@@ -131,7 +131,7 @@ RemediationSucceeded: the machine is replaced by cp-4; all machines are ready`),
 // writeNotifications writes the Markdown table of notifications for docs/remediation.md.
 func writeNotifications(w io.Writer) {
 	fmt.Fprint(w, "| reason | type | about | when |\n|---|---|---|---|\n")
-	for _, d := range descriptions {
+	for _, d := range definitions {
 		for _, n := range d.notices {
 			kind, about := "Normal", "Machine"
 			if n.to&warning != 0 {

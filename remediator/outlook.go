@@ -1,7 +1,10 @@
 package remediator
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,15 +38,13 @@ const (
 // owner, the cluster, the machines, the policy and the learners of etcd in the facts, and omits what depends on missing ones. If the facts do not
 // contain the voters of etcd, it uses those of the last decision.
 func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
-	u := s.Unhealthy[uid]
-	if u != nil {
-		o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
-	}
+	u := s.record(uid)
+	o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
 	switch a := s.activeOf(uid); {
 	case a != nil:
 		f = u.withVoters(f)
 		s.focused(a).activeRemediation(f, now).addOutlook(&o)
-	case u != nil && u.Mark != nil:
+	case u.marked():
 		s.addOutlook(&o, u, f, now)
 	default:
 		return Outlook{}, false
@@ -54,7 +55,7 @@ func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok 
 // withVoters adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
 // A voter answers if it did then and Cluster API does not report it as unhealthy.
 func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
-	if u == nil || !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
+	if !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f
 	}
 	members := slices.Clone(f.Etcd.Members)
@@ -75,7 +76,6 @@ func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
 	return &known
 }
 
-// activeRemediation returns the active remediation compared with facts.
 func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
 	s, f = s.activeView(f)
 	return s.remediation(f, now)
@@ -83,10 +83,7 @@ func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
 
 // addOutlook adds the outlook of a remediation that has started.
 func (r remediation) addOutlook(o *Outlook) {
-	o.Since = r.Since
-	if step := stepOf(r.Step); step != nil {
-		o.Next = step.awaits(r)
-	}
+	o.Since, o.Next = r.Since, stepOf(r.Step).awaits(r)
 	if r.Frozen != "" {
 		o.Rule, o.Since, o.Next, o.Frozen = r.Frozen, r.FrozenAt, "it continues when this has passed: "+r.FrozenReason, true
 	}
@@ -104,11 +101,9 @@ func (r remediation) deadline() (first time.Time, then string) {
 			first, then = due, what
 		}
 	}
-	if step := stepOf(r.Step); step != nil {
-		for _, t := range step.exits {
-			if t.due != nil {
-				sooner(t.due(r), t.then)
-			}
+	for _, t := range stepOf(r.Step).exits {
+		if t.due != nil {
+			sooner(t.due(r), t.then)
 		}
 	}
 	for i := range suspensions {
@@ -173,7 +168,8 @@ func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	case rulePolicyHold:
 		return u.UnhealthyAt.Add(f.Policy.Hold)
 	case ruleCooldown:
-		return s.cooldownEnd(u, f.Policy)
+		last := later(u.LastAttempt, s.ownerCooldown())
+		return dueIf(!last.IsZero(), last.Add(f.Policy.Limits.Cooldown))
 	case rulePolicyCooldown:
 		return s.massFailureCooldownEnd(f)
 	case ruleOwnerRetry:
@@ -243,4 +239,72 @@ func (f *Facts) CountStarted(self *State, all []*State, now time.Time) {
 		}
 		f.Fleet.Starts = append(f.Fleet.Starts, within(s.Starts, f.Fleet.Limits.Window, now)...)
 	}
+}
+
+// InFlight is a remediation in progress that counts for a limit.
+type InFlight struct {
+	Namespace, Policy, Machine, Domain string
+	// Since is when the remediation was started. It counts for CountsFor, and for the machine's own owner until it has ended.
+	Since time.Time
+}
+
+func (s *State) inFlight(since time.Time) (list []InFlight) {
+	policy, _ := PolicyOf(s)
+	add := func(machine, domain string) {
+		list = append(list, InFlight{Namespace: s.Owner.Namespace, Policy: policy, Machine: machine, Domain: domain, Since: since})
+	}
+	for _, a := range s.InProgress() {
+		add(a.Victim.Name, a.FailureDomain)
+	}
+	if u := s.escalating(); u != nil && len(list) == 0 {
+		add(u.Name, u.Mark.FailureDomain)
+	}
+	return list
+}
+
+// blockers returns the remediations whose limit this machine waits on, the longest-counting first, and when the first one stops counting; zero if
+// none does by time alone. It returns none if the machine waits for something else.
+func (s *State) blockers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (list []InFlight, opens time.Time) {
+	policy, fleet := f.Owner.Namespace+"/"+f.Policy.Name, f.Fleet.Limits
+	switch u.Decision.Rule {
+	case ruleAtOnce:
+		return s.atLimit(f, f.Policy.Limits.AtOnce, now, func(p InFlight) bool { return p.Policy == policy })
+	case ruleFleetAtOnce:
+		return s.atLimit(f, fleet.AtOnce, now, func(InFlight) bool { return true })
+	case ruleDomainAtOnce:
+		return s.atLimit(f, fleet.DomainAtOnce, now, func(p InFlight) bool { return m != nil && p.Domain == f.domain(m.FailureDomain) })
+	default:
+		return nil, time.Time{}
+	}
+}
+
+// atLimit returns the remediations that count for an exhausted limit, and when the limit permits another one even if nothing else changes.
+func (s *State) atLimit(f *Facts, limit int, now time.Time, counts func(InFlight) bool) (list []InFlight, opens time.Time) {
+	own := slices.DeleteFunc(s.inFlight(UsageOf(s, f).Since), func(p InFlight) bool { return !counts(p) })
+	var since []time.Time
+	for _, p := range f.Fleet.InFlight {
+		if counts(p) {
+			list, since = append(list, p), append(since, p.Since)
+		}
+	}
+	slices.SortFunc(list, func(a, b InFlight) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Machine, b.Machine))
+	})
+	if list = append(list, own...); limit <= 0 || len(list) < limit {
+		return nil, time.Time{}
+	}
+	return list, NextStart(since, limit-len(own), CountsFor, now)
+}
+
+// describeInFlight names at most three remediations, and when each was started.
+func describeInFlight(list []InFlight) string {
+	const most = 3
+	var told []string
+	for _, p := range list[:min(len(list), most)] {
+		told = append(told, fmt.Sprintf("%s/%s since %s", p.Namespace, p.Machine, utc(p.Since)))
+	}
+	if more := len(list) - most; more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(told, ", ")
 }

@@ -317,3 +317,12 @@ func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 		}
 	}
 }
+
+// conditionTypes returns the condition types of components.
+func conditionTypes(of []component) []string {
+	list := make([]string, 0, len(of))
+	for _, c := range of {
+		list = append(list, c.condition)
+	}
+	return list
+}

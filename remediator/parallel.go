@@ -30,30 +30,17 @@ func (s *State) InProgress() []*Active {
 	return list
 }
 
-// activeOf returns the remediation in progress of a machine, or nil.
 func (s *State) activeOf(uid types.UID) *Active {
-	for _, a := range s.InProgress() {
-		if a.Victim.UID == uid {
-			return a
-		}
-	}
-	return nil
+	return pick(s.InProgress(), func(a *Active) bool { return a.Victim.UID == uid })
 }
 
 // creatorOf returns the remediation in progress that created a machine, or nil. No other remediation starts for such a machine.
 func (s *State) creatorOf(m *Machine) *Active {
 	list := s.InProgress()
-	for _, a := range list {
-		if a.created(m) {
-			return a
-		}
-	}
-	for _, a := range list {
-		if !contains(a.Request.Baseline, m) {
-			return a
-		}
-	}
-	return nil
+	return cmp.Or(
+		pick(list, func(a *Active) bool { return a.created(m) }),
+		pick(list, func(a *Active) bool { return !contains(a.Request.Baseline, m) }),
+	)
 }
 
 // created reports whether the log records a machine as a new one of the remediation.
@@ -67,7 +54,6 @@ func (a *Active) isResting(f *Facts) bool {
 		stays(victim) && stays(replacement)
 }
 
-// raisedBy returns the number of replicas that the remediation has added.
 func (a *Active) raisedBy() int32 { return a.Request.To - a.Request.From }
 
 // activeView returns what the active remediation sees: a state without the resting remediations, and facts without their machines and replicas.
@@ -102,7 +88,6 @@ func (s *State) focused(a *Active) *State {
 	return &view
 }
 
-// focus makes the remediation of a machine the active one.
 func (s *State) focus(m Subject) {
 	if i := slices.IndexFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID }); i >= 0 {
 		s.Active, s.Resting[i] = s.Resting[i], s.Active
@@ -122,12 +107,8 @@ func (s *State) interference(f *Facts) string {
 	}
 	a := s.Active
 	view, seen := s.activeView(f)
-	replicas, others := view.Active.Request.replicas(seen), int32(0)
-	for m := range seen.all() {
-		if m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) {
-			others++
-		}
-	}
+	replicas := view.Active.Request.replicas(seen)
+	others := len(seen.where(func(m *Machine) bool { return m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) }))
 	switch {
 	case !f.Owner.Found || f.Owner.Deleting || f.Cluster.Deleting:
 		return "the owner is being deleted"
@@ -135,7 +116,7 @@ func (s *State) interference(f *Facts) string {
 		return f.setProblem()
 	case replicas != view.Active.Request.From && (replicas != view.Active.Request.To || a.Scale == ScaleBack):
 		return "another client set the replicas"
-	case others != view.Active.Request.From-1:
+	case others != int(view.Active.Request.From)-1:
 		return "another client deleted a machine"
 	default:
 		return ""
@@ -156,7 +137,6 @@ func (f *Facts) setProblem() string {
 	}
 }
 
-// mergeEvents returns the events that merge the resting remediations into the active one.
 func (s *State) mergeEvents(why string) []Event {
 	var events []Event
 	for _, a := range s.InProgress() {

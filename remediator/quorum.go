@@ -71,7 +71,6 @@ func (q Quorum) Tolerance() int {
 	return q.Answering - majority(q.Voters)
 }
 
-// alarmed returns the nodes of the members with an alarm of a kind.
 func (e *Etcd) alarmed(kind string) []string {
 	if e == nil {
 		return nil

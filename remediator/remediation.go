@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +16,9 @@ import (
 type remediation struct {
 	*Active
 	suspended
+	state     *State
 	facts     *Facts
-	unhealthy *UnhealthyMachine // nil if the log no longer has the machine
+	unhealthy *UnhealthyMachine // empty if the log no longer has the machine
 	now       time.Time
 	method    method
 
@@ -25,21 +27,14 @@ type remediation struct {
 	newMachines []*Machine
 	// stranded are the other machines of a control plane that never joined and are unhealthy.
 	stranded []*Machine
-	// unopposed means that the remediation is being cancelled, but no rule would prevent it if it started now.
-	unopposed bool
-	// opposedUntil is when unopposed becomes true without another change, zero for never.
-	opposedUntil time.Time
-	replicas     int32 // of the object in which they were requested
-	// failure is the error of the last write, and failingSince the time since which writes fail; "" while they succeed.
-	failure      string
-	failingSince time.Time
+	replicas int32 // of the object in which they were requested
 	// deleting are the machines being deleted for which the remediation waits. Of workers, only the unhealthy machine and new machines count.
 	deleting []*Machine
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), failure: s.Failure, failingSince: s.FailingSince}
+	r := remediation{Active: a, state: s, facts: f, unhealthy: s.record(a.Victim.UID), now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f)}
 	for m := range f.all() {
 		older := contains(a.Request.Baseline, m)
 		switch {
@@ -53,19 +48,12 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	}
 	r.stranded = slices.DeleteFunc(s.strandedMachines(f), func(m *Machine) bool { return m.UID == a.Victim.UID })
 	r.suspended = r.suspension()
-	if r.isCancelling() && r.by == nil {
-		r.unopposed = s.unopposed(r.unhealthy, r.victim, f, now)
-		if ends := r.unhealthy.heldUntil(f.Policy); !r.unopposed && ends.After(now) && s.unopposed(r.unhealthy, r.victim, f, ends) {
-			r.opposedUntil = ends
-		}
-	}
 	return r
 }
 
 // stranded reports whether a machine never joined and is unhealthy, and its owner may be informed of that.
 func (s *State) stranded(m *Machine) bool {
-	u := s.Unhealthy[m.UID]
-	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
+	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && s.record(m.UID).isUnhealthy()
 }
 
 // strandedMachines returns the stranded machines of a control plane, and none for workers.
@@ -73,13 +61,7 @@ func (s *State) strandedMachines(f *Facts) []*Machine {
 	if !f.isControlPlane() {
 		return nil
 	}
-	var stranded []*Machine
-	for m := range f.all() {
-		if s.stranded(m) {
-			stranded = append(stranded, m)
-		}
-	}
-	return stranded
+	return f.where(s.stranded)
 }
 
 // replicas returns the replicas of the object in which they were requested.
@@ -108,7 +90,6 @@ func (r remediation) ownerRollingOut() bool {
 	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
 }
 
-// isSurplus reports whether a new machine is a surplus one.
 func (r remediation) isSurplus(m *Machine) bool { return contains(r.Extras, m) }
 
 // tooMany reports whether there are more machines than users want. If another client deleted a machine meanwhile, there are not, because a new
@@ -120,9 +101,7 @@ func (r remediation) tooMany() bool { return r.remainingMachines() > r.method.de
 func (r remediation) remainingMachines() int {
 	f, n := r.facts, r.facts.remainingMachines()
 	if gives := f.shrinkingSet(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
-		for i := range f.Machines {
-			n += boolToInt(f.Machines[i].Deleting && f.Machines[i].Set != gives)
-		}
+		n += len(f.where(func(m *Machine) bool { return m.Deleting && m.Set != gives }))
 	}
 	return n
 }
@@ -163,9 +142,7 @@ func (r remediation) filling() bool {
 
 // obstructed reports whether the owner does not delete this machine at a scale-down, because components of another machine are broken.
 func (r remediation) obstructed(m *Machine) bool {
-	return slices.ContainsFunc(r.facts.Machines, func(other Machine) bool {
-		return other.UID != m.UID && !other.Deleting && len(other.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0
-	})
+	return find(r.facts.Machines, func(other *Machine) bool { return other.UID != m.UID && !other.Deleting && r.facts.isBroken(other) }) != nil
 }
 
 // stuck reports whether the owner cannot delete the unhealthy machine, for one of three reasons. Components of another machine are broken. Another
@@ -175,7 +152,7 @@ func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false
 	}
-	if r.obstructed(r.victim) || !r.tooMany() && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 {
+	if r.obstructed(r.victim) || !r.tooMany() && r.facts.isBroken(r.victim) {
 		return true
 	}
 	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.isSurplus(m) && m.DeleteAnnotation != "" && r.obstructed(m) })
@@ -183,15 +160,8 @@ func (r remediation) stuck() bool {
 
 // obstacle returns why an owner probably does not act, or "" if no reason is observed.
 func (r remediation) obstacle() string {
-	var broken, marked []string
-	for m := range r.facts.all() {
-		if r.facts.isControlPlane() && len(m.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 {
-			broken = append(broken, m.Name)
-		}
-		if r.annotatedByOthers(m) {
-			marked = append(marked, m.Name)
-		}
-	}
+	broken := r.facts.names(func(m *Machine) bool { return r.facts.isControlPlane() && r.facts.isBroken(m) })
+	marked := r.facts.names(r.annotatedByOthers)
 	why := ""
 	if r.facts.Owner.Refused != "" {
 		why += "; it reports " + r.facts.Owner.Refused
@@ -224,20 +194,11 @@ func (r remediation) complete() (note string, ok bool) {
 	if r.Ready && f.machine(r.Replacement) != nil {
 		return f.unevenWarning(), true
 	}
-	ready := 0
-	for i := range f.Machines {
-		if f.ready(&f.Machines[i]) {
-			ready++
-		}
-	}
 	enough := !f.isControlPlane() || len(f.Machines) >= int(f.Owner.Replicas)
-	if !enough || ready < int(f.Owner.Replicas) {
+	if !enough || len(f.where(f.ready)) < int(f.Owner.Replicas) {
 		return "", false
 	}
-	if note = f.unevenWarning(); note == "" {
-		note = "all machines are ready"
-	}
-	return note, true
+	return cmp.Or(f.unevenWarning(), "all machines are ready"), true
 }
 
 func contains(list []Subject, m *Machine) bool {

@@ -75,15 +75,19 @@ func wait(rule, format string, args ...any) *Decision {
 
 // waitForHuman returns a wait that a human can end. next describes how.
 func waitForHuman(next, rule, format string, args ...any) *Decision {
-	d := wait(rule, format, args...)
-	d.Next = next
-	return d
+	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
 }
 
-// rule decides about a machine, or returns nil if it does not apply.
+func freeze(next, rule, format string, args ...any) *Decision {
+	return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
+}
+
+func cannotRemediate(next, rule, format string, args ...any) *Decision {
+	return &Decision{Verdict: CannotRemediate, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
+}
+
 type rule func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision
 
-// firstOf returns the decision of the first rule that applies, or nil.
 func firstOf(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time, rules ...rule) *Decision {
 	for _, rule := range rules {
 		if d := rule(u, m, f, now); d != nil {
@@ -210,9 +214,7 @@ func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	case u.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing starts for the machine", Next: "release the machine, and scute decides again"}
 	case u.held(now):
-		d := wait(ruleHold, "an operator holds the machine%s%s", formatUntil(u.HoldUntil), formatReason(u.HoldReason))
-		d.Next = "release the machine when you no longer need it"
-		return d
+		return waitForHuman("release the machine when you no longer need it", ruleHold, "%s", u.describeHold())
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
 		return wait(rulePolicyHold, "the policy holds each machine for %s before it is replaced", timespan.Text(f.Policy.Hold))
 	default:
@@ -220,8 +222,12 @@ func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	}
 }
 
+func (u *UnhealthyMachine) describeHold() string {
+	return "an operator holds the machine" + formatUntil(u.HoldUntil) + formatReason(u.HoldReason)
+}
+
 func formatUntil(t time.Time) string {
-	return formatIf(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339))
+	return formatIf(!t.IsZero(), " until %s", utc(t))
 }
 
 func formatReason(why string) string { return formatIf(why != "", ": %s", why) }
@@ -242,9 +248,9 @@ func (s *State) checkAttempts(u *UnhealthyMachine, m *Machine, f *Facts, now tim
 	case s.chainLength(u) >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chainLength(u), "consecutive replacement") + " that each failed", Next: "find out why the machines fail, fix that, then hold and release the machine to replace it once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt was at %s; the next may start %s later", u.LastAttempt.UTC().Format(time.RFC3339), timespan.Text(cooldown))
+		return wait(ruleCooldown, "the last attempt was at %s; the next may start %s later", utc(u.LastAttempt), timespan.Text(cooldown))
 	case now.Before(s.ownerCooldown().Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt for %s was cancelled at %s; the next may start %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), timespan.Text(cooldown))
+		return wait(ruleCooldown, "the last attempt for %s was cancelled at %s; the next may start %s later", f.Owner.Name, utc(s.ownerCooldown()), timespan.Text(cooldown))
 	default:
 		return nil
 	}
@@ -258,12 +264,6 @@ func (s *State) ownerCooldown() time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// cooldownEnd returns the end of the cooldowns after attempts at a machine and at its owner, or zero without attempts.
-func (s *State) cooldownEnd(u *UnhealthyMachine, p Policy) time.Time {
-	last := later(u.LastAttempt, s.ownerCooldown())
-	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
 }
 
 // massFailureEnded returns when the last mass failure ended, or zero. massFailureCooldownEnd returns when its cooldown ends.
@@ -285,7 +285,7 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 		return waitForHuman(fmt.Sprintf("look for the common cause, for example in the network or the infrastructure; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
 			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of the selected machines are unhealthy at once, probably for a common cause", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
 	case now.Before(s.massFailureCooldownEnd(f)):
-		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
+		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", utc(s.massFailureEnded(f)), timespan.Text(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return waitForHuman(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.alreadyCounted():

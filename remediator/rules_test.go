@@ -29,9 +29,9 @@ func TestRulesAreDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A rule is the first argument of wait and freeze, a word among the arguments of ask, the value of a field, or
-		// a constant.
-		for _, m := range regexp.MustCompile(`(?:\b(?:wait|freeze)\(|\b[rR]ule\w* *[:=] *|\bask\(.*?, *)"([a-z0-9-]+)"`).FindAllStringSubmatch(string(source), -1) {
+		// A rule is the first argument of wait, a word among those of waitForHuman, freeze and cannotRemediate, the value of
+		// a field, or a constant.
+		for _, m := range regexp.MustCompile(`(?s)(?:\bwait\(|\b[rR]ule\w* *[:=] *|\b(?:waitForHuman|freeze|cannotRemediate)\([^\n]*?,\s*)"([a-z0-9-]+)"`).FindAllStringSubmatch(string(source), -1) {
 			rules[m[1]] = true
 		}
 	}

@@ -84,7 +84,7 @@ func (g *guard) checkStarts(f *remediator.Facts, events []remediator.Event) stri
 			}
 			g.spare = len(f.Machines) - int(wanted)
 		case remediator.EscalationStarted:
-			if g.state.Maintenance.Active != nil {
+			if g.state.Maintenance.Active.Node != "" {
 				wrong = "a step while a member of etcd is defragmented"
 			}
 		case remediator.DefragmentationStarted:
@@ -106,7 +106,7 @@ func (g *guard) checkStarts(f *remediator.Facts, events []remediator.Event) stri
 func (g *guard) checkDefragmentation(f *remediator.Facts, e remediator.DefragmentationStarted) string {
 	full := slices.ContainsFunc(f.Etcd.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 	switch {
-	case g.state.Active != nil || g.state.Maintenance.Active != nil:
+	case g.state.Active != nil || g.state.Maintenance.Active.Node != "":
 		return "something else is in progress"
 	case f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 || f.Policy.Unreadable != "" || f.Policy.Name == "":
 		return "somebody else has the owner in hand"
@@ -123,7 +123,7 @@ func (g *guard) checkDefragmentation(f *remediator.Facts, e remediator.Defragmen
 		}
 	}
 	for _, u := range g.state.Unhealthy {
-		if u.Mark != nil && !full {
+		if u.Mark.State != "" && !full {
 			return u.Name + " is unhealthy"
 		}
 	}
@@ -144,11 +144,11 @@ func (g *guard) checkSurge(f *remediator.Facts, e remediator.SurgeRequested) str
 
 func (g *guard) checkStart(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {
 	g.faultsAtStart, g.spare = g.faults, 0
-	if g.state.Maintenance.Active != nil {
+	if g.state.Maintenance.Active.Node != "" {
 		return "begun while a member of etcd is defragmented"
 	}
 	unhealthy := g.state.Unhealthy[victim.UID]
-	if unhealthy == nil || unhealthy.Mark == nil || unhealthy.Mark.State != remediator.Unhealthy {
+	if unhealthy == nil || unhealthy.Mark.State == "" || unhealthy.Mark.State != remediator.Unhealthy {
 		return victim.Name + " is not marked unhealthy"
 	}
 	m := g.w.machine(victim.Name)

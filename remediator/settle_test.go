@@ -180,7 +180,7 @@ func (g *guard) releaseOrders() (did string) {
 				return a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 			})
 		}
-		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.isHealthy(m) || g.w.hasNotice(m)) {
+		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark.State != "" && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.isHealthy(m) || g.w.hasNotice(m)) {
 			did = g.w.delete(m)
 		}
 		if unhealthy := g.state.Unhealthy[m.UID]; unhealthy != nil && unhealthy.Decision.Rule == "leader" && g.w.onlyKubelets {
@@ -204,7 +204,7 @@ func (g *guard) unsettledReason() string {
 		return fmt.Sprintf("the owner has the annotations %q %q", w.owner.Relaxed, w.owner.Touched)
 	case len(w.orphans) > 0:
 		return "etcd has a member of no machine"
-	case g.state.Maintenance.Active != nil:
+	case g.state.Maintenance.Active.Node != "":
 		return "a member of etcd is being defragmented"
 	}
 	for _, m := range w.machines {
@@ -213,7 +213,7 @@ func (g *guard) unsettledReason() string {
 		}
 	}
 	for _, unhealthy := range g.state.Unhealthy {
-		if (unhealthy.Mark != nil || unhealthy.EscalationStep != "") && !w.stale(w.machine(unhealthy.Name)) {
+		if (unhealthy.Mark.State != "" || unhealthy.EscalationStep != "") && !w.stale(w.machine(unhealthy.Name)) {
 			return unhealthy.Name + " is in the state"
 		}
 	}

@@ -40,8 +40,8 @@ type State struct {
 	MassFailureEnded time.Time
 	Mass             MassFailures
 
-	// Etcd is the last recorded report of the members of etcd, or nil.
-	Etcd *EtcdReport
+	// Etcd is the last recorded report of the members of etcd.
+	Etcd EtcdReport
 	// Maintenance is the record of the maintenance of their databases.
 	Maintenance EtcdMaintenance
 
@@ -62,8 +62,8 @@ type Link struct {
 // UnhealthyMachine is what the log records of one machine.
 type UnhealthyMachine struct {
 	Subject
-	// Mark is nil if the machine is healthy according to the log.
-	Mark *MachineMarked
+	// Mark has no State if the machine is healthy according to the log.
+	Mark MachineMarked
 	// MarkedAt is the time of the first mark since the machine was last healthy, UnhealthyAt that of the first mark as Unhealthy.
 	MarkedAt    time.Time
 	UnhealthyAt time.Time
@@ -157,7 +157,6 @@ const (
 	ScaleBack       ScaleState = "restored" // at the original value again
 )
 
-// isCancelling reports whether the remediation is being cancelled.
 func (a *Active) isCancelling() bool { return a.Step == Cancelling || a.Step == Sparing }
 
 // Outcome is the result of a remediation.
@@ -199,16 +198,20 @@ func (o Owner) ID() string {
 // Remediation returns the ID of a machine's remediation, for users.
 func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
 
+// record returns the record of a machine, or an empty one without a UID.
+func (s *State) record(uid types.UID) *UnhealthyMachine {
+	if u := s.Unhealthy[uid]; u != nil {
+		return u
+	}
+	return &UnhealthyMachine{}
+}
+
+// recordOf returns the record of a machine. It adds one if there is none.
 func (s *State) recordOf(m Subject) *UnhealthyMachine {
-	if s.Unhealthy == nil {
-		s.Unhealthy = make(map[types.UID]*UnhealthyMachine)
+	if s.Unhealthy[m.UID] == nil {
+		put(&s.Unhealthy, m.UID, &UnhealthyMachine{Subject: m})
 	}
-	u := s.Unhealthy[m.UID]
-	if u == nil {
-		u = &UnhealthyMachine{Subject: m}
-		s.Unhealthy[m.UID] = u
-	}
-	return u
+	return s.Unhealthy[m.UID]
 }
 
 // Clone returns a copy that shares nothing that Apply changes.

@@ -16,7 +16,7 @@ import (
 // HasPending reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
 // watch.
 func HasPending(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil })
+	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), (*UnhealthyMachine).marked)
 }
 
 // Progress is a remediation or an escalation step that has started and not ended.
@@ -38,7 +38,7 @@ func ProgressOf(s *State) []Progress {
 		list = append(list, b)
 	}
 	for _, u := range s.unhealthy() {
-		if u.EscalationStep != "" && u.Mark != nil && s.activeOf(u.UID) == nil {
+		if u.EscalationStep != "" && u.marked() && s.activeOf(u.UID) == nil {
 			list = append(list, Progress{Machine: u.Subject, Message: "escalation step " + u.EscalationStep + " is tried before a replacement"})
 		}
 	}
@@ -47,18 +47,18 @@ func ProgressOf(s *State) []Progress {
 
 // Status returns the status of a machine's remediation for users. ok is false if the log does not have the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
-	u := s.Unhealthy[uid]
+	u := s.record(uid)
 	var machine string
 	if a := s.activeOf(uid); a != nil {
 		machine, out = a.Victim.Name, s.activeStatus(a, u)
-	} else if u != nil && u.Mark != nil {
+	} else if u.marked() {
 		machine, out = u.Name, s.machineStatus(u)
 	} else if end := s.lastEnd(uid); end != nil {
 		machine, out = end.Victim.Name, endedStatus(end)
 	} else {
 		return out, false
 	}
-	if u != nil && out.FinishedAt == nil {
+	if out.FinishedAt == nil {
 		out.Aborted = u.Aborted
 		if u.Held {
 			out.Hold = &v1alpha1.RemediationHold{Until: metaTime(u.HoldUntil), Reason: u.HoldReason}
@@ -94,17 +94,14 @@ func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStat
 		return out
 	}
 	out.Decision, out.Message, out.Next, out.Quorum = d.Words(), s.decisionReason(u), d.Next, quorumStatus(u.Evidence)
-	switch d.Verdict {
-	case Wait:
-		out.Phase = v1alpha1.RemediationWaiting
-		if d.Rule == "hold" || d.Rule == "policy-hold" {
-			out.Phase = v1alpha1.RemediationHeld
-		}
-	case Freeze:
+	switch {
+	case d.Rule == ruleHold || d.Rule == rulePolicyHold:
+		out.Phase = v1alpha1.RemediationHeld
+	case d.Verdict == Freeze:
 		out.Phase = v1alpha1.RemediationFrozen
-	case Escalate:
+	case d.Verdict == Escalate:
 		out.Phase = v1alpha1.RemediationEscalating
-	case CannotRemediate:
+	case d.Verdict == CannotRemediate:
 		out.Phase = v1alpha1.RemediationFailed
 	default:
 		out.Phase = v1alpha1.RemediationWaiting
@@ -122,7 +119,7 @@ func (s *State) decisionReason(u *UnhealthyMachine) string {
 		return d.Reason
 	}
 	// A cooldown may follow an attempt at another machine of the owner, or an escalation step.
-	meant := d.Rule == ruleCooldown && strings.Contains(d.Reason, end.EndedAt.UTC().Format(time.RFC3339))
+	meant := d.Rule == ruleCooldown && strings.Contains(d.Reason, utc(end.EndedAt))
 	if !meant && d.Rule != ruleAttempts {
 		return d.Reason
 	}
@@ -139,14 +136,9 @@ func (d Decision) Words() string {
 
 func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Replacement: a.Replacement.Name, StartedAt: metaTime(a.StartedAt), Attempts: a.Request.Attempt,
+		Replacement: a.Replacement.Name, StartedAt: metaTime(a.StartedAt), Attempts: a.Request.Attempt, MarkedAt: metaTime(u.MarkedAt),
 		Decision: Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}.Words(),
-	}
-	if u != nil {
-		out.MarkedAt, out.Quorum, out.Policy = metaTime(u.MarkedAt), quorumStatus(u.Evidence), u.Evidence.PolicyName
-		if u.Mark != nil {
-			out.Reason = u.Mark.Reason
-		}
+		Reason:   u.Mark.Reason, Quorum: quorumStatus(u.Evidence), Policy: u.Evidence.PolicyName,
 	}
 	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
 	if a != s.Active && a.Step == Replacing && (s.Active.Step == Removing || s.Active.Step == Deleting) {
@@ -178,18 +170,18 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 		return v1alpha1.RemediationRemoving, owner + " is deleting the machine", ""
 	case Settling:
 		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its replacement is ready", ""
-	case Cancelling, Sparing:
-		if a.Step == Cancelling || a.Replacement.Name == "" {
-			return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason, ""
-		}
-		if len(a.Extras) > 0 {
-			return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason + "; " + owner + " must delete the surplus of " + a.newNames(),
+	default: // Cancelling, Sparing
+		phase, message = v1alpha1.RemediationCancelling, "cancelling the replacement: "+a.Reason
+		switch {
+		case a.Step == Cancelling || a.Replacement.Name == "":
+			return phase, message, ""
+		case len(a.Extras) > 0:
+			return phase, message + "; " + owner + " must delete the surplus of " + a.newNames(),
 				"if they are not deleted, find out why, and delete those with the annotation cluster.x-k8s.io/delete-machine by hand"
+		default:
+			return phase, message + "; " + owner + " must delete " + a.Replacement.Name,
+				"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
 		}
-		return v1alpha1.RemediationCancelling, "cancelling the replacement: " + a.Reason + "; " + owner + " must delete " + a.Replacement.Name,
-			"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
-	default:
-		return "", "", ""
 	}
 }
 
@@ -211,12 +203,9 @@ func endedStatus(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	case e.Outcome == EndSucceeded:
 		out.Phase = v1alpha1.RemediationSucceeded
 		out.Message = strings.TrimSuffix(fmt.Sprintf("replaced by %s; %s", cmp.Or(e.Replacement.Name, "its owner"), e.Note), "; ")
-	case e.Outcome == EndRecovered && e.Cause == Deselected:
-		out.Phase, out.Message = v1alpha1.RemediationUnselected, e.Note
-	case e.Outcome == EndRecovered && e.Cause == MachineGone:
-		out.Phase, out.Message = v1alpha1.RemediationCancelled, e.Note
 	case e.Outcome == EndRecovered:
-		out.Phase, out.Message = v1alpha1.RemediationRecovered, e.Note
+		phases := map[Cause]v1alpha1.RemediationPhase{Deselected: v1alpha1.RemediationUnselected, MachineGone: v1alpha1.RemediationCancelled}
+		out.Phase, out.Message = cmp.Or(phases[e.Cause], v1alpha1.RemediationRecovered), e.Note
 	default:
 		out.Phase, out.Message = v1alpha1.RemediationCancelled, "cancelled: "+e.Note
 	}

@@ -12,7 +12,6 @@ import (
 // have observed the removal.
 const spareAfter = 30 * time.Second
 
-//nolint:gochecknoglobals // a table
 var (
 	stepCancelling = step{
 		name:    Cancelling,
@@ -25,22 +24,21 @@ var (
 	lateReady = transition{
 		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, no rule prevents its replacement, the owner is not asked to remediate a new machine, and neither unhealthy components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
 		events: func(r remediation) []Event {
-			if !r.unopposed || r.lateReplacement() == nil {
-				return nil
+			if m := r.lateReplacement(); m != nil && r.unopposed(r.now) {
+				return []Event{ReplacementReady{Replacement: m.subject()}}
 			}
-			return []Event{ReplacementReady{Replacement: r.lateReplacement().subject()}}
+			return nil
 		},
 		deadline: deadline{due: func(r remediation) time.Time {
-			return dueIf(!r.unopposed && r.lateReplacement() != nil, r.opposedUntil)
+			ends := r.unhealthy.heldUntil(r.facts.Policy)
+			return dueIf(ends.After(r.now) && r.lateReplacement() != nil && !r.unopposed(r.now) && r.unopposed(ends), ends)
 		}, then: "it continues, because the new machine is ready"},
 	}
 	spared = transition{
 		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a delete annotation", event: VictimSpared{}, to: Sparing,
 		events: func(r remediation) []Event {
-			if now, due := r.mayBeSpared(); !now && !r.reached(due) {
-				return nil
-			}
-			return []Event{VictimSpared{}}
+			now, due := r.mayBeSpared()
+			return eventIf(now || r.reached(due), VictimSpared{})
 		},
 		deadline: deadline{due: func(r remediation) time.Time {
 			_, due := r.mayBeSpared()
@@ -93,39 +91,35 @@ func (r remediation) lateReplacement() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
 	}
-	for _, m := range r.newMachines {
-		if !r.isSurplus(m) && r.facts.ready(m) {
-			return m
-		}
-	}
-	return nil
+	return pick(r.newMachines, func(m *Machine) bool { return !r.isSurplus(m) && r.facts.ready(m) })
 }
 
 // resumable reports whether a cancelled replacement may continue with a new machine that is ready. It continues at most as often as a replacement may
 // be attempted.
 func (r remediation) resumable() bool {
-	switch unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy; {
-	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !unhealthy || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
+	switch {
+	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !r.unhealthy.isUnhealthy() || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
 		return false
 	case !r.facts.isControlPlane():
 		return !r.Ready
 	case r.stuck() || r.outranked():
 		return false // its owner would not delete the machine either
 	default: // a new machine that was ready before can be deleted, unless components of the unhealthy machine are broken
-		return !r.Ready || r.in(Sparing) && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0
+		return !r.Ready || r.in(Sparing) && r.facts.isBroken(r.victim)
 	}
 }
 
 // outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
 // victim are broken.
 func (r remediation) outranked() bool {
-	return r.victim != nil && len(r.victim.brokenComponents(r.facts.Owner.ExternalEtcd)) > 0 &&
+	return r.victim != nil && r.facts.isBroken(r.victim) &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
-// unopposed reports whether no rule would prevent a first replacement of the machine, and the machine may be deleted.
-func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) bool {
-	if u == nil || m == nil || checkForeignState(u, m, f, now) != nil || s.checkConsent(u, m, f, now) != nil || len(f.Policy.blockingHooks(m)) > 0 {
+// unopposed reports whether the remediation is being cancelled, but no rule would prevent it if it started at a time, and the machine may be deleted.
+func (r remediation) unopposed(at time.Time) bool {
+	s, u, m, f := r.state, r.unhealthy, r.victim, r.facts
+	if !r.isCancelling() || r.by != nil || u.UID == "" || m == nil || len(f.Policy.blockingHooks(m)) > 0 || firstOf(u, m, f, at, checkForeignState, s.checkConsent) != nil {
 		return false
 	}
 	return !f.isControlPlane() || checkBlind(f) == nil && f.riskOfRemoval(m).none() && !caseOf(m, f, nil).leadsUnreachable()
@@ -152,7 +146,6 @@ func (r remediation) replacesOther() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }
 
-//nolint:gochecknoglobals // a table
 var (
 	stepSparing = step{
 		name:    Sparing,
@@ -165,19 +158,14 @@ var (
 	cancelled = transition{
 		when: "the new machines are gone, and everything that scute wrote is removed", event: Cancelled{}, to: ended,
 		events: func(r remediation) []Event {
-			if len(r.newMachines) > 0 && r.mustDeleteNew() || len(r.deleting) > 0 || len(cancellingActions(r)) > 0 {
-				return nil
-			}
-			return []Event{Cancelled{Cause: r.Cause}}
+			remains := len(r.newMachines) > 0 && r.mustDeleteNew() || len(r.deleting) > 0 || len(cancellingActions(r)) > 0
+			return eventIf(!remains, Cancelled{Cause: r.Cause})
 		},
 	}
 	abandoned = transition{
 		when: "a control plane has not deleted the new machines within `timeouts.removal`; the owner is no longer asked to remediate them, and they keep their delete annotations", event: Cancelled{}, to: ended,
 		events: func(r remediation) []Event {
-			if !r.reached(r.abandonTime()) || len(r.removeSurplus()) > 0 {
-				return nil
-			}
-			return []Event{Cancelled{Cause: r.Cause}}
+			return eventIf(r.reached(r.abandonTime()) && len(r.removeSurplus()) == 0, Cancelled{Cause: r.Cause})
 		},
 		deadline: deadline{due: remediation.abandonTime, then: "it ends as Cancelled, and scute decides again about all machines"},
 	}

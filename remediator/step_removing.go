@@ -8,12 +8,11 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-//nolint:gochecknoglobals // a table
 var (
 	stepRemoving = step{
 		name:    Removing,
 		meaning: "The new machine is ready. The owner must delete the unhealthy machine.",
-		awaits:  remediation.awaitsRemoval,
+		awaits:  func(r remediation) string { return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name) },
 		writes:  requestingActions,
 		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
 	}
@@ -30,42 +29,29 @@ var (
 	})
 )
 
-func (r remediation) awaitsRemoval() string {
-	return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name)
-}
-
-//nolint:gochecknoglobals // a table
 var (
 	stepDeleting = step{
 		name:    Deleting,
 		meaning: "The owner, or another client, is deleting the machine.",
-		awaits:  remediation.awaitsDeletion,
+		awaits:  func(r remediation) string { return r.Victim.Name + " is gone, and its replacement is ready" },
 		writes:  deletingActions,
 		exits:   []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
 
-	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and the replicas are restored", ended, remediation.hangTime, "it ends as Succeeded, although the machine still exists", func(r remediation) Succeeded {
+	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and the replicas are restored", ended, func(r remediation) time.Time {
+		replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
+		return dueIf(!r.facts.isControlPlane() && replaced, r.removalDeadline(r.victim))
+	}, "it ends as Succeeded, although the machine still exists", func(r remediation) Succeeded {
 		return Succeeded{Note: fmt.Sprintf("it still exists %s after its deletion started: check its drain, its volumes and its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
 	})
 )
 
-func (r remediation) awaitsDeletion() string {
-	return r.Victim.Name + " is gone, and its replacement is ready"
-}
-
-// deletingActions returns the writes while the machine is being deleted.
 func deletingActions(r remediation) []Action {
 	actions := append(r.method.retract(r), r.skipWaits()...)
 	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
 		return slices.Concat(r.cancelHandOvers(), r.removeRelaxed(), actions)
 	}
 	return append(actions, r.removeUnneededAnnotations()...)
-}
-
-// hangTime returns when the remediation of a worker ends although the worker is still being deleted. It returns zero if the worker is not replaced.
-func (r remediation) hangTime() time.Time {
-	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
-	return dueIf(!r.facts.isControlPlane() && replaced, r.removalDeadline(r.victim))
 }
 
 // removalDeadline returns when a machine that is being deleted must be gone, or zero without a timeout.
@@ -84,4 +70,44 @@ func (r remediation) countFrom(since time.Time) time.Time {
 		return r.Since
 	}
 	return since
+}
+
+// Transitions that end a wait in the deletion of a machine after its timeout in the policy.
+var (
+	drainOverdue = timed("the drain of the Node has taken `removal.drainTimeout`", same, func(r remediation) time.Time {
+		return r.waitTimeout(r.SkipsDrain || r.victim.SkipsDrain, r.victim.Draining, r.facts.Policy.Removal.Drain)
+	}, "its deletion continues without the drain of its Node", func(r remediation) DrainSkipped {
+		return DrainSkipped{Since: r.victim.Draining, After: r.facts.Policy.Removal.Drain.String()}
+	})
+	detachOverdue = timed("its volumes were not detached within `removal.volumeDetachTimeout`", same, func(r remediation) time.Time {
+		return r.waitTimeout(r.SkipsDetach || r.victim.SkipsDetach, r.victim.Detaching, r.facts.Policy.Removal.Detach)
+	}, "its deletion continues without waiting for its volumes", func(r remediation) VolumeDetachSkipped {
+		return VolumeDetachSkipped{Since: r.victim.Detaching, After: r.facts.Policy.Removal.Detach.String()}
+	})
+)
+
+// waitTimeout returns when a wait of the deletion has lasted longer than its limit in the policy. It returns zero without a limit, and if the wait is
+// skipped already. It also does so while an operator or the policy objects (abort, hold without end, skip-remediation, pause requests) or a suspension
+// restricts writes, because somebody may need the workload, which ends with the machine.
+func (r remediation) waitTimeout(skipped bool, since time.Time, limit time.Duration) time.Time {
+	free := !skipped && !r.victim.Skip && !r.unhealthy.Aborted && !r.facts.pauseRequested() && (r.by == nil || r.by.writes == writesAll)
+	due := r.countFrom(since).Add(limit)
+	if u := r.unhealthy; u.held(r.now) {
+		free, due = free && !u.HoldUntil.IsZero(), later(due, u.HoldUntil)
+	}
+	return dueIf(free && limit > 0 && !since.IsZero(), due)
+}
+
+// skipWaits returns the writes that make the deletion of the victim skip the waits whose timeouts have expired.
+func (r remediation) skipWaits() []Action {
+	var actions []Action
+	if m := r.victim; m != nil && m.Deleting {
+		if r.SkipsDrain && !m.SkipsDrain {
+			actions = append(actions, r.set(SkipDrain, ""))
+		}
+		if r.SkipsDetach && !m.SkipsDetach {
+			actions = append(actions, r.set(SkipDetach, ""))
+		}
+	}
+	return actions
 }

@@ -8,14 +8,15 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-//nolint:gochecknoglobals // a table
 var (
 	stepReplacing = step{
 		name:    Replacing,
 		meaning: "A new machine exists and is not ready. The unhealthy machine still exists.",
-		awaits:  remediation.awaitsReady,
-		writes:  requestingActions,
-		exits:   slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
+		awaits: func(r remediation) string {
+			return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
+		},
+		writes: requestingActions,
+		exits:  slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
 	}
 
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
@@ -36,10 +37,6 @@ var (
 		},
 	}
 )
-
-func (r remediation) awaitsReady() string {
-	return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
-}
 
 // wrongMachineDeleted reports whether the owner of workers deleted another machine than the marked one, and would do so again, because another MachineSet loses
 // a machine at a scale-down. Within a MachineSet the marked machine is deleted first, so there another client deleted the other machine.

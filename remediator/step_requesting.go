@@ -11,14 +11,18 @@ import (
 	"scute.dev/kube/object"
 )
 
-//nolint:gochecknoglobals // a table
 var (
 	stepRequesting = step{
 		name:    Requesting,
 		meaning: "The owner is asked for a replacement. No new machine was observed yet.",
-		awaits:  remediation.awaitsMachine,
-		writes:  requestingActions,
-		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
+		awaits: func(r remediation) string {
+			if r.Request.Method == OwnerRemediation {
+				return fmt.Sprintf("%s deletes %s, and creates another machine", r.facts.Owner.Name, r.Victim.Name)
+			}
+			return r.facts.Owner.Name + " creates another machine"
+		},
+		writes: requestingActions,
+		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
 	}
 
 	relaxed = transition{
@@ -38,13 +42,6 @@ var (
 		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
 )
-
-func (r remediation) awaitsMachine() string {
-	if r.Request.Method == OwnerRemediation {
-		return fmt.Sprintf("%s deletes %s, and creates another machine", r.facts.Owner.Name, r.Victim.Name)
-	}
-	return r.facts.Owner.Name + " creates another machine"
-}
 
 // relaxEvents returns SurgeRelaxed if components of the machine were healthy or reported so at the decision, but are broken now. The owner creates no
 // machine until they are healthy or its preflight checks are relaxed.
@@ -90,12 +87,16 @@ func (m *Machine) nodeSilent() bool {
 // brokenSince returns the time since which components of the machine are broken, or zero.
 func (m *Machine) brokenSince() time.Time {
 	var first time.Time
-	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, conditionTypes(components)) {
-		seen, ok := m.Conditions[name]
-		silent := name != clusterv1.MachineNodeReadyCondition || m.nodeSilent()
-		if ok && seen.Status != object.True && silent && (first.IsZero() || seen.Since.Before(first)) {
+	earlier := func(seen Condition) {
+		if seen.Status != "" && seen.Status != object.True && (first.IsZero() || seen.Since.Before(first)) {
 			first = seen.Since
 		}
+	}
+	if m.nodeSilent() {
+		earlier(m.Conditions[clusterv1.MachineNodeReadyCondition])
+	}
+	for _, c := range components {
+		earlier(m.Conditions[c.condition])
 	}
 	return first
 }

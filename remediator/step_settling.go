@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-//nolint:gochecknoglobals // a table
 var (
 	stepSettling = step{
 		name:    Settling,
 		meaning: "The unhealthy machine is gone. Its replacement must become ready, and everything that scute wrote must be removed.",
-		awaits:  remediation.awaitsReplacement,
+		awaits:  func(r remediation) string { return cmp.Or(r.Replacement.Name, "another machine") + " becomes ready" },
 		writes:  settlingActions,
 		exits:   []transition{ownerGone, another, replacementReady.withTarget(same), raised, restored, succeeded, notSettled},
 	}
@@ -20,10 +19,7 @@ var (
 		when: "the replacement, or all machines, are ready, and everything that scute wrote is removed", event: Succeeded{}, to: ended,
 		events: func(r remediation) []Event {
 			note, ok := r.complete()
-			if !ok || !r.isClean() {
-				return nil
-			}
-			return []Event{Succeeded{Note: note, Gone: r.Replacement.UID != "" && r.facts.machine(r.Replacement) == nil}}
+			return eventIf(ok && r.isClean(), Succeeded{Note: note, Gone: r.Replacement.UID != "" && r.facts.machine(r.Replacement) == nil})
 		},
 	}
 	notSettled = transition{
@@ -37,10 +33,6 @@ var (
 		deadline: deadline{due: remediation.settleDeadline, then: "it ends as Cancelled"},
 	}
 )
-
-func (r remediation) awaitsReplacement() string {
-	return cmp.Or(r.Replacement.Name, "another machine") + " becomes ready"
-}
 
 // settlingActions returns the writes that remove everything that scute wrote, after the machine is gone.
 func settlingActions(r remediation) []Action {

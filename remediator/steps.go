@@ -29,7 +29,6 @@ type deadline struct {
 	then string                      // what happens then, for users
 }
 
-// reached reports whether a time has come.
 func (r remediation) reached(due time.Time) bool { return !due.IsZero() && !r.now.Before(due) }
 
 // Targets of transitions that do not lead to another step.
@@ -39,14 +38,10 @@ const (
 )
 
 // steps is the state machine of a remediation. Each step is in a file step_*.go, with its writes and transitions. Transitions that most steps have
-// are in transitions.go, and those of a deletion in removal.go.
-//
-//nolint:gochecknoglobals // a table
+// are in transitions.go.
 var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
 // Transitions that several steps share: those of the machine, those of replicas, and those to a cancellation.
-//
-//nolint:gochecknoglobals // a table
 var (
 	victimTransitions  = []transition{ownerGone, victimGone, victimDeletionStarted}
 	replicaTransitions = []transition{raised, restored}
@@ -85,11 +80,7 @@ func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 			return events
 		}
 	}
-	state := stepOf(r.Step)
-	if state == nil {
-		return nil
-	}
-	for _, t := range state.exits {
+	for _, t := range stepOf(r.Step).exits {
 		if events := t.events(r); len(events) > 0 {
 			return events
 		}
@@ -97,20 +88,21 @@ func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// withTarget returns the transition with another target.
 func (t transition) withTarget(to Step) transition {
 	t.to = to
 	return t
 }
 
+func eventIf(so bool, e Event) []Event {
+	if !so {
+		return nil
+	}
+	return []Event{e}
+}
+
 // observes returns a transition that records an event without details.
 func observes(when string, event Event, to Step, is func(remediation) bool) transition {
-	return transition{when: when, event: event, to: to, events: func(r remediation) []Event {
-		if !is(r) {
-			return nil
-		}
-		return []Event{event}
-	}}
+	return transition{when: when, event: event, to: to, events: func(r remediation) []Event { return eventIf(is(r), event) }}
 }
 
 // timed returns a transition that records an event when a time has come. then describes what happens.
@@ -140,10 +132,7 @@ func expires(when string, cause Cause, due func(remediation) time.Time, say func
 func cancels(when string, cause Cause, why func(remediation) string) transition {
 	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, events: func(r remediation) []Event {
 		reason := why(r)
-		if reason == "" {
-			return nil
-		}
-		return []Event{CancelStarted{Cause: cause, Reason: reason}}
+		return eventIf(reason != "", CancelStarted{Cause: cause, Reason: reason})
 	}}
 }
 

@@ -59,8 +59,6 @@ type suspension struct {
 }
 
 // suspensions are in the order of their priority: the first one that applies is recorded.
-//
-//nolint:gochecknoglobals // a table
 var suspensions = []suspension{
 	{freezeMove, "the log has a move of the cluster in progress", writesNothing, func(r remediation) (string, string, bool) {
 		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
@@ -122,13 +120,10 @@ var suspensions = []suspension{
 		switch {
 		case r.facts.withinGracePeriod() && r.Frozen == freezeQuorum:
 			return r.FrozenReason, r.FrozenNext, true
-		case !r.facts.isControlPlane() || r.in(Settling) || r.facts.withinGracePeriod():
+		case checkBlind(r.facts) == nil || r.in(Settling) || r.facts.withinGracePeriod():
 			return "", "", false
 		}
 		d := checkBlind(r.facts)
-		if d == nil {
-			return "", "", false
-		}
 		return d.Reason, d.Next, true
 	}, nil},
 	{freezeRisk, "nothing was requested yet, or the owner has not acted on the request to remediate, and it is no longer safe: the members of etcd do not allow it, the owner would first remediate a machine that another client requests and that etcd cannot spare, another machine is being deleted, or no other machine serves the API", writesUndo, func(r remediation) (string, string, bool) {
@@ -143,10 +138,10 @@ var suspensions = []suspension{
 		return "RepairPolicy " + p.Name + " has pause requests: " + strings.Join(p.Paused, "; "), "remove the pause requests to continue", r.notRequested() && len(p.Paused) > 0
 	}, nil},
 	{freezeHold, "nothing was requested yet, or the owner has not acted on the request to remediate, and an operator holds the machine", writesUndo, func(r remediation) (string, string, bool) {
-		if !r.notRequested() && !r.awaitsOwner() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
+		if !r.notRequested() && !r.awaitsOwner() || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
-		return "an operator holds the machine" + formatUntil(r.unhealthy.HoldUntil) + formatReason(r.unhealthy.HoldReason), "release the machine when you no longer need it", true
+		return r.unhealthy.describeHold(), "release the machine when you no longer need it", true
 	}, nil},
 	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner reports what keeps it from creating one: its preflight checks, a quota, a webhook; or it defers the requested remediation of a worker", writesAll, func(r remediation) (string, string, bool) {
 		if r.deferred() {
@@ -156,23 +151,20 @@ var suspensions = []suspension{
 			r.facts.Owner.Refused != "" && !r.facts.Policy.AllowsDeleteFirst && r.in(Requesting) && r.scales() && r.method.requesting(r) && len(r.newMachines) == 0
 	}, nil},
 	{freezeDenied, "nothing was requested yet, because the API server has rejected the write for a minute", writesAll, func(r remediation) (string, string, bool) {
-		return "the request cannot be written: " + r.failure, "fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation", r.reached(r.deniedFrom())
+		return "the request cannot be written: " + r.state.Failure, "fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation", r.reached(r.deniedFrom())
 	}, remediation.deniedFrom},
 }
 
 // deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
 func (r remediation) deniedFrom() time.Time {
-	return dueIf(r.failure != "" && r.notRequested(), r.failingSince.Add(time.Minute))
+	return dueIf(r.state.Failure != "" && r.notRequested(), r.state.FailingSince.Add(time.Minute))
 }
 
 // hangingMachine returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
 func (r remediation) hangingMachine() *Machine {
-	for _, m := range r.deleting {
-		if r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m))) {
-			return m
-		}
-	}
-	return nil
+	return pick(r.deleting, func(m *Machine) bool {
+		return r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m)))
+	})
 }
 
 // hangDeadline returns when the deletion of another machine has lasted too long, or zero if none is being deleted.
@@ -232,7 +224,6 @@ func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
 }
 
-// suspension returns the first suspension that applies to the facts.
 func (r remediation) suspension() suspended {
 	for i := range suspensions {
 		if reason, next, ok := suspensions[i].applies(r); ok {

@@ -134,11 +134,8 @@ func (c tableCase) external(blocks string) Decision {
 
 // manual returns a decision that needs a human, because scute deletes no machines and the owner refuses to.
 func (c tableCase) manual(why, obstacle string) Decision {
-	return Decision{
-		Verdict: CannotRemediate, Rule: "external-etcd",
-		Reason: fmt.Sprintf("%s; etcd is external, so %s remediates no machine itself, and no replacement can come first: %s", why, c.f.Owner.Name, obstacle),
-		Next:   "delete the machine by hand (kubectl delete machine): " + c.f.Owner.Name + " creates another",
-	}
+	return *cannotRemediate("delete the machine by hand (kubectl delete machine): "+c.f.Owner.Name+" creates another", "external-etcd",
+		"%s; etcd is external, so %s remediates no machine itself, and no replacement can come first: %s", why, c.f.Owner.Name, obstacle)
 }
 
 func (c tableCase) single(why string) Decision {
@@ -175,17 +172,16 @@ func (f *Facts) decideDeleteFirst(m *Machine, stranded []*Machine) Decision {
 // deleteFirst returns the decision to have the owner delete the machine first, if quorum is kept without it.
 func (c tableCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
-	q := c.quorum
+	q, other := c.quorum, c.f.riskOfOther(c.m)
 	switch {
 	case c.f.Owner.ExternalEtcd:
 		return c.manual(why, "the policy allows none that is available")
 	case len(c.f.Machines) < 2:
 		return c.single(why)
 	case !c.f.maySpare(c.m):
-		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-boolToInt(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
-	case !c.f.riskOfOther(c.m).none():
-		r := c.f.riskOfOther(c.m)
-		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and " + r.why, Next: r.next}
+		return *freeze("bring back "+strings.Join(q.Silent, ", "), rule, "%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-boolToInt(alive), q.Voters-1)
+	case !other.none():
+		return *freeze(other.next, rule, "%s, and %s", why, other.why)
 	case q.Learners > boolToInt(c.isLearner()):
 		return *c.checkLearner()
 	case c.m.Node != "" && !c.f.hasEnoughMembers(c.m, false):
@@ -199,19 +195,14 @@ func (c tableCase) deleteFirst(rule, why string) Decision {
 		return *waitForHuman("restart its kubelet, let scuted reach port 2379 of the machine, or power the machine off",
 			"leader", "%s, and it leads etcd: the leadership cannot be moved, and %s deletes no machine that leads", why, c.f.Owner.Name)
 	default:
-		return Decision{
-			Verdict: OwnerRemediation, Rule: rule,
-			Reason: fmt.Sprintf("%s: the owner deletes it first; %d of %d voters answer without it", why, q.Answering-boolToInt(alive), q.Voters-boolToInt(member)),
-		}
+		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: fmt.Sprintf("%s: the owner deletes it first; %d of %d voters answer without it",
+			why, q.Answering-boolToInt(alive), q.Voters-boolToInt(member))}
 	}
 }
 
 // checkLearner returns a wait for a joining member, until it becomes a voter or its machine is gone.
 func (c tableCase) checkLearner() *Decision {
 	member := find(c.f.Etcd.Members, func(member *Member) bool { return member.Learner })
-	if member == nil {
-		return wait("learner", "etcd has a learner: a member is joining")
-	}
 	if m := c.f.machineOf(*member); m != nil {
 		return waitForHuman("find out why etcd on machine "+m.Name+" does not catch up; if it never does, scute replaces the machine when it is unhealthy",
 			"learner", "etcd has a learner, %s: it votes when it has caught up", member.Node)

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,8 +10,6 @@ import (
 )
 
 // Transitions that most steps have. Every other transition is in the file of the first step that has it.
-//
-//nolint:gochecknoglobals // a table
 var (
 	ownerGone = ends("the owner is gone, and no replicas are raised in the topology of its Cluster", OwnerGone, func(r remediation) string {
 		return formatIf(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone%s", r.raisedHint())
@@ -34,10 +33,7 @@ var (
 		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
 		events: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
-			if r.Ready || m == nil || !r.facts.ready(m) {
-				return nil
-			}
-			return []Event{ReplacementReady{Replacement: r.Replacement}}
+			return eventIf(!r.Ready && m != nil && r.facts.ready(m), ReplacementReady{Replacement: r.Replacement})
 		},
 	}
 	raised = observes("the owner has the requested replicas", ScaleRaised{}, same, func(r remediation) bool {
@@ -47,7 +43,7 @@ var (
 		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
 	})
 	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
-		return formatIf(r.unhealthy != nil && r.unhealthy.Aborted, "an operator aborted it")
+		return formatIf(r.unhealthy.Aborted, "an operator aborted it")
 	})
 	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
 		return formatIf(r.victim != nil && r.victim.Skip, "the machine has the annotation cluster.x-k8s.io/skip-remediation now")
@@ -56,7 +52,7 @@ var (
 		return formatIf(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
 	recovered = cancels("the machine is healthy, no other machine is deleted instead when the request is undone, and no freeze keeps scute from observing or writing", Recovered, func(r remediation) string {
-		healthy := r.unhealthy == nil || r.unhealthy.Mark == nil
+		healthy := !r.unhealthy.marked()
 		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold, freezeRefused, freezeDenied}, r.Frozen)
 		return formatIf(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
 	})
@@ -77,7 +73,6 @@ var (
 	})
 )
 
-// dueIf returns a time if a condition is true, and zero otherwise.
 func dueIf(so bool, at time.Time) time.Time {
 	if !so {
 		return time.Time{}
@@ -92,7 +87,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// formatIf returns a formatted reason if a condition is true, and "" otherwise.
 func formatIf(so bool, format string, args ...any) string {
 	if !so {
 		return ""
@@ -121,15 +115,11 @@ func (r remediation) deadlineAfter(limit time.Duration) time.Time {
 // successor returns the new machine that becomes the replacement if there is none now, or nil. It is a machine that the log does not have, or else a
 // surplus machine without a delete annotation.
 func (r remediation) successor() *Machine {
-	for _, extra := range []bool{false, true} {
-		i := slices.IndexFunc(r.newMachines, func(m *Machine) bool {
-			return m.UID != r.Replacement.UID && r.isSurplus(m) == extra && (!extra || m.DeleteAnnotation == "" && !r.isCancelling())
-		})
-		if i >= 0 {
-			return r.newMachines[i]
-		}
-	}
-	return nil
+	other := func(m *Machine) bool { return m.UID != r.Replacement.UID }
+	return cmp.Or(
+		pick(r.newMachines, func(m *Machine) bool { return other(m) && !r.isSurplus(m) }),
+		pick(r.newMachines, func(m *Machine) bool { return other(m) && m.DeleteAnnotation == "" && !r.isCancelling() }),
+	)
 }
 
 // newMachineEvents returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were

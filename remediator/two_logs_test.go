@@ -88,7 +88,7 @@ func (w *world) stepOwner(t *testing.T) {
 
 func needsHuman(n *node) bool {
 	for _, u := range n.state.Unhealthy {
-		if u.Mark != nil && u.Decision.Verdict == remediator.CannotRemediate {
+		if u.Mark.State != "" && u.Decision.Verdict == remediator.CannotRemediate {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	for m := range f.all() {
 		if !m.Deleting {
-			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Remaining > 0 {
+			if h := Judge(m, s.record(m.UID).Mark, f.Policy.Checks, now); h.Remaining > 0 {
 				at(h.Remaining)
 			}
 			if m.Node != "" && f.Policy.ReadsNodes() {
@@ -46,13 +46,13 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 			if m.staysUnhealthy() {
 				at(pollInterval) // no watch reports the result of its MachineHealthCheck
 			}
-			if m.Request != nil && s.Unhealthy[m.UID].mark() == nil {
+			if m.Request != nil && !s.record(m.UID).marked() {
 				until(m.Request.Created.Add(settlePeriod))
 			}
 		}
 	}
 	for _, u := range s.Unhealthy {
-		if u.Mark == nil {
+		if !u.marked() {
 			continue
 		}
 		until(u.HoldUntil)
@@ -69,9 +69,7 @@ func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 	if s.InMassFailure || len(s.Mass.Pending) > 0 {
 		at(pollInterval)
 	}
-	for _, ended := range []time.Time{s.MassFailureEnded, f.Ledger.MassFailureEnded} {
-		until(ended.Add(f.Policy.Limits.MassFailure.Cooldown))
-	}
+	until(s.massFailureCooldownEnd(f))
 	for _, a := range s.InProgress() {
 		at(pollInterval)
 		if f.withinGracePeriod() {

@@ -22,11 +22,8 @@ func decideWorker(m *Machine, f *Facts) Decision {
 	remediates := f.inCurrentSet(m)
 	switch {
 	case !gives && !remediates:
-		return Decision{
-			Verdict: CannotRemediate, Rule: "older-machine-set",
-			Reason: "MachineSet " + m.Set + " is not the current one of " + f.Owner.Name + ", so it remediates no machine; with fewer replicas, the oldest, " + f.shrinkingSet() + ", would lose one",
-			Next:   "delete the machine by hand (kubectl delete machine): " + f.Owner.Name + " creates another",
-		}
+		return *cannotRemediate("delete the machine by hand (kubectl delete machine): "+f.Owner.Name+" creates another", "older-machine-set",
+			"MachineSet %s is not the current one of %s, so it remediates no machine; with fewer replicas, the oldest, %s, would lose one", m.Set, f.Owner.Name, f.shrinkingSet())
 	case gives && f.Policy.allows(v1alpha1.MethodSurge):
 		if d := f.checkOtherAnnotations(m); d != nil {
 			return *d
@@ -67,7 +64,6 @@ func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
-// firstDeleting returns the first machine that is being deleted, or nil.
 func (f *Facts) firstDeleting() *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }

@@ -97,7 +97,7 @@ func newWorld(now time.Time) *world {
 		now: now, target: template, logf: func(string, ...any) {},
 		owner: remediator.OwnerFacts{
 			Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0a0b0c0d-1111", Cluster: "blue"},
-			Found: true, Generation: 1, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateTrigger: true,
+			Found: true, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateTrigger: true,
 			Retry: remediator.Retry{MinHealthy: time.Hour},
 		},
 		cluster: remediator.ClusterFacts{Found: true, Reachable: object.True, FailureDomains: []string{"a", "b", "c"}},

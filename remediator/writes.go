@@ -21,8 +21,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 		actions = append(actions, cleanUp(s, f)...)
 	} else if g.orphaned() {
 		actions = append(actions, g.scaleBack()...)
-	} else if state := stepOf(g.Step); state != nil {
-		actions = slices.Concat(actions, s.removeLeftoverAnnotations(seen), state.writes(*g.remediation))
+	} else {
+		actions = slices.Concat(actions, s.removeLeftoverAnnotations(seen), stepOf(g.Step).writes(*g.remediation))
 	}
 	for i := range actions {
 		actions[i].forRemediation = true
@@ -42,7 +42,7 @@ func requestingActions(r remediation) []Action {
 	if r.victim == nil {
 		return nil // its deletion is recorded first
 	}
-	if r.by != nil && r.by.writes < writesAll || r.facts.isControlPlane() && checkBlind(r.facts) != nil {
+	if r.by != nil && r.by.writes < writesAll || checkBlind(r.facts) != nil {
 		return r.method.retract(r)
 	}
 	return r.method.request(r)
@@ -127,10 +127,7 @@ func (r remediation) cancelHandOvers() []Action {
 func (r remediation) clearStaleRelaxed() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
-	if !ok || !mine || r.tooFew() {
-		return nil
-	}
-	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
+	return actionIf(ok && mine && !r.tooFew(), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
 // gate is the only check of safety and consent before a write, whatever state requires the write.
@@ -140,7 +137,6 @@ type gate struct {
 	facts        *Facts
 	now          time.Time
 	allowed      writeExtent
-	dryRun       bool // only removing what scute wrote
 	unreadable   bool // the policy cannot be read: only withdrawing requests to remediate
 }
 
@@ -153,7 +149,6 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 			g.allowed = r.by.writes
 		}
 	}
-	g.dryRun = f.Policy.DryRun && s.Active == nil
 	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Move != "" || f.Cluster.Paused {
 		g.allowed = writesNothing // not even a mark in a paused cluster, which may be moving to another management cluster
 	} else if f.Policy.Unreadable != "" && s.Active == nil {
@@ -172,7 +167,7 @@ func (g gate) permits(a Action) bool {
 		return true
 	case g.allowed == writesNothing || a.forRemediation && g.allowed < writesUndo, !a.forRemediation && !g.facts.Owner.Found:
 		return false
-	case g.dryRun && !a.onlyRemoves() && !g.updatesMark(a):
+	case g.facts.Policy.DryRun && g.state.Active == nil && !a.onlyRemoves() && !g.updatesMark(a):
 		return false
 	case !a.isRisky():
 		return true
@@ -185,15 +180,9 @@ func (g gate) permits(a Action) bool {
 
 // isRisky reports whether the machine or its workload may be unavailable after the write.
 func (a Action) isRisky() bool {
-	switch a.Type {
-	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]ActionType{HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm}, a.Type)
 }
 
-// onlyRemoves reports whether a write only removes what scute wrote.
 func (a Action) onlyRemoves() bool {
 	switch a.Type {
 	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
@@ -214,16 +203,16 @@ func (g gate) updatesMark(a Action) bool {
 // consents reports whether neither the policy nor a human objects. Pause requests do not stop a remediation that the owner was asked for, but they
 // stop any further step.
 func (g gate) consents(a Action) bool {
-	m, u := g.facts.machine(a.Machine), g.state.Unhealthy[a.Machine.UID]
+	m, u := g.facts.machine(a.Machine), g.state.record(a.Machine.UID)
 	switch {
 	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
 		return false
-	case u != nil && (u.Aborted || u.held(g.now)):
+	case u.Aborted || u.held(g.now):
 		return false
 	case a.Type == HandOver:
 		return true
 	default:
-		return u != nil && !g.facts.pauseRequested()
+		return u.UID != "" && !g.facts.pauseRequested()
 	}
 }
 
@@ -263,6 +252,12 @@ func (f *Facts) orphan() (machine string, ok bool) {
 	return n.Machine, ok && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Name == n.Machine })
 }
 
+// RelaxedFor returns the machine that a value of the annotation remediation-in-progress names, or "".
+func RelaxedFor(annotation string) string {
+	n, _ := parseNote(annotation)
+	return n.Machine
+}
+
 func parseNote(annotation string) (n remediationNote, ok bool) {
 	return n, json.Unmarshal([]byte(annotation), &n) == nil && n.Machine != ""
 }
@@ -275,6 +270,13 @@ func actionsFor(machines iter.Seq[*Machine], do ActionType, fits func(*Machine) 
 		}
 	}
 	return actions
+}
+
+func actionIf(so bool, a Action) []Action {
+	if !so {
+		return nil
+	}
+	return []Action{a}
 }
 
 func (r remediation) set(do ActionType, value string) Action {

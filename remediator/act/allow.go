@@ -47,12 +47,10 @@ func (d *execution) checkMachine(ctx context.Context, atHand client.Object) erro
 	if !ok {
 		var err error
 		if m, err = d.machine(ctx); err != nil {
-			return err
+			return d.whenGone(err, true, machineGone)
 		}
 	}
 	switch {
-	case m == nil:
-		return preconditionFailed("%s", machineGone)
 	case !m.DeletionTimestamp.IsZero():
 		return preconditionFailed("the machine is being deleted already")
 	case hasAnnotation(m, clusterv1.MachineSkipRemediationAnnotation):
@@ -118,17 +116,17 @@ func (d *execution) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
-// machine reads the Machine. It returns nil if the Machine is gone, or another one has its name.
+// machine reads the Machine. It returns errGone if the Machine is gone, or another one has its name.
 func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
-	err := d.get(ctx, d.machineKey(), m)
-	if apierrors.IsNotFound(err) || err == nil && m.UID != d.Machine.UID {
-		return nil, nil
-	}
-	if err != nil {
+	switch err := d.get(ctx, d.machineKey(), m); {
+	case apierrors.IsNotFound(err) || err == nil && m.UID != d.Machine.UID:
+		return nil, errGone
+	case err != nil:
 		return nil, fmt.Errorf("getting the machine: %w", err)
+	default:
+		return m, nil
 	}
-	return m, nil
 }
 
 // hasAnnotation reports whether an annotation is set, whatever its value, because Cluster API reads most annotations in this way.

@@ -36,60 +36,54 @@ func (e *Executor) get(ctx context.Context, key types.NamespacedName, into clien
 	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return e.Client.Get(ctx, key, into) })
 }
 
+// patcher sends a patch of an object, or of its status.
+type patcher func(context.Context, client.Object, client.Patch) error
+
+func (e *Executor) patch(ctx context.Context, object client.Object, patch client.Patch) error {
+	return e.Client.Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
+}
+
+func (e *Executor) patchStatus(ctx context.Context, object client.Object, patch client.Patch) error {
+	return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
+}
+
 // change reads an object live, lets amend change it, and patches only what amend changed, only in the version that amend received. After a conflict,
 // it calls amend again with the current object; so a lost response causes no second write. It writes nothing if amend fails or changes nothing. kind
 // only determines the kind and version to read.
-func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
+func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, send patcher, amend func(T) error) error {
 	return retryOnConflict(ctx, func() error {
-		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
-			return e.Client.Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
-		})
+		object, err := deepCopy(kind) // decoding into an object that was read before would keep removed fields
+		if err != nil {
+			return err
+		}
+		if err := e.get(ctx, key, object); err != nil {
+			return err
+		}
+		original, err := deepCopy(object)
+		if err != nil {
+			return err
+		}
+		if err := amend(object); err != nil {
+			return err
+		}
+		changes, err := client.MergeFrom(original).Data(object)
+		if err != nil {
+			return fmt.Errorf("comparing %s: %w", key, err)
+		}
+		if string(changes) == "{}" {
+			return nil
+		}
+		patch := client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})
+		return call(ctx, "writing "+key.String(), func(ctx context.Context) error { return send(ctx, object, patch) })
 	})
 }
 
-// changeStatus changes the status of an object in the same way as change.
-func changeStatus[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
-	return retryOnConflict(ctx, func() error {
-		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
-			return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
-		})
-	})
-}
-
-func changeOnce[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error, send func(context.Context, client.Object, client.Patch) error) error {
-	object, err := deepCopy(kind) // decoding into an object that was read before would keep removed fields
-	if err != nil {
-		return err
-	}
-	if err := e.get(ctx, key, object); err != nil {
-		return err
-	}
-	original, err := deepCopy(object)
-	if err != nil {
-		return err
-	}
-	if err := amend(object); err != nil {
-		return err
-	}
-	changes, err := client.MergeFrom(original).Data(object)
-	if err != nil {
-		return fmt.Errorf("comparing %s: %w", key, err)
-	}
-	if string(changes) == "{}" {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})
-	return call(ctx, "writing "+key.String(), func(ctx context.Context) error { return send(ctx, object, patch) })
-}
-
-// create creates an object with scute as its field manager.
 func (e *Executor) create(ctx context.Context, object client.Object) error {
 	return call(ctx, "creating "+client.ObjectKeyFromObject(object).String(), func(ctx context.Context) error {
 		return e.Client.Create(ctx, object, client.FieldOwner(kube.FieldManager))
 	})
 }
 
-// deepCopy returns a deep copy with the type of the object.
 func deepCopy[T client.Object](object T) (T, error) {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {
@@ -98,7 +92,8 @@ func deepCopy[T client.Object](object T) (T, error) {
 	return copied, nil
 }
 
-// retryOnConflict retries after conflicts, with a short and growing delay and a limited number of times.
+// retryOnConflict retries after conflicts, with a short and growing delay and a limited number of times. retry.RetryOnConflict of client-go returns nil
+// if the context ends.
 func retryOnConflict(ctx context.Context, once func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {

@@ -13,25 +13,14 @@ import (
 	"scute.dev/remediator"
 )
 
-// updateConditions changes the Machine's status.
-func (d *execution) updateConditions(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
-	err := changeStatus(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
-		if m.UID != d.Machine.UID {
-			return errGone
-		}
-		return amend(m)
-	})
-	return d.whenGone(err, asking, machineGone)
-}
-
 // handOver sets the two conditions on which an owner remediates a machine itself, by deleting it first. Owners of this version read none of the
 // conditions of the older contract for that.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
 	}
-	return d.updateConditions(ctx, true, func(m *clusterv1.Machine) error {
-		if hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) && hasCondition(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) {
+	return d.updateMachine(ctx, d.patchStatus, true, func(m *clusterv1.Machine) error {
+		if isUnhealthy(m) && hasCondition(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) {
 			return nil
 		}
 		if err := d.checkAllowed(ctx, m); err != nil {
@@ -53,8 +42,8 @@ func (d *execution) handOver(ctx context.Context) error {
 
 // report sets the condition by which an owner knows that a machine is unhealthy. It does not ask the owner to remediate the machine.
 func (d *execution) report(ctx context.Context) error {
-	return d.updateConditions(ctx, true, func(m *clusterv1.Machine) error {
-		if hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+	return d.updateMachine(ctx, d.patchStatus, true, func(m *clusterv1.Machine) error {
+		if isUnhealthy(m) {
 			return nil
 		}
 		if err := d.checkAllowed(ctx, m); err != nil {
@@ -67,7 +56,7 @@ func (d *execution) report(ctx context.Context) error {
 
 // setUnhealthy sets HealthCheckSucceeded to False, if it is not.
 func setUnhealthy(m *clusterv1.Machine) {
-	if hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+	if isUnhealthy(m) {
 		return
 	}
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
@@ -100,7 +89,7 @@ func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine)
 
 // withdraw removes the request to remediate from a Machine that its owner is not deleting yet. The machine stays unhealthy.
 func (d *execution) withdraw(ctx context.Context) error {
-	return d.updateConditions(ctx, false, func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
 			meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		}
@@ -111,7 +100,7 @@ func (d *execution) withdraw(ctx context.Context) error {
 // setHealthy sets the conditions that a health check sets on a healthy Machine, in both condition formats. Owners write the older conditions too, and a
 // client that still reads them would otherwise see a broken machine forever.
 func (d *execution) setHealthy(ctx context.Context) error {
-	return d.updateConditions(ctx, false, func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineExternallyRemediatedCondition)
 		if !hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionTrue) {
@@ -138,6 +127,10 @@ func setHealthyV1Beta1(m *clusterv1.Machine) {
 	if m.GetV1Beta1Conditions() != nil {
 		m.SetV1Beta1Conditions(older)
 	}
+}
+
+func isUnhealthy(m *clusterv1.Machine) bool {
+	return hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse)
 }
 
 func hasCondition(m *clusterv1.Machine, condition string, status metav1.ConditionStatus) bool {

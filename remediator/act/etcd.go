@@ -22,15 +22,17 @@ type Etcd interface {
 	Disarm(ctx context.Context, cluster types.NamespacedName, nodes []string) error
 }
 
-// runOnEtcd runs an action on etcd, which only a control plane has.
-func (d *execution) runOnEtcd(run func() error) error {
-	switch {
-	case !d.isControlPlane():
-		return errors.New("only a control plane has an etcd")
-	case d.Etcd == nil:
-		return errors.New("no etcd client is configured")
-	default:
-		return run()
+// onEtcd performs an action on etcd, which only a control plane has.
+func onEtcd(perform performer) performer {
+	return func(d *execution, ctx context.Context) error {
+		switch {
+		case !d.isControlPlane():
+			return errors.New("only a control plane has an etcd")
+		case d.Etcd == nil:
+			return errors.New("no etcd client is configured")
+		default:
+			return perform(d, ctx)
+		}
 	}
 }
 
@@ -42,46 +44,31 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 
 // moveLeadership moves the leadership of etcd to a member that stays, before the machine of the leader is removed.
 func (d *execution) moveLeadership(ctx context.Context) error {
-	return d.runOnEtcd(func() error {
-		if d.Value == "" {
-			return errors.New("no node is named for the new leader")
-		}
-		for _, m := range d.facts.Machines {
-			if m.Name == d.Machine.Name && m.Node == d.Value {
-				return preconditionFailed("the member of node %s is the machine's own", d.Value)
-			}
-		}
-		if err := d.checkAllowed(ctx, nil); err != nil {
-			return err
-		}
-		return d.moveLeader(ctx, d.Value)
-	})
+	if err := d.checkAllowed(ctx, nil); err != nil {
+		return err
+	}
+	return d.moveLeader(ctx, d.Value)
 }
 
 // defragment defragments one member of etcd. If the member leads and another member can lead, it moves the leadership first. It reads again whether
 // the Machine, its owner and its Cluster permit the action.
 func (d *execution) defragment(ctx context.Context) error {
-	return d.runOnEtcd(func() error {
-		if err := d.checkAllowed(ctx, nil); err != nil {
+	if err := d.checkAllowed(ctx, nil); err != nil {
+		return err
+	}
+	if d.NewLeader != "" {
+		if err := d.moveLeader(ctx, d.NewLeader); err != nil {
 			return err
 		}
-		if d.NewLeader != "" {
-			if err := d.moveLeader(ctx, d.NewLeader); err != nil {
-				return err
-			}
-		}
-		return d.Etcd.Defragment(ctx, d.clusterKey(), d.facts.Nodes(), d.Value, d.Size)
-	})
+	}
+	return d.Etcd.Defragment(ctx, d.clusterKey(), d.facts.Nodes(), d.Value, d.Size)
 }
 
-// disarm disarms the alarm NOSPACE.
 func (d *execution) disarm(ctx context.Context) error {
-	return d.runOnEtcd(func() error {
-		if err := errors.Join(d.checkOwner(ctx, nil), d.checkCluster(ctx, nil)); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
-		defer cancel()
-		return d.Etcd.Disarm(ctx, d.clusterKey(), d.facts.Nodes())
-	})
+	if err := errors.Join(d.checkOwner(ctx, nil), d.checkCluster(ctx, nil)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	return d.Etcd.Disarm(ctx, d.clusterKey(), d.facts.Nodes())
 }

@@ -40,65 +40,41 @@ type Executor struct {
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, performTimeout))
 	defer cancel()
-	d := &execution{Executor: e, Action: a, facts: f}
-	if err := d.perform(ctx); err != nil {
+	if err := performers[a.Type](&execution{Executor: e, Action: a, facts: f}, ctx); err != nil {
 		return fmt.Errorf("%s (machine %s/%s): %w", a.Type, f.Owner.Namespace, a.Machine.Name, err)
 	}
 	return nil
 }
 
-// execution is one action that is being performed.
 type execution struct {
 	*Executor
 	remediator.Action
 	facts *remediator.Facts
 }
 
-func (d *execution) perform(ctx context.Context) error {
-	switch d.Type {
-	case remediator.SetUnhealthy:
-		return d.annotate(ctx, d.Value != "", v1alpha1.UnhealthyAnnotation)
-	case remediator.SetNeeded:
-		return d.annotate(ctx, false, object.NeededAnnotation)
-	case remediator.SetDelete:
-		return d.setDelete(ctx)
-	case remediator.SetCertificates:
-		return d.setCertificates(ctx)
-	case remediator.SetClonedFrom:
-		return d.setClonedFrom(ctx)
-	case remediator.SetRelaxed:
-		return d.setRelaxed(ctx)
-	case remediator.Touch:
-		return d.touch(ctx)
-	case remediator.Scale:
-		return d.scale(ctx)
-	case remediator.HandOver:
-		return d.handOver(ctx)
-	case remediator.Report:
-		return d.report(ctx)
-	case remediator.Withdraw:
-		return d.withdraw(ctx)
-	case remediator.ClearConditions:
-		return d.setHealthy(ctx)
-	case remediator.MoveLeadership:
-		return d.moveLeadership(ctx)
-	case remediator.SkipDrain:
-		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
-	case remediator.SkipDetach:
-		return d.skip(ctx, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)
-	case remediator.CreateStepObject:
-		return d.createStepObject(ctx)
-	case remediator.DeleteStepObject:
-		return d.deleteStepObject(ctx)
-	case remediator.CreateRequest:
-		return d.createRequest(ctx)
-	case remediator.DeleteRequest:
-		return d.deleteRequest(ctx)
-	case remediator.Defragment:
-		return d.defragment(ctx)
-	case remediator.Disarm:
-		return d.disarm(ctx)
-	default:
-		return fmt.Errorf("this version does not know the action %q", d.Type)
-	}
+type performer func(*execution, context.Context) error
+
+// performers has the performer of each type of action.
+var performers = map[remediator.ActionType]performer{
+	remediator.SetUnhealthy:     annotating(v1alpha1.UnhealthyAnnotation, true),
+	remediator.SetNeeded:        annotating(object.NeededAnnotation, false),
+	remediator.SetDelete:        (*execution).setDelete,
+	remediator.SetCertificates:  (*execution).setCertificates,
+	remediator.SetClonedFrom:    (*execution).setClonedFrom,
+	remediator.SetRelaxed:       (*execution).setRelaxed,
+	remediator.Touch:            (*execution).touch,
+	remediator.Scale:            (*execution).scale,
+	remediator.HandOver:         (*execution).handOver,
+	remediator.Report:           (*execution).report,
+	remediator.Withdraw:         (*execution).withdraw,
+	remediator.ClearConditions:  (*execution).setHealthy,
+	remediator.MoveLeadership:   onEtcd((*execution).moveLeadership),
+	remediator.SkipDrain:        skipping(clusterv1.ExcludeNodeDrainingAnnotation),
+	remediator.SkipDetach:       skipping(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation),
+	remediator.CreateStepObject: (*execution).createStepObject,
+	remediator.DeleteStepObject: (*execution).deleteStepObject,
+	remediator.CreateRequest:    (*execution).createRequest,
+	remediator.DeleteRequest:    (*execution).deleteRequest,
+	remediator.Defragment:       onEtcd((*execution).defragment),
+	remediator.Disarm:           onEtcd((*execution).disarm),
 }

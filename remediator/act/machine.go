@@ -19,9 +19,9 @@ import (
 
 const machineGone = "the machine is gone, or another one has its name"
 
-// updateMachine changes the Machine.
-func (d *execution) updateMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
-	err := change(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
+// updateMachine changes the Machine, or with patchStatus its status.
+func (d *execution) updateMachine(ctx context.Context, send patcher, asking bool, amend func(*clusterv1.Machine) error) error {
+	err := change(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, send, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
 			return errGone
 		}
@@ -30,18 +30,20 @@ func (d *execution) updateMachine(ctx context.Context, asking bool, amend func(*
 	return d.whenGone(err, asking, machineGone)
 }
 
-// annotate sets an annotation of the Machine to the action's value.
-func (d *execution) annotate(ctx context.Context, asking bool, key string) error {
-	return d.updateMachine(ctx, asking, func(m *clusterv1.Machine) error {
-		annotate(m, key, d.Value)
-		return nil
-	})
+// annotating sets an annotation of the Machine to the action's value. If required, the Machine must exist.
+func annotating(key string, required bool) performer {
+	return func(d *execution, ctx context.Context) error {
+		return d.updateMachine(ctx, d.patch, required && d.Value != "", func(m *clusterv1.Machine) error {
+			annotate(m, key, d.Value)
+			return nil
+		})
+	}
 }
 
 // setDelete sets or removes scute's delete annotation. It does not change the annotation of another author, who wants the deletion.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
-	return d.updateMachine(ctx, on, func(m *clusterv1.Machine) error {
+	return d.updateMachine(ctx, d.patch, on, func(m *clusterv1.Machine) error {
 		have, there := m.Annotations[clusterv1.DeleteMachineAnnotation]
 		switch {
 		case !on && have == remediator.DeleteValue:
@@ -58,37 +60,31 @@ func (d *execution) setDelete(ctx context.Context) error {
 	})
 }
 
-// skip sets an annotation with which the deletion of the machine continues without a drain or a volume detach. The machine's timeouts would have the
+// skipping sets an annotation with which the deletion of the machine continues without a drain or a volume detach. The machine's timeouts would have the
 // same effect, but its owner sets them to those of its template again, also during the deletion.
-func (d *execution) skip(ctx context.Context, annotation string) error {
-	return d.updateMachine(ctx, false, func(m *clusterv1.Machine) error {
-		switch {
-		case hasAnnotation(m, annotation):
+func skipping(annotation string) performer {
+	return func(d *execution, ctx context.Context) error {
+		return d.updateMachine(ctx, d.patch, false, func(m *clusterv1.Machine) error {
+			switch {
+			case hasAnnotation(m, annotation):
+				return nil
+			case m.DeletionTimestamp.IsZero():
+				return preconditionFailed("the machine is not being deleted")
+			case hasAnnotation(m, clusterv1.PausedAnnotation):
+				return preconditionFailed("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
+			}
+			if err := d.checkCluster(ctx, nil); err != nil {
+				return err
+			}
+			annotate(m, annotation, object.OwnGroup)
 			return nil
-		case m.DeletionTimestamp.IsZero():
-			return preconditionFailed("the machine is not being deleted")
-		case hasAnnotation(m, clusterv1.PausedAnnotation):
-			return preconditionFailed("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
-		}
-		if err := d.checkCluster(ctx, nil); err != nil {
-			return err
-		}
-		annotate(m, annotation, object.OwnGroup)
-		return nil
-	})
+		})
+	}
 }
 
 func (d *execution) setCertificates(ctx context.Context) error {
-	return d.updateMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
-		have := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
-		if have == d.Value {
-			return nil
-		}
-		if err := d.checkTrigger(ctx, m, remediator.TriggerCertificates, have); err != nil {
-			return err
-		}
-		annotate(m, clusterv1.MachineCertificatesExpiryDateAnnotation, d.Value)
-		return nil
+	return d.updateMachine(ctx, d.patch, d.Value != "", func(m *clusterv1.Machine) error {
+		return d.setTrigger(ctx, m, m, clusterv1.MachineCertificatesExpiryDateAnnotation, remediator.TriggerCertificates)
 	})
 }
 
@@ -96,28 +92,17 @@ func (d *execution) setCertificates(ctx context.Context) error {
 func (d *execution) setClonedFrom(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
-		return err
-	}
-	if m == nil {
-		return d.whenGone(errGone, d.Value != "", machineGone)
+		return d.whenGone(err, d.Value != "", machineGone)
 	}
 	infra, err := d.infrastructure(m)
 	if err != nil {
 		return err
 	}
-	err = change(ctx, d.Executor, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, func(i *metav1.PartialObjectMetadata) error {
-		have := i.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
-		switch {
-		case have == d.Value:
-			return nil
-		case !ownedBy(i, m):
+	err = change(ctx, d.Executor, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, d.patch, func(i *metav1.PartialObjectMetadata) error {
+		if !ownedBy(i, m) {
 			return preconditionFailed("the %s %s does not belong to the machine", i.Kind, i.Name)
 		}
-		if err := d.checkTrigger(ctx, m, remediator.TriggerClonedFrom, have); err != nil {
-			return err
-		}
-		annotate(i, clusterv1.TemplateClonedFromNameAnnotation, d.Value)
-		return nil
+		return d.setTrigger(ctx, m, i, clusterv1.TemplateClonedFromNameAnnotation, remediator.TriggerClonedFrom)
 	})
 	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
 }
@@ -134,6 +119,19 @@ func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectM
 	infra.SetGroupVersionKind(mapping.GroupVersionKind)
 	infra.Name = ref.Name
 	return infra, nil
+}
+
+// setTrigger sets the annotation of a rollout trigger to the action's value.
+func (d *execution) setTrigger(ctx context.Context, m *clusterv1.Machine, o client.Object, annotation string, trigger remediator.RolloutTrigger) error {
+	have := o.GetAnnotations()[annotation]
+	if have == d.Value {
+		return nil
+	}
+	if err := d.checkTrigger(ctx, m, trigger, have); err != nil {
+		return err
+	}
+	annotate(o, annotation, d.Value)
+	return nil
 }
 
 // checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or a value that changes nothing for the owner, is

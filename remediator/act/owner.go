@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
+	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
 
@@ -22,15 +22,6 @@ func (d *execution) kind() (ownerkind.Kind, error) {
 		return kind, fmt.Errorf("a %s owns the machine, and scute does not know how to ask one for a replacement: replace the machine by hand", d.facts.Owner.Kind)
 	}
 	return kind, nil
-}
-
-// asOwner returns the owner in an object of its kind.
-func asOwner(o client.Object) (ownerkind.Owner, error) {
-	owner, ok := ownerkind.As(o)
-	if !ok {
-		return nil, fmt.Errorf("a %T owns no machines", o)
-	}
-	return owner, nil
 }
 
 func (d *execution) ownerKey() types.NamespacedName {
@@ -51,7 +42,8 @@ func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asOwner(o)
+	owner, _ := ownerkind.As(o)
+	return owner, nil
 }
 
 // updateOwner changes the owner. If the owner is gone, there is nothing to undo, and nothing to request from it.
@@ -60,14 +52,11 @@ func (d *execution) updateOwner(ctx context.Context, asking bool, amend func(own
 	if err != nil {
 		return err
 	}
-	err = change(ctx, d.Executor, d.ownerKey(), kind.New(), func(read client.Object) error {
+	err = change(ctx, d.Executor, d.ownerKey(), kind.New(), d.patch, func(read client.Object) error {
 		if read.GetUID() != d.facts.Owner.UID {
 			return errGone
 		}
-		o, err := asOwner(read)
-		if err != nil {
-			return err
-		}
+		o, _ := ownerkind.As(read)
 		return amend(o)
 	})
 	return d.whenGone(err, asking, d.ownerGone())
@@ -85,37 +74,18 @@ func (d *execution) touch(ctx context.Context) error {
 	})
 }
 
-// remediationInProgress is the value of KubeadmControlPlane's annotation remediation-in-progress.
-type remediationInProgress struct {
-	Machine    string      `json:"machine"`
-	Timestamp  metav1.Time `json:"timestamp"`
-	RetryCount int         `json:"retryCount"`
-}
-
-// setRelaxed writes the control plane's own bookkeeping. It refuses a value that the controller could not read, because that would stop the
-// controller, and keeps a value for another machine.
+// setRelaxed writes the control plane's own bookkeeping. It keeps a value for another machine.
 func (d *execution) setRelaxed(ctx context.Context) error {
-	if d.Value != "" {
-		var value remediationInProgress
-		if err := json.Unmarshal([]byte(d.Value), &value); err != nil {
-			return fmt.Errorf("the control plane cannot read the value %q: %w", d.Value, err)
-		}
-		if value.Machine != d.Machine.Name || value.Timestamp.IsZero() {
-			return fmt.Errorf("the value %q names another machine, or no time", d.Value)
-		}
-	}
 	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		if !o.RelaxesPreflight() {
 			return fmt.Errorf("a %s has no preflight checks to relax", d.facts.Owner.Kind)
 		}
 		have, there := o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
-		var found remediationInProgress
-		ours := json.Unmarshal([]byte(have), &found) == nil && found.Machine == d.Machine.Name
-		switch {
-		case there && ours && d.Value == "":
+		switch ours := there && remediator.RelaxedFor(have) == d.Machine.Name; {
+		case ours && d.Value == "":
 			annotate(o, controlplanev1.RemediationInProgressAnnotation, "")
 			return nil
-		case there && ours, d.Value == "":
+		case ours, d.Value == "":
 			return nil
 		case there:
 			return preconditionFailed("the control plane already has the annotation %s for another machine: %s", controlplanev1.RemediationInProgressAnnotation, have)

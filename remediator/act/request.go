@@ -22,12 +22,13 @@ const RequestFinalizer = "scute.dev/remediation"
 
 // createRequest creates the Machine's SurgeRemediation. If one exists, usually of a MachineHealthCheck, it adds the finalizer to it.
 func (d *execution) createRequest(ctx context.Context) error {
+	const gone = "the machine is gone, or is being deleted"
 	m, err := d.machine(ctx)
 	if err != nil {
-		return err
+		return d.whenGone(err, true, gone)
 	}
-	if m == nil || !m.DeletionTimestamp.IsZero() {
-		return preconditionFailed("the machine is gone, or is being deleted")
+	if !m.DeletionTimestamp.IsZero() {
+		return preconditionFailed(gone)
 	}
 	err = d.addFinalizer(ctx, m)
 	if !apierrors.IsNotFound(err) {
@@ -49,7 +50,7 @@ func (d *execution) createRequest(ctx context.Context) error {
 }
 
 func (d *execution) addFinalizer(ctx context.Context, m *clusterv1.Machine) error {
-	return change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(r *v1alpha1.SurgeRemediation) error {
+	return change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, d.patch, func(r *v1alpha1.SurgeRemediation) error {
 		switch {
 		case !ownedBy(r, m) && len(r.OwnerReferences) > 0:
 			return preconditionFailed("the SurgeRemediation %s belongs to another machine of that name", r.Name)
@@ -103,10 +104,10 @@ func (d *execution) deleteRequest(ctx context.Context) error {
 	}
 	if r.DeletionTimestamp.IsZero() {
 		m, err := d.machine(ctx)
-		if err != nil {
+		if err := d.whenGone(err, false, ""); err != nil {
 			return err
 		}
-		if m != nil && hasCondition(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+		if m != nil && isUnhealthy(m) {
 			return preconditionFailed("the machine is unhealthy again, by its condition %s", clusterv1.MachineHealthCheckSucceededCondition)
 		}
 		switch said, err := d.requestedSpec(); {
@@ -125,7 +126,7 @@ func (d *execution) deleteRequest(ctx context.Context) error {
 			return err
 		}
 	}
-	err := change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(now *v1alpha1.SurgeRemediation) error {
+	err := change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, d.patch, func(now *v1alpha1.SurgeRemediation) error {
 		if now.UID == r.UID {
 			controllerutil.RemoveFinalizer(now, RequestFinalizer)
 		}

@@ -18,14 +18,10 @@ import (
 // scale changes the number of replicas where it is set. If the Cluster's topology sets it, that is the Cluster and never the owner: a change of the
 // owner is reverted within a second, after the owner has acted on it.
 func (d *execution) scale(ctx context.Context) error {
-	switch d.Where {
-	case remediator.AtOwner:
-		return d.scaleOwner(ctx)
-	case remediator.AtTopology:
+	if d.Where == remediator.AtTopology {
 		return d.scaleTopology(ctx)
-	default:
-		return fmt.Errorf("replicas are requested in %q or %q, not in %q", remediator.AtOwner, remediator.AtTopology, d.Where)
 	}
+	return d.scaleOwner(ctx)
 }
 
 func (d *execution) scaleOwner(ctx context.Context) error {
@@ -77,7 +73,7 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	if o == nil && (up || d.Entry == "" && !d.isControlPlane()) {
 		return d.whenGone(errGone, up, d.ownerGone())
 	}
-	err = change(ctx, d.Executor, d.clusterKey(), &clusterv1.Cluster{}, func(c *clusterv1.Cluster) error {
+	err = change(ctx, d.Executor, d.clusterKey(), &clusterv1.Cluster{}, d.patch, func(c *clusterv1.Cluster) error {
 		at, err := d.topologyOf(c, o)
 		if err != nil {
 			return err

@@ -42,18 +42,11 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	}
 	m, err := d.machine(ctx)
 	if err != nil {
-		return err
+		return d.whenGone(err, true, machineGone)
 	}
-	if m == nil {
-		return preconditionFailed("%s", machineGone)
-	}
-	words, err := d.placeholders(ctx, template, m)
+	made, err := d.stepObject(ctx, template, m)
 	if err != nil {
 		return fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
-	}
-	made, err := d.stepObject(template, m, words)
-	if err != nil {
-		return err
 	}
 	if there, err := d.stepObjectExists(ctx, made); err != nil || there {
 		return err
@@ -68,7 +61,6 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	return err
 }
 
-// stepObjectExists reports whether the object exists already.
 func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(made.GroupVersionKind())
@@ -144,10 +136,13 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 }
 
 // stepObject returns the object that the template describes for the machine. Of the template's metadata it uses labels and annotations only.
-func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
-	gvk := template.GroupVersionKind()
+func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 	if err := d.checkTemplate(template); err != nil {
-		return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
+		return nil, err
+	}
+	words, err := d.placeholders(ctx, template, m)
+	if err != nil {
+		return nil, err
 	}
 	filled := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range template.Object {
@@ -155,7 +150,7 @@ func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1
 			filled.Object[key] = fill(value, words)
 		}
 	}
-	filled.SetGroupVersionKind(gvk)
+	filled.SetGroupVersionKind(template.GroupVersionKind())
 	filled.SetNamespace(m.Namespace)
 	filled.SetName(remediator.StepObjectName(m.Name, d.Value))
 	labels := map[string]string{}
@@ -174,7 +169,7 @@ func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1
 }
 
 // infrastructure matches a field of the machine's infrastructure machine in a template.
-var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`) //nolint:gochecknoglobals // compiled once
+var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`)
 
 // placeholders returns the replacements of the placeholders in a template. It reads the infrastructure machine only if the template refers to it.
 func (d *execution) placeholders(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {

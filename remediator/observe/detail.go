@@ -71,7 +71,7 @@ func (l *observation) details(ctx context.Context) error {
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
-		if _, made := l.created[m.UID]; !made && !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.observer.now()).State == "" {
+		if _, made := l.created[m.UID]; !made && !suspect(m) && remediator.Judge(m, remediator.MachineMarked{}, l.facts.Policy.Checks, l.observer.now()).State == "" {
 			continue
 		}
 		var err error

@@ -202,7 +202,6 @@ func (l *observation) fillOwner(o ownerkind.Owner) {
 	f.Found = true
 	f.Deleting = o.GetDeletionTimestamp() != nil
 	f.Paused = paused(o)
-	f.Generation = o.GetGeneration()
 	f.Relaxed = o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
 	f.Touched = o.GetAnnotations()[object.TouchAnnotation]
 	f.MaxSurge = 1

@@ -89,7 +89,6 @@ func (plain) Outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) 
 	return false, fmt.Errorf("the owner replaces no single machine for its %s", trigger)
 }
 
-// converter returns the conversion of objects of a type to Owners.
 func converter[T client.Object](wrap func(T) Owner) func(client.Object) (Owner, bool) {
 	return func(o client.Object) (Owner, bool) {
 		if is, ok := o.(T); ok {

@@ -81,7 +81,7 @@ func TestDefragmentationIsPaced(t *testing.T) {
 	if len(w.done) != 3 || w.done[0] != "m2" || w.done[1] != "m3" || w.done[2] != "m1" {
 		t.Errorf("defragmented %v, want m2, m3 and m1", w.done)
 	}
-	if s := stateOf(t, l, w.facts.Owner.Owner); s.Maintenance.Active != nil || len(s.Maintenance.Done) == 0 {
+	if s := stateOf(t, l, w.facts.Owner.Owner); s.Maintenance.Active.Node != "" || len(s.Maintenance.Done) == 0 {
 		t.Errorf("care = %+v", s.Maintenance)
 	}
 }
@@ -200,7 +200,7 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 				t.Errorf("timeout of the defragmentation = %s", given)
 			}
 			w.reconcile(t, r)
-			if s := stateOf(t, l, owner); s.Maintenance.Active != nil || s.Maintenance.Failed != (c.outcome == remediator.DefragmentationFailed) {
+			if s := stateOf(t, l, owner); s.Maintenance.Active.Node != "" || s.Maintenance.Failed != (c.outcome == remediator.DefragmentationFailed) {
 				t.Errorf("care = %+v", s.Maintenance)
 			}
 		})

@@ -39,7 +39,7 @@ func TestSurveysKeepTheirPace(t *testing.T) {
 		turn(0)
 		w.unreachable = !w.unreachable
 	}
-	if s := stateOf(t, l, w.facts.Owner.Owner); s.Etcd == nil || len(s.Etcd.Problems) > 0 {
+	if s := stateOf(t, l, w.facts.Owner.Owner); s.Etcd.At.IsZero() || len(s.Etcd.Problems) > 0 {
 		t.Errorf("recorded etcd = %+v", s.Etcd)
 	}
 	if recorder.appends != 1 {

@@ -71,7 +71,7 @@ func TestAsMachineHealthCheck(t *testing.T) {
 			said := meta.FindStatusCondition(after.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
 			theirs := said != nil && said.Status == metav1.ConditionFalse
 			facts := observe.Facts(m, w.cluster, metav1.HasLabel(m.ObjectMeta, clusterv1.MachineControlPlaneLabel))
-			ours := remediator.Judge(&facts, nil, w.checks, time.Now())
+			ours := remediator.Judge(&facts, remediator.MachineMarked{}, w.checks, time.Now())
 			all++
 			if theirs {
 				unhealthy++

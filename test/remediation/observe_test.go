@@ -146,7 +146,7 @@ func TestLookPlain(t *testing.T) {
 	t.Run("healthy", func(t *testing.T) {
 		f := w.until(ctx, owner, "observed", func(f *remediator.Facts) bool { return f.Owner.Observed && f.Policy.Name != "" })
 		want := remediator.OwnerFacts{
-			Owner: owner, Found: true, Replicas: 3, Generation: f.Owner.Generation, Observed: true, MaxSurge: 1, Version: "v1.36.0",
+			Owner: owner, Found: true, Replicas: 3, Observed: true, MaxSurge: 1, Version: "v1.36.0",
 			Tested: true, CertificateTrigger: true,
 			Retry: remediator.Retry{MinHealthy: time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second},
 		}

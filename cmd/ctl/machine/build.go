@@ -190,7 +190,7 @@ func (o *Objects) addRemediation(owner *Owner, out *Machine, m *clusterv1.Machin
 		if logged, ok := remediator.Status(state, m.UID); ok && logged.FinishedAt == nil {
 			s, known = logged, true
 		}
-		if u := state.Unhealthy[m.UID]; u != nil && u.Mark != nil && (out.Mark == nil || out.Mark.State == markFailing) { // a dry run does not annotate the Machine
+		if u := state.Unhealthy[m.UID]; u != nil && u.Mark.State != "" && (out.Mark == nil || out.Mark.State == markFailing) { // a dry run does not annotate the Machine
 			out.Mark = &v1alpha1.UnhealthyMark{State: string(u.Mark.State), Since: metav1.NewTime(u.Mark.Since), Reason: u.Mark.Reason, Source: string(u.Mark.Source)}
 		}
 	}
@@ -278,7 +278,7 @@ func (o *Objects) sets(c *clusterv1.Cluster, owner *Owner) []clusterv1.MachineSe
 
 // addEtcd fills in what the members reported, as recorded in the log. If the log has no report, it fills in the problems in the status of the policy.
 func (o *Owner) addEtcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
-	if state != nil && state.Etcd != nil {
+	if state != nil && !state.Etcd.At.IsZero() {
 		o.Leader, o.Learners, o.reportedAt = state.Etcd.Leader, state.Etcd.Learners, state.Etcd.At
 		o.Databases, o.Problems = state.Etcd.Databases, remediator.EtcdStatus(state)
 		return

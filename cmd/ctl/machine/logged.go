@@ -49,7 +49,7 @@ func (l *LogReader) Read(ctx context.Context) (map[types.UID]*remediator.State, 
 		for uid := range f.State.Unhealthy {
 			machines[uid] = &f.State
 		}
-		if f.State.Etcd != nil || len(f.State.Starts) > 0 {
+		if !f.State.Etcd.At.IsZero() || len(f.State.Starts) > 0 {
 			machines[f.State.Owner.UID] = &f.State
 		}
 		for _, a := range f.State.InProgress() {

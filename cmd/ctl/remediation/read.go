@@ -41,7 +41,7 @@ func (f *Fold) Items() (items []*v1alpha1.SurgeRemediation) {
 		machines[e.Victim.Name] = e.Victim.UID
 	}
 	for uid, u := range f.State.Unhealthy {
-		if u.Mark != nil {
+		if u.Mark.State != "" {
 			machines[u.Name] = uid
 		}
 	}
