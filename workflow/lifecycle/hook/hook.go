@@ -59,9 +59,6 @@ func (b *Binder) SetRegistrar(registrar string) *Binder {
 
 // HooksAt returns the hooks before or after a task, in the order in which they were bound.
 func (b *Binder) HooksAt(task string, after bool) []Hook {
-	if b == nil {
-		return nil
-	}
 	var found []Hook
 	for _, h := range b.hooks {
 		if h.Task == task && h.After == after {
@@ -73,17 +70,11 @@ func (b *Binder) HooksAt(task string, after bool) []Hook {
 
 // Err returns all errors of binding, whether or not the caller has checked them.
 func (b *Binder) Err() error {
-	if b == nil {
-		return nil
-	}
 	return errors.Join(b.problems...)
 }
 
 // OnFailure returns the failure handlers, in the order in which they were bound.
 func (b *Binder) OnFailure() []Hook { return b.HooksAt("", false) }
-
-// refusedCount returns the number of hooks that could not be bound.
-func (b *Binder) refusedCount() int { return len(b.problems) }
 
 // Before binds a handler that runs before a task. If it fails, the task fails without having started. undo, at most one, undoes
 // the handler's work when the run is rolled back.
@@ -181,9 +172,9 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	}
 	var problems []workflow.Problem
 	for _, r := range registrars {
-		known := b.refusedCount()
+		known := len(b.problems)
 		err := bind(r, b.SetRegistrar(r.Name()))
-		if err != nil && b.refusedCount() == known { // otherwise Build reports it
+		if err != nil && len(b.problems) == known { // otherwise Build reports it
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

@@ -89,7 +89,7 @@ type Reader interface {
 
 // ConfigWriter writes the applied configuration of an upgraded cluster to the file or object that the user specified. It is not a provider.
 type ConfigWriter interface {
-	WriteConfig(c *sequence.Context, manager access.ClusterRef, cluster Cluster) error
+	WriteConfig(t Target) error
 	// RestoreConfig restores the previous content.
 	RestoreConfig(c *sequence.Context) error
 }

@@ -1,4 +1,4 @@
-package bootstrap
+package management
 
 import (
 	"bytes"
@@ -113,9 +113,6 @@ func (k *Kind) Delete(c *sequence.Context) error {
 	}
 	return nil
 }
-
-// Temporary returns true.
-func (*Kind) Temporary() bool { return true }
 
 // Exists reports whether kind lists the cluster.
 func (k *Kind) Exists(c *sequence.Context) (bool, error) {

@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -22,7 +21,7 @@ import (
 // cleaner is a provider whose clusters leave two Secrets.
 type cleaner struct{}
 
-func (cleaner) RemainingObjects(*sequence.Context, provider.Cluster) (left []*unstructured.Unstructured, err error) {
+func (cleaner) RemainingObjects(*sequence.Context, Cluster) (left []*unstructured.Unstructured, err error) {
 	for _, name := range []string{"first", "second"} {
 		u := &unstructured.Unstructured{}
 		u.SetAPIVersion("v1")
@@ -62,7 +61,7 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	c := sequence.NewContext(t.Context(), place.Attach(&task.Call{
 		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 	}), clusters)
-	err := Delete(&c, cleaner{}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
+	err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.Delete(cleaner{}, func() error { return nil })
 	if err != nil || !m.deleted || there["first"] || there["second"] {
 		t.Errorf("Delete = %v; deleted %t, left %v", err, m.deleted, there)
 	}

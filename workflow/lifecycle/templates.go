@@ -1,4 +1,4 @@
-package manifest
+package lifecycle
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/document"
+	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
@@ -29,13 +30,13 @@ func load(c *sequence.Context, field string, s *Source, values map[string]string
 		objects, err = render(text, values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spec.workflow.params.%s: %w", field, err)
+		return nil, fmt.Errorf("%s.%s: %w", paramsField, field, err)
 	}
 	return objects, nil
 }
 
 // Read reads the templates and files that a workflow will read. It skips inline templates, which New has checked.
-func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
+func (p *ManifestProvider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
 	source := func(field string, s *Source) {
 		if s == nil || s.Inline != "" || *s == (Source{}) || s.File != "" && !c.Local() {
 			return
@@ -65,23 +66,15 @@ func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parame
 		manifests(field, &what.Manifests)
 	}
 	_, verb, _ := strings.Cut(workflow, "-")
-	upgrade := p.params.Upgrade
-	if verb != "upgrade" || upgrade.Template == nil {
-		source("cluster.template", p.params.Cluster.Template)
-	} else {
-		source("upgrade.template", upgrade.Template)
+	upgrade := verb == "upgrade"
+	source(p.params.template(upgrade))
+	if verb != "delete" || workflow == ManagementDelete {
+		components(p.params.components(upgrade))
 	}
-	if verb == "upgrade" && upgrade.Components != nil {
-		components("upgrade.components", upgrade.Components)
-	} else if verb != "delete" || strings.HasPrefix(workflow, "management-") {
-		components("components", &p.params.Components)
+	if verb != "delete" {
+		manifests(p.params.networking(upgrade))
 	}
-	if verb == "upgrade" && upgrade.Networking != nil {
-		manifests("upgrade.networking", upgrade.Networking)
-	} else if verb != "delete" {
-		manifests("networking", &p.params.Networking)
-	}
-	if workflow == "management-create" {
+	if workflow == ManagementCreate {
 		manifests("configuration", &p.params.Configuration)
 	}
 }
@@ -157,4 +150,41 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 		objects = append(objects, u)
 	}
 	return objects, nil
+}
+
+// check returns the problems of a source. It renders an inline template with the values.
+func (s *Source) check(field string, local bool, values map[string]string) []workflow.Problem {
+	given := 0
+	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return []workflow.Problem{{
+			Field: field, Message: "the template must have exactly one source",
+			Remedy: "set one of inline, file, configMapRef and secretRef",
+		}}
+	}
+	if s.File != "" && !local {
+		return []workflow.Problem{{Field: field + ".file", Message: "a file can only be used in a local run", Remedy: "use configMapRef or secretRef"}}
+	}
+	for name, key := range map[string]*Key{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
+		if key != nil && (key.Name == "" || key.Key == "") {
+			return []workflow.Problem{{Field: field + "." + name, Message: "name or key is empty", Remedy: "set both"}}
+		}
+	}
+	if s.Inline != "" {
+		if _, err := render([]byte(s.Inline), values); err != nil {
+			return []workflow.Problem{{Field: field + ".inline", Message: err.Error(), Remedy: "correct the template"}}
+		}
+	}
+	return nil
+}
+
+func (m *Manifests) check(field string, local bool, values map[string]string) (problems []workflow.Problem) {
+	for i := range m.Manifests {
+		problems = append(problems, m.Manifests[i].check(fmt.Sprintf("%s.manifests[%d]", field, i), local, values)...)
+	}
+	return problems
 }
