@@ -45,7 +45,7 @@ type Options struct {
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
-		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(),
+		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(), fieldReference: fieldReference(),
 	}
 	d := b.definition()
 	b.checkGraph(d)
@@ -58,17 +58,19 @@ func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 }
 
 type builder struct {
-	spec        *v1alpha1.WorkflowRunSpec
-	o           Options
-	kinds       map[string]*v1alpha1.KindPolicy
-	used        map[string]bool // the entries for types of objects that a task applies
-	names       map[string]int  // the indices of tasks in the definition, by name
-	fields      []string        // the fields of tasks, by index
-	steps       [][]string      // the fields of the steps of tasks, by indices
-	keptEffects []Problem       // effects that a rollback keeps: reported only if a policy can roll back
-	valid       *regexp.Regexp  // matches valid names of tasks
-	reference   *regexp.Regexp  // matches references in inputs
-	problems    []Problem
+	spec           *v1alpha1.WorkflowRunSpec
+	o              Options
+	kinds          map[string]*v1alpha1.KindPolicy
+	used           map[string]bool // the entries for types of objects that a task applies
+	names          map[string]int  // the indices of tasks in the definition, by name
+	fields         []string        // the fields of tasks, by index
+	steps          [][]string      // the fields of the steps of tasks, by indices
+	keptEffects    []Problem       // effects that a rollback keeps: reported only if a policy can roll back
+	valid          *regexp.Regexp  // matches valid names of tasks
+	reference      *regexp.Regexp  // matches references in inputs
+	fieldReference *regexp.Regexp  // matches references in the names of fields
+	parents        [][]int         // the indices of the tasks that each task needs
+	problems       []Problem
 }
 
 func (b *builder) addError(task, field, message, remedy string) {

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -89,37 +87,9 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 	})
 }
 
-// fieldWithReference returns a field of inputs whose name has a reference, which is not replaced, or "".
-func fieldWithReference(with json.RawMessage) string {
-	if !bytes.Contains(with, []byte("${tasks.")) {
-		return ""
-	}
-	v, err := decodeJSON(with)
-	if err != nil {
-		return ""
-	}
-	var look func(v any) string
-	look = func(v any) string {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				if strings.Contains(key, "${tasks.") {
-					return key
-				}
-				if found := look(v[key]); found != "" {
-					return found
-				}
-			}
-		case []any:
-			for i := range v {
-				if found := look(v[i]); found != "" {
-					return found
-				}
-			}
-		}
-		return ""
-	}
-	return look(v)
+// fieldReference matches a field of inputs whose name has a reference, which is not replaced: a string of JSON before a colon.
+func fieldReference() *regexp.Regexp {
+	return regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 }
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
@@ -133,15 +103,15 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 		return nil, fmt.Errorf("reading the inputs: %w", err)
 	}
 	f := &filler{re: reference(), output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
-	size, err := f.size(v)
+	filled, err := f.fill(v)
 	switch {
 	case err != nil:
 		return nil, err
-	case size > MaxFilledBytes:
+	case f.size > MaxFilledBytes:
 		return nil, fmt.Errorf("the inputs have %d bytes after outputs are filled in, and at most %d are allowed: refer to smaller outputs, or pass a "+
-			"reference to large data", size, MaxFilledBytes)
+			"reference to large data", f.size, MaxFilledBytes)
 	}
-	return encodeJSON(f.fill(v))
+	return encodeJSON(filled)
 }
 
 // filler fills the inputs of one step. It decodes each output once, and resolves each reference once.
@@ -150,6 +120,7 @@ type filler struct {
 	output  func(task string) json.RawMessage
 	outputs map[string]any         // by task
 	values  map[string]replacement // by reference, as it is written
+	size    int                    // of the filled inputs as JSON; literal text counts as it is, because it is in the manifest already
 }
 
 // replacement is the replacement of a reference: a value, its text inside other text, and the length of both as JSON.
@@ -159,41 +130,38 @@ type replacement struct {
 	valueSize, textSize int
 }
 
-// size returns the length of filled inputs as JSON. Literal text counts as it is, because it is in the manifest already.
-func (f *filler) size(v any) (int, error) {
-	total := len("{}")
+// fill replaces the references in a value, and adds its length to size.
+func (f *filler) fill(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
-		for key, value := range v {
-			n, err := f.size(value)
-			if err != nil {
-				return 0, err
+		f.size += len("{}")
+		for key := range v {
+			if v[key], err = f.fill(v[key]); err != nil {
+				return nil, err
 			}
-			total += n + len(key) + len(`"":,`)
+			f.size += len(key) + len(`"":,`)
 		}
 	case []any:
-		for _, value := range v {
-			n, err := f.size(value)
-			if err != nil {
-				return 0, err
+		f.size += len("[]")
+		for i := range v {
+			if v[i], err = f.fill(v[i]); err != nil {
+				return nil, err
 			}
-			total += n + len(",")
+			f.size += len(",")
 		}
 	case string:
-		return f.stringSize(v)
+		return f.fillString(v)
 	case json.Number:
-		total = len(v)
+		f.size += len(v)
 	default:
-		total = len("false")
+		f.size += len("false")
 	}
-	return total, nil
+	return v, nil
 }
 
-func (f *filler) stringSize(s string) (int, error) {
-	total := len(s) + len(`""`)
-	if !strings.Contains(s, "${tasks.") {
-		return total, nil
-	}
+// fillString replaces the references in a string. It builds no text that exceeds the limit.
+func (f *filler) fillString(s string) (any, error) {
+	size := len(s) + len(`""`)
 	for _, m := range f.re.FindAllString(s, -1) {
 		if strings.HasPrefix(m, "$$") {
 			continue
@@ -201,40 +169,22 @@ func (f *filler) stringSize(s string) (int, error) {
 		filled, err := f.resolve(m)
 		switch {
 		case err != nil:
-			return 0, err
+			return nil, err
 		case m == s:
-			return filled.valueSize, nil
+			f.size += filled.valueSize
+			return filled.value, nil
 		}
-		total += filled.textSize - len(m)
+		size += filled.textSize - len(m)
 	}
-	return total, nil
-}
-
-// fill replaces the references, which size has resolved.
-func (f *filler) fill(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key := range v {
-			v[key] = f.fill(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = f.fill(v[i])
-		}
-	case string:
-		if filled, alone := f.values[v]; alone {
-			return filled.value
-		}
-		if strings.Contains(v, "${tasks.") {
-			return f.re.ReplaceAllStringFunc(v, func(m string) string {
-				if strings.HasPrefix(m, "$$") {
-					return m[1:]
-				}
-				return f.values[m].text
-			})
-		}
+	if f.size += size; f.size > MaxFilledBytes {
+		return s, nil // Fill returns an error
 	}
-	return v
+	return f.re.ReplaceAllStringFunc(s, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		return f.values[m].text
+	}), nil
 }
 
 // resolve returns the replacement of a reference.
