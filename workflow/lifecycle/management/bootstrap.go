@@ -88,12 +88,11 @@ func waitForServer(c *sequence.Context, ref access.ClusterRef) error {
 	ctx, cancel := context.WithTimeout(c, serverTimeout)
 	defer cancel()
 	versions, err := discovery.NewDiscoveryClientForConfig(on.Config)
-	if err != nil {
-		return fmt.Errorf("connecting to the bootstrap cluster at %s: %w", on.Config.Host, err)
+	if err == nil {
+		err = on.Kube.Do(ctx, "get its version", func(ctx context.Context) error {
+			return versions.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+		})
 	}
-	err = on.Kube.Do(ctx, "get its version", func(ctx context.Context) error {
-		return versions.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
-	})
 	if err != nil {
 		return fmt.Errorf("connecting to the bootstrap cluster at %s: %w", on.Config.Host, err)
 	}

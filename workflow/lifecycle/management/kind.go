@@ -2,6 +2,7 @@ package management
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -59,7 +60,7 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 		}
 		switch {
 		case err == nil:
-			return ref, k.recordReady(c, name)
+			return ref, recordReady(c, name)
 		case whole:
 			return ref, fmt.Errorf("the bootstrap cluster %s does not respond, and may manage clusters: start it again, or delete it by hand if you do "+
 				"not need its objects: %w", name, err)
@@ -89,10 +90,10 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	if err := waitForServer(c, ref); err != nil {
 		return ref, err
 	}
-	return ref, k.recordReady(c, name)
+	return ref, recordReady(c, name)
 }
 
-func (*Kind) recordReady(c *sequence.Context, name string) error {
+func recordReady(c *sequence.Context, name string) error {
 	return c.Record("bootstrap", clusterRecord{Name: name, Ready: true}, false)
 }
 
@@ -141,10 +142,7 @@ func (k *Kind) export(c *sequence.Context, name string) error {
 
 // run runs kind. The error contains the last lines of kind's output, which contains no secret.
 func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
-	program := k.Program
-	if program == "" {
-		program = "kind"
-	}
+	program := cmp.Or(k.Program, "kind")
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return "", task.Final(fmt.Errorf("the program %q was not found (%w): install kind and Docker, or name a cluster in bootstrap.cluster", program,

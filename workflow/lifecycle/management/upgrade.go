@@ -22,12 +22,14 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 		both = sequence.Then(both, upgradeCluster)
 		s = sequence.Convert(both, func(c Paired) Managed { return c.Managed })
 	} else {
-		both := sequence.Then(s, d.addBootstrapClusterIfNeeded())
-		both = sequence.Then(both, provider.IfNeeded(addBootstrapComponents(p), nil))
-		both = sequence.Then(both, provider.IfNeeded(d.pivotToBootstrap(), nil))
+		both := sequence.Then(s, provider.IfNeeded(d.addBootstrapCluster(), func(c *Managed, reason string) (provider.Access, error) {
+			return provider.Access{Cluster: &c.Management, Skipped: reason}, nil
+		}))
+		both = sequence.Then(both, provider.IfNeeded(addBootstrapComponents(p), provider.Skip))
+		both = sequence.Then(both, provider.IfNeeded(d.pivotToBootstrap(), provider.Skip))
 		both = sequence.Then(both, upgradeCluster)
-		both = sequence.Then(both, provider.IfNeeded(d.pivotToManagement(), nil))
-		s = sequence.Then(both, provider.IfNeeded(d.deleteBootstrapCluster(p), nil))
+		both = sequence.Then(both, provider.IfNeeded(d.pivotToManagement(), provider.Skip))
+		s = sequence.Then(both, provider.IfNeeded(d.deleteBootstrapCluster(p), provider.Skip))
 	}
 	s = sequence.Then(s, provider.ConfigStep(WriteClusterConfig, &d.Deps, (*Managed).onManagement))
 	s = sequence.Then(s, sequence.NoOp(PostUpgrade))
@@ -46,25 +48,4 @@ func preUpgrade(p UpgradeProvider) sequence.Step[Managed, Managed, provider.Deci
 		},
 		Next: func(c Managed, _ provider.Decision) Managed { return c },
 	}
-}
-
-// addBootstrapClusterIfNeeded returns a step that creates a bootstrap cluster. If the cluster does not change, it creates none and uses the management
-// cluster.
-func (d *Deps) addBootstrapClusterIfNeeded() sequence.Step[Managed, Paired, provider.Access] {
-	s := d.addBootstrapCluster()
-	run, undo := s.Run, s.Undo
-	s.SkipReason = provider.SkipReason
-	s.Run = func(c *Managed) (provider.Access, error) {
-		if skipped := provider.SkipReason(c.Call()); skipped != "" {
-			return provider.Access{Cluster: &c.Management, Skipped: skipped}, nil
-		}
-		return run(c)
-	}
-	s.Undo = func(c *Managed, a *provider.Access) error {
-		if provider.SkipReason(c.Call()) != "" {
-			return nil
-		}
-		return undo(c, a)
-	}
-	return s
 }

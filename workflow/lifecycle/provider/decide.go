@@ -163,8 +163,8 @@ func decisionOf(call *task.Call) Decision {
 	return d
 }
 
-// SkipReason returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
-func SkipReason(call *task.Call) string {
+// skipReason returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
+func skipReason(call *task.Call) string {
 	if decisionOf(call).UpgradeCluster {
 		return ""
 	}
@@ -177,24 +177,26 @@ type caller[A any] interface {
 	Call() *task.Call
 }
 
-// IfNeeded returns a step that is skipped if the cluster does not change. A skipped step runs otherwise, which may be nil.
-func IfNeeded[A, B any, C caller[A]](s sequence.Step[A, B, sequence.None], otherwise func(*A) error) sequence.Step[A, B, sequence.None] {
+// IfNeeded returns a step that is skipped if the cluster does not change. Then it calls skip with the reason, and Undo does nothing.
+func IfNeeded[A, B, O any, C caller[A]](s sequence.Step[A, B, O], skip func(c *A, reason string) (O, error)) sequence.Step[A, B, O] {
 	run, undo := s.Run, s.Undo
-	s.SkipReason = SkipReason
-	s.Run = func(c *A) (sequence.None, error) {
-		if skipped := SkipReason(C(c).Call()); skipped != "" {
-			if otherwise == nil {
-				return sequence.None{Skipped: skipped}, nil
-			}
-			return sequence.None{Skipped: skipped}, otherwise(c)
+	s.SkipReason = skipReason
+	s.Run = func(c *A) (O, error) {
+		if reason := skipReason(C(c).Call()); reason != "" {
+			return skip(c, reason)
 		}
 		return run(c)
 	}
-	s.Undo = func(c *A, out *sequence.None) error {
-		if SkipReason(C(c).Call()) != "" {
+	s.Undo = func(c *A, out *O) error {
+		if skipReason(C(c).Call()) != "" {
 			return nil
 		}
 		return undo(c, out)
 	}
 	return s
+}
+
+// Skip does nothing.
+func Skip[A any](_ *A, reason string) (sequence.None, error) {
+	return sequence.None{Skipped: reason}, nil
 }

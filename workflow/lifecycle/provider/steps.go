@@ -58,7 +58,9 @@ func UpgradeStep[C any, P caller[C]](name hook.Task[C, C], d *Deps, p Upgrader, 
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },
 		func(c *C) error { return of(c).UndoUpgrade() })
 	s.PointOfNoReturn = true
-	return IfNeeded[C, C, P](s, func(c *C) error { return unmoved(c).WaitUnchanged(p) })
+	return IfNeeded[C, C, sequence.None, P](s, func(c *C, reason string) (sequence.None, error) {
+		return sequence.None{Skipped: reason}, unmoved(c).WaitUnchanged(p)
+	})
 }
 
 // ConfigStep returns the step that writes the configuration of an upgraded cluster.
