@@ -1,14 +1,12 @@
 package lifecycle
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,25 +95,16 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace := c.Call().Namespace
-	if ref := s.ConfigMapRef; ref != nil {
-		var object corev1.ConfigMap
-		err := on.Kube.Do(c, "get ConfigMap "+namespace+"/"+ref.Name, func(ctx context.Context) error {
-			return on.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &object)
-		})
-		if text, found := object.Data[ref.Key]; found || err != nil {
-			return []byte(text), err
-		}
-		return nil, fmt.Errorf("the ConfigMap %s/%s has no key %q", namespace, ref.Name, ref.Key)
+	kind, ref := "Secret", s.SecretRef
+	if s.ConfigMapRef != nil {
+		kind, ref = "ConfigMap", s.ConfigMapRef
 	}
-	var object corev1.Secret
-	err = on.Kube.Do(c, "get Secret "+namespace+"/"+s.SecretRef.Name, func(ctx context.Context) error {
-		return on.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.SecretRef.Name}, &object)
-	})
-	if text, found := object.Data[s.SecretRef.Key]; found || err != nil {
+	name := types.NamespacedName{Namespace: c.Call().Namespace, Name: ref.Name}
+	data, err := on.Data(c, kind, name)
+	if text, found := data[ref.Key]; found || err != nil {
 		return text, err
 	}
-	return nil, fmt.Errorf("the Secret %s/%s has no key %q", namespace, s.SecretRef.Name, s.SecretRef.Key)
+	return nil, fmt.Errorf("the %s %s has no key %q", kind, name, ref.Key)
 }
 
 // render replaces the variables and decodes the documents.
