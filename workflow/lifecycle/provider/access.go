@@ -69,15 +69,11 @@ func (t Target) waitForKubeconfig() (data []byte, err error) {
 	}
 	key := types.NamespacedName{Namespace: t.Namespace, Name: t.Name + "-kubeconfig"}
 	err = t.poll("Secret "+key.String(), func() ([]string, error) {
-		var secret corev1.Secret
-		err := on.Kube.Do(t, "get Secret "+key.String(), func(ctx context.Context) error { return on.Client.Get(ctx, key, &secret) })
-		if err != nil {
-			return nil, err
-		}
-		if data = secret.Data["value"]; len(data) == 0 {
+		secret, err := on.Data(t, "Secret", key)
+		if data = secret["value"]; err == nil && len(data) == 0 {
 			return []string{`it has no key "value"`}, nil
 		}
-		return nil, nil
+		return nil, err
 	})
 	if err != nil {
 		return nil, err
