@@ -113,10 +113,7 @@ func (b *builder) definition() *Definition {
 	handlers := make(map[string]bool)
 	for i := range s.Hooks.OnFailure {
 		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
-		if handlers[h.Name] {
-			b.addError(h.Name, field+".name", "another handler has this name", "use a unique name")
-		}
-		handlers[h.Name] = true
+		b.checkUnique(handlers, h.Name, h.Name, field, "another handler has this name")
 		b.checkNotInteractive(h.Name, field+".kind", h.Kind)
 		b.checkHandler(h, field)
 		d.OnFailure = append(d.OnFailure, b.step("", field, "onFailure/"+h.Name, &h.StepSpec))
@@ -261,17 +258,20 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 
 // stepNames adds a problem if two steps of a task have the same name, because the log identifies steps by their names.
 func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
-	check := func(where string, hooks []v1alpha1.HookSpec) {
-		names := make(map[string]bool, len(hooks))
-		for i := range hooks {
-			if names[hooks[i].Name] {
-				b.addError(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "use a unique name")
-			}
-			names[hooks[i].Name] = true
-		}
+	before, after := make(map[string]bool), make(map[string]bool)
+	for i := range spec.Before {
+		b.checkUnique(before, spec.Before[i].Name, spec.Name, fmt.Sprintf("%s.before[%d]", field, i), "another hook of this task has this name")
 	}
-	check("before", spec.Before)
-	check("after", spec.After)
+	for i := range spec.After {
+		b.checkUnique(after, spec.After[i].Name, spec.Name, fmt.Sprintf("%s.after[%d]", field, i), "another hook of this task has this name")
+	}
+}
+
+func (b *builder) checkUnique(names map[string]bool, name, task, field, message string) {
+	if names[name] {
+		b.addError(task, field+".name", message, "use a unique name")
+	}
+	names[name] = true
 }
 
 func (b *builder) need(task, field string, n v1alpha1.Need) Need {
@@ -299,12 +299,7 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		b.addError(task, field+".kind", fmt.Sprintf("unknown kind %q", spec.Kind), "check the spelling, or run a version of scute that supports it")
 	}
 	with := rawJSON(spec.With)
-	if ok && info.Validate != nil {
-		for _, p := range info.Validate(with) {
-			p.Task, p.Field = task, strings.TrimSuffix(field+".with."+p.Field, ".")
-			b.problems = append(b.problems, p)
-		}
-	}
+	b.validate(info, with, task, field+".with.")
 	step := Step{Name: name, Kind: spec.Kind, With: with, Holds: info.Holds, Undo: b.undo(task, field, spec)}
 	if info.Releases != nil {
 		step.Releases = info.Releases(with)
@@ -362,13 +357,20 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 	info, ok := b.o.Kind(undo.Kind)
 	if !ok {
 		b.addError(task, field+".undo.kind", fmt.Sprintf("unknown kind %q", undo.Kind), "check the spelling")
-	} else if info.Validate != nil {
-		for _, p := range info.Validate(undo.With) {
-			p.Task, p.Field = task, strings.TrimSuffix(at+p.Field, ".")
-			b.problems = append(b.problems, p)
-		}
 	}
+	b.validate(info, undo.With, task, at)
 	return undo
+}
+
+// validate adds the problems of inputs; field is the prefix of their fields.
+func (b *builder) validate(info KindInfo, with json.RawMessage, task, field string) {
+	if info.Validate == nil {
+		return
+	}
+	for _, p := range info.Validate(with) {
+		p.Task, p.Field = task, strings.TrimSuffix(field+p.Field, ".")
+		b.problems = append(b.problems, p)
+	}
 }
 
 func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {

@@ -152,12 +152,8 @@ func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
-		if !ok {
-			remedy := "use a task of the workflow that the hook is bound to"
-			if name == "" {
-				remedy = fmt.Sprintf("a failure handler of this workflow must take a *%s", reflect.TypeFor[C]())
-			}
-			p.problem(name, fmt.Sprintf("hook %s was bound for another context: %s", h.Name, remedy))
+		if !ok { // the binder has checked the hooks of tasks
+			p.problem(name, fmt.Sprintf("hook %s was bound for another context: a failure handler of this workflow must take a *%s", h.Name, reflect.TypeFor[C]()))
 			continue
 		}
 		b := boundHook{run: bindContext(restore, run), undo: func(context.Context, *task.Call) error { return nil }}
