@@ -153,14 +153,19 @@ func (s *State) output(i int) json.RawMessage {
 	return t.steps[s.def[i].OwnStep()].output
 }
 
-// LatestOutput returns the latest output of a task, in any phase. It is partial if it is from a failed attempt, and may be incomplete.
-func (s *State) LatestOutput(task string) (output json.RawMessage, partial bool) {
+// LatestOutput returns the latest output of a task, in any phase.
+func (s *State) LatestOutput(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	own := &s.tasks[i].steps[s.def[i].OwnStep()]
-	return own.output, own.partial
+	return s.tasks[i].steps[s.def[i].OwnStep()].output
+}
+
+// IsPartial reports whether the result of Recorded is from a failed attempt, and may be incomplete.
+func (s *State) IsPartial(task string) bool {
+	i, ok := s.index(task)
+	return ok && s.tasks[i].steps[s.def[i].OwnStep()].partial
 }
 
 // Inputs returns the outputs of all direct and indirect dependencies of a task, and for a hook after the task also the task's output.
@@ -170,7 +175,7 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 		return nil
 	}
 	inputs := make(map[string]json.RawMessage)
-	if out, _ := s.LatestOutput(task); out != nil && s.stepIndex(i, step) > s.def[i].OwnStep() {
+	if out := s.LatestOutput(task); out != nil && s.stepIndex(i, step) > s.def[i].OwnStep() {
 		inputs[task] = out
 	}
 	seen := make([]bool, len(s.tasks)) // a slice is faster than a map, and each attempt of a large run needs it

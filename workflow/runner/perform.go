@@ -226,7 +226,7 @@ func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) input
 	for _, ref := range refs {
 		in.outputs[ref.Task] = d.a.State.Output(ref.Task)
 		if undo || ref.Task == e.Task {
-			in.outputs[ref.Task], in.partial[ref.Task] = d.a.State.LatestOutput(ref.Task)
+			in.outputs[ref.Task], in.partial[ref.Task] = d.a.State.LatestOutput(ref.Task), d.a.State.IsPartial(ref.Task)
 		}
 	}
 	return in
