@@ -136,7 +136,6 @@ type stop struct {
 type State struct {
 	Header
 	Hash     string
-	KeyForm  int    // the form of the idempotency keys; see Started
 	Origin   string // a part of the keys of a local run; see Started
 	Holder   string
 	Stranded string
