@@ -51,7 +51,8 @@ func (d *Deps) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Acc
 }
 
 func addBootstrapComponents(p provider.ComponentInstaller) sequence.Step[Paired, Paired, sequence.None] {
-	return sequence.On(AddBootstrapComponents, provider.ComponentsTimeout, (*Paired).bootstrap, p.InstallComponents, p.UninstallComponents)
+	return sequence.On(AddBootstrapComponents, provider.ComponentsTimeout,
+		(*Paired).bootstrap, p.InstallComponents, p.UninstallComponents)
 }
 
 func (d *Deps) pivotToBootstrap() sequence.Step[Paired, Paired, sequence.None] {
@@ -76,11 +77,13 @@ func (d *Deps) pivotToManagement() sequence.Step[Paired, Paired, sequence.None] 
 }
 
 func (d *Deps) deleteBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Paired, Managed, sequence.None] {
-	return deleteBootstrapStep(d, DeleteBootstrapCluster, p, (*Paired).onBootstrap, func(c Paired, _ sequence.None) Managed { return c.Managed })
+	return deleteBootstrapStep(d, DeleteBootstrapCluster, p, (*Paired).onBootstrap,
+		func(c Paired, _ sequence.None) Managed { return c.Managed })
 }
 
 func (d *Deps) deleteLastBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Bootstrapped, Specified, sequence.None] {
-	return deleteBootstrapStep(d, DeleteLastBootstrapCluster, p, (*Bootstrapped).onBootstrap, func(c Bootstrapped, _ sequence.None) Specified { return c.Specified })
+	return deleteBootstrapStep(d, DeleteLastBootstrapCluster, p, (*Bootstrapped).onBootstrap,
+		func(c Bootstrapped, _ sequence.None) Specified { return c.Specified })
 }
 
 func deleteBootstrapStep[A, B any](

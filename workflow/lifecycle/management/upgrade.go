@@ -13,9 +13,12 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	s := sequence.Begin(d.Clusters, Managed{Specified: Specified{Cluster: spec}, Management: management})
 	s = sequence.Then(s, preUpgrade(p))
 	s = sequence.WithPause(s, d.Pause)
-	s = sequence.Then(s, sequence.On(UpgradeManagementComponents, provider.ComponentsTimeout, (*Managed).management, p.UpgradeComponents, p.RestoreComponents))
-	s = sequence.Then(s, sequence.On(UpgradeNetworking, provider.NetworkTimeout, (*Managed).management, p.UpgradeNetworking, p.RestoreNetworking))
-	s = sequence.Then(s, sequence.On(UpgradeInstallManagementComponents, provider.ComponentsTimeout, (*Managed).management, p.InstallComponents, p.UninstallComponents))
+	s = sequence.Then(s, sequence.On(UpgradeManagementComponents, provider.ComponentsTimeout,
+		(*Managed).management, p.UpgradeComponents, p.RestoreComponents))
+	s = sequence.Then(s, sequence.On(UpgradeNetworking, provider.NetworkTimeout,
+		(*Managed).management, p.UpgradeNetworking, p.RestoreNetworking))
+	s = sequence.Then(s, sequence.On(UpgradeInstallManagementComponents, provider.ComponentsTimeout,
+		(*Managed).management, p.InstallComponents, p.UninstallComponents))
 	upgradeCluster := provider.UpgradeStep(UpgradeCluster, &d.Deps, p, (*Paired).onBootstrap, (*Paired).onManagement)
 	if d.InPlace {
 		both := sequence.Convert(s, func(c Managed) Paired { return Paired{Managed: c, Bootstrap: c.Management} })

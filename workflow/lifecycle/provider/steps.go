@@ -32,7 +32,9 @@ const (
 )
 
 // CreateStep returns the step that creates a cluster. next returns the context with the cluster's API server.
-func CreateStep[A, B any](name hook.Task[A, B], d *Deps, p Converter, of func(*A) Target, next func(A, access.ClusterRef) B) sequence.Step[A, B, Access] {
+func CreateStep[A, B any](
+	name hook.Task[A, B], d *Deps, p Converter, of func(*A) Target, next func(A, access.ClusterRef) B,
+) sequence.Step[A, B, Access] {
 	return sequence.Step[A, B, Access]{
 		Task: name, Timeout: ClusterTimeout,
 		Run:  func(c *A) (Access, error) { return of(c).Create(p, d.Apply, d.Folder) },
@@ -42,7 +44,9 @@ func CreateStep[A, B any](name hook.Task[A, B], d *Deps, p Converter, of func(*A
 }
 
 // NetworkStep returns the step that installs the network of a new cluster, and waits until the cluster is available.
-func NetworkStep[C any](name hook.Task[C, C], p NetworkInstaller, on func(*C) (*sequence.Context, access.ClusterRef), of func(*C) Target) sequence.Step[C, C, sequence.None] {
+func NetworkStep[C any](
+	name hook.Task[C, C], p NetworkInstaller, on func(*C) (*sequence.Context, access.ClusterRef), of func(*C) Target,
+) sequence.Step[C, C, sequence.None] {
 	return sequence.Do(name, NetworkTimeout, func(c *C) error {
 		if err := p.InstallNetworking(on(c)); err != nil {
 			return err

@@ -106,7 +106,9 @@ func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 }
 
 // Bind returns the workflow with the hooks of all registrars, and of the provider if it is a registrar, and its problems.
-func Bind[C any, R interface{ Name() string }](s Sequence[C], registrars []R, provider any, bind func(R, *hook.Binder) error) (task.NamedWorkflow, []workflow.Problem) {
+func Bind[C any, R interface{ Name() string }](
+	s Sequence[C], registrars []R, provider any, bind func(R, *hook.Binder) error,
+) (task.NamedWorkflow, []workflow.Problem) {
 	b, problems := hook.Bind(registrars, provider, s.plan.points, bind)
 	made, more := s.Build(b)
 	return made, append(problems, more...)
@@ -153,7 +155,8 @@ func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]
 	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
 		if !ok { // the binder has checked the hooks of tasks
-			p.problem(name, fmt.Sprintf("hook %s was bound for another context: a failure handler of this workflow must take a *%s", h.Name, reflect.TypeFor[C]()))
+			p.problem(name, fmt.Sprintf("hook %s was bound for another context: a failure handler of this workflow must take a *%s",
+				h.Name, reflect.TypeFor[C]()))
 			continue
 		}
 		b := boundHook{run: bindContext(restore, run), undo: func(context.Context, *task.Call) error { return nil }}

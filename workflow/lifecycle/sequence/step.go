@@ -68,7 +68,9 @@ func Do[C any](name hook.Task[C, C], within time.Duration, run, undo func(*C) er
 }
 
 // On returns a step that calls run, and in a rollback undo, with one of the clusters of the context.
-func On[C any](name hook.Task[C, C], within time.Duration, on func(*C) (*Context, access.ClusterRef), run, undo func(*Context, access.ClusterRef) error) Step[C, C, None] {
+func On[C any](
+	name hook.Task[C, C], within time.Duration, on func(*C) (*Context, access.ClusterRef), run, undo func(*Context, access.ClusterRef) error,
+) Step[C, C, None] {
 	return Do(name, within, func(c *C) error { return run(on(c)) }, func(c *C) error { return undo(on(c)) })
 }
 

@@ -19,11 +19,11 @@ type Deps struct {
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	start := sequence.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
 	start = sequence.Then(start, sequence.NoOp(PreCreate))
-	s := sequence.Then(start, provider.CreateStep(CreateWorkloadCluster, &d.Deps, p, (*Managed).target, func(c Managed, created access.ClusterRef) Connected {
-		return Connected{Managed: c, Workload: created}
-	}))
+	s := sequence.Then(start, provider.CreateStep(CreateWorkloadCluster, &d.Deps, p, (*Managed).target,
+		func(c Managed, created access.ClusterRef) Connected { return Connected{Managed: c, Workload: created} }))
 	s = sequence.Then(s, provider.NetworkStep(InstallNetworking, p, (*Connected).workload, (*Connected).target))
-	s = sequence.Then(s, sequence.On(InstallComponents, provider.ComponentsTimeout, (*Connected).workload, p.InstallComponents, p.UninstallComponents))
+	s = sequence.Then(s, sequence.On(InstallComponents, provider.ComponentsTimeout,
+		(*Connected).workload, p.InstallComponents, p.UninstallComponents))
 	s = sequence.Then(s, sequence.NoOp(PostCreate))
 	return sequence.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadCreate)
 }

@@ -12,8 +12,10 @@ import (
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	s := sequence.Then(sequence.Begin(d.Clusters, Managed{Cluster: spec, Management: management}), preUpgrade(d.Folder, p))
 	s = sequence.WithPause(s, d.Pause)
-	s = sequence.Then(s, sequence.On(UpgradeNetworking, provider.NetworkTimeout, (*Connected).workload, p.UpgradeNetworking, p.RestoreNetworking))
-	s = sequence.Then(s, sequence.On(UpgradeComponents, provider.ComponentsTimeout, (*Connected).workload, p.UpgradeComponents, p.RestoreComponents))
+	s = sequence.Then(s, sequence.On(UpgradeNetworking, provider.NetworkTimeout,
+		(*Connected).workload, p.UpgradeNetworking, p.RestoreNetworking))
+	s = sequence.Then(s, sequence.On(UpgradeComponents, provider.ComponentsTimeout,
+		(*Connected).workload, p.UpgradeComponents, p.RestoreComponents))
 	s = sequence.Then(s, provider.UpgradeStep(UpgradeCluster, &d.Deps, p, (*Connected).target, (*Connected).target))
 	s = sequence.Then(s, provider.ConfigStep(WriteClusterConfig, &d.Deps, (*Connected).target))
 	s = sequence.Then(s, sequence.NoOp(PostUpgrade))
