@@ -40,8 +40,8 @@ type Options struct {
 	Kind func(name string) (KindInfo, bool)
 }
 
-// Build converts a manifest to a definition. It sets all defaults, and resolves all policies (of the task, the type of its objects, its kind, the
-// workflow, the default). It returns all problems at once, and no definition if one of them is not a warning.
+// Build converts a manifest, which the schema of its resource permits, to a definition. It sets all defaults, and resolves all policies (of the task, the
+// type of its objects, its kind, the workflow, the default). It returns all problems at once, and no definition if one of them is not a warning.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
@@ -92,16 +92,8 @@ func (b *builder) definition() *Definition {
 		d.Workflow = &NamedWorkflow{Name: s.Workflow.Name, Params: rawJSON(s.Workflow.Params)}
 	}
 	for i := range s.Policies {
-		p := &s.Policies[i]
-		field := fmt.Sprintf("spec.policies[%d]", i)
-		if b.kinds[p.Kind] != nil {
-			b.addError("", field+".kind", fmt.Sprintf("kind %q has more than one entry", p.Kind), "write one entry for each kind")
-		}
-		b.checkPolicy("", field+".failurePolicy", p.FailurePolicy)
-		b.checkRetry("", field+".retry", p.Retry)
-		b.kinds[p.Kind] = p
+		b.kinds[s.Policies[i].Kind] = &s.Policies[i]
 	}
-	b.checkPolicy("", "spec.failurePolicy", s.FailurePolicy)
 	b.hooks(d, StagePre, "spec.hooks.pre", "pre/", s.Hooks.Pre)
 	if len(s.Tasks) == 0 && s.Workflow == nil {
 		b.addError("", "spec.tasks", "no tasks are listed", "list tasks, or name a workflow")
@@ -226,7 +218,6 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 		add(fmt.Sprintf("%s.after[%d]", field, i), "after/"+spec.After[i].Name, &spec.After[i].StepSpec)
 	}
 	b.steps = append(b.steps, steps)
-	b.checkPolicy(spec.Name, field+".failurePolicy", spec.FailurePolicy)
 	t.Policy, t.PolicySource = b.runPolicy()
 	ofType, ofKind := b.policies(&spec.StepSpec)
 	if ofKind != nil && ofKind.FailurePolicy != "" {
@@ -237,11 +228,6 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	}
 	if spec.FailurePolicy != "" {
 		t.Policy, t.PolicySource = spec.FailurePolicy, "task"
-	}
-	switch spec.Join {
-	case "", v1alpha1.JoinAll, v1alpha1.JoinAny:
-	default:
-		b.addError(spec.Name, field+".join", fmt.Sprintf("%q is not a valid join", spec.Join), "use All or Any")
 	}
 	for i, n := range spec.Needs {
 		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
@@ -291,9 +277,6 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	if task == "" {
 		task = spec.Name
 	}
-	if spec.Name == "" {
-		b.addError(task, field+".name", "the name is empty", "set a name")
-	}
 	info, ok := b.o.Kind(spec.Kind)
 	if !ok {
 		b.addError(task, field+".kind", fmt.Sprintf("unknown kind %q", spec.Kind), "check the spelling, or run a version of scute that supports it")
@@ -304,7 +287,6 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	if info.Releases != nil {
 		step.Releases = info.Releases(with)
 	}
-	b.checkRetry(task, field+".retry", spec.Retry)
 	retry, timeout, total := spec.Retry, spec.Timeout, spec.TotalTimeout
 	ofType, ofKind := b.policies(spec)
 	for _, k := range []*v1alpha1.KindPolicy{ofType, ofKind} {
@@ -396,32 +378,11 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	return out
 }
 
-// checkRetry checks the numbers against the limits of the schema.
-func (b *builder) checkRetry(task, field string, r *v1alpha1.Retry) {
-	if r == nil {
-		return
-	}
-	if r.Max < 0 || r.Max > 1000 {
-		b.addError(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
-	}
-	if r.Factor != 0 && (r.Factor < 1 || r.Factor > 100) {
-		b.addError(task, field+".factor", fmt.Sprintf("%v is out of range", r.Factor), "use 1 to 100")
-	}
-}
-
 func duration(d *v1alpha1.Duration) Duration {
 	if d == nil {
 		return 0
 	}
 	return Duration(d.Duration)
-}
-
-func (b *builder) checkPolicy(task, field string, p Policy) {
-	switch p {
-	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
-	default:
-		b.addError(task, field, fmt.Sprintf("%q is not a valid failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
-	}
 }
 
 func rawJSON(j *apiextensionsv1.JSON) json.RawMessage {
