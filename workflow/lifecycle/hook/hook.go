@@ -92,7 +92,7 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 // is not undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
-		return b.reject(fmt.Errorf("binding %s to failures: the handler is nil", b.subject()))
+		return b.reject(fmt.Errorf("binding %s to failures: the handler is nil", "a hook of "+b.registrar))
 	}
 	b.hooks = append(b.hooks, Hook{Name: b.name(""), Run: run})
 	return nil
@@ -115,32 +115,21 @@ func (b *Binder) reject(err error) error {
 	return err
 }
 
-func (b *Binder) subject() string {
-	if b.registrar == "" {
-		return "a hook"
-	}
-	return "a hook of " + b.registrar
-}
-
 // name returns the name of the next hook of the registrar. Failure handlers are numbered separately, so that the names of hooks stay the same
 // when a later version of the program adds such handlers.
 func (b *Binder) name(task string) string {
-	registrar := b.registrar
-	if registrar == "" {
-		registrar = "hook"
-	}
 	n := 1
 	for _, h := range b.hooks {
-		if (h.Task == "") == (task == "") && strings.HasPrefix(h.Name, registrar+"-") {
+		if (h.Task == "") == (task == "") && strings.HasPrefix(h.Name, b.registrar+"-") {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s-%d", registrar, n)
+	return fmt.Sprintf("%s-%d", b.registrar, n)
 }
 
 func (b *Binder) check(p Point, empty bool, undos int) error {
 	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
-	who := b.subject()
+	who := "a hook of "+b.registrar
 	switch {
 	case i < 0:
 		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())

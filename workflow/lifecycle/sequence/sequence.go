@@ -40,7 +40,7 @@ type plan struct {
 
 // Begin starts a sequence with its first context, which embeds Context.
 func Begin[C any](clusters *access.Clusters, start C) Sequence[C] {
-	p := &plan{hooks: hooks{taskHooks: map[string]boundHook{}, failureHandlers: map[string]boundHook{}}}
+	p := &plan{hooks: hooks{}}
 	p.named.Kinds = task.Kinds{HookKind: p.hooks}
 	restore := func(ctx context.Context, call *task.Call) (C, error) {
 		c := start
@@ -139,7 +139,12 @@ func (p *plan) problem(task, message string) {
 
 // hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It never runs a hook as a failure handler, or a
 // handler as a hook.
-type hooks struct{ taskHooks, failureHandlers map[string]boundHook }
+type hooks map[hookKey]boundHook
+
+type hookKey struct {
+	name    string
+	handler bool // of failures
+}
 
 type boundHook struct {
 	run, undo func(context.Context, *task.Call) error
@@ -163,11 +168,7 @@ func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]
 		if undo, ok := h.Undo.(hook.Handler[C]); ok {
 			b.undo = bindContext(restore, undo)
 		}
-		if name == "" {
-			p.hooks.failureHandlers[h.Name] = b
-		} else {
-			p.hooks.taskHooks[h.Name] = b
-		}
+		p.hooks[hookKey{h.Name, name == ""}] = b
 		data, err := json.Marshal(hookWith{Hook: h.Name})
 		if err != nil {
 			p.problem(name, err.Error())
@@ -193,12 +194,12 @@ func (h hooks) find(with json.RawMessage, handler bool) (boundHook, error) {
 	if err := json.Unmarshal(with, &w); err != nil {
 		return boundHook{}, fmt.Errorf("with: %w", err)
 	}
-	what, among := "hook", h.taskHooks
-	if handler {
-		what, among = "failure handler", h.failureHandlers
-	}
-	b, ok := among[w.Hook]
+	b, ok := h[hookKey{w.Hook, handler}]
 	if !ok {
+		what := "hook"
+		if handler {
+			what = "failure handler"
+		}
 		return b, fmt.Errorf("with.hook: this program has no %s %q: use the version that started the run", what, w.Hook)
 	}
 	return b, nil
