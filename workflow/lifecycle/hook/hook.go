@@ -92,15 +92,24 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 // is not undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
-		return b.reject(fmt.Errorf("binding %s to failures: the handler is nil", "a hook of "+b.registrar))
+		return b.refuse(" to failures: the handler is nil")
 	}
 	b.hooks = append(b.hooks, Hook{Name: b.name(""), Run: run})
 	return nil
 }
 
 func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[C]) error {
-	if err := b.check(p, run == nil, len(undo)); err != nil {
-		return b.reject(err)
+	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
+	switch {
+	case i < 0:
+		return b.refuse(": there is no task %q in this workflow: its tasks are %s", p.Name, b.names())
+	case b.points[i] != p:
+		return b.refuse(": %q belongs to another workflow, with the contexts %s and %s: in this workflow they are %s and %s",
+			p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
+	case run == nil:
+		return b.refuse(" to %q: the handler is nil", p.Name)
+	case len(undo) > 1:
+		return b.refuse(" to %q: there are %d undo handlers: pass at most one", p.Name, len(undo))
 	}
 	h := Hook{Name: b.name(p.Name), Task: p.Name, After: after, Run: run}
 	if len(undo) > 0 {
@@ -110,7 +119,9 @@ func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[
 	return nil
 }
 
-func (b *Binder) reject(err error) error {
+// refuse records and returns why the next hook cannot be bound.
+func (b *Binder) refuse(format string, args ...any) error {
+	err := errors.New("binding a hook of " + b.registrar + fmt.Sprintf(format, args...))
 	b.problems = append(b.problems, err)
 	return err
 }
@@ -125,24 +136,6 @@ func (b *Binder) name(task string) string {
 		}
 	}
 	return fmt.Sprintf("%s-%d", b.registrar, n)
-}
-
-func (b *Binder) check(p Point, empty bool, undos int) error {
-	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
-	who := "a hook of "+b.registrar
-	switch {
-	case i < 0:
-		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
-	case b.points[i] != p:
-		return fmt.Errorf("binding %s: %q belongs to another workflow, with the contexts %s and %s: in this workflow they are %s and %s",
-			who, p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
-	case empty:
-		return fmt.Errorf("binding %s to %q: the handler is nil", who, p.Name)
-	case undos > 1:
-		return fmt.Errorf("binding %s to %q: there are %d undo handlers: pass at most one", who, p.Name, undos)
-	default:
-		return nil
-	}
 }
 
 func (b *Binder) names() string {
