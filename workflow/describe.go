@@ -45,7 +45,6 @@ func Describe(e Event) view.Line {
 	}
 }
 
-// runTask describes an event of a task.
 func runTask(e Event) view.Line {
 	switch e := e.(type) {
 	case TaskStarted:

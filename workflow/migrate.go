@@ -126,7 +126,6 @@ func (s *State) mustRun(i int) bool {
 	return !isFinal(t.phase) || t.verdict == v1alpha1.VerdictBlocking
 }
 
-// choicesOf returns the choices of a plan.
 func choicesOf(plan []Change) (c Choices) {
 	for _, ch := range plan {
 		switch {

@@ -54,9 +54,10 @@ func (d *Deps) isLocal() bool { return d.Clusters != nil && d.Clusters.Local }
 // must not run: they only serve to check references to them. The result depends only on the arguments, because New is called
 // again on every resume, with the parameters of the run, and must return the same tasks.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.NamedWorkflow, []workflow.Problem) {
-	if !slices.Contains(names(), name) {
+	names := []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
+	if !slices.Contains(names, name) {
 		return task.NamedWorkflow{}, []workflow.Problem{{
-			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names(), ", "),
+			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names, ", "),
 		}}
 	}
 	p, problems := decode(params)
@@ -86,10 +87,6 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	}
 	named.Diagnose = c.diagnoseInputs(named.Tasks)
 	return named, append(c.problems, problems...)
-}
-
-func names() []string {
-	return []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
 }
 
 // construct returns the tasks of the workflow. It returns a problem if the provider does not support the workflow.

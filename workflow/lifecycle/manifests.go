@@ -294,12 +294,10 @@ func (p *ManifestProvider) applyManifests(c *sequence.Context, field string, m *
 	return err
 }
 
-// revertManifests undoes applyManifests.
 func (p *ManifestProvider) revertManifests(c *sequence.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, provider.ApplyWith{Cluster: on})
 }
 
-// loadObjects loads all objects of manifests.
 func (p *ManifestProvider) loadObjects(c *sequence.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))

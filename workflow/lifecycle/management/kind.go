@@ -161,7 +161,6 @@ func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// lastLines returns the last lines of a text as one line.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")

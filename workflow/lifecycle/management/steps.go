@@ -96,7 +96,6 @@ func deleteBootstrapStep[A, B any](
 	}
 }
 
-// createBootstrap creates the bootstrap cluster of a workflow.
 func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
 	ref, err := d.Bootstrap.Create(c)
 	return provider.Access{Cluster: &ref}, err

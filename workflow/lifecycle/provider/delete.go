@@ -114,21 +114,12 @@ func usedByOthers(c *sequence.Context, on *access.Cluster, objects []*unstructur
 		if err != nil {
 			return nil, err
 		}
-		users, all, err := usersOf(c, on, class)
+		why, err := usageReason(c, on, class)
 		if err != nil {
 			return nil, err
 		}
-		why := "Clusters use it: " + access.Summarize(users)
-		if len(users) == 0 && all {
+		if why == "" {
 			continue
-		}
-		if len(users) == 0 {
-			if why, err = denialReason(c, on, class); err != nil {
-				return nil, err
-			}
-			if why == "" {
-				continue
-			}
 		}
 		c.Progress(fmt.Sprintf("keeping ClusterClass %s/%s with its templates: %s", class.GetNamespace(), class.GetName(), why))
 		observed := object.Observe(class)
@@ -138,6 +129,19 @@ func usedByOthers(c *sequence.Context, on *access.Cluster, objects []*unstructur
 		}
 	}
 	return shared, nil
+}
+
+// usageReason returns why a ClusterClass must be kept, or "".
+func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
+	users, all, err := usersOf(ctx, on, class)
+	switch {
+	case err != nil || all && len(users) == 0:
+		return "", err
+	case len(users) > 0:
+		return "Clusters use it: " + access.Summarize(users), nil
+	default:
+		return denialReason(ctx, on, class)
+	}
 }
 
 // denialReason returns the reason why a ClusterClass cannot be deleted, or "" if it can. Cluster API, which knows the Clusters of all namespaces, denies the
@@ -153,7 +157,6 @@ func denialReason(ctx context.Context, on *access.Cluster, class *unstructured.U
 	return "", client.IgnoreNotFound(err)
 }
 
-// clusterType returns the kind Cluster.
 func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }

@@ -58,7 +58,6 @@ func uninitializedReasons(s settled.State) []string {
 		object.UntrueConditions(s.Object, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition)...)
 }
 
-// machines returns the Machines of the cluster.
 func machines(s settled.State) (list []*unstructured.Unstructured) {
 	for _, u := range s.Members {
 		if u.GetKind() == "Machine" {

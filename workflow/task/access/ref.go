@@ -30,7 +30,6 @@ func (r ObjectRef) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 }
 
-// object returns an object with only the reference.
 func (r ObjectRef) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(r.GVK())
