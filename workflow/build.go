@@ -45,7 +45,6 @@ type Options struct {
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
-		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(), fieldReference: fieldReference(),
 	}
 	d := b.definition()
 	b.checkGraph(d)
@@ -57,20 +56,22 @@ func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	return d, b.problems
 }
 
+var (
+	validName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)                          // of a task
+	objectType = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`) // Kind or Kind.group
+)
+
 type builder struct {
-	spec           *v1alpha1.WorkflowRunSpec
-	o              Options
-	kinds          map[string]*v1alpha1.KindPolicy
-	used           map[string]bool // the entries for types of objects that a task applies
-	names          map[string]int  // the indices of tasks in the definition, by name
-	fields         []string        // the fields of tasks, by index
-	steps          [][]string      // the fields of the steps of tasks, by indices
-	keptEffects    []Problem       // effects that a rollback keeps: reported only if a policy can roll back
-	valid          *regexp.Regexp  // matches valid names of tasks
-	reference      *regexp.Regexp  // matches references in inputs
-	fieldReference *regexp.Regexp  // matches references in the names of fields
-	parents        [][]int         // the indices of the tasks that each task needs
-	problems       []Problem
+	spec        *v1alpha1.WorkflowRunSpec
+	o           Options
+	kinds       map[string]*v1alpha1.KindPolicy
+	used        map[string]bool // the entries for types of objects that a task applies
+	names       map[string]int  // the indices of tasks in the definition, by name
+	fields      []string        // the fields of tasks, by index
+	steps       [][]string      // the fields of the steps of tasks, by indices
+	keptEffects []Problem       // effects that a rollback keeps: reported only if a policy can roll back
+	parents     [][]int         // the indices of the tasks that each task needs
+	problems    []Problem
 }
 
 func (b *builder) addError(task, field, message, remedy string) {
@@ -117,12 +118,11 @@ func (b *builder) definition() *Definition {
 // unusedPolicies warns of entries of spec.policies that are neither of a kind of task nor of the type of an object that a task applies, and refuses
 // those that cannot be of a type.
 func (b *builder) unusedPolicies() {
-	typed := regexp.MustCompile(`^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	for i, p := range b.spec.Policies {
 		field := fmt.Sprintf("spec.policies[%d].kind", i)
 		switch _, known := b.o.Kind(p.Kind); {
 		case known || b.used[p.Kind]:
-		case !typed.MatchString(p.Kind):
+		case !objectType.MatchString(p.Kind):
 			b.addError("", field, fmt.Sprintf("%q is neither a task kind nor an object type", p.Kind), "write it as Exec, Deployment or Deployment.apps")
 		default:
 			b.addWarning("", field, fmt.Sprintf("no task kind is named %q, and no task applies objects of this type", p.Kind), "check the spelling")
@@ -198,7 +198,7 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	if _, twice := b.names[spec.Name]; twice {
 		b.addError(spec.Name, field+".name", "another task has this name", "use a unique name")
 	}
-	if strings.HasPrefix(field, "spec.tasks") && (isReserved(spec.Name) || !b.valid.MatchString(spec.Name)) {
+	if strings.HasPrefix(field, "spec.tasks") && (isReserved(spec.Name) || !validName.MatchString(spec.Name)) {
 		b.addError(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
 			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are reserved")
 	}

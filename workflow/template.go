@@ -34,11 +34,10 @@ type Reference struct {
 
 // reference matches ${tasks.NAME.output}, ${tasks.NAME.output.PATH}, and both with :-DEFAULT before the }. It also matches $${tasks., which means
 // the text ${tasks.
-func reference() *regexp.Regexp {
-	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
-}
+var reference = regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
 
-func referenceOf(match []string) Reference {
+func referenceOf(text string) Reference {
+	match := reference.FindStringSubmatch(text)
 	return Reference{Task: match[1], Path: match[2], Default: strings.TrimPrefix(match[3], "-"), HasDefault: match[3] != ""}
 }
 
@@ -47,19 +46,12 @@ func References(with json.RawMessage) ([]Reference, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return nil, nil
 	}
-	return references(reference(), with)
-}
-
-func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
-	if !bytes.Contains(with, []byte("${tasks.")) {
-		return nil, nil
-	}
 	var refs []Reference
 	seen := make(map[string]bool)
-	rest := re.ReplaceAllStringFunc(string(with), func(m string) string {
+	rest := reference.ReplaceAllStringFunc(string(with), func(m string) string {
 		if !strings.HasPrefix(m, "$$") && !seen[m] {
 			seen[m] = true
-			refs = append(refs, referenceOf(re.FindStringSubmatch(m)))
+			refs = append(refs, referenceOf(m))
 		}
 		return ""
 	})
@@ -75,22 +67,20 @@ func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
 
 // ReplaceReferences replaces each reference in a text with the result of by, and $${tasks. with the text ${tasks.
 func ReplaceReferences(text string, by func(Reference) string) string {
-	if !strings.Contains(text, "${tasks.") {
-		return text
-	}
-	re := reference()
-	return re.ReplaceAllStringFunc(text, func(m string) string {
+	return replaceReferences(text, func(written string) string { return by(referenceOf(written)) })
+}
+
+func replaceReferences(text string, by func(written string) string) string {
+	return reference.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}
-		return by(referenceOf(re.FindStringSubmatch(m)))
+		return by(m)
 	})
 }
 
 // fieldReference matches a field of inputs whose name has a reference, which is not replaced: a string of JSON before a colon.
-func fieldReference() *regexp.Regexp {
-	return regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
-}
+var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
 // is written as JSON. Fill returns an error before it allocates more than MaxFilledBytes.
@@ -102,7 +92,7 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	if err != nil {
 		return nil, fmt.Errorf("reading the inputs: %w", err)
 	}
-	f := &filler{re: reference(), output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
+	f := &filler{output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
 	filled, err := f.fill(v)
 	switch {
 	case err != nil:
@@ -116,7 +106,6 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 
 // filler fills the inputs of one step. It decodes each output once, and resolves each reference once.
 type filler struct {
-	re      *regexp.Regexp
 	output  func(task string) json.RawMessage
 	outputs map[string]any         // by task
 	values  map[string]replacement // by reference, as it is written
@@ -162,7 +151,7 @@ func (f *filler) fill(v any) (_ any, err error) {
 // fillString replaces the references in a string. It builds no text that exceeds the limit.
 func (f *filler) fillString(s string) (any, error) {
 	size := len(s) + len(`""`)
-	for _, m := range f.re.FindAllString(s, -1) {
+	for _, m := range reference.FindAllString(s, -1) {
 		if strings.HasPrefix(m, "$$") {
 			continue
 		}
@@ -179,12 +168,7 @@ func (f *filler) fillString(s string) (any, error) {
 	if f.size += size; f.size > MaxFilledBytes {
 		return s, nil // Fill returns an error
 	}
-	return f.re.ReplaceAllStringFunc(s, func(m string) string {
-		if strings.HasPrefix(m, "$$") {
-			return m[1:]
-		}
-		return f.values[m].text
-	}), nil
+	return replaceReferences(s, func(written string) string { return f.values[written].text }), nil
 }
 
 // resolve returns the replacement of a reference.
@@ -192,7 +176,7 @@ func (f *filler) resolve(written string) (replacement, error) {
 	if known, ok := f.values[written]; ok {
 		return known, nil
 	}
-	ref := referenceOf(f.re.FindStringSubmatch(written))
+	ref := referenceOf(written)
 	v, err := f.value(ref)
 	if err != nil {
 		return replacement{}, err

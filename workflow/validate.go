@@ -235,12 +235,12 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 		if !bytes.Contains(with, []byte("${tasks.")) {
 			return
 		}
-		refs, err := references(b.reference, with)
+		refs, err := References(with)
 		if err != nil {
 			b.addError(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; write "+
 				"$${tasks. for the text ${tasks.")
 		}
-		if m := b.fieldReference.FindSubmatch(with); m != nil {
+		if m := fieldReference.FindSubmatch(with); m != nil {
 			b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q contains a reference, but outputs are only filled into values",
 				m[1]), "use a field name without references")
 		}
