@@ -265,14 +265,14 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	for i := range d.OnFailure {
 		look(use{task: -1, field: fmt.Sprintf("spec.hooks.onFailure[%d].with", i)}, d.OnFailure[i].With)
 	}
-	needed := b.needed(d, order, uses)
+	needed := b.needed(order, uses)
 	for n := range uses {
 		b.checkUse(d, &uses[n], needed[n])
 	}
 }
 
 // needed reports for each use whether its task needs the task with the output.
-func (b *builder) needed(d *Definition, order []int, uses []use) []bool {
+func (b *builder) needed(order []int, uses []use) []bool {
 	var used []int // the tasks, in the order of their first use
 	at := make(map[int][]int)
 	for n, u := range uses {

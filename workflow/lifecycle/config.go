@@ -39,14 +39,14 @@ func (*configWriter) Name() string { return "write-config" }
 func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 	return hook.After(b, management.PostCreate,
 		func(c *management.Managed) error { return w.writeCreated(&c.Context, c.Cluster) },
-		func(c *management.Managed) error { return w.RestoreConfig(&c.Context) })
+		func(c *management.Managed) error { return w.restore(&c.Context) })
 }
 
 // BindWorkloadCreate binds the hook after the last task.
 func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 	return hook.After(b, workload.PostCreate,
 		func(c *workload.Connected) error { return w.writeCreated(&c.Context, c.Cluster) },
-		func(c *workload.Connected) error { return w.RestoreConfig(&c.Context) })
+		func(c *workload.Connected) error { return w.restore(&c.Context) })
 }
 
 func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) error {
@@ -61,8 +61,8 @@ func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) 
 	return w.write(c, objects)
 }
 
-// WriteConfig writes the configuration of an upgraded cluster.
-func (w *configWriter) WriteConfig(t provider.Target) error {
+// writeUpgraded writes the configuration of an upgraded cluster.
+func (w *configWriter) writeUpgraded(t provider.Target) error {
 	p, ok := w.provider.(provider.Upgrader)
 	if !ok || w.sink == (ConfigSink{}) {
 		return sequence.SkipError("params.writeConfig is not set")
@@ -140,8 +140,8 @@ func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 	return nil
 }
 
-// RestoreConfig restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
-func (w *configWriter) RestoreConfig(c *sequence.Context) error {
+// restore restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
+func (w *configWriter) restore(c *sequence.Context) error {
 	if w.sink.ConfigMap != "" {
 		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(m *corev1.ConfigMap) bool {
 			return m.Annotations[access.StepKeyAnnotation] == c.Call().RunKey()

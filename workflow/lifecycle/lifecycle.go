@@ -90,13 +90,16 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 }
 
 // construct returns the tasks of the workflow. It returns a problem if the provider does not support the workflow.
-func construct(c *checker, spec provider.Cluster, made any, boot management.Bootstrap, config provider.ConfigWriter) (task.NamedWorkflow, []workflow.Problem) {
+func construct(c *checker, spec provider.Cluster, made any, boot management.Bootstrap, config *configWriter) (task.NamedWorkflow, []workflow.Problem) {
 	p, deps := c.params, c.deps
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}
-	common := provider.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.kubeconfigDir(), Pause: p.Pause, Config: config}
+	common := provider.Deps{
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.kubeconfigDir(), Pause: p.Pause,
+		WriteConfig: config.writeUpgraded, RestoreConfig: config.restore,
+	}
 	m := management.Deps{Deps: common, Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.usesPivot(), Registrars: deps.Management}
 	w := workload.Deps{Deps: common, Registrars: deps.Workload}
 	switch c.name {

@@ -38,7 +38,9 @@ type Paired struct {
 func (c *Bootstrapped) bootstrap() (*sequence.Context, access.ClusterRef) {
 	return &c.Context, c.Bootstrap
 }
+
 func (c *Paired) bootstrap() (*sequence.Context, access.ClusterRef) { return &c.Context, c.Bootstrap }
+
 func (c *Managed) management() (*sequence.Context, access.ClusterRef) {
 	return &c.Context, c.Management
 }

@@ -94,7 +94,7 @@ func (t Target) removeOwnCluster() error {
 		return err
 	}
 	if !own && t.Started(objectsPart) {
-		return task.Final(fmt.Errorf("Cluster %s was not created by this run: it and all objects of the template are kept. "+ //nolint:staticcheck // Cluster is the name of a kind
+		return task.Final(fmt.Errorf("Cluster %s was not created by this run: it and all objects of the template are kept. "+
 			"Delete the objects that you do not need by hand, then mark the task undone", t.fullName()))
 	}
 	if !own {

@@ -18,8 +18,9 @@ type Deps struct {
 	Folder string
 	// Pause are the inputs of a Pause task, which pauses other controllers on the management cluster during an upgrade; nil for none.
 	Pause []byte
-	// Config writes the configuration of an upgraded cluster.
-	Config ConfigWriter
+	// WriteConfig writes the configuration of an upgraded cluster, and RestoreConfig restores the previous content.
+	WriteConfig   func(Target) error
+	RestoreConfig func(*sequence.Context) error
 }
 
 // The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
@@ -70,6 +71,6 @@ func UpgradeStep[C any, P caller[C]](name hook.Task[C, C], d *Deps, p Upgrader, 
 // ConfigStep returns the step that writes the configuration of an upgraded cluster.
 func ConfigStep[C any](name hook.Task[C, C], d *Deps, of func(*C) Target) sequence.Step[C, C, sequence.None] {
 	return sequence.Do(name, CheckTimeout,
-		func(c *C) error { return d.Config.WriteConfig(of(c)) },
-		func(c *C) error { return d.Config.RestoreConfig(of(c).Context) })
+		func(c *C) error { return d.WriteConfig(of(c)) },
+		func(c *C) error { return d.RestoreConfig(of(c).Context) })
 }

@@ -77,7 +77,7 @@ func checkDowngrade(s settled.State, spec Cluster, parameter string) error {
 	if newer == spec.Version {
 		return nil
 	}
-	return task.Final(fmt.Errorf("Cluster %s already has version %s: Kubernetes cannot be downgraded to %s: set %s to a newer version", //nolint:staticcheck // Cluster is the name of a kind
+	return task.Final(fmt.Errorf("Cluster %s already has version %s: Kubernetes cannot be downgraded to %s: set %s to a newer version",
 		spec.fullName(), newer, spec.Version, parameter))
 }
 
