@@ -58,8 +58,7 @@ func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructur
 		}}
 		objects = append([]*unstructured.Unstructured{namespace}, objects...)
 	}
-	no := false
-	_, err = t.Perform(objectsPart, apply, ApplyWith{Manifests: objects, Cluster: t.Manager, Namespace: t.Namespace, Wait: &no})
+	_, err = t.Perform(objectsPart, apply, ApplyWith{Manifests: objects, Cluster: t.Manager, Namespace: t.Namespace, Wait: new(false)})
 	return err
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -58,9 +59,16 @@ func uninitializedReasons(s settled.State) []string {
 		object.UntrueConditions(s.Object, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition)...)
 }
 
-func machines(s settled.State) (list []*unstructured.Unstructured) {
+func machines(s settled.State) []*unstructured.Unstructured { return members(s, "Machine") }
+
+func workers(s settled.State) []*unstructured.Unstructured {
+	return members(s, "MachineDeployment", "MachinePool")
+}
+
+// members returns the objects of a cluster that are of one of these kinds.
+func members(s settled.State, kinds ...string) (list []*unstructured.Unstructured) {
 	for _, u := range s.Members {
-		if u.GetKind() == "Machine" {
+		if slices.Contains(kinds, u.GetKind()) {
 			list = append(list, u)
 		}
 	}
@@ -112,16 +120,6 @@ func newestVersion(s settled.State, than string) string {
 		}
 	}
 	return than
-}
-
-// workers returns the MachineDeployments and MachinePools of the cluster.
-func workers(s settled.State) (list []*unstructured.Unstructured) {
-	for _, u := range s.Members {
-		if u.GetKind() == "MachineDeployment" || u.GetKind() == "MachinePool" {
-			list = append(list, u)
-		}
-	}
-	return list
 }
 
 // withReplicas returns a specification in which missing replicas are set to those of the running cluster, because an upgrade does not scale.

@@ -18,8 +18,7 @@ func (t Target) Upgrade(p Upgrader, apply task.Kind) error {
 	if err != nil {
 		return err
 	}
-	no := false
-	_, err = t.Perform(objectsPart, apply, ApplyWith{Manifests: objects, Cluster: t.Manager, Namespace: t.Namespace, Wait: &no, Force: true})
+	_, err = t.Perform(objectsPart, apply, ApplyWith{Manifests: objects, Cluster: t.Manager, Namespace: t.Namespace, Wait: new(false), Force: true})
 	if err != nil {
 		return err
 	}

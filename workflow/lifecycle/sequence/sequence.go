@@ -169,11 +169,7 @@ func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]
 			b.undo = bindContext(restore, undo)
 		}
 		p.hooks[hookKey{h.Name, name == ""}] = b
-		data, err := json.Marshal(hookWith{Hook: h.Name})
-		if err != nil {
-			p.problem(name, err.Error())
-			continue
-		}
+		data, _ := json.Marshal(hookWith{Hook: h.Name}) // a string can always be encoded
 		specs = append(specs, v1alpha1.HookSpec{StepSpec: v1alpha1.StepSpec{Name: h.Name, Kind: HookKind, With: &apiextensionsv1.JSON{Raw: data}}})
 	}
 	return specs
