@@ -14,7 +14,6 @@ func (s *State) setRerunning(i int, again bool) {
 // isBehind reports whether the task or one of its ancestors runs again.
 func (t *taskState) isBehind() bool { return t.rerunning || t.behind > 0 }
 
-// notifyDescendants updates the descendants of a task.
 func (s *State) notifyDescendants(i int, behind bool) {
 	for _, c := range s.children[i] {
 		if !behind || !s.tasks[c.task].edges[c.need].expired {

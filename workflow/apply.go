@@ -19,7 +19,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.applyPart(e)
 	case Started:
 		if s.Hash == "" && e.Hash != "" && s.remainingParts == 0 && isWellFormed(s.parts) {
-			s.Header, s.Hash, s.KeyForm, s.Origin, s.deadline = e.Header, e.Hash, e.KeyForm, e.Origin, e.Deadline
+			s.Header, s.Hash, s.Origin, s.deadline = e.Header, e.Hash, e.Origin, e.Deadline
 			s.load(s.parts)
 			s.startedAt = at
 		}

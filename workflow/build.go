@@ -40,12 +40,11 @@ type Options struct {
 	Kind func(name string) (KindInfo, bool)
 }
 
-// Build converts a manifest to a definition. It sets all defaults, and resolves all policies (of the task, the type of its objects, its kind, the
-// workflow, the default). It returns all problems at once, and no definition if one of them is not a warning.
+// Build converts a manifest, which the schema of its resource permits, to a definition. It sets all defaults, and resolves all policies (of the task, the
+// type of its objects, its kind, the workflow, the default). It returns all problems at once, and no definition if one of them is not a warning.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
-		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(),
 	}
 	d := b.definition()
 	b.checkGraph(d)
@@ -57,6 +56,11 @@ func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	return d, b.problems
 }
 
+var (
+	validName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)                          // of a task
+	objectType = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`) // Kind or Kind.group
+)
+
 type builder struct {
 	spec        *v1alpha1.WorkflowRunSpec
 	o           Options
@@ -66,8 +70,7 @@ type builder struct {
 	fields      []string        // the fields of tasks, by index
 	steps       [][]string      // the fields of the steps of tasks, by indices
 	keptEffects []Problem       // effects that a rollback keeps: reported only if a policy can roll back
-	valid       *regexp.Regexp  // matches valid names of tasks
-	reference   *regexp.Regexp  // matches references in inputs
+	parents     [][]int         // the indices of the tasks that each task needs
 	problems    []Problem
 }
 
@@ -90,16 +93,8 @@ func (b *builder) definition() *Definition {
 		d.Workflow = &NamedWorkflow{Name: s.Workflow.Name, Params: rawJSON(s.Workflow.Params)}
 	}
 	for i := range s.Policies {
-		p := &s.Policies[i]
-		field := fmt.Sprintf("spec.policies[%d]", i)
-		if b.kinds[p.Kind] != nil {
-			b.addError("", field+".kind", fmt.Sprintf("kind %q has more than one entry", p.Kind), "write one entry for each kind")
-		}
-		b.checkPolicy("", field+".failurePolicy", p.FailurePolicy)
-		b.checkRetry("", field+".retry", p.Retry)
-		b.kinds[p.Kind] = p
+		b.kinds[s.Policies[i].Kind] = &s.Policies[i]
 	}
-	b.checkPolicy("", "spec.failurePolicy", s.FailurePolicy)
 	b.hooks(d, StagePre, "spec.hooks.pre", "pre/", s.Hooks.Pre)
 	if len(s.Tasks) == 0 && s.Workflow == nil {
 		b.addError("", "spec.tasks", "no tasks are listed", "list tasks, or name a workflow")
@@ -111,10 +106,7 @@ func (b *builder) definition() *Definition {
 	handlers := make(map[string]bool)
 	for i := range s.Hooks.OnFailure {
 		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
-		if handlers[h.Name] {
-			b.addError(h.Name, field+".name", "another handler has this name", "use a unique name")
-		}
-		handlers[h.Name] = true
+		b.checkUnique(handlers, h.Name, h.Name, field, "another handler has this name")
 		b.checkNotInteractive(h.Name, field+".kind", h.Kind)
 		b.checkHandler(h, field)
 		d.OnFailure = append(d.OnFailure, b.step("", field, "onFailure/"+h.Name, &h.StepSpec))
@@ -126,12 +118,11 @@ func (b *builder) definition() *Definition {
 // unusedPolicies warns of entries of spec.policies that are neither of a kind of task nor of the type of an object that a task applies, and refuses
 // those that cannot be of a type.
 func (b *builder) unusedPolicies() {
-	typed := regexp.MustCompile(`^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	for i, p := range b.spec.Policies {
 		field := fmt.Sprintf("spec.policies[%d].kind", i)
 		switch _, known := b.o.Kind(p.Kind); {
 		case known || b.used[p.Kind]:
-		case !typed.MatchString(p.Kind):
+		case !objectType.MatchString(p.Kind):
 			b.addError("", field, fmt.Sprintf("%q is neither a task kind nor an object type", p.Kind), "write it as Exec, Deployment or Deployment.apps")
 		default:
 			b.addWarning("", field, fmt.Sprintf("no task kind is named %q, and no task applies objects of this type", p.Kind), "check the spelling")
@@ -207,7 +198,7 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	if _, twice := b.names[spec.Name]; twice {
 		b.addError(spec.Name, field+".name", "another task has this name", "use a unique name")
 	}
-	if strings.HasPrefix(field, "spec.tasks") && (isReserved(spec.Name) || !b.valid.MatchString(spec.Name)) {
+	if strings.HasPrefix(field, "spec.tasks") && (isReserved(spec.Name) || !validName.MatchString(spec.Name)) {
 		b.addError(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
 			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are reserved")
 	}
@@ -227,7 +218,6 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 		add(fmt.Sprintf("%s.after[%d]", field, i), "after/"+spec.After[i].Name, &spec.After[i].StepSpec)
 	}
 	b.steps = append(b.steps, steps)
-	b.checkPolicy(spec.Name, field+".failurePolicy", spec.FailurePolicy)
 	t.Policy, t.PolicySource = b.runPolicy()
 	ofType, ofKind := b.policies(&spec.StepSpec)
 	if ofKind != nil && ofKind.FailurePolicy != "" {
@@ -238,11 +228,6 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	}
 	if spec.FailurePolicy != "" {
 		t.Policy, t.PolicySource = spec.FailurePolicy, "task"
-	}
-	switch spec.Join {
-	case "", v1alpha1.JoinAll, v1alpha1.JoinAny:
-	default:
-		b.addError(spec.Name, field+".join", fmt.Sprintf("%q is not a valid join", spec.Join), "use All or Any")
 	}
 	for i, n := range spec.Needs {
 		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
@@ -259,17 +244,20 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 
 // stepNames adds a problem if two steps of a task have the same name, because the log identifies steps by their names.
 func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
-	check := func(where string, hooks []v1alpha1.HookSpec) {
-		names := make(map[string]bool, len(hooks))
-		for i := range hooks {
-			if names[hooks[i].Name] {
-				b.addError(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "use a unique name")
-			}
-			names[hooks[i].Name] = true
-		}
+	before, after := make(map[string]bool), make(map[string]bool)
+	for i := range spec.Before {
+		b.checkUnique(before, spec.Before[i].Name, spec.Name, fmt.Sprintf("%s.before[%d]", field, i), "another hook of this task has this name")
 	}
-	check("before", spec.Before)
-	check("after", spec.After)
+	for i := range spec.After {
+		b.checkUnique(after, spec.After[i].Name, spec.Name, fmt.Sprintf("%s.after[%d]", field, i), "another hook of this task has this name")
+	}
+}
+
+func (b *builder) checkUnique(names map[string]bool, name, task, field, message string) {
+	if names[name] {
+		b.addError(task, field+".name", message, "use a unique name")
+	}
+	names[name] = true
 }
 
 func (b *builder) need(task, field string, n v1alpha1.Need) Need {
@@ -289,25 +277,16 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	if task == "" {
 		task = spec.Name
 	}
-	if spec.Name == "" {
-		b.addError(task, field+".name", "the name is empty", "set a name")
-	}
 	info, ok := b.o.Kind(spec.Kind)
 	if !ok {
 		b.addError(task, field+".kind", fmt.Sprintf("unknown kind %q", spec.Kind), "check the spelling, or run a version of scute that supports it")
 	}
 	with := rawJSON(spec.With)
-	if ok && info.Validate != nil {
-		for _, p := range info.Validate(with) {
-			p.Task, p.Field = task, strings.TrimSuffix(field+".with."+p.Field, ".")
-			b.problems = append(b.problems, p)
-		}
-	}
+	b.validate(info, with, task, field+".with.")
 	step := Step{Name: name, Kind: spec.Kind, With: with, Holds: info.Holds, Undo: b.undo(task, field, spec)}
 	if info.Releases != nil {
 		step.Releases = info.Releases(with)
 	}
-	b.checkRetry(task, field+".retry", spec.Retry)
 	retry, timeout, total := spec.Retry, spec.Timeout, spec.TotalTimeout
 	ofType, ofKind := b.policies(spec)
 	for _, k := range []*v1alpha1.KindPolicy{ofType, ofKind} {
@@ -360,13 +339,20 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 	info, ok := b.o.Kind(undo.Kind)
 	if !ok {
 		b.addError(task, field+".undo.kind", fmt.Sprintf("unknown kind %q", undo.Kind), "check the spelling")
-	} else if info.Validate != nil {
-		for _, p := range info.Validate(undo.With) {
-			p.Task, p.Field = task, strings.TrimSuffix(at+p.Field, ".")
-			b.problems = append(b.problems, p)
-		}
 	}
+	b.validate(info, undo.With, task, at)
 	return undo
+}
+
+// validate adds the problems of inputs; field is the prefix of their fields.
+func (b *builder) validate(info KindInfo, with json.RawMessage, task, field string) {
+	if info.Validate == nil {
+		return
+	}
+	for _, p := range info.Validate(with) {
+		p.Task, p.Field = task, strings.TrimSuffix(field+p.Field, ".")
+		b.problems = append(b.problems, p)
+	}
 }
 
 func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
@@ -392,32 +378,11 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	return out
 }
 
-// checkRetry checks the numbers against the limits of the schema.
-func (b *builder) checkRetry(task, field string, r *v1alpha1.Retry) {
-	if r == nil {
-		return
-	}
-	if r.Max < 0 || r.Max > 1000 {
-		b.addError(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
-	}
-	if r.Factor != 0 && (r.Factor < 1 || r.Factor > 100) {
-		b.addError(task, field+".factor", fmt.Sprintf("%v is out of range", r.Factor), "use 1 to 100")
-	}
-}
-
 func duration(d *v1alpha1.Duration) Duration {
 	if d == nil {
 		return 0
 	}
 	return Duration(d.Duration)
-}
-
-func (b *builder) checkPolicy(task, field string, p Policy) {
-	switch p {
-	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
-	default:
-		b.addError(task, field, fmt.Sprintf("%q is not a valid failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
-	}
 }
 
 func rawJSON(j *apiextensionsv1.JSON) json.RawMessage {

@@ -10,7 +10,6 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// command returns the events that follow from an operator's command.
 func (s *State) command(in Input, now time.Time) ([]Event, error) {
 	switch in := in.(type) {
 	case PauseRun:
@@ -158,7 +157,6 @@ func (s *State) hold(in HoldTask) ([]Event, error) {
 	return []Event{TaskPaused{Task: in.Task, Reason: ReasonHeld, Message: "held by an operator: " + in.Reason}}, nil
 }
 
-// decision returns the events of an operator's decision about a task.
 func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	i, ok := s.index(in.Task)
 	if !ok {

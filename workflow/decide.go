@@ -17,9 +17,6 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		}
 		return nil, fmt.Errorf("the log does not contain the run, or contains only part of its definition")
 	}
-	if isOutcome(in) && s.ended != nil {
-		return nil, nil // too late
-	}
 	switch in := in.(type) {
 	case Tick:
 		return s.tick(in, now), nil
@@ -61,16 +58,6 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		return s.command(in, now)
 	}
 	return nil, nil
-}
-
-// isOutcome reports whether an input is the result of an effect.
-func isOutcome(in Input) bool {
-	switch in.(type) {
-	case ActDone, ActFailed, ActAwaitsOperator, ActRecorded, ActProgressed, UndoDone, UndoErrored, HandlerDone, VerifyDone:
-		return true
-	default:
-		return false
-	}
 }
 
 // stillGone returns the elements whose steps are still done, each task once.

@@ -22,9 +22,9 @@ func Describe(e Event) view.Line {
 	case Paused:
 		return view.Line{Name: "run paused", Detail: e.Reason}
 	case Resumed:
-		return view.Line{Name: "run resumed", Detail: view.Join(e.Reason, again(e.Rerun))}
+		return view.Line{Name: "run resumed", Detail: view.Join(e.Reason, repeating("", e.Rerun))}
 	case Verified:
-		return view.Line{Detail: view.Join(gone(e.Gone), needed(e.Rerun))}
+		return view.Line{Detail: view.Join(gone(e.Gone), repeating("their holds ", e.Rerun))}
 	case Aborted:
 		return view.Line{Detail: because(e.Task, e.Message)}
 	case RollbackStarted:
@@ -45,7 +45,6 @@ func Describe(e Event) view.Line {
 	}
 }
 
-// runTask describes an event of a task.
 func runTask(e Event) view.Line {
 	switch e := e.(type) {
 	case TaskStarted:
@@ -126,19 +125,11 @@ func because(task, message string) string {
 	return task + ": " + message
 }
 
-func again(tasks []string) string {
+func repeating(what string, tasks []string) string {
 	if len(tasks) == 0 {
 		return ""
 	}
-	return "repeating " + view.First(tasks)
-}
-
-// needed returns the tasks that must run again only because the tasks in Gone need their holds.
-func needed(tasks []string) string {
-	if len(tasks) == 0 {
-		return ""
-	}
-	return "repeating their holds " + view.First(tasks)
+	return "repeating " + what + view.First(tasks)
 }
 
 func gone(list []Gone) string {
@@ -149,7 +140,7 @@ func gone(list []Gone) string {
 	for i, g := range list {
 		names[i] = g.Task + " (" + g.Reason + ")"
 	}
-	return "repeating " + view.First(names)
+	return repeating("", names)
 }
 
 // question returns the question that a decision answers. For a decision of an earlier version it returns the attempt.

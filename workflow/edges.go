@@ -70,7 +70,6 @@ func (s *State) evaluate(i int) {
 	s.unmeetable.put(i, unmeetable)
 }
 
-// setEdge sets the state of an edge.
 func (s *State) setEdge(c child, to edgeState) {
 	t := &s.tasks[c.task]
 	e := &t.edges[c.need]
@@ -186,7 +185,6 @@ func (s *State) closeStages(stage Stage) {
 	}
 }
 
-// propagate updates the edges of a task.
 func (s *State) propagate(i int) {
 	for _, c := range s.children[i] {
 		s.setEdge(c, edgeStateOf(s.def[c.task].Needs[c.need].On, &s.tasks[i]))

@@ -48,7 +48,7 @@ const (
 	ActAbandon        Action = "abandon"
 )
 
-// StepKeys is the form of idempotency keys that differ by step, and between the step and its undo.
+// StepKeys is the form of the idempotency keys: they differ by step, and between the step and its undo.
 const StepKeys = 1
 
 // Events about a run.
@@ -64,7 +64,7 @@ type (
 		Header
 		Hash     string    `json:"hash"`
 		Deadline time.Time `json:"deadlineAt,omitzero"`
-		// KeyForm is the form of the idempotency keys: StepKeys, or 0 in runs of earlier versions.
+		// KeyForm is the form of the idempotency keys, which is StepKeys.
 		KeyForm int `json:"keyForm,omitempty"`
 		// Origin is a part of the keys of a local run: the ID of the log in which it was started. The IDs of local runs are counted from 1 in each
 		// log, so they are not unique.

@@ -63,7 +63,6 @@ func Links(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfRun returns the links of an event about the run.
 func linksOfRun(s *State, e Event) aggregate.Links {
 	switch e := e.(type) {
 	case Started, Resumed, Migrated:
@@ -111,7 +110,6 @@ func linksOfStop(task string, cause Cause) aggregate.Links {
 	return l
 }
 
-// linksOfUndo returns the links of an event about an undo.
 func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	begins := keys(runKey(linkStop), task(linkUndone))
 	switch e := e.(type) {
@@ -157,7 +155,6 @@ func stageKey(stage Stage) aggregate.Key {
 	return aggregate.Key{Kind: linkStage, Name: strconv.Itoa(int(stage))}
 }
 
-// linksOfEnd returns the keys of the end of a task.
 func (s *State) linksOfEnd(task string) []aggregate.Key {
 	is := keys(runKey(linkEnd), aggregate.Key{Kind: linkDone, Name: task})
 	if i, ok := s.index(task); ok {
@@ -191,7 +188,6 @@ func (s *State) linksOfPause(e TaskPaused) aggregate.Links {
 	return l
 }
 
-// linksOfDecision returns the keys of an operator's decision.
 func (s *State) linksOfDecision(e Decided) []aggregate.Key {
 	is := keys(aggregate.Key{Kind: linkDecided, Name: e.Task}, aggregate.Key{Kind: linkNext, Name: e.Task},
 		aggregate.Key{Kind: linkUndone, Name: e.Task}, runKey(linkEnd))

@@ -49,14 +49,6 @@ type Choices struct {
 // Plan compares the current definition of a run with another one. ok is false while a task is undecided.
 func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	ok = true
-	said := func(list []string, name string) bool {
-		for _, n := range list {
-			if n == name {
-				return true
-			}
-		}
-		return false
-	}
 	upstream := upstreamOfDone(s, to)
 	names := make(map[string]bool, len(to.Tasks))
 	for i := range to.Tasks {
@@ -75,7 +67,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		case was != "":
 			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("only kind %s can undo its effects: rename the task, or the hook, that now has "+
 				"another kind", was)
-		case !known && upstream[name] && !said(c.Backfill, name):
+		case !known && upstream[name] && !slices.Contains(c.Backfill, name):
 			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have already started depend on it: allow it with --backfill "+name
 		case !known:
 			ch.Kind, ch.Action = Added, Run
@@ -85,9 +77,9 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 			ch.Kind, ch.Action, ch.Note = Changed, Keep, "it is held by an operator and stays held"
 		case s.mustRun(old):
 			ch.Kind, ch.Action = Changed, Run
-		case said(c.Rerun, name):
+		case slices.Contains(c.Rerun, name):
 			ch.Kind, ch.Action = Changed, Rerun
-		case said(c.Keep, name):
+		case slices.Contains(c.Keep, name):
 			ch.Kind, ch.Action = Changed, Keep
 		default:
 			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("it is already %s: use --keep %s or --rerun %s", s.taskPhase(old), name, name)
@@ -134,7 +126,6 @@ func (s *State) mustRun(i int) bool {
 	return !isFinal(t.phase) || t.verdict == v1alpha1.VerdictBlocking
 }
 
-// choicesOf returns the choices of a plan.
 func choicesOf(plan []Change) (c Choices) {
 	for _, ch := range plan {
 		switch {

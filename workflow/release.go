@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"math/big"
 	"slices"
 	"time"
 )
@@ -87,8 +88,10 @@ func (s *State) neededHolds(again map[int]bool) []int {
 		for _, k := range byHold[i] {
 			add(over[k].task)
 		}
-		for k := range between[i].all() {
-			add(over[k].hold)
+		for k := range over {
+			if between[i].Bit(k) == 1 {
+				add(over[k].hold)
+			}
 		}
 		for _, c := range s.children[i] {
 			if s.tasks[c.task].phase == taskSkipped { // it is evaluated again
@@ -101,50 +104,43 @@ func (s *State) neededHolds(again map[int]bool) []int {
 }
 
 // betweenReleases returns for each task the set of releases that come after it and whose holds come before it.
-func (s *State) betweenReleases(list []release) []bitset {
-	order := s.order()
-	below, above := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
-	holds, ends := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
-	var gone bitset // the definition no longer has the release: all tasks after the hold need it
+func (s *State) betweenReleases(list []release) []big.Int {
+	parents := make([][]int, len(s.tasks))
+	for i := range s.tasks {
+		for _, e := range s.tasks[i].edges {
+			parents[i] = append(parents[i], e.parent)
+		}
+	}
+	order, _ := topologicalOrder(parents)
+	below, above := make([]big.Int, len(s.tasks)), make([]big.Int, len(s.tasks))
+	holds, ends := make([]big.Int, len(s.tasks)), make([]big.Int, len(s.tasks))
+	var gone big.Int // the definition no longer has the release: all tasks after the hold need it
 	for k, r := range list {
-		holds[r.hold], ends[r.task] = holds[r.hold].with(k), ends[r.task].with(k)
+		holds[r.hold].SetBit(&holds[r.hold], k, 1)
+		ends[r.task].SetBit(&ends[r.task], k, 1)
 		if s.tasks[r.task].removed {
-			gone = gone.with(k)
+			gone.SetBit(&gone, k, 1)
+		}
+	}
+	add := func(to *big.Int, sets ...*big.Int) {
+		for _, set := range sets {
+			to.Or(to, set)
 		}
 	}
 	for _, i := range order {
-		for _, e := range s.tasks[i].edges {
-			below[i] = below[i].or(below[e.parent]).or(holds[e.parent])
+		for _, p := range parents[i] {
+			add(&below[i], &below[p], &holds[p])
 		}
 	}
 	for _, i := range slices.Backward(order) {
-		for _, e := range s.tasks[i].edges {
-			above[e.parent] = above[e.parent].or(above[i]).or(ends[i])
+		for _, p := range parents[i] {
+			add(&above[p], &above[i], &ends[i])
 		}
 	}
 	for i := range below {
-		below[i] = below[i].and(above[i].or(gone))
+		below[i].And(&below[i], above[i].Or(&above[i], &gone))
 	}
 	return below
-}
-
-// order returns the tasks in an order in which each task comes after its needs.
-func (s *State) order() []int {
-	left := make([]int, len(s.tasks))
-	order := make([]int, 0, len(s.tasks))
-	for i := range s.tasks {
-		if left[i] = len(s.tasks[i].edges); left[i] == 0 {
-			order = append(order, i)
-		}
-	}
-	for n := 0; n < len(order); n++ {
-		for _, c := range s.children[order[n]] {
-			if left[c.task]--; left[c.task] == 0 {
-				order = append(order, c.task)
-			}
-		}
-	}
-	return order
 }
 
 // resetHolds resets the steps that acquire or release a hold, in the tasks that run again for this.

@@ -7,7 +7,6 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// taskPhase is the phase of a task.
 type taskPhase = v1alpha1.TaskPhase
 
 const (
@@ -57,7 +56,6 @@ func (e *edge) isExpired(now time.Time) bool {
 	return e.state == edgeOpen && !e.expires.IsZero() && !e.expires.After(now)
 }
 
-// stepState is the state of a step.
 type stepState struct {
 	started, done      bool
 	attempt            int
@@ -68,7 +66,6 @@ type stepState struct {
 	partial            bool // the output is from a failed attempt
 }
 
-// taskState is the state of a task.
 type taskState struct {
 	phase         taskPhase
 	verdict       Verdict
@@ -136,7 +133,6 @@ type stop struct {
 type State struct {
 	Header
 	Hash     string
-	KeyForm  int    // the form of the idempotency keys; see Started
 	Origin   string // a part of the keys of a local run; see Started
 	Holder   string
 	Stranded string

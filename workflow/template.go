@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,11 +34,10 @@ type Reference struct {
 
 // reference matches ${tasks.NAME.output}, ${tasks.NAME.output.PATH}, and both with :-DEFAULT before the }. It also matches $${tasks., which means
 // the text ${tasks.
-func reference() *regexp.Regexp {
-	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
-}
+var reference = regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
 
-func referenceOf(match []string) Reference {
+func referenceOf(text string) Reference {
+	match := reference.FindStringSubmatch(text)
 	return Reference{Task: match[1], Path: match[2], Default: strings.TrimPrefix(match[3], "-"), HasDefault: match[3] != ""}
 }
 
@@ -49,19 +46,12 @@ func References(with json.RawMessage) ([]Reference, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return nil, nil
 	}
-	return references(reference(), with)
-}
-
-func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
-	if !bytes.Contains(with, []byte("${tasks.")) {
-		return nil, nil
-	}
 	var refs []Reference
 	seen := make(map[string]bool)
-	rest := re.ReplaceAllStringFunc(string(with), func(m string) string {
+	rest := reference.ReplaceAllStringFunc(string(with), func(m string) string {
 		if !strings.HasPrefix(m, "$$") && !seen[m] {
 			seen[m] = true
-			refs = append(refs, referenceOf(re.FindStringSubmatch(m)))
+			refs = append(refs, referenceOf(m))
 		}
 		return ""
 	})
@@ -77,50 +67,20 @@ func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
 
 // ReplaceReferences replaces each reference in a text with the result of by, and $${tasks. with the text ${tasks.
 func ReplaceReferences(text string, by func(Reference) string) string {
-	if !strings.Contains(text, "${tasks.") {
-		return text
-	}
-	re := reference()
-	return re.ReplaceAllStringFunc(text, func(m string) string {
+	return replaceReferences(text, func(written string) string { return by(referenceOf(written)) })
+}
+
+func replaceReferences(text string, by func(written string) string) string {
+	return reference.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}
-		return by(referenceOf(re.FindStringSubmatch(m)))
+		return by(m)
 	})
 }
 
-// fieldWithReference returns a field of inputs whose name has a reference, which is not replaced, or "".
-func fieldWithReference(with json.RawMessage) string {
-	if !bytes.Contains(with, []byte("${tasks.")) {
-		return ""
-	}
-	v, err := decodeJSON(with)
-	if err != nil {
-		return ""
-	}
-	var look func(v any) string
-	look = func(v any) string {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				if strings.Contains(key, "${tasks.") {
-					return key
-				}
-				if found := look(v[key]); found != "" {
-					return found
-				}
-			}
-		case []any:
-			for i := range v {
-				if found := look(v[i]); found != "" {
-					return found
-				}
-			}
-		}
-		return ""
-	}
-	return look(v)
-}
+// fieldReference matches a field of inputs whose name has a reference, which is not replaced: a string of JSON before a colon.
+var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
 // is written as JSON. Fill returns an error before it allocates more than MaxFilledBytes.
@@ -132,24 +92,24 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	if err != nil {
 		return nil, fmt.Errorf("reading the inputs: %w", err)
 	}
-	f := &filler{re: reference(), output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
-	size, err := f.size(v)
+	f := &filler{output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
+	filled, err := f.fill(v)
 	switch {
 	case err != nil:
 		return nil, err
-	case size > MaxFilledBytes:
+	case f.size > MaxFilledBytes:
 		return nil, fmt.Errorf("the inputs have %d bytes after outputs are filled in, and at most %d are allowed: refer to smaller outputs, or pass a "+
-			"reference to large data", size, MaxFilledBytes)
+			"reference to large data", f.size, MaxFilledBytes)
 	}
-	return encodeJSON(f.fill(v))
+	return encodeJSON(filled)
 }
 
 // filler fills the inputs of one step. It decodes each output once, and resolves each reference once.
 type filler struct {
-	re      *regexp.Regexp
 	output  func(task string) json.RawMessage
 	outputs map[string]any         // by task
 	values  map[string]replacement // by reference, as it is written
+	size    int                    // of the filled inputs as JSON; literal text counts as it is, because it is in the manifest already
 }
 
 // replacement is the replacement of a reference: a value, its text inside other text, and the length of both as JSON.
@@ -159,82 +119,56 @@ type replacement struct {
 	valueSize, textSize int
 }
 
-// size returns the length of filled inputs as JSON. Literal text counts as it is, because it is in the manifest already.
-func (f *filler) size(v any) (int, error) {
-	total := len("{}")
+// fill replaces the references in a value, and adds its length to size.
+func (f *filler) fill(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
-		for key, value := range v {
-			n, err := f.size(value)
-			if err != nil {
-				return 0, err
+		f.size += len("{}")
+		for key := range v {
+			if v[key], err = f.fill(v[key]); err != nil {
+				return nil, err
 			}
-			total += n + len(key) + len(`"":,`)
+			f.size += len(key) + len(`"":,`)
 		}
 	case []any:
-		for _, value := range v {
-			n, err := f.size(value)
-			if err != nil {
-				return 0, err
+		f.size += len("[]")
+		for i := range v {
+			if v[i], err = f.fill(v[i]); err != nil {
+				return nil, err
 			}
-			total += n + len(",")
+			f.size += len(",")
 		}
 	case string:
-		return f.stringSize(v)
+		return f.fillString(v)
 	case json.Number:
-		total = len(v)
+		f.size += len(v)
 	default:
-		total = len("false")
+		f.size += len("false")
 	}
-	return total, nil
+	return v, nil
 }
 
-func (f *filler) stringSize(s string) (int, error) {
-	total := len(s) + len(`""`)
-	if !strings.Contains(s, "${tasks.") {
-		return total, nil
-	}
-	for _, m := range f.re.FindAllString(s, -1) {
+// fillString replaces the references in a string. It builds no text that exceeds the limit.
+func (f *filler) fillString(s string) (any, error) {
+	size := len(s) + len(`""`)
+	for _, m := range reference.FindAllString(s, -1) {
 		if strings.HasPrefix(m, "$$") {
 			continue
 		}
 		filled, err := f.resolve(m)
 		switch {
 		case err != nil:
-			return 0, err
+			return nil, err
 		case m == s:
-			return filled.valueSize, nil
+			f.size += filled.valueSize
+			return filled.value, nil
 		}
-		total += filled.textSize - len(m)
+		size += filled.textSize - len(m)
 	}
-	return total, nil
-}
-
-// fill replaces the references, which size has resolved.
-func (f *filler) fill(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key := range v {
-			v[key] = f.fill(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = f.fill(v[i])
-		}
-	case string:
-		if filled, alone := f.values[v]; alone {
-			return filled.value
-		}
-		if strings.Contains(v, "${tasks.") {
-			return f.re.ReplaceAllStringFunc(v, func(m string) string {
-				if strings.HasPrefix(m, "$$") {
-					return m[1:]
-				}
-				return f.values[m].text
-			})
-		}
+	if f.size += size; f.size > MaxFilledBytes {
+		return s, nil // Fill returns an error
 	}
-	return v
+	return replaceReferences(s, func(written string) string { return f.values[written].text }), nil
 }
 
 // resolve returns the replacement of a reference.
@@ -242,7 +176,7 @@ func (f *filler) resolve(written string) (replacement, error) {
 	if known, ok := f.values[written]; ok {
 		return known, nil
 	}
-	ref := referenceOf(f.re.FindStringSubmatch(written))
+	ref := referenceOf(written)
 	v, err := f.value(ref)
 	if err != nil {
 		return replacement{}, err

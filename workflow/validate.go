@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"math/bits"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -41,8 +40,15 @@ func (b *builder) checkGraph(d *Definition) {
 	if !known {
 		return
 	}
-	order, cycle := b.topologicalOrder(d)
-	if cycle != nil {
+	b.parents = make([][]int, len(d.Tasks))
+	for i := range d.Tasks {
+		for _, n := range d.Tasks[i].Needs {
+			b.parents[i] = append(b.parents[i], b.names[n.Task])
+		}
+	}
+	order, left := topologicalOrder(b.parents)
+	if len(order) < len(d.Tasks) {
+		cycle := b.cycle(d, left)
 		b.addError(cycle[0], b.fields[b.names[cycle[0]]]+".needs", "the needs form a cycle: "+strings.Join(append(cycle, cycle[0]), " needs "),
 			"remove one of these edges")
 		return
@@ -52,48 +58,42 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// topologicalOrder returns an order in which each task comes after its needs, or a cycle.
-func (b *builder) topologicalOrder(d *Definition) (order []int, cycle []string) {
-	left := make([]int, len(d.Tasks))
-	kids := make([][]int, len(d.Tasks))
-	for i := range d.Tasks {
-		for _, n := range d.Tasks[i].Needs {
-			left[i]++
-			kids[b.names[n.Task]] = append(kids[b.names[n.Task]], i)
+// topologicalOrder returns an order in which each task comes after its parents. Tasks after a cycle are not in it: left has their remaining parents.
+func topologicalOrder(parents [][]int) (order, left []int) {
+	order, left = make([]int, 0, len(parents)), make([]int, len(parents))
+	children := make([][]int, len(parents))
+	for i := range parents {
+		for _, p := range parents[i] {
+			children[p] = append(children[p], i)
 		}
-		if left[i] == 0 {
+		if left[i] = len(parents[i]); left[i] == 0 {
 			order = append(order, i)
 		}
 	}
 	for at := 0; at < len(order); at++ {
-		for _, k := range kids[order[at]] {
-			if left[k]--; left[k] == 0 {
-				order = append(order, k)
+		for _, c := range children[order[at]] {
+			if left[c]--; left[c] == 0 {
+				order = append(order, c)
 			}
 		}
 	}
-	if len(order) == len(d.Tasks) {
-		return order, nil
-	}
-	// Each remaining task has a remaining need, so following them ends in a cycle.
-	i := slices.IndexFunc(left, func(n int) bool { return n > 0 })
-	at := make(map[int]int)
+	return order, left
+}
+
+// cycle returns a cycle among the tasks that remain. Each remaining task has a remaining parent, so following them ends in a cycle.
+func (b *builder) cycle(d *Definition, left []int) (names []string) {
+	remains := func(i int) bool { return left[i] > 0 }
 	var walk []int
-	for {
+	at := make(map[int]int)
+	for i := slices.IndexFunc(left, func(n int) bool { return n > 0 }); ; {
 		if from, seen := at[i]; seen {
 			for _, j := range walk[from:] {
-				cycle = append(cycle, d.Tasks[j].Name)
+				names = append(names, d.Tasks[j].Name)
 			}
-			return nil, cycle
+			return names
 		}
-		at[i] = len(walk)
-		walk = append(walk, i)
-		for _, n := range d.Tasks[i].Needs {
-			if left[b.names[n.Task]] > 0 {
-				i = b.names[n.Task]
-				break
-			}
-		}
+		at[i], walk = len(walk), append(walk, i)
+		i = b.parents[i][slices.IndexFunc(b.parents[i], remains)]
 	}
 }
 
@@ -102,10 +102,10 @@ func (b *builder) topologicalOrder(d *Definition) (order []int, cycle []string) 
 func (b *builder) checkBranches(d *Definition, order []int) {
 	const deepest = 2000
 	deep := len(d.Tasks) <= deepest
-	succeed, fail := make([]bitset, len(d.Tasks)), make([]bitset, len(d.Tasks))
+	succeed, fail := make([]big.Int, len(d.Tasks)), make([]big.Int, len(d.Tasks)) // sets of tasks
 	for _, i := range order {
 		for n, need := range d.Tasks[i].Needs {
-			p := b.names[need.Task]
+			p := b.parents[i][n]
 			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.OwnPolicyText() != "" {
 				b.addWarning(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
 					fmt.Sprintf("%q has %s, which takes precedence over this edge", parent.Name, parent.OwnPolicyText()), "remove that policy, or this edge")
@@ -113,21 +113,23 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue
 			}
+			needed := &succeed[i]
 			if need.On == v1alpha1.OnFailure {
-				fail[i] = fail[i].with(p)
-			} else {
-				succeed[i] = succeed[i].with(p)
+				needed = &fail[i]
 			}
+			needed.SetBit(needed, p, 1)
 			if deep { // a task that has succeeded or failed has run, so its needs were satisfied
-				succeed[i], fail[i] = succeed[i].or(succeed[p]), fail[i].or(fail[p])
+				succeed[i].Or(&succeed[i], &succeed[p])
+				fail[i].Or(&fail[i], &fail[p])
 			}
 		}
-		if p := succeed[i].common(fail[i]); p >= 0 {
+		if both := new(big.Int).And(&succeed[i], &fail[i]); both.Sign() != 0 {
 			b.addError(d.Tasks[i].Name, b.fields[i]+".needs",
-				fmt.Sprintf("it can never run: it needs both the success and the failure of %q", d.Tasks[p].Name), "make one of the edges optional, or remove it")
+				fmt.Sprintf("it can never run: it needs both the success and the failure of %q", d.Tasks[both.TrailingZeroBits()].Name),
+				"make one of the edges optional, or remove it")
 		}
 		if !deep {
-			succeed[i], fail[i] = nil, nil
+			succeed[i], fail[i] = big.Int{}, big.Int{}
 		}
 	}
 }
@@ -146,7 +148,7 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	}
 	crossed := make([]int, len(d.Tasks)) // the number of the point, from 1
 	for block := range slices.Chunk(points, wordBits) {
-		below := b.descendants(d, order, block)
+		below := b.reached(order, block, true)
 		for _, i := range order {
 			t := &d.Tasks[i]
 			if crossed[i] > 0 || t.Policy != v1alpha1.Rollback {
@@ -172,89 +174,26 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 // wordBits is the number of tasks that one walk of the graph checks.
 const wordBits = 64
 
-// descendants returns for each task which of a few other tasks need it, directly or not.
-func (b *builder) descendants(d *Definition, order, few []int) []uint64 {
-	below := make([]uint64, len(d.Tasks))
-	own := make([]uint64, len(d.Tasks))
+// reached returns for each task which of a few other tasks it needs, directly or not; or, with below, which of them need it.
+func (b *builder) reached(order, few []int, below bool) []uint64 {
+	set, own := make([]uint64, len(order)), make([]uint64, len(order))
 	for n, p := range few {
 		own[p] = 1 << n
 	}
-	for _, i := range slices.Backward(order) {
-		for _, need := range d.Tasks[i].Needs {
-			below[b.names[need.Task]] |= below[i] | own[i]
-		}
-	}
-	return below
-}
-
-// ancestors returns for each task which of a few other tasks it needs, directly or not.
-func (b *builder) ancestors(d *Definition, order, few []int) []uint64 {
-	above := make([]uint64, len(d.Tasks))
-	own := make([]uint64, len(d.Tasks))
-	for n, p := range few {
-		own[p] = 1 << n
-	}
-	for _, i := range order {
-		for _, need := range d.Tasks[i].Needs {
-			p := b.names[need.Task]
-			above[i] |= above[p] | own[p]
-		}
-	}
-	return above
-}
-
-// bitset is a set of task numbers. A nil bitset is empty.
-type bitset []uint64
-
-func (s bitset) with(i int) bitset {
-	for len(s) <= i/wordBits {
-		s = append(s, 0)
-	}
-	s[i/wordBits] |= 1 << (i % wordBits)
-	return s
-}
-
-func (s bitset) or(other bitset) bitset {
-	for len(s) < len(other) {
-		s = append(s, 0)
-	}
-	for n := range other {
-		s[n] |= other[n]
-	}
-	return s
-}
-
-func (s bitset) and(other bitset) bitset {
-	for n := range s {
-		if n < len(other) {
-			s[n] &= other[n]
-		} else {
-			s[n] = 0
-		}
-	}
-	return s
-}
-
-func (s bitset) all() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for n, word := range s {
-			for ; word != 0; word &= word - 1 {
-				if !yield(n*wordBits + bits.TrailingZeros64(word)) {
-					return
-				}
+	for n := range order {
+		if !below {
+			i := order[n]
+			for _, p := range b.parents[i] {
+				set[i] |= set[p] | own[p]
 			}
+			continue
+		}
+		i := order[len(order)-1-n]
+		for _, p := range b.parents[i] {
+			set[p] |= set[i] | own[i]
 		}
 	}
-}
-
-// common returns the smallest common member; -1 if there is none.
-func (s bitset) common(other bitset) int {
-	for n := range min(len(s), len(other)) {
-		if both := s[n] & other[n]; both != 0 {
-			return n*wordBits + bits.TrailingZeros64(both)
-		}
-	}
-	return -1
+	return set
 }
 
 // checkKeptEffects adds a warning for effects that a rollback would keep, if a failure or the deadline can start a rollback.
@@ -293,14 +232,17 @@ type use struct {
 func (b *builder) checkOutputs(d *Definition, order []int) {
 	var uses []use
 	look := func(u use, with json.RawMessage) {
-		refs, err := references(b.reference, with)
+		if !bytes.Contains(with, []byte("${tasks.")) {
+			return
+		}
+		refs, err := References(with)
 		if err != nil {
 			b.addError(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; write "+
 				"$${tasks. for the text ${tasks.")
 		}
-		if name := fieldWithReference(with); name != "" {
+		if m := fieldReference.FindSubmatch(with); m != nil {
 			b.addError(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q contains a reference, but outputs are only filled into values",
-				name), "use a field name without references")
+				m[1]), "use a field name without references")
 		}
 		for _, ref := range refs {
 			if strings.Contains(ref.Default, "{") {
@@ -323,14 +265,14 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	for i := range d.OnFailure {
 		look(use{task: -1, field: fmt.Sprintf("spec.hooks.onFailure[%d].with", i)}, d.OnFailure[i].With)
 	}
-	needed := b.needed(d, order, uses)
+	needed := b.needed(order, uses)
 	for n := range uses {
 		b.checkUse(d, &uses[n], needed[n])
 	}
 }
 
 // needed reports for each use whether its task needs the task with the output.
-func (b *builder) needed(d *Definition, order []int, uses []use) []bool {
+func (b *builder) needed(order []int, uses []use) []bool {
 	var used []int // the tasks, in the order of their first use
 	at := make(map[int][]int)
 	for n, u := range uses {
@@ -343,7 +285,7 @@ func (b *builder) needed(d *Definition, order []int, uses []use) []bool {
 	}
 	needed := make([]bool, len(uses))
 	for block := range slices.Chunk(used, wordBits) {
-		above := b.ancestors(d, order, block)
+		above := b.reached(order, block, false)
 		for bit, p := range block {
 			for _, n := range at[p] {
 				needed[n] = above[uses[n].task]&(1<<bit) != 0

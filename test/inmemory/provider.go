@@ -16,7 +16,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/manifest"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
@@ -39,7 +38,7 @@ type Settings struct {
 
 // Provider is the provider of the in-memory cloud. It embeds the manifest provider.
 type Provider struct {
-	*manifest.Provider
+	*lifecycle.ManifestProvider
 	settings Settings
 }
 
@@ -51,9 +50,9 @@ func New(p lifecycle.Params, cluster provider.Cluster, deps *lifecycle.Deps) (an
 			return nil, []workflow.Problem{{Field: "spec.workflow.params.settings", Message: err.Error(), Remedy: "correct the parameters"}}
 		}
 	}
-	params := manifest.Params{Cluster: manifest.ClusterParams{Template: &manifest.Source{Inline: Template}}, Configuration: p.Configuration, Access: p.Access}
+	params := lifecycle.Params{Cluster: lifecycle.ClusterParams{Template: &lifecycle.Source{Inline: Template}}, Configuration: p.Configuration, Access: p.Access}
 	var problems []workflow.Problem
-	made.Provider, problems = manifest.New(params, cluster, deps.Clusters.Local, deps.Kinds["Apply"], deps.Kinds["Providers"])
+	made.ManifestProvider, problems = lifecycle.NewManifestProvider(params, cluster, deps)
 	return made, problems
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/test/harness"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
@@ -41,21 +40,24 @@ func TestAccessOfNamesakes(t *testing.T) {
 	remote := access.ClusterRef{KubeconfigSecretRef: &access.SecretKey{Name: "green"}}
 	s := &step{t: t, namespace: ns, name: "create", account: "runs"}
 	c := sequence.NewContext(ctx, s.call(), clusters(false))
+	of := func(manager access.ClusterRef, name string) provider.Target {
+		return provider.Target{Context: &c, Manager: manager, Cluster: specs[name]}
+	}
 	var own access.ClusterRef
 	for range 2 {
-		_, err = cluster.StoreKubeconfig(&c, nil, "", own, specs["access-a"])
+		_, err = of(own, "access-a").StoreKubeconfig(nil, "")
 		harness.Must(t, err)
 	}
-	_, err = cluster.StoreKubeconfig(&c, nil, "", own, specs["access-b"])
+	_, err = of(own, "access-b").StoreKubeconfig(nil, "")
 	isFinal(t, err, "it contains the kubeconfig of cluster access-a/prod")
-	harness.Must(t, cluster.RemoveKubeconfig(&c, "", own, specs["access-b"]))
-	harness.Must(t, cluster.RemoveKubeconfig(&c, "", remote, specs["access-a"]))
+	harness.Must(t, of(own, "access-b").RemoveKubeconfig(""))
+	harness.Must(t, of(remote, "access-a").RemoveKubeconfig(""))
 	kept := &corev1.Secret{}
 	harness.Must(t, admin().Get(ctx, client.ObjectKey{Namespace: ns, Name: "prod-access"}, kept))
 	if !strings.HasPrefix(string(kept.Data["value"]), "# access-a") {
 		t.Errorf("kubeconfig begins with %.20s, want that of access-a", kept.Data["value"])
 	}
-	harness.Must(t, cluster.RemoveKubeconfig(&c, "", own, specs["access-a"]))
+	harness.Must(t, of(own, "access-a").RemoveKubeconfig(""))
 	if get(ctx, t, "v1", "Secret", ns, "prod-access") != nil {
 		t.Error("Forget did not delete the Secret")
 	}

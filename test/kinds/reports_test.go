@@ -190,23 +190,6 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRecordsOfEarlierVersions checks that records of an earlier version, which has kinds as users spelled them, can be
-// undone.
-func TestRecordsOfEarlierVersions(t *testing.T) {
-	ctx := harness.Deadline(t, time.Minute)
-	ns := namespace(ctx, t, "earlier-records")
-	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}]}`)
-	harness.Must(t, s.run(ctx))
-	s.undo = json.RawMessage(strings.ReplaceAll(string(s.undo), `"ConfigMap"`, `"configmap"`))
-	if reason, err := s.kind.(task.Verifier).Verify(ctx, s.call()); err != nil || reason != "" {
-		t.Errorf("Verify = %q, %v, want no reason", reason, err)
-	}
-	harness.Must(t, s.takeBack(ctx))
-	if getMap(ctx, t, ns, "m") != nil {
-		t.Error("the ConfigMap still exists after the undo")
-	}
-}
-
 // TestDefinitionAndObject checks one Apply that changes a definition and an object with its new field.
 func TestDefinitionAndObject(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)

@@ -164,11 +164,7 @@ func (c *checker) checkPause() {
 	if m := c.params.Management; m != nil {
 		with["cluster"] = m
 	}
-	data, err := json.Marshal(with)
-	if err != nil {
-		c.addProblem("pause", err.Error(), "set the inputs of kind Pause")
-		return
-	}
+	data, _ := json.Marshal(with) // decoded JSON and a reference can always be encoded
 	if kind, ok := c.deps.Kinds["Pause"]; ok {
 		for _, p := range kind.Validate(data) {
 			p.Field = paramsField + ".pause." + p.Field

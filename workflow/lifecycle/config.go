@@ -2,25 +2,19 @@ package lifecycle
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/internal/atomicfile"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/lifecycle/workload"
-	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
@@ -45,14 +39,14 @@ func (*configWriter) Name() string { return "write-config" }
 func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 	return hook.After(b, management.PostCreate,
 		func(c *management.Managed) error { return w.writeCreated(&c.Context, c.Cluster) },
-		func(c *management.Managed) error { return w.RestoreConfig(&c.Context) })
+		func(c *management.Managed) error { return w.restore(&c.Context) })
 }
 
 // BindWorkloadCreate binds the hook after the last task.
 func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 	return hook.After(b, workload.PostCreate,
 		func(c *workload.Connected) error { return w.writeCreated(&c.Context, c.Cluster) },
-		func(c *workload.Connected) error { return w.RestoreConfig(&c.Context) })
+		func(c *workload.Connected) error { return w.restore(&c.Context) })
 }
 
 func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) error {
@@ -67,17 +61,17 @@ func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) 
 	return w.write(c, objects)
 }
 
-// WriteConfig writes the configuration of an upgraded cluster.
-func (w *configWriter) WriteConfig(c *sequence.Context, management access.ClusterRef, spec provider.Cluster) error {
+// writeUpgraded writes the configuration of an upgraded cluster.
+func (w *configWriter) writeUpgraded(t provider.Target) error {
 	p, ok := w.provider.(provider.Upgrader)
 	if !ok || w.sink == (ConfigSink{}) {
 		return sequence.SkipError("params.writeConfig is not set")
 	}
-	objects, err := cluster.UpgradeObjects(c, p, management, spec)
+	objects, err := t.AppliedObjects(p)
 	if err != nil {
 		return err
 	}
-	return w.write(c, objects)
+	return w.write(t.Context, objects)
 }
 
 // writeRecord is the record of the hook.
@@ -96,7 +90,10 @@ func (w *configWriter) write(c *sequence.Context, objects []*unstructured.Unstru
 	if w.sink.File != "" {
 		return w.writeFile(c, text)
 	}
-	return w.writeConfigMap(c, text)
+	return provider.WriteOwn(c, "ConfigMap", w.sink.ConfigMap, func(m *corev1.ConfigMap) error {
+		m.Data = map[string]string{"cluster.yaml": string(text)}
+		return nil
+	})
 }
 
 // encode returns all objects but Secrets as YAML.
@@ -143,37 +140,12 @@ func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 	return nil
 }
 
-func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
-	on, err := c.Open(access.ClusterRef{})
-	if err != nil {
-		return err
-	}
-	call := c.Call()
-	m := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: call.Namespace, Name: w.sink.ConfigMap, Annotations: map[string]string{cluster.AccessAnnotation: call.RunKey()}},
-		Data:       map[string]string{"cluster.yaml": string(text)},
-	}
-	return on.Kube.Do(c, "write ConfigMap "+call.Namespace+"/"+m.Name, func(ctx context.Context) error {
-		err := on.Client.Create(ctx, m.DeepCopy())
-		if client.IgnoreAlreadyExists(err) != nil || err == nil {
-			return err
-		}
-		var old corev1.ConfigMap
-		if err := on.Client.Get(ctx, client.ObjectKeyFromObject(m), &old); err != nil {
-			return err
-		}
-		if old.Annotations[cluster.AccessAnnotation] == "" {
-			return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
-		}
-		old.Annotations[cluster.AccessAnnotation], old.Data = call.RunKey(), m.Data
-		return on.Client.Update(ctx, &old)
-	})
-}
-
-// RestoreConfig restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
-func (w *configWriter) RestoreConfig(c *sequence.Context) error {
+// restore restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
+func (w *configWriter) restore(c *sequence.Context) error {
 	if w.sink.ConfigMap != "" {
-		return w.removeConfigMap(c)
+		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(m *corev1.ConfigMap) bool {
+			return m.Annotations[access.StepKeyAnnotation] == c.Call().RunKey()
+		})
 	}
 	var before writeRecord
 	noted, err := c.Recorded(configPart, &before)
@@ -189,20 +161,4 @@ func (w *configWriter) RestoreConfig(c *sequence.Context) error {
 		return fmt.Errorf("restoring the configuration: %w", err)
 	}
 	return nil
-}
-
-func (w *configWriter) removeConfigMap(c *sequence.Context) error {
-	on, err := c.Open(access.ClusterRef{})
-	if err != nil {
-		return err
-	}
-	key := client.ObjectKey{Namespace: c.Call().Namespace, Name: w.sink.ConfigMap}
-	return on.Kube.Do(c, "delete ConfigMap "+key.String(), func(ctx context.Context) error {
-		var m corev1.ConfigMap
-		err := on.Client.Get(ctx, key, &m)
-		if err != nil || m.Annotations[cluster.AccessAnnotation] != c.Call().RunKey() {
-			return client.IgnoreNotFound(err)
-		}
-		return client.IgnoreNotFound(on.Client.Delete(ctx, &m))
-	})
 }

@@ -48,7 +48,7 @@ func TestTheConfigurationBeforeIsKept(t *testing.T) {
 				t.Fatalf("file = %q, want new", got)
 			}
 			for range 2 { // the process may crash after an undo too
-				if err := w.RestoreConfig(attempt()); err != nil {
+				if err := w.restore(attempt()); err != nil {
 					t.Fatal(err)
 				}
 			}

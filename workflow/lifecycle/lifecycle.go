@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"scute.dev/workflow"
-	"scute.dev/workflow/lifecycle/bootstrap"
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/manifest"
 	"scute.dev/workflow/lifecycle/workload"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -56,9 +54,10 @@ func (d *Deps) isLocal() bool { return d.Clusters != nil && d.Clusters.Local }
 // must not run: they only serve to check references to them. The result depends only on the arguments, because New is called
 // again on every resume, with the parameters of the run, and must return the same tasks.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.NamedWorkflow, []workflow.Problem) {
-	if !slices.Contains(names(), name) {
+	names := []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
+	if !slices.Contains(names, name) {
 		return task.NamedWorkflow{}, []workflow.Problem{{
-			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names(), ", "),
+			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names, ", "),
 		}}
 	}
 	p, problems := decode(params)
@@ -90,21 +89,19 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	return named, append(c.problems, problems...)
 }
 
-func names() []string {
-	return []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
-}
-
 // construct returns the tasks of the workflow. It returns a problem if the provider does not support the workflow.
-func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.NamedWorkflow, []workflow.Problem) {
+func construct(c *checker, spec provider.Cluster, made any, boot management.Bootstrap, config *configWriter) (task.NamedWorkflow, []workflow.Problem) {
 	p, deps := c.params, c.deps
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}
-	m := management.Deps{
-		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.usesPivot(), Folder: deps.kubeconfigDir(), Pause: p.Pause, Config: config, Registrars: deps.Management,
+	common := provider.Deps{
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.kubeconfigDir(), Pause: p.Pause,
+		WriteConfig: config.writeUpgraded, RestoreConfig: config.restore,
 	}
-	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.kubeconfigDir(), Pause: p.Pause, Config: config, Registrars: deps.Workload}
+	m := management.Deps{Deps: common, Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.usesPivot(), Registrars: deps.Management}
+	w := workload.Deps{Deps: common, Registrars: deps.Workload}
 	switch c.name {
 	case ManagementCreate:
 		if made, ok := made.(management.CreateProvider); ok {
@@ -146,38 +143,31 @@ func (d *Deps) kubeconfigDir() string {
 // manifestsProvider is the name of the built-in provider.
 const manifestsProvider = "manifests"
 
-func (c *checker) newProvider(spec provider.Cluster) any {
+func (c *checker) newProvider(spec provider.Cluster) (made any) {
 	p := c.params
 	if p.Provider == "" {
 		p.Provider = manifestsProvider
 	}
+	p.isUpgrade = c.hasVerb("upgrade")
+	var problems []workflow.Problem
 	factory, ok := c.deps.Providers[p.Provider]
 	switch {
 	case ok:
+		made, problems = factory(*p, spec, c.deps)
 	case p.Provider == manifestsProvider:
 		if !c.hasVerb("delete") && p.Cluster.Template == nil && p.Upgrade.Template == nil {
 			c.addProblem("cluster.template", "it is empty", "set the template of the cluster's objects: inline, file, configMapRef or secretRef")
 		}
-		factory = newManifestProvider
+		made, problems = NewManifestProvider(*p, spec, c.deps)
 	default:
 		known := append(slices.Sorted(maps.Keys(c.deps.Providers)), manifestsProvider)
 		c.addProblem("provider", fmt.Sprintf("there is no provider %q", p.Provider), "use one of "+strings.Join(known, ", "))
-		return nil
 	}
-	p.isUpgrade = c.hasVerb("upgrade")
-	made, problems := factory(*p, spec, c.deps)
 	c.problems = append(c.problems, problems...)
 	return made
 }
 
-func newManifestProvider(p Params, spec provider.Cluster, deps *Deps) (any, []workflow.Problem) {
-	return manifest.New(manifest.Params{
-		Cluster: p.Cluster.ClusterParams, Components: p.Components, Networking: p.Networking, Configuration: p.Configuration,
-		Upgrade: p.Upgrade.UpgradeParams, IsUpgrade: p.isUpgrade, Access: p.Access,
-	}, spec, deps.isLocal(), deps.Kinds["Apply"], deps.Kinds["Providers"])
-}
-
-func (c *checker) newBootstrap() bootstrap.Cluster {
+func (c *checker) newBootstrap() management.Bootstrap {
 	if !c.usesPivot() || c.params.Bootstrap == nil {
 		return nil
 	}

@@ -12,9 +12,8 @@ import (
 
 	kubedocument "scute.dev/kube/document"
 	"scute.dev/workflow"
-	"scute.dev/workflow/lifecycle/bootstrap"
+	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/manifest"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
 )
@@ -30,13 +29,13 @@ type Params struct {
 	// workload workflows it is the run's own cluster unless it is set.
 	Management *access.ClusterRef `json:"management,omitempty"`
 	// Bootstrap is the temporary cluster of the management workflows.
-	Bootstrap *bootstrap.Params `json:"bootstrap,omitempty"`
+	Bootstrap *management.BootstrapParams `json:"bootstrap,omitempty"`
 	// Components that a management cluster needs; in the workload workflows those of the workload cluster.
-	Components manifest.Components `json:"components,omitzero"`
+	Components Components `json:"components,omitzero"`
 	// Networking of the cluster.
-	Networking manifest.Manifests `json:"networking,omitzero"`
+	Networking Manifests `json:"networking,omitzero"`
 	// Configuration that management-create installs at its end.
-	Configuration manifest.Manifests `json:"configuration,omitzero"`
+	Configuration Manifests `json:"configuration,omitzero"`
 	// Upgrade are the parameters of the upgrade workflows.
 	Upgrade UpgradeParams `json:"upgrade,omitzero"`
 	// Access is the API server of the cluster, if it differs from that in Cluster API's kubeconfig.
@@ -55,7 +54,8 @@ type Params struct {
 // ClusterParams are params.cluster.
 type ClusterParams struct {
 	provider.Cluster
-	manifest.ClusterParams
+	// Template of the cluster's objects.
+	Template *Source `json:"template,omitempty"`
 }
 
 // UpgradeParams are params.upgrade.
@@ -64,7 +64,66 @@ type UpgradeParams struct {
 	Version string `json:"version,omitempty"`
 	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it upgrades itself. Default: true.
 	Pivot *bool `json:"pivot,omitempty"`
-	manifest.UpgradeParams
+	// Template of the upgraded cluster's objects. Default: the template of the cluster, with the new version.
+	Template *Source `json:"template,omitempty"`
+	// Components and Networking replace the parameters of the same names in an upgrade.
+	Components *Components `json:"components,omitempty"`
+	Networking *Manifests  `json:"networking,omitempty"`
+}
+
+// Components are the components that a management cluster needs to manage clusters.
+type Components struct {
+	// Providers are the inputs of the kind Providers, for the providers that clusterctl installs or upgrades.
+	Providers json.RawMessage `json:"providers,omitempty"`
+	Manifests
+}
+
+// Manifests are applied in their order.
+type Manifests struct {
+	Manifests []Source `json:"manifests,omitempty"`
+	// Wait until the objects are ready. Default: true.
+	Wait *bool `json:"wait,omitempty"`
+}
+
+// Source is the source of a template.
+type Source struct {
+	// Inline is the text of the template.
+	Inline string `json:"inline,omitempty"`
+	// File is the path of a file, for local runs.
+	File string `json:"file,omitempty"`
+	// ConfigMapRef and SecretRef are in the run's namespace of the run's own cluster.
+	ConfigMapRef *Key `json:"configMapRef,omitempty"`
+	SecretRef    *Key `json:"secretRef,omitempty"`
+}
+
+// Key is one key of a ConfigMap or a Secret.
+type Key struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+// template returns the template of the cluster's objects, with the name of its parameter.
+func (p *Params) template(upgrade bool) (field string, s *Source) {
+	if upgrade && p.Upgrade.Template != nil {
+		return "upgrade.template", p.Upgrade.Template
+	}
+	return "cluster.template", p.Cluster.Template
+}
+
+// components returns the components of a management cluster, with the name of their parameter.
+func (p *Params) components(upgrade bool) (field string, c *Components) {
+	if upgrade && p.Upgrade.Components != nil {
+		return "upgrade.components", p.Upgrade.Components
+	}
+	return "components", &p.Components
+}
+
+// networking returns the manifests of the network, with the name of their parameter.
+func (p *Params) networking(upgrade bool) (field string, m *Manifests) {
+	if upgrade && p.Upgrade.Networking != nil {
+		return "upgrade.networking", p.Upgrade.Networking
+	}
+	return "networking", &p.Networking
 }
 
 // ConfigSink is where a configuration is written: to a file of a local run, or to a ConfigMap of the run's namespace.

@@ -106,24 +106,19 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 	if len(names) == 0 { // the workflow or the provider does not exist
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Hooks.Before)) {
-		problems = append(problems, missingTask("before", name, w.Name, names)...)
+	check := func(where string, hooks map[string][]v1alpha1.HookSpec) {
+		for _, name := range slices.Sorted(maps.Keys(hooks)) {
+			if !slices.Contains(names, name) {
+				problems = append(problems, workflow.Problem{
+					Field: fmt.Sprintf("spec.workflow.hooks.%s.%s", where, name), Message: fmt.Sprintf("%s has no task %q", w.Name, name),
+					Remedy: "use one of " + strings.Join(names, ", "),
+				})
+			}
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Hooks.After)) {
-		problems = append(problems, missingTask("after", name, w.Name, names)...)
-	}
+	check("before", w.Hooks.Before)
+	check("after", w.Hooks.After)
 	return problems
-}
-
-// missingTask returns a problem if a workflow has no task with a name.
-func missingTask(where, name, of string, names []string) []workflow.Problem {
-	if slices.Contains(names, name) {
-		return nil
-	}
-	return []workflow.Problem{{
-		Field: fmt.Sprintf("spec.workflow.hooks.%s.%s", where, name), Message: fmt.Sprintf("%s has no task %q", of, name),
-		Remedy: "use one of " + strings.Join(names, ", "),
-	}}
 }
 
 // hookProblem returns a problem with the field of the manifest, if it is a problem of a hook that bindHooks has added.
@@ -234,10 +229,8 @@ func objectType(with json.RawMessage) (found string) {
 }
 
 func mergeKinds(a, b task.Kinds) task.Kinds {
-	all := maps.Clone(a)
-	if all == nil {
-		all = task.Kinds{}
-	}
+	all := task.Kinds{}
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }

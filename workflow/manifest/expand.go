@@ -16,7 +16,7 @@ import (
 // expand replaces each Apply task with expand: true by one task for each object, and replaces needs for the task by needs for
 // its parts. It returns an error if manifests could not be read from a cluster.
 //
-// origin has, for each returned task, its index in the manifest. It is nil if nothing was expanded.
+// origin has, for each returned task, its index in the manifest.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {
@@ -63,9 +63,6 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 		if made, expanded := parts[base]; expanded {
 			problems = append(problems, expandNeeds(specs, base, made)...)
 		}
-	}
-	if len(parts) == 0 {
-		origin = nil
 	}
 	return specs, origin, problems, nil
 }

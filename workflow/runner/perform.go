@@ -137,7 +137,7 @@ func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (contex
 func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.State.Header
 	c := &task.Call{
-		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, LegacyKeys: d.a.State.KeyForm < workflow.StepKeys,
+		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution,
 		Origin:    d.a.State.Origin,
 		Namespace: h.Namespace, Name: h.Name, ServiceAccount: h.ServiceAccount,
 		Output: e.Output, Undo: e.Undo,

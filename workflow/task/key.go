@@ -8,11 +8,9 @@ import (
 )
 
 // Key returns the idempotency key. All attempts of a step have the same key. Its undo and other steps have different keys.
-//
-// A run uses one form of keys until its end, because its Jobs, its Moves and external servers identify its work by them. In the form of runs that
-// were started by an earlier version (LegacyKeys), a hook and a task can have the same key, and an undo has the key of its step.
+// They never change, because Jobs, Moves and external servers identify the work of a run by them.
 func (c *Call) Key() string {
-	if c.Undoing && !c.LegacyKeys {
+	if c.Undoing {
 		return c.StepKey() + ":undo"
 	}
 	return c.StepKey()
@@ -37,16 +35,11 @@ func (c *Call) RunKey() string {
 
 // StepKey returns the key of the step, which is the same for performing and undoing it. The objects that the step created carry it.
 func (c *Call) StepKey() string {
-	switch {
-	case c.LegacyKeys && c.Step != "":
-		return c.RunKey() + "/" + c.Task + "/" + c.Step
-	case c.LegacyKeys:
-		return c.RunKey() + "/" + c.Task
-	case c.Step != "":
-		return c.RunKey() + "/" + keyPart(c.Task) + "@" + keyPart(c.Step)
-	default:
-		return c.RunKey() + "/" + keyPart(c.Task)
+	key := c.RunKey() + "/" + keyPart(c.Task)
+	if c.Step != "" {
+		key += "@" + keyPart(c.Step)
 	}
+	return key
 }
 
 // keyPart escapes the separators of a key. The name of a hook may contain them, the name of a task cannot.

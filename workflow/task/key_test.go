@@ -61,8 +61,6 @@ func TestKeysAreDistinct(t *testing.T) {
 		{Call{Run: "fleet/run/1", Task: "a/b"}, "fleet/run/1/a/b"}, // unchanged: such keys are stored in clusters and on other servers
 		{Call{Run: "fleet/run/1", Task: "a", Step: "before/x"}, "fleet/run/1/a@before/x"},
 		{Call{Run: "fleet/run/1", Task: "a", Undoing: true}, "fleet/run/1/a:undo"},
-		{Call{Run: "fleet/run/1", Task: "a", Step: "before/x", LegacyKeys: true}, "fleet/run/1/a/before/x"},
-		{Call{Run: "fleet/run/1", Task: "a", Undoing: true, LegacyKeys: true}, "fleet/run/1/a"},
 	} {
 		if got := c.call.Key(); got != c.want {
 			t.Errorf("Key = %s, want %s", got, c.want)

@@ -78,8 +78,6 @@ type Call struct {
 	Undoing bool
 	// Origin distinguishes the keys of a local run from the keys of runs in other logs; see RunKey.
 	Origin string
-	// LegacyKeys is true if the run uses keys that may be equal for different steps; see Key.
-	LegacyKeys bool
 	// Attempt counts from 1.
 	Attempt int
 	// Execution is the same number for all attempts until one has succeeded in the log or the step was undone. So an attempt may find the result of

@@ -59,9 +59,6 @@ func (b *Binder) SetRegistrar(registrar string) *Binder {
 
 // HooksAt returns the hooks before or after a task, in the order in which they were bound.
 func (b *Binder) HooksAt(task string, after bool) []Hook {
-	if b == nil {
-		return nil
-	}
 	var found []Hook
 	for _, h := range b.hooks {
 		if h.Task == task && h.After == after {
@@ -73,17 +70,11 @@ func (b *Binder) HooksAt(task string, after bool) []Hook {
 
 // Err returns all errors of binding, whether or not the caller has checked them.
 func (b *Binder) Err() error {
-	if b == nil {
-		return nil
-	}
 	return errors.Join(b.problems...)
 }
 
 // OnFailure returns the failure handlers, in the order in which they were bound.
 func (b *Binder) OnFailure() []Hook { return b.HooksAt("", false) }
-
-// refusedCount returns the number of hooks that could not be bound.
-func (b *Binder) refusedCount() int { return len(b.problems) }
 
 // Before binds a handler that runs before a task. If it fails, the task fails without having started. undo, at most one, undoes
 // the handler's work when the run is rolled back.
@@ -101,15 +92,24 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 // is not undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
-		return b.reject(fmt.Errorf("binding %s to failures: the handler is nil", b.subject()))
+		return b.refuse(" to failures: the handler is nil")
 	}
 	b.hooks = append(b.hooks, Hook{Name: b.name(""), Run: run})
 	return nil
 }
 
 func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[C]) error {
-	if err := b.check(p, run == nil, len(undo)); err != nil {
-		return b.reject(err)
+	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
+	switch {
+	case i < 0:
+		return b.refuse(": there is no task %q in this workflow: its tasks are %s", p.Name, b.names())
+	case b.points[i] != p:
+		return b.refuse(": %q belongs to another workflow, with the contexts %s and %s: in this workflow they are %s and %s",
+			p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
+	case run == nil:
+		return b.refuse(" to %q: the handler is nil", p.Name)
+	case len(undo) > 1:
+		return b.refuse(" to %q: there are %d undo handlers: pass at most one", p.Name, len(undo))
 	}
 	h := Hook{Name: b.name(p.Name), Task: p.Name, After: after, Run: run}
 	if len(undo) > 0 {
@@ -119,50 +119,23 @@ func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[
 	return nil
 }
 
-func (b *Binder) reject(err error) error {
+// refuse records and returns why the next hook cannot be bound.
+func (b *Binder) refuse(format string, args ...any) error {
+	err := errors.New("binding a hook of " + b.registrar + fmt.Sprintf(format, args...))
 	b.problems = append(b.problems, err)
 	return err
-}
-
-func (b *Binder) subject() string {
-	if b.registrar == "" {
-		return "a hook"
-	}
-	return "a hook of " + b.registrar
 }
 
 // name returns the name of the next hook of the registrar. Failure handlers are numbered separately, so that the names of hooks stay the same
 // when a later version of the program adds such handlers.
 func (b *Binder) name(task string) string {
-	registrar := b.registrar
-	if registrar == "" {
-		registrar = "hook"
-	}
 	n := 1
 	for _, h := range b.hooks {
-		if (h.Task == "") == (task == "") && strings.HasPrefix(h.Name, registrar+"-") {
+		if (h.Task == "") == (task == "") && strings.HasPrefix(h.Name, b.registrar+"-") {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s-%d", registrar, n)
-}
-
-func (b *Binder) check(p Point, empty bool, undos int) error {
-	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
-	who := b.subject()
-	switch {
-	case i < 0:
-		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
-	case b.points[i] != p:
-		return fmt.Errorf("binding %s: %q belongs to another workflow, with the contexts %s and %s: in this workflow they are %s and %s",
-			who, p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
-	case empty:
-		return fmt.Errorf("binding %s to %q: the handler is nil", who, p.Name)
-	case undos > 1:
-		return fmt.Errorf("binding %s to %q: there are %d undo handlers: pass at most one", who, p.Name, undos)
-	default:
-		return nil
-	}
+	return fmt.Sprintf("%s-%d", b.registrar, n)
 }
 
 func (b *Binder) names() string {
@@ -181,9 +154,9 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	}
 	var problems []workflow.Problem
 	for _, r := range registrars {
-		known := b.refusedCount()
+		known := len(b.problems)
 		err := bind(r, b.SetRegistrar(r.Name()))
-		if err != nil && b.refusedCount() == known { // otherwise Build reports it
+		if err != nil && len(b.problems) == known { // otherwise Build reports it
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

@@ -34,3 +34,27 @@ type Paired struct {
 	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
 }
+
+func (c *Bootstrapped) bootstrap() (*sequence.Context, access.ClusterRef) {
+	return &c.Context, c.Bootstrap
+}
+
+func (c *Paired) bootstrap() (*sequence.Context, access.ClusterRef) { return &c.Context, c.Bootstrap }
+
+func (c *Managed) management() (*sequence.Context, access.ClusterRef) {
+	return &c.Context, c.Management
+}
+
+// onBootstrap returns the cluster while the bootstrap cluster manages it.
+func (c *Bootstrapped) onBootstrap() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
+}
+
+func (c *Paired) onBootstrap() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
+}
+
+// onManagement returns the cluster while it manages itself.
+func (c *Managed) onManagement() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
+}

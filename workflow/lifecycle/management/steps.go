@@ -3,17 +3,99 @@ package management
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/move"
 )
 
-// createBootstrap creates the bootstrap cluster of a workflow.
+// Deps are the dependencies of the workflows.
+type Deps struct {
+	provider.Deps
+	// Move is the kind that moves objects.
+	Move      task.Kind
+	Bootstrap Bootstrap
+	// InPlace means that the management cluster upgrades itself, without a bootstrap cluster.
+	InPlace bool
+	// Registrars bind hooks.
+	Registrars []HookRegistrar
+}
+
+const (
+	bootstrapTimeout = 20 * time.Minute
+	pivotTimeout     = time.Hour
+)
+
+func (d *Deps) createBootstrapCluster() sequence.Step[Specified, Bootstrapped, provider.Access] {
+	return sequence.Step[Specified, Bootstrapped, provider.Access]{
+		Task: CreateBootstrapCluster, Timeout: bootstrapTimeout,
+		Run: func(c *Specified) (provider.Access, error) { return d.createBootstrap(&c.Context) },
+		Next: func(c Specified, a provider.Access) Bootstrapped {
+			return Bootstrapped{Specified: c, Bootstrap: *a.Cluster}
+		},
+		Undo: func(c *Specified, a *provider.Access) error { return d.undoBootstrap(c, a) },
+	}
+}
+
+func (d *Deps) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Access] {
+	return sequence.Step[Managed, Paired, provider.Access]{
+		Task: AddBootstrapCluster, Timeout: bootstrapTimeout,
+		Run:  func(c *Managed) (provider.Access, error) { return d.createBootstrap(&c.Context) },
+		Next: func(c Managed, a provider.Access) Paired { return Paired{Managed: c, Bootstrap: *a.Cluster} },
+		Undo: func(c *Managed, a *provider.Access) error { return d.undoBootstrap(&c.Specified, a) },
+	}
+}
+
+func addBootstrapComponents(p provider.ComponentInstaller) sequence.Step[Paired, Paired, sequence.None] {
+	return sequence.On(AddBootstrapComponents, provider.ComponentsTimeout,
+		(*Paired).bootstrap, p.InstallComponents, p.UninstallComponents)
+}
+
+func (d *Deps) pivotToBootstrap() sequence.Step[Paired, Paired, sequence.None] {
+	return sequence.Do(PivotToBootstrap, pivotTimeout,
+		func(c *Paired) error { return d.pivot(c.onManagement(), c.onBootstrap()) },
+		func(c *Paired) error {
+			_, err := d.undoPivot(c.onManagement(), c.onBootstrap())
+			return err
+		})
+}
+
+func (d *Deps) pivotToManagement() sequence.Step[Paired, Paired, sequence.None] {
+	return sequence.Do(PivotToManagement, pivotTimeout,
+		func(c *Paired) error { return d.pivot(c.onBootstrap(), c.onManagement()) },
+		func(c *Paired) error {
+			back, err := d.undoPivot(c.onBootstrap(), c.onManagement())
+			if err != nil || !back {
+				return err
+			}
+			return c.onBootstrap().RestoreAnnotation(string(CreateManagementCluster))
+		})
+}
+
+func (d *Deps) deleteBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Paired, Managed, sequence.None] {
+	return deleteBootstrapStep(d, DeleteBootstrapCluster, p, (*Paired).onBootstrap,
+		func(c Paired, _ sequence.None) Managed { return c.Managed })
+}
+
+func (d *Deps) deleteLastBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Bootstrapped, Specified, sequence.None] {
+	return deleteBootstrapStep(d, DeleteLastBootstrapCluster, p, (*Bootstrapped).onBootstrap,
+		func(c Bootstrapped, _ sequence.None) Specified { return c.Specified })
+}
+
+func deleteBootstrapStep[A, B any](
+	d *Deps, name hook.Task[A, B], p provider.ComponentInstaller, of func(*A) provider.Target, next func(A, sequence.None) B,
+) sequence.Step[A, B, sequence.None] {
+	return sequence.Step[A, B, sequence.None]{
+		Task: name, Timeout: bootstrapTimeout, Next: next,
+		Run:  func(c *A) (none sequence.None, err error) { return none, d.deleteBootstrap(of(c)) },
+		Undo: func(c *A, _ *sequence.None) error { return d.recreateBootstrap(of(c), p) },
+	}
+}
+
 func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
 	ref, err := d.Bootstrap.Create(c)
 	return provider.Access{Cluster: &ref}, err
@@ -21,64 +103,62 @@ func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
 
 // deleteBootstrap deletes the bootstrap cluster if it does not manage the cluster any more. It keeps a bootstrap cluster that exists and does not
 // respond, because the objects of the cluster could be lost with it.
-func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec provider.Cluster) error {
-	if !d.Bootstrap.Temporary() {
-		return d.Bootstrap.Delete(c)
+func (d *Deps) deleteBootstrap(t provider.Target) error {
+	boot, temporary := d.Bootstrap.(temporaryBootstrap)
+	if !temporary {
+		return nil
 	}
-	exists, err := d.Bootstrap.Exists(c)
+	exists, err := boot.Exists(t.Context)
 	if err != nil {
 		return err
 	}
 	if exists {
-		there, err := cluster.Exists(c, on, spec)
+		there, err := t.Exists()
 		switch {
 		case errors.Is(err, settled.ErrVersion): // its components were removed, which requires that it has no objects
 		case err != nil:
 			return fmt.Errorf("the bootstrap cluster exists, but scute cannot read whether it still manages cluster %s/%s: start it again, or delete it "+
-				"by hand if you do not need its objects: %w", spec.Namespace, spec.Name, err)
+				"by hand if you do not need its objects: %w", t.Namespace, t.Name, err)
 		case there:
-			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it to another cluster first", spec.Namespace, spec.Name))
+			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it to another cluster first", t.Namespace, t.Name))
 		}
 	}
-	return d.Bootstrap.Delete(c)
+	return boot.Delete(t.Context)
 }
 
 // undoBootstrap undoes createBootstrap. It makes the same check as deleteBootstrap, because the bootstrap cluster may have the only copy of the
 // cluster after an operator has marked the move back as undone. A bootstrap cluster whose creation never finished has no copy.
-func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec provider.Cluster) error {
-	if made == nil || made.Cluster == nil {
-		return d.Bootstrap.Delete(c)
+func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
+	if made != nil && made.Cluster != nil {
+		return d.deleteBootstrap(provider.Target{Context: &c.Context, Manager: *made.Cluster, Cluster: c.Cluster})
 	}
-	return d.deleteBootstrap(c, *made.Cluster, spec)
+	if boot, temporary := d.Bootstrap.(temporaryBootstrap); temporary {
+		return boot.Delete(&c.Context)
+	}
+	return nil
 }
 
 // recreateBootstrap undoes deleteBootstrap, because the undo of earlier tasks needs the bootstrap cluster. It keeps a bootstrap cluster that exists,
 // because it was not deleted and may still manage the cluster.
-func (d *Deps) recreateBootstrap(c *sequence.Context, on access.ClusterRef, spec provider.Cluster, p provider.ComponentInstaller) error {
-	if !d.Bootstrap.Temporary() {
+func (d *Deps) recreateBootstrap(t provider.Target, p provider.ComponentInstaller) error {
+	boot, temporary := d.Bootstrap.(temporaryBootstrap)
+	if !temporary {
 		return nil
 	}
-	exists, err := d.Bootstrap.Exists(c)
+	exists, err := boot.Exists(t.Context)
 	if err != nil {
 		return err
 	}
+	on := t.Manager
 	if exists {
-		if _, err := cluster.Exists(c, on, spec); err != nil && !errors.Is(err, settled.ErrVersion) {
+		if _, err := t.Exists(); err != nil && !errors.Is(err, settled.ErrVersion) {
 			return fmt.Errorf("the bootstrap cluster exists, but does not respond: start it again, or delete it by hand if you do not need its objects: %w",
 				err)
 		}
-	} else if on, err = d.Bootstrap.Create(c); err != nil {
+	} else if on, err = boot.Create(t.Context); err != nil {
 		return err
 	}
-	return p.InstallComponents(c, on)
-}
-
-// moveWith are the inputs of the kind Move that the workflows use.
-type moveWith struct {
-	Clusters  []string          `json:"clusters"`
-	Namespace string            `json:"namespace"`
-	From      access.ClusterRef `json:"from,omitzero"`
-	To        access.ClusterRef `json:"to"`
+	return p.InstallComponents(t.Context, on)
 }
 
 const (
@@ -86,27 +166,29 @@ const (
 	moveBackPart = "back"
 )
 
+// moveInputs returns the inputs of a Move of the cluster between two managers.
+func moveInputs(from, to provider.Target) move.With {
+	return move.With{Clusters: []string{from.Name}, Namespace: from.Namespace, From: from.Manager, To: to.Manager}
+}
+
 // pivot moves the cluster's objects and waits until the cluster is available on the target.
-func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) error {
-	_, err := c.Perform(pivotPart, d.Move, moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to})
-	if err != nil {
+func (d *Deps) pivot(from, to provider.Target) error {
+	if _, err := from.Perform(pivotPart, d.Move, moveInputs(from, to)); err != nil {
 		return err
 	}
-	return cluster.WaitAvailable(c, to, spec)
+	return to.WaitAvailable()
 }
 
 // undoPivot rolls back a move that is in progress, or moves the cluster back after a completed move. back reports whether it moved the cluster back.
-func (d *Deps) undoPivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) (back bool, err error) {
-	if !c.Started(pivotPart) {
+func (d *Deps) undoPivot(from, to provider.Target) (back bool, err error) {
+	if !from.Started(pivotPart) {
 		return false, nil
 	}
-	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
-	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, move.ErrMoved) {
+	if err := from.Revert(pivotPart, d.Move, moveInputs(from, to)); !errors.Is(err, move.ErrMoved) {
 		return false, err
 	}
-	with.From, with.To = to, from
-	if _, err := c.Perform(moveBackPart, d.Move, with); err != nil {
+	if _, err := from.Perform(moveBackPart, d.Move, moveInputs(to, from)); err != nil {
 		return false, fmt.Errorf("moving the cluster back: %w", err)
 	}
-	return true, cluster.WaitAvailable(c, from, spec)
+	return true, from.WaitAvailable()
 }

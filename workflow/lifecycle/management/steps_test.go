@@ -19,7 +19,6 @@ import (
 // fakeBootstrap is a bootstrap cluster that is unavailable.
 type fakeBootstrap struct{ exists, created, deleted bool }
 
-func (*fakeBootstrap) Temporary() bool                          { return true }
 func (t *fakeBootstrap) Exists(*sequence.Context) (bool, error) { return t.exists, nil }
 
 func (t *fakeBootstrap) Create(*sequence.Context) (access.ClusterRef, error) {
@@ -41,23 +40,24 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	c := sequence.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
 	on, spec := access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, provider.Cluster{Namespace: "fleet", Name: "prod"}
 
-	boot := &fakeBootstrap{exists: true}
-	d := &Deps{Clusters: clusters, Bootstrap: boot}
-	if err := d.deleteBootstrap(&c, on, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
+	boot, specified := &fakeBootstrap{exists: true}, Specified{Context: c, Cluster: spec}
+	d := &Deps{Bootstrap: boot}
+	target := provider.Target{Context: &c, Manager: on, Cluster: spec}
+	if err := d.deleteBootstrap(target); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
 		t.Errorf("deleteBootstrap: deleted %t, error %v", boot.deleted, err)
 	}
-	if err := d.recreateBootstrap(&c, on, spec, nil); err == nil || !strings.Contains(err.Error(), "does not respond") || boot.created {
+	if err := d.recreateBootstrap(target, nil); err == nil || !strings.Contains(err.Error(), "does not respond") || boot.created {
 		t.Errorf("recreateBootstrap: created %t, error %v", boot.created, err)
 	}
-	if err := d.undoBootstrap(&c, &provider.Access{Cluster: &on}, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
+	if err := d.undoBootstrap(&specified, &provider.Access{Cluster: &on}); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
 		t.Errorf("undoBootstrap: deleted %t, error %v", boot.deleted, err)
 	}
 	boot.exists = false // an earlier attempt has deleted it
-	if err := d.deleteBootstrap(&c, on, spec); err != nil || !boot.deleted {
+	if err := d.deleteBootstrap(target); err != nil || !boot.deleted {
 		t.Error(err)
 	}
 	boot.exists, boot.deleted = true, false // it was never complete, so nothing was moved to it
-	if err := d.undoBootstrap(&c, nil, spec); err != nil || !boot.deleted {
+	if err := d.undoBootstrap(&specified, nil); err != nil || !boot.deleted {
 		t.Error(err)
 	}
 }
@@ -87,17 +87,17 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 		err  error
 		runs int
 	}{{nil, 1}, {other, 1}, {task.Final(move.ErrMoved), 2}} {
-		clusters, move := &access.Clusters{Local: true}, &recordingKind{err: is.err}
+		clusters, kind := &access.Clusters{Local: true}, &recordingKind{err: is.err}
 		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
 		c := sequence.NewContext(ctx, call, clusters)
-		d := &Deps{Clusters: clusters, Move: move}
-		none := access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}
-		if _, err := c.Perform(pivotPart, move, moveWith{}); err != nil {
+		d := &Deps{Move: kind}
+		none := provider.Target{Context: &c, Manager: access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, Cluster: provider.Cluster{Namespace: "fleet", Name: "prod"}}
+		if _, err := c.Perform(pivotPart, kind, move.With{}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := d.undoPivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
-		if move.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
-			t.Errorf("undo error %v: %d moves, error %v", is.err, move.runs, err)
+		_, err := d.undoPivot(none, none)
+		if kind.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
+			t.Errorf("undo error %v: %d moves, error %v", is.err, kind.runs, err)
 		}
 	}
 }

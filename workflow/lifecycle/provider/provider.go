@@ -87,13 +87,6 @@ type Reader interface {
 	Read(c *sequence.Context, workflow string, failed func(parameter string, err error))
 }
 
-// ConfigWriter writes the applied configuration of an upgraded cluster to the file or object that the user specified. It is not a provider.
-type ConfigWriter interface {
-	WriteConfig(c *sequence.Context, manager access.ClusterRef, cluster Cluster) error
-	// RestoreConfig restores the previous content.
-	RestoreConfig(c *sequence.Context) error
-}
-
 // Cleaner returns the objects of a cluster that are not deleted with its Cluster, such as machine templates. If a provider does not implement it,
 // they are not deleted.
 type Cleaner interface {

@@ -20,14 +20,8 @@ func NewContext(ctx context.Context, call *task.Call, clusters *access.Clusters)
 	return Context{Context: ctx, call: call, clusters: clusters}
 }
 
-// enter sets the attempt of a typed context.
-func (c *Context) enter(ctx context.Context, call *task.Call, clusters *access.Clusters) {
-	*c = NewContext(ctx, call, clusters)
-}
-
-type enterer interface {
-	enter(ctx context.Context, call *task.Call, clusters *access.Clusters)
-}
+// base returns the Context that a typed context embeds.
+func (c *Context) base() *Context { return c }
 
 // Call returns the call of the attempt.
 func (c *Context) Call() *task.Call { return c.call }

@@ -24,32 +24,27 @@ type record struct {
 	Parts []part `json:"parts"`
 }
 
-func (c *Context) loadRecord() (record, error) {
-	var r record
-	if len(c.call.Undo) == 0 {
-		return r, nil
+// findPart returns a part of the step's record, which this attempt or an earlier one has stored.
+func (c *Context) findPart(name string) (p part, found bool, err error) {
+	r, err := task.Recorded[record](c.call)
+	if i := r.index(name); i >= 0 {
+		return r.Parts[i], true, nil
 	}
-	if err := json.Unmarshal(c.call.Undo, &r); err != nil {
-		return r, task.Final(fmt.Errorf("reading what earlier attempts recorded: %w", err))
-	}
-	return r, nil
+	return p, false, err
 }
 
-func (r *record) find(name string) *part {
-	if i := slices.IndexFunc(r.Parts, func(p part) bool { return p.Name == name }); i >= 0 {
-		return &r.Parts[i]
-	}
-	return nil
+func (r *record) index(name string) int {
+	return slices.IndexFunc(r.Parts, func(p part) bool { return p.Name == name })
 }
 
 // putPart stores a part. The step is adopted if all its parts so far are adopted.
 func (c *Context) putPart(p part) error {
-	r, err := c.loadRecord()
+	r, err := task.Recorded[record](c.call)
 	if err != nil {
 		return err
 	}
-	if old := r.find(p.Name); old != nil {
-		*old = p
+	if i := r.index(p.Name); i >= 0 {
+		r.Parts[i] = p
 	} else {
 		r.Parts = append(r.Parts, p)
 	}
@@ -57,7 +52,7 @@ func (c *Context) putPart(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Record records under a name what the step will change and the state before. The record is durable when Note returns. adopted means that everything
+// Record records under a name what the step will change and the state before. The record is durable when Record returns. adopted means that everything
 // existed already: a rollback keeps it.
 func (c *Context) Record(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
@@ -67,15 +62,11 @@ func (c *Context) Record(name string, value any, adopted bool) error {
 	return c.putPart(part{Name: name, Adopted: adopted, Undo: data})
 }
 
-// Recorded reads what this attempt or an earlier one recorded with Note; it returns false if there is no record.
+// Recorded reads what this attempt or an earlier one recorded with Record; it returns false if there is no record.
 func (c *Context) Recorded(name string, value any) (bool, error) {
-	r, err := c.loadRecord()
-	if err != nil {
+	p, found, err := c.findPart(name)
+	if !found {
 		return false, err
-	}
-	p := r.find(name)
-	if p == nil {
-		return false, nil
 	}
 	if err := json.Unmarshal(p.Undo, value); err != nil {
 		return false, task.Final(fmt.Errorf("reading what was recorded as %s: %w", name, err))
@@ -88,11 +79,7 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	if err := c.ReacquireSlot(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(with)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	call, err := c.part(name, data)
+	call, err := c.part(name, with)
 	if err != nil {
 		return nil, err
 	}
@@ -100,29 +87,17 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	// The undo may need the output.
-	r, err := c.loadRecord()
-	if err != nil {
-		return nil, err
+	p, found, err := c.findPart(name)
+	if p.Output = output; found && len(output) > 0 {
+		return output, c.putPart(p) // the undo may need the output
 	}
-	if p := r.find(name); p != nil && len(output) > 0 {
-		done := *p
-		done.Output = output
-		return output, c.putPart(done)
-	}
-	return output, nil
+	return output, err
 }
 
 // Output returns the output of a part that was performed in this attempt or an earlier one; nil if there is none.
 func (c *Context) Output(name string) json.RawMessage {
-	r, err := c.loadRecord()
-	if err != nil {
-		return nil
-	}
-	if p := r.find(name); p != nil {
-		return p.Output
-	}
-	return nil
+	p, _, _ := c.findPart(name)
+	return p.Output
 }
 
 // Created reports whether a part created an object, according to the object's annotation.
@@ -143,22 +118,14 @@ func (c *Context) StepKeyOf(task, name string) string {
 
 // Revert undoes a part that Perform has run in this attempt or an earlier one. It does nothing if the part never began.
 func (c *Context) Revert(name string, kind task.Kind, with any) error {
-	r, err := c.loadRecord()
-	if err != nil {
+	p, found, err := c.findPart(name)
+	if !found || p.Adopted {
 		return err
-	}
-	p := r.find(name)
-	if p == nil || p.Adopted {
-		return nil
 	}
 	if err := c.ReacquireSlot(); err != nil {
 		return err
 	}
-	data, err := json.Marshal(with)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	call, err := c.part(name, data)
+	call, err := c.part(name, with)
 	if err != nil {
 		return err
 	}
@@ -167,8 +134,12 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 }
 
 // part returns a call for a part of this step, with a separate key and record.
-func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
-	r, err := c.loadRecord()
+func (c *Context) part(name string, with any) (*task.Call, error) {
+	data, err := json.Marshal(with)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p, _, err := c.findPart(name)
 	if err != nil {
 		return nil, err
 	}
@@ -177,10 +148,7 @@ func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
 	if c.call.Step != "" {
 		call.Step = c.call.Step + "/" + name
 	}
-	call.With, call.Output, call.Undo = with, nil, nil
-	if p := r.find(name); p != nil {
-		call.Undo = p.Undo
-	}
+	call.With, call.Output, call.Undo = data, nil, p.Undo
 	call.Record = func(_ context.Context, undo json.RawMessage, adopted bool) error {
 		return c.putPart(part{Name: name, Adopted: adopted, Undo: undo})
 	}
@@ -189,10 +157,6 @@ func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
 
 // Started reports whether a part has recorded that it will change something.
 func (c *Context) Started(name string) bool {
-	r, err := c.loadRecord()
-	if err != nil {
-		return true
-	}
-	p := r.find(name)
-	return p != nil && !p.Adopted
+	p, found, err := c.findPart(name)
+	return err != nil || found && !p.Adopted
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -29,50 +30,59 @@ type restore[C any] func(context.Context, *task.Call) (C, error)
 
 // plan is the state that all sequences of one construction share.
 type plan struct {
-	binder   *hook.Binder
 	named    task.NamedWorkflow
 	hooks    hooks
 	problems []workflow.Problem
-	// pending are hooks after the latest task, which run first before the next task.
-	pending []v1alpha1.HookSpec
+	// points are the tasks that hooks may be bound to. addHooks add the hooks that are bound, in the order of the tasks.
+	points   []hook.Point
+	addHooks []func(*hook.Binder)
 }
 
 // Begin starts a sequence with its first context, which embeds Context.
-func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Sequence[C] {
-	p := &plan{binder: binder, hooks: hooks{taskHooks: map[string]boundHook{}, failureHandlers: map[string]boundHook{}}}
+func Begin[C any](clusters *access.Clusters, start C) Sequence[C] {
+	p := &plan{hooks: hooks{}}
 	p.named.Kinds = task.Kinds{HookKind: p.hooks}
 	restore := func(ctx context.Context, call *task.Call) (C, error) {
 		c := start
-		if e, ok := any(&c).(enterer); ok {
-			e.enter(ctx, call, clusters)
+		if e, ok := any(&c).(interface{ base() *Context }); ok {
+			*e.base() = NewContext(ctx, call, clusters)
 		}
 		return c, nil
 	}
-	p.named.OnFailure = addHooks(p, "", binder.OnFailure(), restore)
+	p.addHooks = append(p.addHooks, func(b *hook.Binder) { p.named.OnFailure = hookSpecs(p, "", b.OnFailure(), restore) })
 	return Sequence[C]{plan: p, restore: restore}
 }
 
-// Then adds a step with the hooks that are bound to it. The step needs the success of the previous one. If the step extends the context, its hooks
-// run first before the next step, because their context needs its output in the log.
+// Then adds a step. The step needs the success of the previous one. If the step extends the context, the hooks after it run
+// first before the next step, because their context needs its output in the log.
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
-	name := string(step.Task)
+	p, name, i := s.plan, string(step.Task), len(s.plan.named.Tasks)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
-	if _, taken := s.plan.named.Kinds[step.Kind]; taken {
-		s.plan.problem(name, fmt.Sprintf("kind %s is used twice", step.Kind))
+	spec := v1alpha1.StepSpec{Name: name, Kind: kindName(name)}
+	p.named.Kinds[spec.Kind] = k
+	p.points = append(p.points, step.Task.Point())
+	p.add(v1alpha1.TaskSpec{StepSpec: spec, PointOfNoReturn: step.PointOfNoReturn})
+	p.addHooks = append(p.addHooks, func(b *hook.Binder) {
+		tasks := p.named.Tasks
+		tasks[i].Before = append(tasks[i].Before, hookSpecs(p, name, b.HooksAt(name, false), s.restore)...)
+		switch after := hookSpecs(p, name, b.HooksAt(name, true), k.contextAfter); {
+		case k.isSilent():
+			tasks[i].After = after
+		case i+1 < len(tasks):
+			tasks[i+1].Before = after
+		case len(after) > 0:
+			p.problem(name, "hooks after the last task cannot see what it adds to the context: bind them before it")
+		}
+	})
+	return Sequence[B]{plan: p, restore: k.contextAfter}
+}
+
+// kindName returns the kind of a task: its name in one word.
+func kindName(task string) (kind string) {
+	for _, word := range strings.Split(task, "-") {
+		kind += strings.ToUpper(word[:1]) + word[1:]
 	}
-	s.plan.named.Kinds[step.Kind] = k
-	spec := v1alpha1.TaskSpec{
-		StepSpec:        v1alpha1.StepSpec{Name: name, Kind: step.Kind},
-		PointOfNoReturn: step.PointOfNoReturn,
-	}
-	spec.Before = addHooks(s.plan, name, s.plan.binder.HooksAt(name, false), s.restore)
-	after := addHooks(s.plan, name, s.plan.binder.HooksAt(name, true), k.contextAfter)
-	if k.isSilent() {
-		spec.After, after = after, nil
-	}
-	s.plan.add(spec)
-	s.plan.pending = after
-	return Sequence[B]{plan: s.plan, restore: k.contextAfter}
+	return kind
 }
 
 // Convert returns the sequence with another context, which to builds from the current one. It adds no task.
@@ -86,30 +96,40 @@ func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	}}
 }
 
-// addTask adds a task of one of the engine's kinds, which does not extend the context.
-func addTask[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
-	s.plan.add(spec)
+// WithPause adds a task of the kind Pause with these inputs, which pauses other controllers until the run ends, including the hooks after the last task.
+// It adds nothing if with is nil.
+func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
+	if len(with) > 0 {
+		s.plan.add(v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "pause-controllers", Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
+	}
 	return s
 }
 
-// Build returns the workflow and its problems.
-func (s Sequence[C]) Build() (task.NamedWorkflow, []workflow.Problem) {
+// Bind returns the workflow with the hooks of all registrars, and of the provider if it is a registrar, and its problems.
+func Bind[C any, R interface{ Name() string }](
+	s Sequence[C], registrars []R, provider any, bind func(R, *hook.Binder) error,
+) (task.NamedWorkflow, []workflow.Problem) {
+	b, problems := hook.Bind(registrars, provider, s.plan.points, bind)
+	made, more := s.Build(b)
+	return made, append(problems, more...)
+}
+
+// Build returns the workflow with the hooks of the binder, and its problems.
+func (s Sequence[C]) Build(b *hook.Binder) (task.NamedWorkflow, []workflow.Problem) {
 	p := s.plan
-	if err := p.binder.Err(); err != nil {
-		p.problem("", err.Error())
+	for _, add := range p.addHooks {
+		add(b)
 	}
-	if len(p.pending) > 0 {
-		p.problem(p.named.Tasks[len(p.named.Tasks)-1].Name, "hooks after the last task cannot see what it adds to the context: bind them before it")
+	if err := b.Err(); err != nil {
+		p.problem("", err.Error())
 	}
 	return p.named, p.problems
 }
 
 func (p *plan) add(spec v1alpha1.TaskSpec) {
 	if n := len(p.named.Tasks); n > 0 {
-		spec.Needs = append(spec.Needs, v1alpha1.Need{Task: p.named.Tasks[n-1].Name})
+		spec.Needs = []v1alpha1.Need{{Task: p.named.Tasks[n-1].Name}}
 	}
-	spec.Before = append(p.pending, spec.Before...)
-	p.pending = nil
 	p.named.Tasks = append(p.named.Tasks, spec)
 }
 
@@ -119,7 +139,12 @@ func (p *plan) problem(task, message string) {
 
 // hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It never runs a hook as a failure handler, or a
 // handler as a hook.
-type hooks struct{ taskHooks, failureHandlers map[string]boundHook }
+type hooks map[hookKey]boundHook
+
+type hookKey struct {
+	name    string
+	handler bool // of failures
+}
 
 type boundHook struct {
 	run, undo func(context.Context, *task.Call) error
@@ -129,33 +154,22 @@ type hookWith struct {
 	Hook string `json:"hook"`
 }
 
-// addHooks returns the steps for the hooks of a task, or for failure handlers if name is "". A failure handler has the first context of the workflow.
-func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
+// hookSpecs returns the steps for the hooks of a task, or for failure handlers if name is "". A failure handler has the first context of the workflow.
+func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
-		if !ok {
-			remedy := "use a task of the workflow that the hook is bound to"
-			if name == "" {
-				remedy = fmt.Sprintf("a failure handler of this workflow must take a *%s", reflect.TypeFor[C]())
-			}
-			p.problem(name, fmt.Sprintf("hook %s was bound for another context: %s", h.Name, remedy))
+		if !ok { // the binder has checked the hooks of tasks
+			p.problem(name, fmt.Sprintf("hook %s was bound for another context: a failure handler of this workflow must take a *%s",
+				h.Name, reflect.TypeFor[C]()))
 			continue
 		}
 		b := boundHook{run: bindContext(restore, run), undo: func(context.Context, *task.Call) error { return nil }}
 		if undo, ok := h.Undo.(hook.Handler[C]); ok {
 			b.undo = bindContext(restore, undo)
 		}
-		if name == "" {
-			p.hooks.failureHandlers[h.Name] = b
-		} else {
-			p.hooks.taskHooks[h.Name] = b
-		}
-		data, err := json.Marshal(hookWith{Hook: h.Name})
-		if err != nil {
-			p.problem(name, err.Error())
-			continue
-		}
+		p.hooks[hookKey{h.Name, name == ""}] = b
+		data, _ := json.Marshal(hookWith{Hook: h.Name}) // a string can always be encoded
 		specs = append(specs, v1alpha1.HookSpec{StepSpec: v1alpha1.StepSpec{Name: h.Name, Kind: HookKind, With: &apiextensionsv1.JSON{Raw: data}}})
 	}
 	return specs
@@ -176,12 +190,12 @@ func (h hooks) find(with json.RawMessage, handler bool) (boundHook, error) {
 	if err := json.Unmarshal(with, &w); err != nil {
 		return boundHook{}, fmt.Errorf("with: %w", err)
 	}
-	what, among := "hook", h.taskHooks
-	if handler {
-		what, among = "failure handler", h.failureHandlers
-	}
-	b, ok := among[w.Hook]
+	b, ok := h[hookKey{w.Hook, handler}]
 	if !ok {
+		what := "hook"
+		if handler {
+			what = "failure handler"
+		}
 		return b, fmt.Errorf("with.hook: this program has no %s %q: use the version that started the run", what, w.Hook)
 	}
 	return b, nil

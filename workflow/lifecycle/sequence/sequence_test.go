@@ -63,17 +63,17 @@ func construct(t *testing.T, seen *[]string) task.NamedWorkflow {
 			t.Fatal(err)
 		}
 	}
-	s := sequence.Begin(&access.Clusters{}, b, start{Name: "prod"})
-	s = sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, nil))
+	s := sequence.Begin(&access.Clusters{}, start{Name: "prod"})
+	s = sequence.Then(s, sequence.Do(before, 0, func(*start) error { return nil }, nil))
 	r := sequence.Then(s, sequence.Step[start, reached, address]{
-		Task: reach, Kind: "Reach",
+		Task: reach,
 		Run:  func(c *start) (address, error) { return address{"at " + c.Name}, nil },
 		Next: func(c start, a address) reached { return reached{c, a.Address} },
 	})
-	r = sequence.Then(r, sequence.Do(use, "Use", 0,
+	r = sequence.Then(r, sequence.Do(use, 0,
 		func(c *reached) error { say("used " + c.Address); return nil },
 		func(c *reached) error { say("unused " + c.Address); return nil }))
-	made, problems := r.Build()
+	made, problems := r.Build(b)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -192,11 +192,11 @@ func TestUndo(t *testing.T) {
 // TestAnUndoRecordsNothing checks that an undo can perform kinds of tasks although the log accepts no record from it.
 func TestAnUndoRecordsNothing(t *testing.T) {
 	m := &fakeKind{}
-	s := sequence.Begin(&access.Clusters{}, hook.NewBinder(before.Point()), start{})
-	made, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
+	s := sequence.Begin(&access.Clusters{}, start{})
+	made, _ := sequence.Then(s, sequence.Do(before, 0, func(*start) error { return nil }, func(c *start) error {
 		_, err := c.Perform("back", m, nil)
 		return err
-	})).Build()
+	})).Build(hook.NewBinder(before.Point()))
 	err := made.Kinds["Before"].Undo(context.Background(), &task.Call{Record: func(context.Context, json.RawMessage, bool) error {
 		return errors.New("the attempt is over")
 	}})
@@ -235,7 +235,7 @@ func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
 	if err := errors.Join(hook.Before(b.SetRegistrar("hooks"), before, none, none), hook.OnFailure(b.SetRegistrar("handlers"), none)); err != nil {
 		t.Fatal(err)
 	}
-	made, problems := sequence.Then(sequence.Begin(&access.Clusters{}, b, start{}), sequence.NoOp(before, "Before")).Build()
+	made, problems := sequence.Then(sequence.Begin(&access.Clusters{}, start{}), sequence.NoOp(before)).Build(b)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -258,7 +258,7 @@ func TestAHandlerOfAnotherContext(t *testing.T) {
 	if err := hook.OnFailure(b, func(*reached) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := sequence.Begin(&access.Clusters{}, b, start{}).Build()
+	_, problems := sequence.Begin(&access.Clusters{}, start{}).Build(b)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "must take a *sequence_test.start") {
 		t.Errorf("problems = %v, want one with the required type", problems)
 	}

@@ -10,13 +10,13 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Step is one task of a workflow. A is the context before it, B is the context after it, and O is its output in the log.
 type Step[A, B, O any] struct {
-	// Task is the name of the step. Kind is its name in policies, which is unique in the workflow.
+	// Task is the name of the step. Its kind in policies is the same name in one word.
 	Task hook.Task[A, B]
-	Kind string
 	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
 	Timeout time.Duration
 	// Silent means that the output does not extend the context.
@@ -49,9 +49,9 @@ type SkipError string
 func (s SkipError) Error() string { return string(s) }
 
 // Do returns a step that does not extend the context.
-func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, undo func(*C) error) Step[C, C, None] {
+func Do[C any](name hook.Task[C, C], within time.Duration, run, undo func(*C) error) Step[C, C, None] {
 	s := Step[C, C, None]{
-		Task: name, Kind: kind, Timeout: within,
+		Task: name, Timeout: within,
 		Run: func(c *C) (None, error) {
 			err, skip := run(c), SkipError("")
 			if errors.As(err, &skip) {
@@ -67,9 +67,16 @@ func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, und
 	return s
 }
 
+// On returns a step that calls run, and in a rollback undo, with one of the clusters of the context.
+func On[C any](
+	name hook.Task[C, C], within time.Duration, on func(*C) (*Context, access.ClusterRef), run, undo func(*Context, access.ClusterRef) error,
+) Step[C, C, None] {
+	return Do(name, within, func(c *C) error { return run(on(c)) }, func(c *C) error { return undo(on(c)) })
+}
+
 // NoOp returns a step that does nothing, to which hooks before or after the workflow are bound.
-func NoOp[C any](name hook.Task[C, C], kind string) Step[C, C, None] {
-	return Do(name, kind, 0, func(*C) error { return nil }, nil)
+func NoOp[C any](name hook.Task[C, C]) Step[C, C, None] {
+	return Do(name, 0, func(*C) error { return nil }, nil)
 }
 
 // Checker is an output that can be incomplete, for example because an operator supplied it.

@@ -21,3 +21,10 @@ type Connected struct {
 	// Workload is the API server of the workload cluster.
 	Workload access.ClusterRef
 }
+
+// target returns the cluster, which the management cluster manages.
+func (c *Managed) target() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
+}
+
+func (c *Connected) workload() (*sequence.Context, access.ClusterRef) { return &c.Context, c.Workload }

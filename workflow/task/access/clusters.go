@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -157,15 +157,9 @@ func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 }
 
 func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *SecretKey, insecure bool) (*rest.Config, error) {
-	namespace, key := c.Namespace, "value"
-	if ref.Namespace != "" {
-		if !cs.Local && ref.Namespace != c.Namespace {
-			return nil, task.Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run can use another namespace"))
-		}
-		namespace = ref.Namespace
-	}
-	if ref.Key != "" {
-		key = ref.Key
+	name, key := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}, cmp.Or(ref.Key, "value")
+	if !cs.Local && name.Namespace != c.Namespace {
+		return nil, task.Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run can use another namespace"))
 	}
 	config, err := cs.ownConfig(c)
 	if err != nil {
@@ -175,23 +169,19 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 	if err != nil {
 		return nil, err
 	}
-	var secret corev1.Secret
-	err = own.Kube.Do(ctx, "get Secret "+namespace+"/"+ref.Name, func(ctx context.Context) error {
-		return own.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &secret)
-	})
+	data, err := own.Data(ctx, "Secret", name)
 	if err != nil {
 		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
 	}
-	data := secret.Data[key]
-	if len(data) == 0 {
-		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s has no key %q", namespace, ref.Name, key)
+	if len(data[key]) == 0 {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s has no key %q", name, key)
 	}
-	config, err = kube.ParseKubeconfig(data)
+	config, err = kube.ParseKubeconfig(data[key])
 	if err != nil {
-		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w", namespace, ref.Name, err)
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s: %w", name, err)
 	}
 	if err := kube.CheckTransportSecurity(config); err != nil && !insecure {
-		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w, or set allowInsecure: true beside kubeconfigSecretRef", namespace, ref.Name, err))
+		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s: %w, or set allowInsecure: true beside kubeconfigSecretRef", name, err))
 	}
 	if !cs.Local {
 		cs.Guard.Protect(config, c.Namespace)

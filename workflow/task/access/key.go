@@ -3,15 +3,36 @@ package access
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/workflow/task"
 )
+
+// Data returns the content of a ConfigMap or Secret.
+func (cl *Cluster) Data(ctx context.Context, kind string, key types.NamespacedName) (map[string][]byte, error) {
+	var secret corev1.Secret
+	var configMap corev1.ConfigMap
+	err := cl.Kube.Do(ctx, "get "+kind+" "+key.String(), func(ctx context.Context) error {
+		if kind == "Secret" {
+			return cl.Client.Get(ctx, key, &secret)
+		}
+		return cl.Client.Get(ctx, key, &configMap)
+	})
+	if err != nil || kind == "Secret" {
+		return secret.Data, err
+	}
+	values := make(map[string][]byte)
+	maps.Copy(values, configMap.BinaryData)
+	for name, text := range configMap.Data {
+		values[name] = []byte(text)
+	}
+	return values, nil
+}
 
 // ReadKey reads one key of a ConfigMap or Secret on the run's own cluster.
 func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref *SecretKey) ([]byte, error) {
@@ -22,26 +43,10 @@ func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref 
 	if err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("v1")
-	u.SetKind(kind)
 	key := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
-	err = own.Kube.Do(ctx, "get "+kind+" "+key.String(), func(ctx context.Context) error { return own.Client.Get(ctx, key, u) })
+	values, err := own.Data(ctx, kind, key)
 	if err != nil {
 		return nil, FinalIfRefused(err)
-	}
-	values := make(map[string][]byte)
-	for _, data := range []string{"data", "binaryData"} {
-		found, _, _ := unstructured.NestedMap(u.Object, data)
-		for name, v := range found {
-			text, _ := v.(string)
-			values[name] = []byte(text)
-			if kind == "Secret" || data == "binaryData" {
-				if values[name], err = base64.StdEncoding.DecodeString(text); err != nil {
-					return nil, fmt.Errorf("%s %s: key %q is not base64", kind, key, name)
-				}
-			}
-		}
 	}
 	if ref.Key == "" && len(values) == 1 {
 		for _, v := range values {

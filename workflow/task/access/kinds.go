@@ -31,19 +31,3 @@ func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	}
 	return mapping, nil
 }
-
-// NormalizeKind sets the kind of a reference to the spelling of the API server. Earlier versions of scute recorded other spellings.
-func (cl *Cluster) NormalizeKind(ref *ObjectRef) {
-	mapper, ok := cl.Client.RESTMapper().(exactKinds)
-	if !ok {
-		return
-	}
-	gvk := ref.GVK()
-	mapping, err := mapper.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return // the next request with the reference returns the error
-	}
-	if served, err := mapper.KindFor(mapping.Resource); err == nil {
-		ref.Kind = served.Kind
-	}
-}

@@ -9,20 +9,39 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/tasktest"
 )
+
+// slot is the place of a run for one call. It is granted whenever the call asks to work again.
+type slot struct {
+	yielded atomic.Bool
+	yields  atomic.Int32
+}
+
+func (s *slot) attach(c *task.Call) *task.Call {
+	c.Yield = func() {
+		if !s.yielded.Swap(true) {
+			s.yields.Add(1)
+		}
+	}
+	c.Reacquire = func(context.Context) error {
+		s.yielded.Store(false)
+		return nil
+	}
+	return c
+}
 
 // fakeServer is an API server with the given objects. An object that a step waits for appears, or disappears, when the step
 // reports that it only waits.
 type fakeServer struct {
 	t       *testing.T
-	slot    tasktest.Slot // of the step
+	slot    slot // of the step
 	objects map[string]map[string]any
 	writes  []string // in addition to those of awaited objects
 }
@@ -35,7 +54,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": %q, "resources": [
 			{"name": %q, "kind": %q, "namespaced": %t, "verbs": ["get", "list", "patch", "delete"]}]}`, group, name, kind, namespaced)
 	}
-	toys := s.slot.Yielded() && s.objects[crd]["status"] != nil
+	toys := s.slot.yielded.Load() && s.objects[crd]["status"] != nil
 	switch path {
 	case "/apis/example.com/v1":
 		if toys {
@@ -65,7 +84,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u := s.objects[path]
 	switch {
 	case r.Method == http.MethodPatch:
-		if s.slot.Yielded() {
+		if s.slot.yielded.Load() {
 			s.t.Errorf("%s is written, or tried to be, while the step only waits", path)
 		}
 		if err := json.Unmarshal(body, &u); err != nil {
@@ -79,7 +98,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		say(u)
 	case r.Method == http.MethodDelete:
-		if s.slot.Yielded() {
+		if s.slot.yielded.Load() {
 			s.t.Errorf("%s is deleted while the step only waits", path)
 		}
 		s.writes = append(s.writes, path)
@@ -93,7 +112,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(u)
 		meta, _ := u["metadata"].(map[string]any)
 		switch {
-		case !s.slot.Yielded():
+		case !s.slot.yielded.Load():
 		case meta["deletionTimestamp"] != nil:
 			delete(s.objects, path)
 		case u["kind"] == "CustomResourceDefinition":
@@ -109,7 +128,7 @@ func (s *fakeServer) step(manifests string) (*Kind, *task.Call) {
 	if s.objects == nil {
 		s.objects = make(map[string]map[string]any)
 	}
-	c := s.slot.Attach(&task.Call{
+	c := s.slot.attach(&task.Call{
 		Run: "ns/run/1", Task: "apply", Attempt: 1, Namespace: "ns", With: json.RawMessage(`{"wait": false, "manifests": [` + manifests + `]}`),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -135,8 +154,8 @@ func TestDefinitionsAreWaitedForWithoutAPlace(t *testing.T) {
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.slot.YieldCount() != 2 || len(s.writes) != 2 { // until it is established, and until it is served
-		t.Errorf("waited %d times, wrote %s", s.slot.YieldCount(), s.writes)
+	if s.slot.yields.Load() != 2 || len(s.writes) != 2 { // until it is established, and until it is served
+		t.Errorf("waited %d times, wrote %s", s.slot.yields.Load(), s.writes)
 	}
 }
 
@@ -154,8 +173,8 @@ func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.slot.YieldCount() != 1 {
-		t.Errorf("waited %d times, want once", s.slot.YieldCount())
+	if s.slot.yields.Load() != 1 {
+		t.Errorf("waited %d times, want once", s.slot.yields.Load())
 	}
 }
 
@@ -171,7 +190,7 @@ func TestUndoWorksInItsPlace(t *testing.T) {
 	if err := k.Undo(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.slot.YieldCount() != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
-		t.Errorf("waited %d times, deleted %s", s.slot.YieldCount(), s.writes)
+	if s.slot.yields.Load() != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
+		t.Errorf("waited %d times, deleted %s", s.slot.yields.Load(), s.writes)
 	}
 }

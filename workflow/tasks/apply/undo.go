@@ -33,11 +33,6 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return err
 	}
 	uids := outputUIDs(c.Output)
-	for _, e := range record.Objects {
-		as := e.ObjectRef
-		cluster.NormalizeKind(&e.ObjectRef)
-		uids[e.ObjectRef] = cmp.Or(uids[e.ObjectRef], uids[as])
-	}
 	entries := slices.Clone(record.Objects)
 	slices.Reverse(entries)
 	// Attempts with other inputs may have added objects at the end, so sort by kind again.
@@ -250,9 +245,7 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 		}
 	}
 	for _, e := range record.Objects {
-		ref := e.ObjectRef
-		cluster.NormalizeKind(&ref)
-		live, err := cluster.Find(ctx, ref)
+		live, err := cluster.Find(ctx, e.ObjectRef)
 		if err != nil {
 			return "", access.FinalIfObjectRefused(e.ObjectRef, err)
 		}

@@ -196,7 +196,6 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	var failed []error
 	remade := make(map[string]string)
 	for _, e := range record.ownersFirst() {
-		cluster.NormalizeKind(&e.ObjectRef)
 		err := d.restore(ctx, c, cluster, e, remade)
 		if err != nil && !task.IsFinal(err) {
 			return err

@@ -8,19 +8,38 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/tasktest"
 )
+
+// slot is the place of a run for one call. It is granted whenever the call asks to work again.
+type slot struct {
+	yielded atomic.Bool
+	yields  atomic.Int32
+}
+
+func (s *slot) attach(c *task.Call) *task.Call {
+	c.Yield = func() {
+		if !s.yielded.Swap(true) {
+			s.yields.Add(1)
+		}
+	}
+	c.Reacquire = func(context.Context) error {
+		s.yielded.Store(false)
+		return nil
+	}
+	return c
+}
 
 // TestDeleteWorksInItsPlace checks that Delete releases its worker while it waits for the API server, or in its undo
 // for an object that is being deleted, and has a worker for the next object.
 func TestDeleteWorksInItsPlace(t *testing.T) {
-	var place tasktest.Slot
+	var place slot
 	held := false
 	var done []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,16 +58,16 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 		case name == "v1":
 			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
 				{"name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "create", "delete"]}]}`)
-		case r.Method == http.MethodDelete && name == "a" && !place.Yielded():
+		case r.Method == http.MethodDelete && name == "a" && !place.yielded.Load():
 			refuse(http.StatusUnauthorized, "Unauthorized") // as an API server that is being upgraded
 		case r.Method == http.MethodDelete, r.Method == http.MethodPost:
-			if place.Yielded() && name != "a" {
+			if place.yielded.Load() && name != "a" {
 				t.Errorf("%s %s without a worker", r.Method, r.URL.Path)
 			}
 			done = append(done, r.Method+" "+name)
 			fmt.Fprint(w, object)
 		case name == "a" && held:
-			held = !place.Yielded()
+			held = !place.yielded.Load()
 			fmt.Fprint(w, strings.Replace(object, `"uid"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"], "uid"`, 1))
 		case len(done) >= 2:
 			refuse(http.StatusNotFound, "NotFound")
@@ -58,7 +77,7 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	k := &Kind{Clusters: &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}}
-	c := place.Attach(&task.Call{
+	c := place.attach(&task.Call{
 		Run: "ns/run/1", Task: "delete", Attempt: 1, Namespace: "ns",
 		With:     json.RawMessage(`{"wait": false, "objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}, {"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}]}`),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
@@ -67,12 +86,12 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 		c.Undo = undo
 		return nil
 	}
-	if _, err := k.Run(t.Context(), c); err != nil || place.YieldCount() != 1 {
-		t.Fatalf("Run = %v; waited %d times: %s", err, place.YieldCount(), done)
+	if _, err := k.Run(t.Context(), c); err != nil || place.yields.Load() != 1 {
+		t.Fatalf("Run = %v; waited %d times: %s", err, place.yields.Load(), done)
 	}
 	held = true
-	if err := k.Undo(t.Context(), c); err != nil || place.YieldCount() != 2 {
-		t.Fatalf("Undo = %v; waited %d times: %s", err, place.YieldCount(), done)
+	if err := k.Undo(t.Context(), c); err != nil || place.yields.Load() != 2 {
+		t.Fatalf("Undo = %v; waited %d times: %s", err, place.yields.Load(), done)
 	}
 	if strings.Join(done, " ") != "DELETE a DELETE b POST configmaps POST configmaps" {
 		t.Errorf("requests = %s", done)

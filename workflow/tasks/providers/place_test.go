@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,8 +17,26 @@ import (
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/tasktest"
 )
+
+// slot is the place of a run for one call. It is granted whenever the call asks to work again.
+type slot struct {
+	yielded atomic.Bool
+	yields  atomic.Int32
+}
+
+func (s *slot) attach(c *task.Call) *task.Call {
+	c.Yield = func() {
+		if !s.yielded.Swap(true) {
+			s.yields.Add(1)
+		}
+	}
+	c.Reacquire = func(context.Context) error {
+		s.yielded.Store(false)
+		return nil
+	}
+	return c
+}
 
 // low is a client of clusterctl's library that only lists the components of a provider.
 type low struct {
@@ -39,7 +58,7 @@ func (p proxy) ListResources(_ context.Context, labels map[string]string, _ ...s
 // TestRemovalWorksInItsPlace checks that an undo releases its worker while it waits for the removal of a provider's
 // components, and has a worker when it deletes those of the next one.
 func TestRemovalWorksInItsPlace(t *testing.T) {
-	var place tasktest.Slot
+	var place slot
 	var deleted []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -55,21 +74,21 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 				{"name": "services", "singularName": "service", "namespaced": true, "kind": "Service", "verbs": ["delete"]}]}`)
 			return
 		}
-		if place.Yielded() {
+		if place.yielded.Load() {
 			t.Errorf("%s was deleted without a worker", r.URL.Path)
 		}
 		deleted = append(deleted, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 	}))
 	defer server.Close()
-	call := place.Attach(&task.Call{Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	call := place.attach(&task.Call{Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 	cluster, err := clusters.Open(t.Context(), call, access.ClusterRef{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &providerManager{call: call, cluster: cluster, clusterClient: low{proxy: proxy{list: func(provider string) []unstructured.Unstructured {
-		if place.Yielded() { // the components are gone
+		if place.yielded.Load() { // the components are gone
 			return nil
 		}
 		u := unstructured.Unstructured{}
@@ -85,7 +104,7 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 	if err := a.remove(t.Context(), record, nil); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.YieldCount() != 2 {
-		t.Errorf("waited %d times, deleted %s", place.YieldCount(), deleted)
+	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.yields.Load() != 2 {
+		t.Errorf("waited %d times, deleted %s", place.yields.Load(), deleted)
 	}
 }

@@ -1,7 +1,8 @@
-package bootstrap
+package management
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -59,7 +60,7 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 		}
 		switch {
 		case err == nil:
-			return ref, k.recordReady(c, name)
+			return ref, recordReady(c, name)
 		case whole:
 			return ref, fmt.Errorf("the bootstrap cluster %s does not respond, and may manage clusters: start it again, or delete it by hand if you do "+
 				"not need its objects: %w", name, err)
@@ -89,10 +90,10 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	if err := waitForServer(c, ref); err != nil {
 		return ref, err
 	}
-	return ref, k.recordReady(c, name)
+	return ref, recordReady(c, name)
 }
 
-func (*Kind) recordReady(c *sequence.Context, name string) error {
+func recordReady(c *sequence.Context, name string) error {
 	return c.Record("bootstrap", clusterRecord{Name: name, Ready: true}, false)
 }
 
@@ -113,9 +114,6 @@ func (k *Kind) Delete(c *sequence.Context) error {
 	}
 	return nil
 }
-
-// Temporary returns true.
-func (*Kind) Temporary() bool { return true }
 
 // Exists reports whether kind lists the cluster.
 func (k *Kind) Exists(c *sequence.Context) (bool, error) {
@@ -144,10 +142,7 @@ func (k *Kind) export(c *sequence.Context, name string) error {
 
 // run runs kind. The error contains the last lines of kind's output, which contains no secret.
 func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
-	program := k.Program
-	if program == "" {
-		program = "kind"
-	}
+	program := cmp.Or(k.Program, "kind")
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return "", task.Final(fmt.Errorf("the program %q was not found (%w): install kind and Docker, or name a cluster in bootstrap.cluster", program,
@@ -166,7 +161,6 @@ func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// lastLines returns the last lines of a text as one line.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")

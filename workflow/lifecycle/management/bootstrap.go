@@ -1,4 +1,4 @@
-package bootstrap
+package management
 
 import (
 	"context"
@@ -12,21 +12,24 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Cluster is a bootstrap cluster.
-type Cluster interface {
+// Bootstrap is the temporary cluster that manages a management cluster while it is created, upgraded or deleted.
+type Bootstrap interface {
 	// Create creates the cluster, or continues with the cluster of an earlier attempt of this run, and waits until its API server is ready. It
 	// returns a reference, because the log never contains a kubeconfig.
 	Create(c *sequence.Context) (access.ClusterRef, error)
+}
+
+// temporaryBootstrap is a Bootstrap that creates a cluster, which is deleted in the end.
+type temporaryBootstrap interface {
+	Bootstrap
 	// Delete deletes what Create created, and keeps everything that existed before. A cluster that does not exist counts as deleted.
 	Delete(c *sequence.Context) error
-	// Temporary reports whether Create creates the cluster and Delete deletes it.
-	Temporary() bool
 	// Exists reports whether the cluster exists, even if it does not respond.
 	Exists(c *sequence.Context) (bool, error)
 }
 
-// Params select the bootstrap cluster. Exactly one field is set.
-type Params struct {
+// BootstrapParams select the bootstrap cluster. Exactly one field is set.
+type BootstrapParams struct {
 	// Cluster is an existing cluster, which is never deleted. In the daemon {} is its own cluster.
 	Cluster *access.ClusterRef `json:"cluster,omitempty"`
 	// Kind creates a cluster in Docker, on the machine of a local run.
@@ -34,7 +37,7 @@ type Params struct {
 }
 
 // New checks the parameters and returns the cluster. The fields of problems begin with field. Kubeconfigs are written to folder.
-func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Problem) {
+func (p BootstrapParams) New(field, folder string, local bool) (Bootstrap, []workflow.Problem) {
 	switch {
 	case (p.Cluster == nil) == (p.Kind == nil):
 		return nil, []workflow.Problem{{
@@ -66,15 +69,6 @@ func (e existingCluster) Create(c *sequence.Context) (access.ClusterRef, error) 
 	return e.ref, waitForServer(c, e.ref)
 }
 
-// Delete does nothing.
-func (existingCluster) Delete(*sequence.Context) error { return nil }
-
-// Temporary returns false.
-func (existingCluster) Temporary() bool { return false }
-
-// Exists returns true, because the run does not delete the cluster.
-func (existingCluster) Exists(*sequence.Context) (bool, error) { return true, nil }
-
 // clusterRecord is the record of a bootstrap cluster.
 type clusterRecord struct {
 	Name string `json:"name,omitempty"`
@@ -94,12 +88,11 @@ func waitForServer(c *sequence.Context, ref access.ClusterRef) error {
 	ctx, cancel := context.WithTimeout(c, serverTimeout)
 	defer cancel()
 	versions, err := discovery.NewDiscoveryClientForConfig(on.Config)
-	if err != nil {
-		return fmt.Errorf("connecting to the bootstrap cluster at %s: %w", on.Config.Host, err)
+	if err == nil {
+		err = on.Kube.Do(ctx, "get its version", func(ctx context.Context) error {
+			return versions.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+		})
 	}
-	err = on.Kube.Do(ctx, "get its version", func(ctx context.Context) error {
-		return versions.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
-	})
 	if err != nil {
 		return fmt.Errorf("connecting to the bootstrap cluster at %s: %w", on.Config.Host, err)
 	}

@@ -1,8 +1,9 @@
-package cluster
+package provider
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -12,27 +13,38 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
-// readState reads a cluster and the objects that belong to it.
-func readState(ctx context.Context, on *access.Cluster, namespace, name string) (s settled.State, err error) {
-	err = on.Kube.Do(ctx, "read Cluster "+namespace+"/"+name, func(ctx context.Context) (err error) {
-		s, err = settled.Read(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: namespace, Name: name})
-		return err
-	})
-	return s, err
+// Target is a cluster on the cluster that manages it, for one attempt of a step.
+type Target struct {
+	*sequence.Context
+	// Manager is the API server of the managing cluster.
+	Manager access.ClusterRef
+	Cluster
 }
 
-// readFromManager reads a cluster and the objects that belong to it from its manager.
-func readFromManager(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (settled.State, error) {
-	on, err := c.Open(manager)
+func (c Cluster) fullName() string { return c.Namespace + "/" + c.Name }
+
+func (t Target) open() (*access.Cluster, error) { return t.Open(t.Manager) }
+
+// read reads the cluster and the objects that belong to it.
+func (t Target) read() (settled.State, error) {
+	on, err := t.open()
 	if err != nil {
 		return settled.State{}, err
 	}
-	return readState(c, on, spec.Namespace, spec.Name)
+	return t.readFrom(on)
+}
+
+// readFrom is read with an open manager.
+func (t Target) readFrom(on *access.Cluster) (s settled.State, err error) {
+	err = on.Kube.Do(t, "read Cluster "+t.fullName(), func(ctx context.Context) (err error) {
+		s, err = settled.Read(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: t.Namespace, Name: t.Name})
+		return err
+	})
+	return s, err
 }
 
 // uninitializedReasons returns the reasons why the control plane does not serve requests yet.
@@ -47,10 +59,16 @@ func uninitializedReasons(s settled.State) []string {
 		object.UntrueConditions(s.Object, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition)...)
 }
 
-// machines returns the Machines of the cluster.
-func machines(s settled.State) (list []*unstructured.Unstructured) {
+func machines(s settled.State) []*unstructured.Unstructured { return members(s, "Machine") }
+
+func workers(s settled.State) []*unstructured.Unstructured {
+	return members(s, "MachineDeployment", "MachinePool")
+}
+
+// members returns the objects of a cluster that are of one of these kinds.
+func members(s settled.State, kinds ...string) (list []*unstructured.Unstructured) {
 	for _, u := range s.Members {
-		if u.GetKind() == "Machine" {
+		if slices.Contains(kinds, u.GetKind()) {
 			list = append(list, u)
 		}
 	}
@@ -104,19 +122,9 @@ func newestVersion(s settled.State, than string) string {
 	return than
 }
 
-// workers returns the MachineDeployments and MachinePools of the cluster.
-func workers(s settled.State) (list []*unstructured.Unstructured) {
-	for _, u := range s.Members {
-		if u.GetKind() == "MachineDeployment" || u.GetKind() == "MachinePool" {
-			list = append(list, u)
-		}
-	}
-	return list
-}
-
 // withReplicas returns a specification in which missing replicas are set to those of the running cluster, because an upgrade does not scale.
 // WorkerReplicas stays nil if the worker objects have different numbers.
-func withReplicas(s settled.State, spec provider.Cluster) provider.Cluster {
+func withReplicas(s settled.State, spec Cluster) Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {
 			return nil

@@ -1,4 +1,4 @@
-package manifest
+package lifecycle
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestRenderRefuses(t *testing.T) {
 // cluster has.
 func TestUpgradeObjects(t *testing.T) {
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {nodes: \"${WORKER_MACHINE_COUNT}\"}\n"
-	p := &Provider{params: Params{Cluster: ClusterParams{Template: &Source{Inline: template}}}}
+	p := &ManifestProvider{params: Params{Cluster: ClusterParams{Template: &Source{Inline: template}}}}
 	if _, err := p.UpgradeObjects(nil, provider.Cluster{}); !task.IsFinal(err) || !strings.Contains(err.Error(), "cluster.workerReplicas") {
 		t.Errorf("UpgradeObjects without a number = %v, want a final error", err)
 	}
@@ -100,7 +100,8 @@ func TestComponentsOfAnUpgrade(t *testing.T) {
 	upgraded := manifests("v2.0.0")
 	for upgrades, want := range map[bool]string{false: "v1.0.0", true: "v2.0.0"} {
 		k := &recordingKind{}
-		p, problems := New(Params{Components: manifests("v1.0.0"), Upgrade: UpgradeParams{Components: &upgraded}, IsUpgrade: upgrades}, provider.Cluster{}, true, k, k)
+		params := Params{Components: manifests("v1.0.0"), Upgrade: UpgradeParams{Components: &upgraded}, isUpgrade: upgrades}
+		p, problems := NewManifestProvider(params, provider.Cluster{}, &Deps{Clusters: &access.Clusters{Local: true}, Kinds: task.Kinds{"Apply": k, "Providers": k}})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -1,4 +1,4 @@
-package bootstrap
+package management
 
 import (
 	"context"
@@ -89,7 +89,7 @@ func TestKindThatAnsweredIsKept(t *testing.T) {
 	t.Setenv("KIND_CALLS", filepath.Join(dir, "calls"))
 	t.Setenv("KIND_CLUSTERS", clusters)
 	k, c := &Kind{Program: program, folder: filepath.Join(dir, "state")}, attempt(t)
-	if err := k.recordReady(c, clusterName("run")); err != nil {
+	if err := recordReady(c, clusterName("run")); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

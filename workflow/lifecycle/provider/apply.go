@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"encoding/json"
@@ -10,14 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
-// applyWith are the inputs of the kind Apply that are used here.
-type applyWith struct {
+// ApplyWith are the inputs of the kind Apply that the workflows use.
+type ApplyWith struct {
 	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
 	Cluster   access.ClusterRef            `json:"cluster,omitzero"`
 	Namespace string                       `json:"namespace,omitempty"`
@@ -35,89 +33,82 @@ type clusterRecord struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// applyObjects applies the objects of a cluster, without waiting until they are ready. A local run also creates the namespace
+// applyObjects applies the objects of the cluster, without waiting until they are ready. A local run also creates the namespace
 // if it is missing. In the daemon the namespace exists, and a run may not create one.
-func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
-	if err := check(spec, objects); err != nil {
+func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructured) error {
+	if err := check(t.Cluster, objects); err != nil {
 		return task.Final(err)
 	}
-	on, err := c.Open(manager)
-	if err != nil {
-		return err
-	}
 	var before clusterRecord
-	noted, err := c.Recorded(clusterPart, &before)
+	noted, err := t.Recorded(clusterPart, &before)
 	if err != nil {
 		return err
 	}
 	if !noted {
-		s, err := readState(c, on, spec.Namespace, spec.Name)
-		if err != nil {
+		if before.Existed, err = t.Exists(); err != nil {
 			return err
 		}
-		before.Existed = s.Object != nil
-		if err := c.Record(clusterPart, before, before.Existed); err != nil {
+		if err := t.Record(clusterPart, before, before.Existed); err != nil {
 			return err
 		}
 	}
-	if c.Local() {
+	if t.Local() {
 		namespace := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": corev1.SchemeGroupVersion.String(), "kind": "Namespace", "metadata": map[string]any{"name": spec.Namespace},
+			"apiVersion": corev1.SchemeGroupVersion.String(), "kind": "Namespace", "metadata": map[string]any{"name": t.Namespace},
 		}}
 		objects = append([]*unstructured.Unstructured{namespace}, objects...)
 	}
-	no := false
-	_, err = c.Perform(objectsPart, apply, applyWith{Manifests: objects, Cluster: manager, Namespace: spec.Namespace, Wait: &no})
+	_, err = t.Perform(objectsPart, apply, ApplyWith{Manifests: objects, Cluster: t.Manager, Namespace: t.Namespace, Wait: new(false)})
 	return err
 }
 
 // removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the objects that their controllers need exist,
 // and then the other objects. It keeps a cluster that existed before the run. made reports whether the run created the cluster.
-func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) (made bool, err error) {
+func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	var before clusterRecord
-	noted, err := c.Recorded(clusterPart, &before)
+	noted, err := t.Recorded(clusterPart, &before)
 	if err != nil || !noted {
 		return false, err
 	}
 	if made = !before.Existed; made {
-		if err := removeOwnCluster(c, manager, spec); err != nil {
+		if err := t.removeOwnCluster(); err != nil {
 			return made, err
 		}
 	}
-	return made, c.Revert(objectsPart, apply, applyWith{Cluster: manager, Namespace: spec.Namespace})
+	return made, t.Revert(objectsPart, apply, ApplyWith{Cluster: t.Manager, Namespace: t.Namespace})
 }
 
 // removeOwnCluster deletes the Cluster that the run created. It fails if another Cluster has this name, because it may use the same objects.
-func removeOwnCluster(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	on, err := c.Open(manager)
+func (t Target) removeOwnCluster() error {
+	on, err := t.open()
 	if err != nil {
 		return err
 	}
-	s, err := readState(c, on, spec.Namespace, spec.Name)
+	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {
 		return err
 	}
-	own, err := isOwn(c, s.Object)
+	own, err := t.isOwn(s.Object)
 	if err != nil {
 		return err
 	}
-	if !own && c.Started(objectsPart) {
-		return task.Final(fmt.Errorf("Cluster %s/%s was not created by this run: it and all objects of the template are kept. "+ //nolint:staticcheck // Cluster is the name of a kind
-			"Delete the objects that you do not need by hand, then mark the task undone", spec.Namespace, spec.Name))
+	if !own && t.Started(objectsPart) {
+		return task.Final(fmt.Errorf("Cluster %s was not created by this run: it and all objects of the template are kept. "+
+			"Delete the objects that you do not need by hand, then mark the task undone", t.fullName()))
 	}
 	if !own {
 		return nil
 	}
-	if err := remove(c, manager, spec, s.Object.GetUID()); err != nil {
+	if err := t.remove(s.Object.GetUID()); err != nil {
 		return err
 	}
-	return checkNameFree(c, on, spec)
+	return t.checkNameFree(on)
 }
 
 // isOwn reports whether the run created a Cluster: the Cluster has the annotation of the run, or, if all objects were applied, the recorded UID.
 // A Cluster without them may have been created by another client after the run first read it.
-func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
-	marked, err := c.Created(objectsPart, u)
+func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
+	marked, err := t.Created(objectsPart, u)
 	if err != nil {
 		return false, err
 	}
@@ -128,7 +119,7 @@ func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
 			Action string    `json:"action"`
 		} `json:"objects"`
 	}
-	output := c.Output(objectsPart)
+	output := t.Output(objectsPart)
 	if len(output) == 0 {
 		return marked, nil
 	}
@@ -145,17 +136,17 @@ func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
 
 // RestoreAnnotation sets the annotation of the run on a Cluster that the task by created and a move has brought back. The copies that a move makes have
 // neither the annotation nor the UID.
-func RestoreAnnotation(c *sequence.Context, by string, manager access.ClusterRef, spec provider.Cluster) error {
-	on, err := c.Open(manager)
+func (t Target) RestoreAnnotation(by string) error {
+	on, err := t.open()
 	if err != nil {
 		return err
 	}
-	ref := access.ObjectRef{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: spec.Namespace, Name: spec.Name}
-	return on.Merge(c, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.StepKeyAnnotation: c.StepKeyOf(by, objectsPart)}}})
+	ref := access.ObjectRef{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: t.Namespace, Name: t.Name}
+	return on.Merge(t, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.StepKeyAnnotation: t.StepKeyOf(by, objectsPart)}}})
 }
 
 // check returns an error if the objects belong to another cluster.
-func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
+func check(spec Cluster, objects []*unstructured.Unstructured) error {
 	var names []string
 	for _, o := range objects {
 		if o.GetNamespace() == "" {
@@ -171,24 +162,23 @@ func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if len(names) == 0 {
 		return errors.New("the provider's objects contain no Cluster of " + clusterv1.GroupVersion.Group + ": correct the template")
 	}
-	return fmt.Errorf("the provider's objects contain Cluster %v, not %s/%s: use ${CLUSTER_NAME} and ${NAMESPACE} in the template", names,
-		spec.Namespace, spec.Name)
+	return fmt.Errorf("the provider's objects contain Cluster %v, not %s: use ${CLUSTER_NAME} and ${NAMESPACE} in the template", names, spec.fullName())
 }
 
-// Exists reports whether a manager has the cluster.
-func Exists(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (bool, error) {
-	s, err := readFromManager(c, manager, spec)
+// Exists reports whether the manager has the cluster.
+func (t Target) Exists() (bool, error) {
+	s, err := t.read()
 	return s.Object != nil, err
 }
 
-// OtherClusters returns the names of all other Clusters of a manager, in all namespaces.
-func OtherClusters(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (names []string, err error) {
-	on, err := c.Open(manager)
+// OtherClusters returns the names of all other Clusters of the manager, in all namespaces.
+func (t Target) OtherClusters() (names []string, err error) {
+	on, err := t.open()
 	if err != nil {
 		return nil, err
 	}
-	err = on.Kube.List(c, clusterType(), "", func(u *unstructured.Unstructured) error {
-		if u.GetNamespace() != spec.Namespace || u.GetName() != spec.Name {
+	err = on.Kube.List(t, clusterType(), "", func(u *unstructured.Unstructured) error {
+		if u.GetNamespace() != t.Namespace || u.GetName() != t.Name {
 			names = append(names, u.GetNamespace()+"/"+u.GetName())
 		}
 		return nil

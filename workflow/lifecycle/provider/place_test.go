@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"context"
@@ -7,22 +7,40 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/tasktest"
 )
+
+// slot is the place of a run for one call. It is granted whenever the call asks to work again.
+type slot struct {
+	yielded atomic.Bool
+	yields  atomic.Int32
+}
+
+func (s *slot) attach(c *task.Call) *task.Call {
+	c.Yield = func() {
+		if !s.yielded.Swap(true) {
+			s.yields.Add(1)
+		}
+	}
+	c.Reacquire = func(context.Context) error {
+		s.yielded.Store(false)
+		return nil
+	}
+	return c
+}
 
 // cleaner is a provider whose clusters leave two Secrets.
 type cleaner struct{}
 
-func (cleaner) RemainingObjects(*sequence.Context, provider.Cluster) (left []*unstructured.Unstructured, err error) {
+func (cleaner) RemainingObjects(*sequence.Context, Cluster) (left []*unstructured.Unstructured, err error) {
 	for _, name := range []string{"first", "second"} {
 		u := &unstructured.Unstructured{}
 		u.SetAPIVersion("v1")
@@ -37,10 +55,10 @@ func (cleaner) RemainingObjects(*sequence.Context, provider.Cluster) (left []*un
 // object that it leaves, and has a worker for each deletion.
 func TestDeletionWorksInItsPlace(t *testing.T) {
 	m := &manager{}
-	var place tasktest.Slot
+	var place slot
 	there := map[string]bool{"first": true, "second": true}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete && place.Yielded() {
+		if r.Method == http.MethodDelete && place.yielded.Load() {
 			t.Errorf("%s was deleted without a worker", r.URL.Path)
 		}
 		name, secret := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], strings.Contains(r.URL.Path, "/secrets/")
@@ -59,14 +77,14 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-	c := sequence.NewContext(t.Context(), place.Attach(&task.Call{
+	c := sequence.NewContext(t.Context(), place.attach(&task.Call{
 		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 	}), clusters)
-	err := Delete(&c, cleaner{}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
+	err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.Delete(cleaner{}, func() error { return nil })
 	if err != nil || !m.deleted || there["first"] || there["second"] {
 		t.Errorf("Delete = %v; deleted %t, left %v", err, m.deleted, there)
 	}
-	if waited := place.YieldCount(); waited != 3 {
+	if waited := place.yields.Load(); waited != 3 {
 		t.Errorf("waited %d times, want 3", waited)
 	}
 }

@@ -1,18 +1,17 @@
-package manifest
+package lifecycle
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/document"
+	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
@@ -29,13 +28,13 @@ func load(c *sequence.Context, field string, s *Source, values map[string]string
 		objects, err = render(text, values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spec.workflow.params.%s: %w", field, err)
+		return nil, fmt.Errorf("%s.%s: %w", paramsField, field, err)
 	}
 	return objects, nil
 }
 
 // Read reads the templates and files that a workflow will read. It skips inline templates, which New has checked.
-func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
+func (p *ManifestProvider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
 	source := func(field string, s *Source) {
 		if s == nil || s.Inline != "" || *s == (Source{}) || s.File != "" && !c.Local() {
 			return
@@ -65,23 +64,15 @@ func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parame
 		manifests(field, &what.Manifests)
 	}
 	_, verb, _ := strings.Cut(workflow, "-")
-	upgrade := p.params.Upgrade
-	if verb != "upgrade" || upgrade.Template == nil {
-		source("cluster.template", p.params.Cluster.Template)
-	} else {
-		source("upgrade.template", upgrade.Template)
+	upgrade := verb == "upgrade"
+	source(p.params.template(upgrade))
+	if verb != "delete" || workflow == ManagementDelete {
+		components(p.params.components(upgrade))
 	}
-	if verb == "upgrade" && upgrade.Components != nil {
-		components("upgrade.components", upgrade.Components)
-	} else if verb != "delete" || strings.HasPrefix(workflow, "management-") {
-		components("components", &p.params.Components)
+	if verb != "delete" {
+		manifests(p.params.networking(upgrade))
 	}
-	if verb == "upgrade" && upgrade.Networking != nil {
-		manifests("upgrade.networking", upgrade.Networking)
-	} else if verb != "delete" {
-		manifests("networking", &p.params.Networking)
-	}
-	if workflow == "management-create" {
+	if workflow == ManagementCreate {
 		manifests("configuration", &p.params.Configuration)
 	}
 }
@@ -104,25 +95,16 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace := c.Call().Namespace
-	if ref := s.ConfigMapRef; ref != nil {
-		var object corev1.ConfigMap
-		err := on.Kube.Do(c, "get ConfigMap "+namespace+"/"+ref.Name, func(ctx context.Context) error {
-			return on.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &object)
-		})
-		if text, found := object.Data[ref.Key]; found || err != nil {
-			return []byte(text), err
-		}
-		return nil, fmt.Errorf("the ConfigMap %s/%s has no key %q", namespace, ref.Name, ref.Key)
+	kind, ref := "Secret", s.SecretRef
+	if s.ConfigMapRef != nil {
+		kind, ref = "ConfigMap", s.ConfigMapRef
 	}
-	var object corev1.Secret
-	err = on.Kube.Do(c, "get Secret "+namespace+"/"+s.SecretRef.Name, func(ctx context.Context) error {
-		return on.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.SecretRef.Name}, &object)
-	})
-	if text, found := object.Data[s.SecretRef.Key]; found || err != nil {
+	name := types.NamespacedName{Namespace: c.Call().Namespace, Name: ref.Name}
+	data, err := on.Data(c, kind, name)
+	if text, found := data[ref.Key]; found || err != nil {
 		return text, err
 	}
-	return nil, fmt.Errorf("the Secret %s/%s has no key %q", namespace, s.SecretRef.Name, s.SecretRef.Key)
+	return nil, fmt.Errorf("the %s %s has no key %q", kind, name, ref.Key)
 }
 
 // render replaces the variables and decodes the documents.
@@ -157,4 +139,41 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 		objects = append(objects, u)
 	}
 	return objects, nil
+}
+
+// check returns the problems of a source. It renders an inline template with the values.
+func (s *Source) check(field string, local bool, values map[string]string) []workflow.Problem {
+	given := 0
+	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return []workflow.Problem{{
+			Field: field, Message: "the template must have exactly one source",
+			Remedy: "set one of inline, file, configMapRef and secretRef",
+		}}
+	}
+	if s.File != "" && !local {
+		return []workflow.Problem{{Field: field + ".file", Message: "a file can only be used in a local run", Remedy: "use configMapRef or secretRef"}}
+	}
+	for name, key := range map[string]*Key{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
+		if key != nil && (key.Name == "" || key.Key == "") {
+			return []workflow.Problem{{Field: field + "." + name, Message: "name or key is empty", Remedy: "set both"}}
+		}
+	}
+	if s.Inline != "" {
+		if _, err := render([]byte(s.Inline), values); err != nil {
+			return []workflow.Problem{{Field: field + ".inline", Message: err.Error(), Remedy: "correct the template"}}
+		}
+	}
+	return nil
+}
+
+func (m *Manifests) check(field string, local bool, values map[string]string) (problems []workflow.Problem) {
+	for i := range m.Manifests {
+		problems = append(problems, m.Manifests[i].check(fmt.Sprintf("%s.manifests[%d]", field, i), local, values)...)
+	}
+	return problems
 }

@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	stdcmp "cmp"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -73,7 +72,7 @@ func (m *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // upgrader returns the objects of a template, and components.
 type upgrader struct{ names []string }
 
-func (u upgrader) UpgradeObjects(*sequence.Context, provider.Cluster) (objects []*unstructured.Unstructured, err error) {
+func (u upgrader) UpgradeObjects(*sequence.Context, Cluster) (objects []*unstructured.Unstructured, err error) {
 	for _, name := range u.names {
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": name},
@@ -82,8 +81,8 @@ func (u upgrader) UpgradeObjects(*sequence.Context, provider.Cluster) (objects [
 	return objects, nil
 }
 
-func (upgrader) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
-	return []provider.Component{{Name: "CoreProvider cluster-api", OldVersion: "v1.13.0", NewVersion: "v1.14.2"}}, nil
+func (upgrader) Differences(*sequence.Context, access.ClusterRef) ([]Component, error) {
+	return []Component{{Name: "CoreProvider cluster-api", OldVersion: "v1.13.0", NewVersion: "v1.14.2"}}, nil
 }
 
 // TestDecide checks that an upgrade is needed if a machine has another version, or if an object is new, differs or
@@ -97,7 +96,7 @@ func TestDecide(t *testing.T) {
 		"nothing to do": {fakeServer{}, []string{"prod"}, Decision{}},
 		"another version": {fakeServer{machine: "v1.35.2"}, []string{"prod"}, Decision{
 			Needed: true, UpgradeCluster: true, Reason: "Machine m has version v1.35.2",
-			Components: []provider.Component{{Name: "Kubernetes", OldVersion: "v1.35.2", NewVersion: "v1.36.0"}},
+			Components: []Component{{Name: "Kubernetes", OldVersion: "v1.35.2", NewVersion: "v1.36.0"}},
 		}},
 		"another object": {fakeServer{changes: "b"}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Reason: "Cluster.cluster.x-k8s.io fleet/prod changes"}},
 		"a new object":   {fakeServer{}, []string{"prod", "new"}, Decision{Needed: true, UpgradeCluster: true, Reason: "Cluster.cluster.x-k8s.io fleet/new is new"}},
@@ -109,7 +108,7 @@ func TestDecide(t *testing.T) {
 			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 			own := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "pre-upgrade", Namespace: "fleet"}, clusters)
 			p := upgrader{names: c.names}
-			got, err := Decide(&own, p, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"})
+			got, err := Target{Context: &own, Cluster: Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}}.Decide(p)
 			if got.Objects == "" {
 				t.Error("the objects have no checksum")
 			}
@@ -127,8 +126,8 @@ func TestDecide(t *testing.T) {
 // manyComponents has more components than an output lists.
 type manyComponents struct{}
 
-func (manyComponents) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
-	return make([]provider.Component, access.MaxNamedObjects+2), nil
+func (manyComponents) Differences(*sequence.Context, access.ClusterRef) ([]Component, error) {
+	return make([]Component, access.MaxNamedObjects+2), nil
 }
 
 func TestTheDecisionIsBounded(t *testing.T) {
@@ -141,7 +140,7 @@ func TestTheDecisionIsBounded(t *testing.T) {
 // TestUnchanged checks that a cluster that needed no upgrade still needs none at its turn: the template may have
 // changed since, and components that were upgraded in the meantime may replace machines, which must be waited for.
 func TestUnchanged(t *testing.T) {
-	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}
+	spec := Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}
 	const says = "have changed since pre-upgrade"
 	for name, c := range map[string]struct {
 		fakeServer
@@ -177,7 +176,7 @@ func TestUnchanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			call.Inputs = map[string]json.RawMessage{"pre-upgrade": json.RawMessage(stdcmp.Or(c.was, `{"upgradeCluster": false, "objects": "`+sum+`"}`))}
-			err = WaitUnchanged(&own, upgrader{names: c.names}, access.ClusterRef{}, spec)
+			err = Target{Context: &own, Cluster: spec}.WaitUnchanged(upgrader{names: c.names})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || task.IsFinal(err) != strings.HasPrefix(c.want, says) {
 				t.Errorf("Unchanged = %v, want %q", err, c.want)
 			}

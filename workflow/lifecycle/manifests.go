@@ -1,4 +1,4 @@
-package manifest
+package lifecycle
 
 import (
 	"encoding/json"
@@ -14,63 +14,72 @@ import (
 	"scute.dev/kube"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
-// Provider implements a provider with manifests.
-type Provider struct {
+// ManifestProvider is the default provider, made of manifests with variables.
+//
+// The syntax of variables and defaults is that of clusterctl: ${NAME}, ${NAME:=default}. The following variables come from the specification of the
+// cluster, all others from its variables:
+//
+//	NAMESPACE  CLUSTER_NAME  KUBERNETES_VERSION  CONTROL_PLANE_MACHINE_COUNT  WORKER_MACHINE_COUNT
+type ManifestProvider struct {
 	params  Params
 	cluster provider.Cluster
 	// apply and providers are the kinds that apply manifests and install providers.
 	apply, providers task.Kind
 }
 
-// New checks the parameters. The fields of problems begin with "spec.workflow.params". cluster supplies the variables of components and networks.
-func New(p Params, cluster provider.Cluster, local bool, apply, providers task.Kind) (*Provider, []workflow.Problem) {
-	const at = "spec.workflow.params"
+// NewManifestProvider checks the parameters. cluster supplies the variables of components and networks.
+func NewManifestProvider(p Params, cluster provider.Cluster, deps *Deps) (*ManifestProvider, []workflow.Problem) {
+	made := &ManifestProvider{params: p, cluster: cluster, apply: deps.Kinds["Apply"], providers: deps.Kinds["Providers"]}
 	var problems []workflow.Problem
-	values := sampleValues(cluster)
+	local, values := deps.isLocal(), sampleValues(cluster)
+	template := func(field string, s *Source) {
+		if s != nil {
+			problems = append(problems, s.check(paramsField+field, local, values)...)
+		}
+	}
+	manifests := func(field string, m *Manifests) {
+		if m != nil {
+			problems = append(problems, m.check(paramsField+field, local, values)...)
+		}
+	}
 	components := func(field string, c *Components) {
-		problems = append(problems, c.check(field, local, values)...)
-		if len(c.Providers) == 0 {
-			return
-		}
-		with, err := providersWith(c.Providers, access.ClusterRef{}, false)
-		if err != nil {
-			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: err.Error(), Remedy: "set the inputs of kind Providers"})
-			return
-		}
-		if providers == nil {
-			problems = append(problems, workflow.Problem{
-				Field: field + ".providers", Message: "kind Providers is not available here",
-				Remedy: "use manifests",
-			})
-			return
-		}
-		for _, problem := range providers.Validate(with) {
-			problem.Field = field + ".providers." + problem.Field
-			problems = append(problems, problem)
+		if c != nil {
+			manifests(field, &c.Manifests)
+			problems = append(problems, made.checkProviders(paramsField+field+".providers", c.Providers)...)
 		}
 	}
-	if t := p.Cluster.Template; t != nil {
-		problems = append(problems, t.check(at+".cluster.template", local, values)...)
+	template(".cluster.template", p.Cluster.Template)
+	components(".components", &p.Components)
+	manifests(".networking", &p.Networking)
+	manifests(".configuration", &p.Configuration)
+	template(".upgrade.template", p.Upgrade.Template)
+	components(".upgrade.components", p.Upgrade.Components)
+	manifests(".upgrade.networking", p.Upgrade.Networking)
+	return made, problems
+}
+
+// checkProviders returns the problems of inputs of the kind Providers.
+func (p *ManifestProvider) checkProviders(field string, given json.RawMessage) []workflow.Problem {
+	if len(given) == 0 {
+		return nil
 	}
-	components(at+".components", &p.Components)
-	problems = append(problems, p.Networking.check(at+".networking", local, values)...)
-	problems = append(problems, p.Configuration.check(at+".configuration", local, values)...)
-	if t := p.Upgrade.Template; t != nil {
-		problems = append(problems, t.check(at+".upgrade.template", local, values)...)
+	with, err := providersWith(given, access.ClusterRef{}, false)
+	if err != nil {
+		return []workflow.Problem{{Field: field, Message: err.Error(), Remedy: "set the inputs of kind Providers"}}
 	}
-	if p.Upgrade.Components != nil {
-		components(at+".upgrade.components", p.Upgrade.Components)
+	if p.providers == nil {
+		return []workflow.Problem{{Field: field, Message: "kind Providers is not available here", Remedy: "use manifests"}}
 	}
-	if n := p.Upgrade.Networking; n != nil {
-		problems = append(problems, n.check(at+".upgrade.networking", local, values)...)
+	problems := p.providers.Validate(with)
+	for i := range problems {
+		problems[i].Field = field + "." + problems[i].Field
 	}
-	return &Provider{params: p, cluster: cluster, apply: apply, providers: providers}, problems
+	return problems
 }
 
 const (
@@ -79,54 +88,38 @@ const (
 )
 
 // InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade it installs the components of params.upgrade.
-func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.applyComponents(c, p.installed(), on, false)
+func (p *ManifestProvider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
+	return p.applyComponents(c, p.params.isUpgrade, on, false)
 }
 
 // UninstallComponents deletes what InstallComponents created, and keeps what existed before.
-func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.revert(c, p.installed(), on, false)
+func (p *ManifestProvider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
+	return p.revert(c, p.params.isUpgrade, on, false)
 }
 
 // UpgradeComponents upgrades the components to the versions of params.upgrade.components.
-func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.applyComponents(c, p.upgraded(), on, true)
+func (p *ManifestProvider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
+	return p.applyComponents(c, true, on, true)
 }
 
 // RestoreComponents restores the manifests. It returns an error for upgraded providers of clusterctl, because they cannot be downgraded.
-func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.revert(c, p.upgraded(), on, true)
-}
-
-func (p *Provider) installed() *Components {
-	if p.params.IsUpgrade {
-		return p.upgraded()
-	}
-	return &p.params.Components
-}
-
-func (p *Provider) upgraded() *Components {
-	if p.params.Upgrade.Components != nil {
-		return p.params.Upgrade.Components
-	}
-	return &p.params.Components
+func (p *ManifestProvider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
+	return p.revert(c, true, on, true)
 }
 
 // Differences compares the inventory of clusterctl and the manifests with what the upgrade applies.
-func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+func (p *ManifestProvider) Differences(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	if all, err = p.compareVersions(c, on); err != nil {
 		return nil, err
 	}
-	networking, field := &p.params.Networking, "networking"
-	if n := p.params.Upgrade.Networking; n != nil {
-		networking, field = n, "upgrade.networking"
-	}
-	for at, m := range map[string]*Manifests{"components": &p.upgraded().Manifests, field: networking} {
+	_, components := p.params.components(true)
+	field, networking := p.params.networking(true)
+	for at, m := range map[string]*Manifests{"components": &components.Manifests, field: networking} {
 		objects, err := p.loadObjects(c, at, m)
 		if err != nil {
 			return nil, err
 		}
-		names, err := cluster.ChangedObjects(c, on, c.Call().Namespace, objects)
+		names, err := provider.ChangedObjects(c, on, c.Call().Namespace, objects)
 		if err != nil {
 			return nil, err
 		}
@@ -139,15 +132,16 @@ func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all [
 }
 
 // compareVersions compares the providers that clusterctl has installed with the providers of the upgrade.
-func (p *Provider) compareVersions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+func (p *ManifestProvider) compareVersions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	var with struct {
 		Core                                                                   string
 		Bootstrap, ControlPlane, Infrastructure, Addon, IPAM, RuntimeExtension []string
 	}
-	if len(p.upgraded().Providers) == 0 {
+	_, components := p.params.components(true)
+	if len(components.Providers) == 0 {
 		return nil, nil
 	}
-	if err := json.Unmarshal(p.upgraded().Providers, &with); err != nil {
+	if err := json.Unmarshal(components.Providers, &with); err != nil {
 		return nil, task.Final(err)
 	}
 	cl, err := c.Open(on)
@@ -177,32 +171,30 @@ func (p *Provider) compareVersions(c *sequence.Context, on access.ClusterRef) (a
 }
 
 // InstallNetworking applies the manifests of params.networking.
-func (p *Provider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return p.applyManifests(c, "networking", &p.params.Networking, on)
 }
 
 // UninstallNetworking deletes what InstallNetworking created.
-func (p *Provider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
-	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
+func (p *ManifestProvider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
+	return p.revertManifests(c, on)
 }
 
 // UpgradeNetworking applies the manifests of params.upgrade.networking.
-func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
-	if n := p.params.Upgrade.Networking; n != nil {
-		return p.applyManifests(c, "upgrade.networking", n, on)
-	}
-	return p.applyManifests(c, "networking", &p.params.Networking, on)
+func (p *ManifestProvider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
+	field, manifests := p.params.networking(true)
+	return p.applyManifests(c, field, manifests, on)
 }
 
 // RestoreNetworking restores the manifests.
-func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return p.UninstallNetworking(c, on)
 }
 
 var errNoTemplate = task.Final(errors.New("spec.workflow.params.cluster.template is empty: set it to the template of the cluster's objects"))
 
 // ClusterObjects renders the template of the cluster.
-func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+func (p *ManifestProvider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, errNoTemplate
 	}
@@ -210,14 +202,12 @@ func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster)
 }
 
 // UpgradeObjects renders the template of the upgraded cluster. Numbers of machines have no defaults, because a default would scale the cluster.
-func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
-	field, template, values := "cluster.template", p.params.Cluster.Template, variables(cluster)
-	if p.params.Upgrade.Template != nil {
-		field, template = "upgrade.template", p.params.Upgrade.Template
-	}
+func (p *ManifestProvider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+	field, template := p.params.template(true)
 	if template == nil {
 		return nil, errNoTemplate
 	}
+	values := variables(cluster)
 	counts := []struct {
 		variable, parameter string
 		given               *int
@@ -239,7 +229,7 @@ func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster)
 }
 
 // RemainingObjects returns all objects of the template, if there is one.
-func (p *Provider) RemainingObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+func (p *ManifestProvider) RemainingObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, nil
 	}
@@ -247,24 +237,26 @@ func (p *Provider) RemainingObjects(c *sequence.Context, cluster provider.Cluste
 }
 
 // InstallConfiguration applies the manifests of params.configuration.
-func (p *Provider) InstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) InstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
 	return p.applyManifests(c, "configuration", &p.params.Configuration, on)
 }
 
 // UninstallConfiguration deletes what InstallConfiguration created.
-func (p *Provider) UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
-	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
+func (p *ManifestProvider) UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
+	return p.revertManifests(c, on)
 }
 
 // Access returns params.access.
-func (p *Provider) Access(*sequence.Context, access.ClusterRef, provider.Cluster) (ref access.ClusterRef, ok bool, err error) {
+func (p *ManifestProvider) Access(*sequence.Context, access.ClusterRef, provider.Cluster) (ref access.ClusterRef, ok bool, err error) {
 	if p.params.Access == nil {
 		return ref, false, nil
 	}
 	return *p.params.Access, true, nil
 }
 
-func (p *Provider) applyComponents(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
+// applyComponents applies the components of a creation or, if upgraded is set, of an upgrade. upgrade permits upgrading installed providers.
+func (p *ManifestProvider) applyComponents(c *sequence.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
+	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {
 		with, err := providersWith(what.Providers, on, upgrade)
 		if err != nil {
@@ -274,18 +266,15 @@ func (p *Provider) applyComponents(c *sequence.Context, what *Components, on acc
 			return err
 		}
 	}
-	field := "components"
-	if what == p.params.Upgrade.Components {
-		field = "upgrade.components"
-	}
 	return p.applyManifests(c, field, &what.Manifests, on)
 }
 
 // revert undoes components in reverse order.
-func (p *Provider) revert(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
-	if err := c.Revert(manifestsPart, p.apply, applyWith{Cluster: on}); err != nil {
+func (p *ManifestProvider) revert(c *sequence.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
+	if err := p.revertManifests(c, on); err != nil {
 		return err
 	}
+	_, what := p.params.components(upgraded)
 	if len(what.Providers) == 0 {
 		return nil
 	}
@@ -296,25 +285,20 @@ func (p *Provider) revert(c *sequence.Context, what *Components, on access.Clust
 	return c.Revert(providersPart, p.providers, with)
 }
 
-// applyWith are the inputs of the kind Apply that this package uses.
-type applyWith struct {
-	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
-	Cluster   access.ClusterRef            `json:"cluster,omitzero"`
-	Wait      *bool                        `json:"wait,omitempty"`
-	Force     bool                         `json:"force,omitempty"`
-}
-
-func (p *Provider) applyManifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
+func (p *ManifestProvider) applyManifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
 	objects, err := p.loadObjects(c, field, m)
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	_, err = c.Perform(manifestsPart, p.apply, applyWith{Manifests: objects, Cluster: on, Wait: m.Wait, Force: true})
+	_, err = c.Perform(manifestsPart, p.apply, provider.ApplyWith{Manifests: objects, Cluster: on, Wait: m.Wait, Force: true})
 	return err
 }
 
-// loadObjects loads all objects of manifests.
-func (p *Provider) loadObjects(c *sequence.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
+func (p *ManifestProvider) revertManifests(c *sequence.Context, on access.ClusterRef) error {
+	return c.Revert(manifestsPart, p.apply, provider.ApplyWith{Cluster: on})
+}
+
+func (p *ManifestProvider) loadObjects(c *sequence.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
 		if err != nil {

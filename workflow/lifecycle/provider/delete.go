@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -29,27 +28,27 @@ type deletionRecord struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// Delete deletes a cluster and waits until it and all its machines are gone. If the provider is a Cleaner, it then deletes the other objects of
+// Delete deletes the cluster and waits until it and all its machines are gone. If the provider is a Cleaner, it then deletes the other objects of
 // the cluster that Cluster API does not delete. A cluster that does not exist counts as deleted. Delete calls allowed before it begins the
 // deletion, and not when it continues one.
-func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider.Cluster, allowed func() error) error {
+func (t Target) Delete(p any, allowed func() error) error {
 	var objects []*unstructured.Unstructured
-	if p, ok := p.(provider.Cleaner); ok {
+	if p, ok := p.(Cleaner); ok {
 		var err error
-		if objects, err = p.RemainingObjects(c, spec); err != nil {
+		if objects, err = p.RemainingObjects(t.Context, t.Cluster); err != nil {
 			return err
 		}
 	}
-	on, err := c.Open(manager)
+	on, err := t.open()
 	if err != nil {
 		return err
 	}
 	var this deletionRecord
-	noted, err := c.Recorded(deletePart, &this)
+	noted, err := t.Recorded(deletePart, &this)
 	if err != nil {
 		return err
 	}
-	s, err := readState(c, on, spec.Namespace, spec.Name)
+	s, err := t.readFrom(on)
 	if err != nil {
 		return err
 	}
@@ -62,24 +61,24 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 		if s.Object != nil {
 			this.UID = s.Object.GetUID()
 		}
-		if err := c.Record(deletePart, this, this.UID == ""); err != nil {
+		if err := t.Record(deletePart, this, this.UID == ""); err != nil {
 			return err
 		}
 	}
 	if this.UID != "" {
-		if err := remove(c, manager, spec, this.UID); err != nil {
+		if err := t.remove(this.UID); err != nil {
 			return err
 		}
 	}
-	if err := checkNameFree(c, on, spec); err != nil {
+	if err := t.checkNameFree(on); err != nil {
 		return err
 	}
 	for _, o := range objects {
 		if o.GetNamespace() == "" {
-			o.SetNamespace(spec.Namespace)
+			o.SetNamespace(t.Namespace)
 		}
 	}
-	shared, err := usedByOthers(c, on, objects)
+	shared, err := usedByOthers(t.Context, on, objects)
 	if err != nil {
 		return err
 	}
@@ -90,10 +89,10 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 		if shared[object.Observe(o).Ref] {
 			continue
 		}
-		if err := c.ReacquireSlot(); err != nil { // the deletion of the cluster or of the object before may have waited
+		if err := t.ReacquireSlot(); err != nil { // the deletion of the cluster or of the object before may have waited
 			return err
 		}
-		if err := removeObject(c, on, spec, o); err != nil {
+		if err := t.removeObject(on, o); err != nil {
 			return err
 		}
 	}
@@ -115,21 +114,12 @@ func usedByOthers(c *sequence.Context, on *access.Cluster, objects []*unstructur
 		if err != nil {
 			return nil, err
 		}
-		users, all, err := usersOf(c, on, class)
+		why, err := usageReason(c, on, class)
 		if err != nil {
 			return nil, err
 		}
-		why := "Clusters use it: " + access.Summarize(users)
-		if len(users) == 0 && all {
+		if why == "" {
 			continue
-		}
-		if len(users) == 0 {
-			if why, err = denialReason(c, on, class); err != nil {
-				return nil, err
-			}
-			if why == "" {
-				continue
-			}
 		}
 		c.Progress(fmt.Sprintf("keeping ClusterClass %s/%s with its templates: %s", class.GetNamespace(), class.GetName(), why))
 		observed := object.Observe(class)
@@ -139,6 +129,19 @@ func usedByOthers(c *sequence.Context, on *access.Cluster, objects []*unstructur
 		}
 	}
 	return shared, nil
+}
+
+// usageReason returns why a ClusterClass must be kept, or "".
+func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
+	users, all, err := usersOf(ctx, on, class)
+	switch {
+	case err != nil || all && len(users) == 0:
+		return "", err
+	case len(users) > 0:
+		return "Clusters use it: " + access.Summarize(users), nil
+	default:
+		return denialReason(ctx, on, class)
+	}
 }
 
 // denialReason returns the reason why a ClusterClass cannot be deleted, or "" if it can. Cluster API, which knows the Clusters of all namespaces, denies the
@@ -154,7 +157,6 @@ func denialReason(ctx context.Context, on *access.Cluster, class *unstructured.U
 	return "", client.IgnoreNotFound(err)
 }
 
-// clusterType returns the kind Cluster.
 func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
@@ -178,18 +180,18 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 }
 
 // checkNameFree returns an error if another Cluster has the name of the deleted one. The other Cluster may use the same objects.
-func checkNameFree(ctx context.Context, on *access.Cluster, spec provider.Cluster) error {
-	s, err := readState(ctx, on, spec.Namespace, spec.Name)
+func (t Target) checkNameFree(on *access.Cluster) error {
+	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {
 		return err
 	}
-	return task.Final(fmt.Errorf("another Cluster %s/%s was created after the deletion started: it and all objects of the template are kept. "+
-		"Find out what created it, for example GitOps; to delete it too, start another run", spec.Namespace, spec.Name))
+	return task.Final(fmt.Errorf("another Cluster %s was created after the deletion started: it and all objects of the template are kept. "+
+		"Find out what created it, for example GitOps; to delete it too, start another run", t.fullName()))
 }
 
 // UndoDelete undoes Delete. It returns an error if the deletion has begun.
-func UndoDelete(c *sequence.Context) error {
-	if !c.Started(deletePart) {
+func (t Target) UndoDelete() error {
+	if !t.Started(deletePart) {
 		return nil
 	}
 	return task.Final(errors.New("the cluster is being deleted and cannot be restored: in a rollback, decide `mark-undone`; to delete the rest, " +
@@ -197,14 +199,13 @@ func UndoDelete(c *sequence.Context) error {
 }
 
 // remove deletes the Cluster of that UID and waits until it and its Machines are gone.
-func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, uid types.UID) error {
-	on, err := c.Open(manager)
+func (t Target) remove(uid types.UID) error {
+	on, err := t.open()
 	if err != nil {
 		return err
 	}
-	name := spec.Namespace + "/" + spec.Name
-	return poll(c, "cluster "+name+" to be deleted", func(ctx context.Context) ([]string, error) {
-		s, err := readState(ctx, on, spec.Namespace, spec.Name)
+	return t.poll("cluster "+t.fullName()+" to be deleted", func() ([]string, error) {
+		s, err := t.readFrom(on)
 		switch {
 		case err != nil:
 			return nil, err
@@ -215,14 +216,17 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionProgress(s), nil
 		}
-		err = on.Kube.Do(ctx, "delete Cluster "+name, func(ctx context.Context) error {
-			return on.Client.Delete(ctx, s.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		})
-		if client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-		return []string{"its deletion was requested"}, nil
+		return requestDeletion(t, on, "Cluster "+t.fullName(), s.Object)
 	})
+}
+
+// requestDeletion deletes an object if it still has its UID, and returns what remains to wait for.
+func requestDeletion(ctx context.Context, on *access.Cluster, what string, u *unstructured.Unstructured) ([]string, error) {
+	uid := u.GetUID()
+	err := on.Kube.Do(ctx, "delete "+what, func(ctx context.Context) error {
+		return on.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	return []string{"its deletion was requested"}, client.IgnoreNotFound(err)
 }
 
 func deletionProgress(s settled.State) []string {
@@ -237,14 +241,13 @@ func deletionProgress(s settled.State) []string {
 }
 
 // removeObject deletes an object and waits until it is gone. It returns if another object has its name.
-func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster, o *unstructured.Unstructured) error {
+func (t Target) removeObject(on *access.Cluster, o *unstructured.Unstructured) error {
 	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
-	key := client.ObjectKeyFromObject(o)
 	var this types.UID
-	return poll(c, what+" to be deleted", func(ctx context.Context) ([]string, error) {
+	return t.poll(what+" to be deleted", func() ([]string, error) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.GroupVersionKind())
-		err := on.Kube.Do(ctx, "get "+what, func(ctx context.Context) error { return on.Client.Get(ctx, key, u) })
+		err := on.Kube.Do(t, "get "+what, func(ctx context.Context) error { return on.Client.Get(ctx, client.ObjectKeyFromObject(o), u) })
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil, nil
@@ -256,13 +259,10 @@ func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster
 			this = u.GetUID()
 			return []string{fmt.Sprintf("waiting for finalizers %v", u.GetFinalizers())}, nil
 		}
-		if err := checkNameFree(ctx, on, spec); err != nil {
+		if err := t.checkNameFree(on); err != nil {
 			return nil, err
 		}
 		this = u.GetUID()
-		err = on.Kube.Do(ctx, "delete "+what, func(ctx context.Context) error {
-			return on.Client.Delete(ctx, u, client.Preconditions{UID: &this}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		})
-		return []string{"its deletion was requested"}, client.IgnoreNotFound(err)
+		return requestDeletion(t, on, what, u)
 	})
 }

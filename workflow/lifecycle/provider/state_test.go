@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 )
 
@@ -19,7 +18,7 @@ const version = "v1.36.1"
 // upgraded returns a cluster that has reached the version: the test data of package settled.
 func upgraded(t *testing.T) settled.State {
 	t.Helper()
-	content, err := os.ReadFile("../../../../kube/settled/testdata/cluster.yaml")
+	content, err := os.ReadFile("../../../kube/settled/testdata/cluster.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +91,7 @@ func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) 
 
 // TestBeyond checks that an upgrade fails if any part of the cluster has a newer version than its target.
 func TestBeyond(t *testing.T) {
-	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: version}
+	spec := Cluster{Namespace: "fleet", Name: "prod", Version: version}
 	if err := checkUpgradePossible(upgraded(t), spec); err != nil {
 		t.Error(err)
 	}
@@ -119,20 +118,20 @@ func TestSized(t *testing.T) {
 	s := upgraded(t)
 	set(t, s.ControlPlane, int64(3), "spec", "replicas")
 	set(t, workers(s)[0], int64(0), "spec", "replicas")
-	if spec := withReplicas(s, provider.Cluster{}); *spec.ControlPlaneReplicas != 3 || *spec.WorkerReplicas != 0 {
+	if spec := withReplicas(s, Cluster{}); *spec.ControlPlaneReplicas != 3 || *spec.WorkerReplicas != 0 {
 		t.Errorf("replicas = %d and %d, want those of the cluster", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
 	}
-	if spec := withReplicas(s, provider.Cluster{ControlPlaneReplicas: new(1), WorkerReplicas: new(2)}); *spec.ControlPlaneReplicas != 1 || *spec.WorkerReplicas != 2 {
+	if spec := withReplicas(s, Cluster{ControlPlaneReplicas: new(1), WorkerReplicas: new(2)}); *spec.ControlPlaneReplicas != 1 || *spec.WorkerReplicas != 2 {
 		t.Errorf("replicas = %d and %d, want those of the parameters", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
 	}
 	other := workers(s)[0].DeepCopy()
 	set(t, other, int64(2), "spec", "replicas")
 	s.Members = append(s.Members, other)
-	if spec := withReplicas(s, provider.Cluster{}); spec.WorkerReplicas != nil {
+	if spec := withReplicas(s, Cluster{}); spec.WorkerReplicas != nil {
 		t.Errorf("worker replicas = %d for groups of 0 and 2, want none", *spec.WorkerReplicas)
 	}
 	s.ControlPlane = nil
-	if spec := withReplicas(s, provider.Cluster{}); spec.ControlPlaneReplicas != nil {
+	if spec := withReplicas(s, Cluster{}); spec.ControlPlaneReplicas != nil {
 		t.Error("control plane replicas without a control plane, want none")
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/workflow/lifecycle/hook"
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -65,7 +64,7 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
 	case strings.HasSuffix(path, "/secrets/prod-access"):
 		m.kubeconfigRemoved = m.kubeconfigRemoved || r.Method == http.MethodDelete
-		say(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": "prod-access", "uid": "s-1", "annotations": {%q: "fleet/other/1"}}}`, AccessAnnotation)
+		say(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": "prod-access", "uid": "s-1", "annotations": {%q: "fleet/other/1"}}}`, access.StepKeyAnnotation)
 	case path == "/apis/cluster.x-k8s.io/v1beta2/clusters":
 		item, next := `{"metadata": {"namespace": "fleet", "name": "prod"}}`, "more"
 		if r.FormValue("continue") != "" {
@@ -89,11 +88,11 @@ func undo(t *testing.T, m *manager, local bool, record string) error {
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: local}
 	create := hook.Task[steps, steps]("create")
-	s := sequence.Then(sequence.Begin(clusters, hook.NewBinder(create.Point()), steps{}),
-		sequence.Do(create, "Create", 0, func(*steps) error { return nil }, func(c *steps) error {
-			return UndoCreate(&c.Context, &apply.Kind{Clusters: clusters}, t.TempDir(), access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+	s := sequence.Then(sequence.Begin(clusters, steps{}),
+		sequence.Do(create, 0, func(*steps) error { return nil }, func(c *steps) error {
+			return Target{Context: &c.Context, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.UndoCreate(&apply.Kind{Clusters: clusters}, t.TempDir())
 		}))
-	made, problems := s.Build()
+	made, problems := s.Build(hook.NewBinder(create.Point()))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -170,11 +169,11 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 			Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 		}, clusters)
 		refused := errors.New("refused")
-		err := Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return refused })
+		err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.Delete(nil, func() error { return refused })
 		if !errors.Is(err, refused) || m.deleted {
 			t.Errorf("Delete without permission = %v, deleted %t", err, m.deleted)
 		}
-		err = Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
+		err = Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.Delete(nil, func() error { return nil })
 		switch {
 		case !m.deleted:
 			t.Errorf("the cluster is not deleted: %v", err)
@@ -193,7 +192,7 @@ func TestOthers(t *testing.T) {
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 	c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "task"}, clusters)
-	others, err := OtherClusters(&c, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+	others, err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.OtherClusters()
 	if err != nil || strings.Join(others, " ") != "other/prod" {
 		t.Errorf("Others = %v, error %v, want other/prod", others, err)
 	}

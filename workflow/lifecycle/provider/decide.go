@@ -1,4 +1,4 @@
-package cluster
+package provider
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/kube"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -29,25 +28,25 @@ type Decision struct {
 	// Objects is a checksum of the objects that were compared.
 	Objects string `json:"objects,omitempty"`
 	// Components that change.
-	Components []provider.Component `json:"components,omitempty"`
+	Components []Component `json:"components,omitempty"`
 }
 
 const notNeededReason = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
 
-// Decide compares a cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
-func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) (d Decision, err error) {
-	objects, s, err := upgradeObjects(c, p, manager, spec)
+// Decide compares the cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
+func (t Target) Decide(p Upgrader) (d Decision, err error) {
+	objects, s, err := t.upgradeObjects(p)
 	if err != nil {
 		return d, err
 	}
-	if old := oldVersion(s, spec.Version); old != "" {
-		d.Components = append(d.Components, provider.Component{Name: "Kubernetes", OldVersion: old, NewVersion: spec.Version})
+	if old := oldVersion(s, t.Version); old != "" {
+		d.Components = append(d.Components, Component{Name: "Kubernetes", OldVersion: old, NewVersion: t.Version})
 	}
-	why, err := ChangedObjects(c, manager, spec.Namespace, objects)
+	why, err := ChangedObjects(t.Context, t.Manager, t.Namespace, objects)
 	if err != nil {
 		return d, err
 	}
-	why = append(why, outdatedReasons(s, spec.Version)...)
+	why = append(why, outdatedReasons(s, t.Version)...)
 	d.UpgradeCluster, d.Reason = len(why) > 0, access.Summarize(why)
 	d.Needed = d.UpgradeCluster
 	d.Objects, err = checksum(objects)
@@ -59,10 +58,10 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// WaitUnchanged waits until a cluster is settled for which pre-upgrade found nothing to upgrade: components that were upgraded since may have replaced
+// WaitUnchanged waits until the cluster is settled for which pre-upgrade found nothing to upgrade: components that were upgraded since may have replaced
 // its machines. It fails if the template or the version has changed since pre-upgrade, because the change would not be applied.
-func WaitUnchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) error {
-	objects, _, err := upgradeObjects(c, p, manager, spec)
+func (t Target) WaitUnchanged(p Upgrader) error {
+	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
 		return err
 	}
@@ -70,8 +69,8 @@ func WaitUnchanged(c *sequence.Context, p provider.Upgrader, manager access.Clus
 	if err != nil {
 		return err
 	}
-	if was := DecisionOf(c.Call()).Objects; was != "" && was != now {
-		why, err := ChangedObjects(c, manager, spec.Namespace, objects)
+	if was := decisionOf(t.Call()).Objects; was != "" && was != now {
+		why, err := ChangedObjects(t.Context, t.Manager, t.Namespace, objects)
 		if err != nil {
 			return err
 		}
@@ -80,12 +79,12 @@ func WaitUnchanged(c *sequence.Context, p provider.Upgrader, manager access.Clus
 				"abort this run and start another one", access.Summarize(why)))
 		}
 	}
-	return waitUpToDate(c, manager, spec)
+	return t.waitUpToDate()
 }
 
 // Compare adds the components of a cluster that the provider will change.
 func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) error {
-	comparer, ok := p.(provider.Comparer)
+	comparer, ok := p.(Comparer)
 	if !ok {
 		return nil
 	}
@@ -93,7 +92,7 @@ func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) err
 	d.Components = append(d.Components, more...)
 	d.Needed = d.Needed || len(more) > 0
 	if n := len(d.Components) - access.MaxNamedObjects; n > 0 {
-		d.Components = append(d.Components[:access.MaxNamedObjects], provider.Component{Name: fmt.Sprintf("and %d more", n)})
+		d.Components = append(d.Components[:access.MaxNamedObjects], Component{Name: fmt.Sprintf("and %d more", n)})
 	}
 	return err
 }
@@ -156,43 +155,48 @@ func ChangedObjects(c *sequence.Context, ref access.ClusterRef, namespace string
 	return names, nil
 }
 
-// DecisionOf returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
+// decisionOf returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
 // an earlier version of scute ran it.
-func DecisionOf(call *task.Call) Decision {
+func decisionOf(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)
 	return d
 }
 
-// SkipReason returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
-func SkipReason(call *task.Call) string {
-	if DecisionOf(call).UpgradeCluster {
+// skipReason returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
+func skipReason(call *task.Call) string {
+	if decisionOf(call).UpgradeCluster {
 		return ""
 	}
 	return notNeededReason
 }
 
-// IfNeeded returns a step that is skipped if the cluster does not change. A skipped step runs otherwise, which may be nil.
-func IfNeeded[A, B any, C interface {
+// caller is a pointer to a context.
+type caller[A any] interface {
 	*A
 	Call() *task.Call
-}](s sequence.Step[A, B, sequence.None], otherwise func(*A) error) sequence.Step[A, B, sequence.None] {
+}
+
+// IfNeeded returns a step that is skipped if the cluster does not change. Then it calls skip with the reason, and Undo does nothing.
+func IfNeeded[A, B, O any, C caller[A]](s sequence.Step[A, B, O], skip func(c *A, reason string) (O, error)) sequence.Step[A, B, O] {
 	run, undo := s.Run, s.Undo
-	s.SkipReason = SkipReason
-	s.Run = func(c *A) (sequence.None, error) {
-		if skipped := SkipReason(C(c).Call()); skipped != "" {
-			if otherwise == nil {
-				return sequence.None{Skipped: skipped}, nil
-			}
-			return sequence.None{Skipped: skipped}, otherwise(c)
+	s.SkipReason = skipReason
+	s.Run = func(c *A) (O, error) {
+		if reason := skipReason(C(c).Call()); reason != "" {
+			return skip(c, reason)
 		}
 		return run(c)
 	}
-	s.Undo = func(c *A, out *sequence.None) error {
-		if SkipReason(C(c).Call()) != "" {
+	s.Undo = func(c *A, out *O) error {
+		if skipReason(C(c).Call()) != "" {
 			return nil
 		}
 		return undo(c, out)
 	}
 	return s
+}
+
+// Skip does nothing.
+func Skip[A any](_ *A, reason string) (sequence.None, error) {
+	return sequence.None{Skipped: reason}, nil
 }

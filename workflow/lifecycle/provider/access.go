@@ -1,0 +1,194 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/internal/atomicfile"
+	"scute.dev/kube"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// StoreKubeconfig returns how a run reaches the cluster's API server: by the reference that the provider returns, or by a copy of the
+// kubeconfig that Cluster API wrote on the manager. A local run stores the copy in a file in folder, the daemon in a Secret
+// of the run's namespace. The Secret that Cluster API wrote cannot be used, because it moves with the cluster.
+func (t Target) StoreKubeconfig(from any, folder string) (Access, error) {
+	if a, ok := from.(Accessor); ok {
+		ref, known, err := a.Access(t.Context, t.Manager, t.Cluster)
+		if err != nil {
+			return Access{}, fmt.Errorf("getting access to the API server of cluster %s from the provider: %w", t.Name, err)
+		}
+		if known {
+			return Access{Cluster: &ref}, nil
+		}
+	}
+	data, err := t.waitForKubeconfig()
+	if err != nil {
+		return Access{}, err
+	}
+	var ref access.ClusterRef
+	if t.Local() {
+		ref.Kubeconfig = t.kubeconfigPath(folder)
+		err = t.writeKubeconfigFile(ref.Kubeconfig, data)
+	} else {
+		ref.KubeconfigSecretRef = &access.SecretKey{Name: t.secretName()}
+		err = t.writeKubeconfigSecret(data)
+	}
+	return Access{Cluster: &ref}, err
+}
+
+// RemoveKubeconfig removes the kubeconfig that StoreKubeconfig stored.
+func (t Target) RemoveKubeconfig(folder string) error {
+	if t.Local() {
+		if err := os.Remove(t.kubeconfigPath(folder)); err != nil && !os.IsNotExist(err) {
+			return fmt.Errorf("removing the kubeconfig of cluster %s: %w", t.Name, err)
+		}
+		return nil
+	}
+	return RemoveOwn(t.Context, "Secret", t.secretName(), func(s *corev1.Secret) bool {
+		return s.Annotations[access.StepKeyAnnotation] != "" && !t.belongsToAnother(s)
+	})
+}
+
+// waitForKubeconfig waits for the Secret that Cluster API writes.
+func (t Target) waitForKubeconfig() (data []byte, err error) {
+	on, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	key := types.NamespacedName{Namespace: t.Namespace, Name: t.Name + "-kubeconfig"}
+	err = t.poll("Secret "+key.String(), func() ([]string, error) {
+		secret, err := on.Data(t, "Secret", key)
+		if data = secret["value"]; err == nil && len(data) == 0 {
+			return []string{`it has no key "value"`}, nil
+		}
+		return nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := kube.ParseKubeconfig(data); err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return data, nil
+}
+
+// kubeconfigPath returns the path of the cluster's kubeconfig. It is unique for the run, because clusters of different managers may have the same name.
+func (t Target) kubeconfigPath(folder string) string {
+	run := sha256.Sum256([]byte(t.Call().RunKey()))
+	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", t.Namespace, t.Name, run[:4]))
+}
+
+// writeKubeconfigFile replaces the file, so that only its owner may read it whatever the mode of the old one was.
+func (t Target) writeKubeconfigFile(path string, data []byte) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = atomicfile.WriteBytes(path, data)
+	}
+	if err != nil {
+		return fmt.Errorf("storing the kubeconfig of cluster %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+func (t Target) secretName() string { return t.Name + "-access" }
+
+// clusterAnnotation is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of other namespaces or managers may have the same name.
+const clusterAnnotation = "scute.dev/cluster"
+
+func (t Target) clusterAnnotationValue() string {
+	if data, err := json.Marshal(t.Manager); err == nil && t.Manager != (access.ClusterRef{}) {
+		return t.fullName() + " of " + string(data)
+	}
+	return t.fullName()
+}
+
+// belongsToAnother reports whether a Secret has the kubeconfig of another cluster.
+func (t Target) belongsToAnother(secret *corev1.Secret) bool {
+	mark := secret.Annotations[clusterAnnotation]
+	return mark != "" && mark != t.clusterAnnotationValue()
+}
+
+func (t Target) writeKubeconfigSecret(data []byte) error {
+	return WriteOwn(t.Context, "Secret", t.secretName(), func(s *corev1.Secret) error {
+		if t.belongsToAnother(s) {
+			return task.Final(fmt.Errorf("it contains the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if it is "+
+				"no longer used", s.Annotations[clusterAnnotation]))
+		}
+		s.Annotations[clusterAnnotation] = t.clusterAnnotationValue()
+		s.Data = map[string][]byte{"value": data}
+		return nil
+	})
+}
+
+// WriteOwn creates an object in the run's namespace, or updates an object that this or another run has created: the annotation StepKeyAnnotation has the key
+// of the run that wrote it last. fill sets the content of the new or the existing object.
+func WriteOwn[T any, P interface {
+	*T
+	client.Object
+}](c *sequence.Context, kind, name string, fill func(P) error) error {
+	on, err := c.Open(access.ClusterRef{})
+	if err != nil {
+		return err
+	}
+	key := types.NamespacedName{Namespace: c.Call().Namespace, Name: name}
+	return on.Kube.Do(c, "write "+kind+" "+key.String(), func(ctx context.Context) error {
+		made := P(new(T))
+		made.SetNamespace(key.Namespace)
+		made.SetName(name)
+		made.SetAnnotations(map[string]string{access.StepKeyAnnotation: c.Call().RunKey()})
+		if err := fill(made); err != nil {
+			return err
+		}
+		err := on.Client.Create(ctx, made)
+		if client.IgnoreAlreadyExists(err) != nil || err == nil {
+			return err
+		}
+		old := P(new(T))
+		if err := on.Client.Get(ctx, key, old); err != nil {
+			return err
+		}
+		annotations := old.GetAnnotations()
+		if annotations[access.StepKeyAnnotation] == "" {
+			return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
+		}
+		annotations[access.StepKeyAnnotation] = c.Call().RunKey()
+		old.SetAnnotations(annotations)
+		if err := fill(old); err != nil {
+			return err
+		}
+		return on.Client.Update(ctx, old)
+	})
+}
+
+// RemoveOwn deletes an object in the run's namespace if own returns true for it. An object that does not exist counts as deleted.
+func RemoveOwn[T any, P interface {
+	*T
+	client.Object
+}](c *sequence.Context, kind, name string, own func(P) bool) error {
+	on, err := c.Open(access.ClusterRef{})
+	if err != nil {
+		return err
+	}
+	key := types.NamespacedName{Namespace: c.Call().Namespace, Name: name}
+	return on.Kube.Do(c, "delete "+kind+" "+key.String(), func(ctx context.Context) error {
+		o := P(new(T))
+		err := on.Client.Get(ctx, key, o)
+		if err != nil || !own(o) {
+			return client.IgnoreNotFound(err)
+		}
+		uid := o.GetUID()
+		return client.IgnoreNotFound(on.Client.Delete(ctx, o, client.Preconditions{UID: &uid}))
+	})
+}

@@ -1,2 +1,0 @@
-// Package tasktest helps to test task kinds.
-package tasktest
