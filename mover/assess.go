@@ -58,6 +58,7 @@ func Assess(source []Original, target []Copy) Assessment {
 		originals[o.Ref] = o
 	}
 	var only, replaced, uncopied, marked []ObjectReason
+	var released, emptying bool // released: a move deletes an object that has no copy
 	for _, c := range target {
 		copies[c.Ref] = true
 		o, there := originals[c.Ref]
@@ -72,21 +73,18 @@ func Assess(source []Original, target []Copy) Assessment {
 		}
 	}
 	for _, o := range source {
-		switch {
-		case o.Released && !copies[o.Ref]:
-			uncopied = append(uncopied, ObjectReason{
-				Ref:    o.Ref,
-				Reason: "a move has removed its finalizers at the source to delete it, and the target has no copy",
-			})
-		case !copies[o.Ref]:
-			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: "the target has no copy of it"})
+		emptying = emptying || o.Emptying
+		if !copies[o.Ref] {
+			why := "the target has no copy of it"
+			if o.Released {
+				released, why = true, "a move has removed its finalizers at the source to delete it, and the target has no copy"
+			}
+			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: why})
 		}
 		if o.Annotated {
 			marked = append(marked, ObjectReason{Ref: o.Ref, Reason: "the move paused it"})
 		}
 	}
-	released := slices.ContainsFunc(source, func(o Original) bool { return o.Released && !copies[o.Ref] })
-	emptying := slices.ContainsFunc(source, func(o Original) bool { return o.Emptying })
 	switch {
 	case len(replaced) > 0:
 		return newAssessment(NeedsOperator, replaced)
@@ -123,24 +121,23 @@ func ResolveCommand(s Spec, way Direction) string {
 
 // Explain returns what the verdict means, and what a human should do about the Move.
 func (a Assessment) Explain(s Spec) (message, next string) {
-	command := func(way Direction) string { return ResolveCommand(s, way) }
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
 	switch a.Verdict {
 	case NothingStarted:
 		return "neither cluster has a trace of the move", "no action needed: the move starts again"
 	case CanRollBack:
 		return "the source has every object of the move", leave + ". If there is a newer event log, restore it; otherwise run " +
-			command(Back) + ", which deletes the copies on the target and resumes the source"
+			ResolveCommand(s, Back) + ", which deletes the copies on the target and resumes the source"
 	case MustRollForward:
 		return strings.TrimSuffix("the move has started to delete at the source, and the target has every object: "+Summary(a.Evidence), ": "), leave +
-			". If there is a newer event log, restore it; otherwise run " + command(Forward) + ", which deletes the rest at the source and resumes the target"
+			". If there is a newer event log, restore it; otherwise run " + ResolveCommand(s, Forward) + ", which deletes the rest at the source and resumes the target"
 	default:
 		if a.NoTrace() {
 			return nothingLeftMessage, checkTargetAdvice
 		}
 		message = "neither direction keeps every object: " + Summary(a.Evidence)
 		return message, leave + ". See \"When a move is stranded\" in the documentation. To end the Move without changing the target, run " +
-			command("abandon") +
+			ResolveCommand(s, "abandon") +
 			"; a source with deleted objects stays paused"
 	}
 }

@@ -2,13 +2,10 @@ package mover
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
 	"scute.dev/internal/redact"
-	"scute.dev/kube/object"
 )
 
 // Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any length: a reference has at most 0.5 KiB, an object of
@@ -19,21 +16,6 @@ const (
 	maxExcluded         = 500
 	maxClusterNameBytes = 512 << 10 // bytes
 )
-
-// chunks splits a map into parts that fit into one event each, sorted by reference.
-func chunks[V any](objects map[object.Ref]V) iter.Seq[map[object.Ref]V] {
-	return func(yield func(map[object.Ref]V) bool) {
-		for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(objects), object.Compare), maxPerEvent) {
-			part := make(map[object.Ref]V, len(refs))
-			for _, r := range refs {
-				part[r] = objects[r]
-			}
-			if !yield(part) {
-				return
-			}
-		}
-	}
-}
 
 // truncateFindings returns the first findings, errors before warnings, and one finding with the number of the others.
 func truncateFindings(list []Finding) []Finding {

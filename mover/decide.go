@@ -108,7 +108,7 @@ func decidePreflight(o PreflightDone) []Event {
 
 func decideBaseline(o BaselineRead) []Event {
 	var events []Event
-	for part := range chunks(o.Objects) {
+	for _, part := range pause.Batches(o.Objects, maxPerEvent) {
 		taken := BaselineTaken{Objects: part}
 		if len(events) == 0 {
 			taken.AckKinds = o.AckKinds
@@ -130,7 +130,7 @@ func pauseIntendedEvents(roots []pause.Root) []Event {
 
 func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 	var events []Event
-	for part := range chunks(o.New) {
+	for _, part := range pause.Batches(o.New, maxPerEvent) {
 		events = append(events, Acknowledged{Objects: part})
 	}
 	if len(o.Pending) == 0 {
@@ -183,15 +183,19 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var events []Event
-	for part := range slices.Chunk(o.Items, maxPerEvent) {
-		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
-	}
-	events = append(events, Planned{Hash: hash, Excluded: redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)]), Announced: true})
+	events := append(planDraftedEvents(o.Items), Planned{Hash: hash, Excluded: redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)]), Announced: true})
 	if s.Spec.DryRun {
 		events = append(events, Succeeded{})
 	}
 	return events, nil
+}
+
+func planDraftedEvents(items []Item) []Event {
+	var events []Event
+	for part := range slices.Chunk(items, maxPerEvent) {
+		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
+	}
+	return events
 }
 
 // changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that is not paused were copied, both clusters would
@@ -274,7 +278,8 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	if until.IsZero() {
 		return again()
 	}
-	if o.Unpermitted && s.permissionsChecked() {
+	// After the preflight, every permission has been checked or used.
+	if o.Unpermitted && s.Phase != PhasePreflight && s.Phase != PhasePending {
 		if events, waits := s.awaitPermission(o, now, until.Add(permissionTimeout)); waits {
 			return events
 		}
@@ -295,11 +300,6 @@ func (s *State) unconfirmedSuccess(why string) Succeeded {
 		asleep[i].Reason = "the target could not be read: " + why
 	}
 	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
-}
-
-// permissionsChecked reports whether the preflight has checked, or used, every permission that the move needs.
-func (s *State) permissionsChecked() bool {
-	return s.Phase != PhasePreflight && s.Phase != PhasePending
 }
 
 // awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.
@@ -354,14 +354,8 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	if len(o.Roots) == 0 {
 		events = append(events, PauseIntended{})
 	}
-	events = append(events, pauseIntendedEvents(o.Roots)...)
-	first := true
-	for part := range slices.Chunk(o.Items, maxPerEvent) {
-		events = append(events, PlanDrafted{First: first, Items: part})
-		first = false
-	}
-	events = append(events, Planned{Hash: hash})
-	for part := range chunks(o.Created) {
+	events = slices.Concat(events, pauseIntendedEvents(o.Roots), planDraftedEvents(o.Items), []Event{Planned{Hash: hash}})
+	for _, part := range pause.Batches(o.Created, maxPerEvent) {
 		events = append(events, Created{Objects: part})
 	}
 	return append(events, Rebuilt{Direction: s.Way}), nil

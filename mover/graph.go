@@ -319,54 +319,28 @@ func (g *graph) includeBelow(n *node, part bool) {
 
 // assignLevels sets the level of each member. It returns the members in or below a cycle of owners, because these have no order.
 func (g *graph) assignLevels() map[*node]bool {
-	waiting := make(map[*node]int)
-	var ready []*node
+	open := make(map[*node]bool) // the members without a level yet
 	for _, n := range g.nodes {
-		if !n.included {
-			continue
+		if n.included {
+			open[n] = true
 		}
-		for _, p := range n.allOwners() {
-			if p.included {
-				waiting[n]++
+	}
+	isOpen := func(n *node) bool { return open[n] }
+	for level := 0; ; level++ {
+		var ready []*node
+		for n := range open {
+			if !slices.ContainsFunc(n.allOwners(), isOpen) {
+				ready = append(ready, n)
 			}
 		}
-		if waiting[n] == 0 {
-			ready = append(ready, n)
+		if len(ready) == 0 {
+			return open
+		}
+		for _, n := range ready {
+			n.level = level
+			delete(open, n)
 		}
 	}
-	below := g.dependents()
-	for len(ready) > 0 {
-		n := ready[0]
-		ready = ready[1:]
-		for _, child := range below[n] {
-			child.level = max(child.level, n.level+1)
-			if waiting[child]--; waiting[child] == 0 {
-				ready = append(ready, child)
-			}
-		}
-	}
-	cyclic := make(map[*node]bool)
-	for n, left := range waiting {
-		if left > 0 {
-			cyclic[n] = true
-		}
-	}
-	return cyclic
 }
 
 func (n *node) allOwners() []*node { return slices.Concat(n.owners, n.softOwners) }
-
-func (g *graph) dependents() map[*node][]*node {
-	below := make(map[*node][]*node)
-	for _, n := range g.nodes {
-		if !n.included {
-			continue
-		}
-		for _, p := range n.allOwners() {
-			if p.included {
-				below[p] = append(below[p], n)
-			}
-		}
-	}
-	return below
-}

@@ -27,7 +27,7 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	}
 	content := strip(u)
 	content.SetOwnerReferences(nil)
-	if IsRecord(object.Observe(content).Ref) {
+	if IsRecord(object.RefOf(content)) {
 		content.Object["spec"] = recordSpec(content)
 	}
 	raw, err := json.Marshal(content.Object) // keys are sorted
@@ -104,17 +104,14 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
-	if IsRecord(object.Observe(want).Ref) {
+	if IsRecord(object.RefOf(want)) {
 		if field, ok := sameRecord(want, have); !ok {
 			return field, false
 		}
 		w.SetOwnerReferences(nil)
 		delete(w.Object, "spec")
 	}
-	if field, ok := containsValue(w.Object, have.Object, ""); !ok {
-		return field, false
-	}
-	return "", true
+	return containsValue(w.Object, have.Object, "")
 }
 
 func containsValue(want, have any, path string) (string, bool) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
@@ -31,7 +29,7 @@ func Due(s *State) bool {
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
 		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
-		StartedAt: StatusTime(s.StartedAt), PhaseSince: StatusTime(s.PhaseSince), FinishedAt: StatusTime(s.FinishedAt),
+		StartedAt: v1alpha1.StatusTime(s.StartedAt), PhaseSince: v1alpha1.StatusTime(s.PhaseSince), FinishedAt: v1alpha1.StatusTime(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
 	for _, w := range s.Waiting[:min(len(s.Waiting), maxStatusWaiting)] {
@@ -52,14 +50,6 @@ func SelectedClusters(s *State) []string {
 		return nil
 	}
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
-}
-
-// StatusTime returns a time of a status, nil for the zero time.
-func StatusTime(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }
 
 // SetUnreadable sets a status that reports an event which this program cannot read. The move does nothing then.
@@ -194,8 +184,5 @@ func (s *State) explainRefusal() (message, next string) {
 }
 
 func countsText(c v1alpha1.MoveCounts) string {
-	if c.Clusters == 1 {
-		return fmt.Sprintf("%d objects of 1 cluster", c.Objects)
-	}
-	return fmt.Sprintf("%d objects of %d clusters", c.Objects, c.Clusters)
+	return fmt.Sprintf("%d objects of %s", c.Objects, plural.Of(c.Clusters, "cluster"))
 }

@@ -3,6 +3,8 @@ package pause
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"time"
 
 	"scute.dev/kube/object"
@@ -146,6 +148,18 @@ func (w *Watch) recordKinds(s *State, others []object.Observed) {
 			w.reportingKinds[o.Ref.GroupKind()] = true
 		}
 	}
+}
+
+// Batches splits a map into parts of at most size objects, in the order of the references.
+func Batches[V any](all map[object.Ref]V, size int) (parts []map[object.Ref]V) {
+	for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(all), object.Compare), size) {
+		part := make(map[object.Ref]V, len(refs))
+		for _, ref := range refs {
+			part[ref] = all[ref]
+		}
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // fingerprint identifies the set of objects, without their state.

@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
-	"scute.dev/mover"
 )
 
 // statusBackups is the maximum number of backups in a status.
@@ -19,8 +18,8 @@ const statusBackups = 20
 // Status returns the status of the BackupSchedule.
 func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	out := v1alpha1.BackupScheduleStatus{
-		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.StatusTime(s.LastDue), LastSuccessfulTime: mover.StatusTime(s.LastSuccess),
-		NextScheduleTime: mover.StatusTime(NextDue(s, now).At), LastRequest: s.BegunRequest, Kept: len(s.Kept),
+		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: v1alpha1.StatusTime(s.LastDue), LastSuccessfulTime: v1alpha1.StatusTime(s.LastSuccess),
+		NextScheduleTime: v1alpha1.StatusTime(NextDue(s, now).At), LastRequest: s.BegunRequest, Kept: len(s.Kept),
 	}
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {

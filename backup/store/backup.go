@@ -21,11 +21,9 @@ import (
 const (
 	// maxUploads is the maximum number of files that are copied concurrently.
 	maxUploads = 8
-	// maxHeadBytes is how many bytes of an index are read to identify its backup. maxFiles limits the files of a backup, because their names are in
-	// memory. maxListed limits the files that are listed to find backups.
-	maxHeadBytes = 64 << 10
-	maxFiles     = 200_000
-	maxListed    = 1_000_000
+	// maxFiles limits the files of a backup, because their names are in memory. maxListed limits the files that are listed to find backups.
+	maxFiles  = 200_000
+	maxListed = 1_000_000
 )
 
 // Upload copies a complete backup from a folder to a place in a store, the list of checksums last. It returns the number of bytes.
@@ -91,7 +89,7 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 		return archive.Head{}, err
 	}
 	defer index.Close()
-	return archive.ReadHead(io.LimitReader(index, maxHeadBytes))
+	return archive.ReadHead(index)
 }
 
 // Remove deletes the files of the backup with an ID from a place, the list of checksums first, including those of an interrupted upload or removal.

@@ -117,7 +117,7 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, file) // the cause may quote a key, so it is omitted
 	}
-	ref := refOf(u)
+	ref := object.RefOf(u)
 	if name := strings.Join([]string{ref.Kind, ref.Namespace, ref.Name}, "_") + ".yaml"; name != filepath.Base(file) {
 		return nil, fmt.Errorf("%w: %s contains %s, which does not match the file name", ErrDamaged, file, ref)
 	}

@@ -107,7 +107,7 @@ func (w *Writer) Put(u *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
-	return w.write(w.File(refOf(u)), append(data, '\n'), w.recipients)
+	return w.write(w.File(object.RefOf(u)), append(data, '\n'), w.recipients)
 }
 
 // Drop deletes an object that Put has written.
@@ -226,9 +226,4 @@ func checksum(path string) (string, error) {
 		return "", fmt.Errorf("reading %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func refOf(u *unstructured.Unstructured) object.Ref {
-	gvk := u.GroupVersionKind()
-	return object.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,22 +41,8 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		}
 	}
 	roots := rootsOf(s)
-	var mu sync.Mutex
-	uids := make(map[object.Ref]types.UID, len(s.Plan))
-	for ref, uid := range s.Created {
-		uids[ref] = uid
-	}
-	lookup := func(item mover.Item) map[object.Ref]types.UID {
-		mu.Lock()
-		defer mu.Unlock()
-		owners := make(map[object.Ref]types.UID, len(item.Owners))
-		for _, o := range item.Owners {
-			if uid, ok := uids[o.Ref]; ok {
-				owners[o.Ref] = uid
-			}
-		}
-		return owners
-	}
+	uids := make(map[object.Ref]types.UID, len(s.Plan)) // of the copies of earlier levels
+	maps.Copy(uids, s.Created)
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
 	var read objects // all originals if there are at most maxInMemory: reading them by level would wait for the API server once for each level
 	ready, readying := errgroup.WithContext(ctx)
@@ -76,18 +62,13 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 			if err := t.checkPlanned(item, source); err != nil {
 				return createdObject{}, err
 			}
-			m, err := t.createOne(ctx, s.Spec, item, copySource{source, lookup(item), t.copyAnnotations(item, roots[item.Ref].Found)}, there[item.Ref])
-			if err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				uids[m.ref] = m.uid
-			}
-			return m, err
+			return t.createOne(ctx, s.Spec, item, copySource{source, uids, t.copyAnnotations(item, roots[item.Ref].Found)}, there[item.Ref])
 		}
+		created := make(map[object.Ref]types.UID, len(todo)) // work reads uids meanwhile
 		hand := func(batch []createdObject) error {
 			out := mover.Created{Objects: make(map[object.Ref]types.UID, len(batch))}
 			for _, m := range batch {
-				out.Objects[m.ref] = m.uid
+				created[m.ref], out.Objects[m.ref] = m.uid, m.uid
 				if m.adopted {
 					out.Adopted = append(out.Adopted, m.ref)
 				}
@@ -103,6 +84,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		if err != nil {
 			return nil, err
 		}
+		maps.Copy(uids, created)
 	}
 	return mover.AllCreated{}, nil
 }
@@ -133,26 +115,25 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 		}
 		seen[namespace] = true
 		_, err := t.target.NamespaceUID(ctx, namespace)
-		if err == nil || !apierrors.IsNotFound(err) {
-			if err != nil {
-				return err
+		if apierrors.IsNotFound(err) {
+			ns := &unstructured.Unstructured{}
+			ns.SetGroupVersionKind(kube.NamespaceType().GVK())
+			ns.SetName(namespace)
+			if _, err = t.target.Create(ctx, kube.NamespaceType(), ns); apierrors.IsAlreadyExists(err) {
+				continue
 			}
-			continue
 		}
-		ns := &unstructured.Unstructured{}
-		ns.SetGroupVersionKind(kube.NamespaceType().GVK())
-		ns.SetName(namespace)
-		if _, err := t.target.Create(ctx, kube.NamespaceType(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copySource is an original, with the owners and marks of its copy.
+// copySource is an original, with what its copy needs.
 type copySource struct {
 	source      *unstructured.Unstructured
-	owners      map[object.Ref]types.UID
+	uids        map[object.Ref]types.UID // of the copies of its owners
 	annotations map[string]string
 }
 
@@ -163,7 +144,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	if err != nil {
 		return createdObject{}, err
 	}
-	want, err := mover.Rewrite(c.source, item, c.annotations, c.owners)
+	want, err := mover.Rewrite(c.source, item, c.annotations, c.uids)
 	if err != nil {
 		return createdObject{}, err
 	}

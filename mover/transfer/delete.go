@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -244,13 +243,13 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 			return nil
 		}
 		if denied || have.finalizers {
-			if err := release(ctx, c, typ, ref, have); err != nil && !isGone(err) && !apierrors.IsConflict(err) {
+			if err := release(ctx, c, typ, ref, have); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				return err
 			}
 		}
 		removed, err := c.Delete(ctx, typ, ref.Namespace, ref.Name, uid)
 		switch {
-		case removed, isGone(err):
+		case removed, apierrors.IsNotFound(err):
 			return nil
 		case err == nil, apierrors.IsConflict(err):
 		case !denied && !have.released && denial(err) != "" && !kube.IsAuthorizationDenied(err):
@@ -258,11 +257,8 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 		default:
 			return err
 		}
-		now, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
-		if isGone(err) {
-			return nil
-		}
-		if err != nil {
+		now, err := c.Find(ctx, typ, ref)
+		if now == nil {
 			return err
 		}
 		have = headOf(now)
@@ -283,16 +279,10 @@ func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref
 // kinds, such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the
 // deletion.
 func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},
-	}})
-	if err != nil {
-		return err
-	}
-	return c.Patch(ctx, "release "+ref.String(), typ, ref.Namespace, ref.Name, patch, dryRun...)
+	}}, dryRun...)
 }
-
-func isGone(err error) bool { return apierrors.IsNotFound(err) }
 
 // repausedRoots contains the roots that had to be paused again, each with the error of doing so. All are paused again before an error is returned,
 // because a tool that removes one pause removes the pause of every Cluster, and the controllers of each create machines. The zero value is ready for
@@ -307,7 +297,7 @@ func (t *Transfer) repause(ctx context.Context, again *repausedRoots, root pause
 	if pause.RootOf(object.Observe(u)).Found {
 		return false
 	}
-	err := hold.Set(ctx, t.Source, typ, root, t.holder())
+	err := hold.SwitchOf(root.Ref).Set(ctx, t.Source, typ, root, t.holder())
 	if err == nil {
 		t.pauseLifted.Store(true)
 	}

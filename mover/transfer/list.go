@@ -87,20 +87,22 @@ func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool
 	looks = append(looks, listingsOn(t.target, onto)...)
 	found := sides{copies: make(heads, len(remaining)), originals: make(heads, len(s.Plan)), roots: make(objects, len(s.Roots))}
 	b := dependentsOf(s.Plan)
-	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
-		if c == t.target {
-			if wanted[ref] {
-				found.copies[ref] = headOf(u)
-			}
-			return
+	var mu sync.Mutex
+	err = t.listSides(ctx, looks, func(l sideListing, u *unstructured.Unstructured) error {
+		mu.Lock()
+		defer mu.Unlock()
+		ref, have := object.RefOf(u), found.copies
+		if l.side == t.Source {
+			have = found.originals
+			b.add(object.Observe(u))
 		}
-		b.add(object.Observe(u))
 		if wanted[ref] {
-			found.originals[ref] = headOf(u)
+			have[ref] = headOf(u)
 		}
-		if roots[ref] {
+		if l.side == t.Source && roots[ref] {
 			found.roots[ref] = stripContent(u)
 		}
+		return nil
 	})
 	found.unplanned = b.found
 	return found, err
@@ -135,28 +137,31 @@ func listingsOn(c *kube.Cluster, parts []listing) []sideListing {
 	return list
 }
 
-// listSides lists both sides at the same time, and calls see with one object at a time.
-func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(*kube.Cluster, object.Ref, *unstructured.Unstructured)) error {
+// listSides lists both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of objects of
+// each listing, and of each namespace if a listing covers all namespaces.
+func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(sideListing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
-	n := make(listingCounts)
+	counts := make(map[sizeKey]int)
 	for _, p := range parts {
-		n.start(p.side, p.listing)
+		counts[sizeKey{p.side.Name, p.key()}] = 0 // it may contain no objects
 	}
 	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
-		list := p.side.ListMetadata
+		list, key := p.side.ListMetadata, sizeKey{p.side.Name, p.key()}
 		if p.full {
 			list = p.side.List
 		}
 		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			mu.Lock()
-			defer mu.Unlock()
-			n.add(p.side, p.listing, u.GetNamespace())
-			see(p.side, object.Ref{Group: p.typ.Group, Kind: p.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}, u)
-			return nil
+			counts[key]++
+			if namespace := u.GetNamespace(); namespace != p.namespace {
+				counts[sizeKey{p.side.Name, listing{p.typ, namespace}.key()}]++
+			}
+			mu.Unlock()
+			return see(p, u)
 		})
 	})
 	if err == nil {
-		t.sizes.update(n)
+		t.sizes.update(counts)
 	}
 	return err
 }
@@ -188,10 +193,9 @@ func listingsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) 
 		if err != nil {
 			return nil, err
 		}
-		key := listingKey{group: item.Ref.GroupKind(), namespace: item.Ref.Namespace}
-		if !listed[key] {
-			listed[key] = true
-			parts = append(parts, listing{typ, item.Ref.Namespace})
+		if l := (listing{typ, item.Ref.Namespace}); !listed[l.key()] {
+			listed[l.key()] = true
+			parts = append(parts, l)
 		}
 	}
 	return parts, nil
@@ -265,11 +269,19 @@ func (t *Transfer) allListings(s *mover.State) []listing {
 
 // listAll calls see with the metadata of every object, one at a time.
 func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
-	return t.listSides(ctx, listingsOn(c, parts), func(_ *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) { see(ref, u) })
+	var mu sync.Mutex
+	return t.listSides(ctx, listingsOn(c, parts), func(_ sideListing, u *unstructured.Unstructured) error {
+		mu.Lock()
+		defer mu.Unlock()
+		see(object.RefOf(u), u)
+		return nil
+	})
 }
 
 // listingKey identifies a listing.
-type listingKey struct{ group, namespace string }
+type listingKey struct{ kind, namespace string }
+
+func (l listing) key() listingKey { return listingKey{l.typ.GroupKind(), l.namespace} }
 
 // sizes contains the number of objects per kind, namespace and side at the last listing. The zero value is ready for use.
 type sizes struct {
@@ -282,26 +294,8 @@ type sizeKey struct {
 	listingKey
 }
 
-// listingCounts contains the sizes of one pass of listings.
-type listingCounts map[sizeKey]int
-
-// start records a listing before its objects are counted, because it may contain none.
-func (n listingCounts) start(c *kube.Cluster, l listing) { n[sizeOf(c, l)] = 0 }
-
-// add counts an object for its listing, and also for its namespace if the listing covers all namespaces.
-func (n listingCounts) add(c *kube.Cluster, l listing, namespace string) {
-	n[sizeOf(c, l)]++
-	if namespace != l.namespace {
-		n[sizeOf(c, listing{l.typ, namespace})]++
-	}
-}
-
-func sizeOf(c *kube.Cluster, l listing) sizeKey {
-	return sizeKey{c.Name, listingKey{l.typ.GroupKind(), l.namespace}}
-}
-
-// update replaces earlier sizes by those of a later pass.
-func (s *sizes) update(later listingCounts) {
+// update replaces earlier sizes by those of later listings.
+func (s *sizes) update(later map[sizeKey]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
@@ -310,17 +304,10 @@ func (s *sizes) update(later listingCounts) {
 	maps.Copy(s.counts, later)
 }
 
-// count returns the number of objects at the last listing, or 0 if there was no listing.
-func (s *sizes) count(c *kube.Cluster, l listing) int {
+// count returns the number of objects at the last listing; known is false if there was no listing.
+func (s *sizes) count(c *kube.Cluster, l listing) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counts[sizeOf(c, l)]
-}
-
-// isEmpty reports whether the last listing contained no objects.
-func (s *sizes) isEmpty(c *kube.Cluster, l listing) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, known := s.counts[sizeOf(c, l)]
-	return known && n == 0
+	n, known = s.counts[sizeKey{c.Name, l.key()}]
+	return n, known
 }

@@ -146,21 +146,17 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 			refs = append(refs, m.Ref)
 		}
 	}
-	sums := make([]string, len(refs))
-	err := parallel(ctx, t.workers(), indices(refs), func(ctx context.Context, i int) error {
-		u, err := t.Source.Get(ctx, t.sourceTypes["ConfigMap"], refs[i].Namespace, refs[i].Name)
-		if err == nil {
-			sums[i], err = mover.ContentHash(u)
+	return parallel(ctx, t.workers(), refs, func(ctx context.Context, ref object.Ref) error {
+		u, err := t.Source.Find(ctx, t.sourceTypes["ConfigMap"], ref)
+		if u == nil {
+			return err
 		}
-		if isGone(err) {
-			return nil
-		}
+		sum, err := mover.ContentHash(u)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.hashes[ref] = sum
 		return err
 	})
-	for i, ref := range refs {
-		w.hashes[ref] = sums[i]
-	}
-	return err
 }
 
 // drift returns the objects of the source that were changed, created or deleted after the plan was made.

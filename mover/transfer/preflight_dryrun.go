@@ -276,7 +276,7 @@ func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
 // dryRunRefusal returns why the source refused a dry run. If it refused because a webhook has side effects, refused returns a finding instead.
 func dryRunRefusal(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
-	case answer == nil, isGone(answer), apierrors.IsConflict(answer):
+	case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):
 		return "", nil, nil
 	case why == "":
 		return "", nil, answer

@@ -86,14 +86,10 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 		return lists.Wait()
 	}, func(ctx context.Context, f found) (R, error) {
 		if f.u == nil {
-			w := want[f.i]
-			u, err := c.Get(ctx, w.typ, w.ref.Namespace, w.ref.Name)
-			if err != nil && !apierrors.IsNotFound(err) {
+			var err error
+			if f.u, err = c.Find(ctx, want[f.i].typ, want[f.i].ref); err != nil {
 				var none R
 				return none, err
-			}
-			if err == nil {
-				f.u = u
 			}
 		}
 		return work(ctx, f.i, f.u)
@@ -123,7 +119,8 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 		known[k].members = append(known[k].members, i)
 	}
 	for _, g := range groups {
-		n, there := len(g.members), t.sizes.count(c, g.listing)
+		n := len(g.members)
+		there, _ := t.sizes.count(c, g.listing)
 		g.list = n > maxSingleReads && n*sparseRatio >= there
 		g.page = int64(min(max(n, there), maxInMemory))
 		if there == 0 {
@@ -224,7 +221,7 @@ func readPaused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured
 
 // pauseCopy pauses a root as the source will be paused.
 func pauseCopy(u *unstructured.Unstructured) {
-	ref := object.Observe(u).Ref
+	ref := object.RefOf(u)
 	switch {
 	case pause.IsCluster(ref):
 		_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -85,25 +86,13 @@ func (t *Transfer) assess(found traces) mover.Assessment {
 	return mover.Assess(source, target)
 }
 
-// Assess reads from both clusters how far a move had progressed whose log was lost or restored to an earlier state. It changes nothing.
-func (t *Transfer) Assess(ctx context.Context, s *mover.State) (mover.Assessment, error) {
-	t.log = s.MarkLog
-	if err := t.connect(ctx, s.Spec, s.TargetID, true); err != nil {
-		return mover.Assessment{}, err
-	}
-	found, err := t.traces(ctx, s)
-	if err != nil {
-		return mover.Assessment{}, err
-	}
-	return t.assess(found), nil
-}
-
 // assessProgress returns an error that describes what an operator can decide about a move whose log was lost.
 func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	a, err := t.Assess(ctx, s)
+	found, err := t.traces(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	a := t.assess(found)
 	if a.Verdict == mover.NothingStarted {
 		return mover.TraceMissing{}, nil
 	}
@@ -140,10 +129,7 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 		}
 	}
 	slices.SortFunc(out.Items, func(a, b mover.Item) int {
-		if a.Level != b.Level {
-			return a.Level - b.Level
-		}
-		return object.Compare(a.Ref, b.Ref)
+		return cmp.Or(a.Level-b.Level, object.Compare(a.Ref, b.Ref))
 	})
 	slices.Sort(out.Clusters)
 	return out, nil

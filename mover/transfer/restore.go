@@ -384,7 +384,7 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		field := "source: " + ref.String()
 		var u *unstructured.Unstructured
 		if typ, served := kinds[ref.GroupKind()]; served {
-			if u, err = r.Source.Get(ctx, typ, ref.Namespace, ref.Name); err != nil && !isGone(err) {
+			if u, err = r.Source.Find(ctx, typ, ref); err != nil {
 				return err
 			}
 		}

@@ -36,8 +36,7 @@ func newSnapshot() *snapshot {
 
 // isListed reports whether a kind was listed in a namespace.
 func (w *snapshot) isListed(l listing) bool {
-	kind := l.typ.GroupKind()
-	return w.listed[listingKey{kind, l.namespace}] || w.listed[listingKey{kind, ""}]
+	return w.listed[l.key()] || w.listed[listing{l.typ, ""}.key()]
 }
 
 func selection(s mover.Spec) mover.Selection {
@@ -68,7 +67,10 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	read := func(parts []listing) error {
 		if depth == nonEmptyKinds {
 			all := len(parts)
-			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.isEmpty(t.Source, l) })
+			parts = slices.DeleteFunc(parts, func(l listing) bool {
+				n, known := t.sizes.count(t.Source, l)
+				return l.typ.GroupKind() != classKind && known && n == 0
+			})
 			w.partial = w.partial || len(parts) < all
 		}
 		return t.read(ctx, w, parts, depth == hashed, nil)
@@ -187,46 +189,34 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 
 // read adds objects to a snapshot. wanted selects some of them; it may be nil.
 func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
-	n := make(listingCounts)
-	for _, p := range parts {
-		n.start(t.Source, p)
+	looks := listingsOn(t.Source, parts)
+	for i, p := range parts {
+		looks[i].full = !p.typ.IsCore()
 		if wanted == nil {
-			w.listed[listingKey{p.typ.GroupKind(), p.namespace}] = true
+			w.listed[p.key()] = true
 		}
 	}
-	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
-		list := t.Source.List
-		if p.typ.IsCore() {
-			list = t.Source.ListMetadata
+	return t.listSides(ctx, looks, func(p sideListing, u *unstructured.Unstructured) error {
+		o := object.Observe(u)
+		o.Movable = o.Movable || p.typ.Movable
+		o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
+		o.KindBlocksMove = p.typ.BlockMove
+		o.BlockMove = o.BlockMove || p.typ.BlockMove
+		sum := ""
+		if hash && p.full {
+			var err error
+			if sum, err = mover.ContentHash(u); err != nil {
+				return err
+			}
 		}
-		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
-			o := object.Observe(u)
-			o.Movable = o.Movable || p.typ.Movable
-			o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
-			o.KindBlocksMove = p.typ.BlockMove
-			o.BlockMove = o.BlockMove || p.typ.BlockMove
-			sum := ""
-			if hash && !p.typ.IsCore() {
-				var err error
-				if sum, err = mover.ContentHash(u); err != nil {
-					return err
-				}
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			n.add(t.Source, p, o.Ref.Namespace)
-			if wanted != nil && !wanted(o) {
-				return nil
-			}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if wanted == nil || wanted(o) {
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
-			return nil
-		})
+		}
+		return nil
 	})
-	if err == nil {
-		t.sizes.update(n)
-	}
-	return err
 }
 
 // members reads the source and returns the objects that the move includes.
@@ -321,12 +311,12 @@ func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own s
 			}
 			for _, typ := range t.sourceTypes {
 				ref := object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: namespace, Name: r.Ref.Name}
-				l, p := listing{typ, namespace}, listingKey{typ.GroupKind(), namespace}
+				l := listing{typ, namespace}
 				if !typ.Namespaced || w.isListed(l) || asked[ref] || r.MatchScore(typ.Group, typ.Kind) == 0 {
 					continue
 				}
-				if asked[ref] = true; !added[p] {
-					added[p], parts = true, append(parts, l)
+				if asked[ref] = true; !added[l.key()] {
+					added[l.key()], parts = true, append(parts, l)
 				}
 			}
 		}
@@ -340,19 +330,17 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {
 		for _, r := range o.References {
-			wanted[r.Ref.Name] = wanted[r.Ref.Name] || o.Ref.Namespace == "" && r.Ref.Namespace == "" && r.IsCredential()
+			if o.Ref.Namespace == "" && r.Ref.Namespace == "" && r.IsCredential() {
+				wanted[r.Ref.Name] = true
+			}
 		}
 	}
-	missing := false
 	for _, o := range w.objects {
 		if isSecret(o.Ref) && o.Ref.Namespace != own {
 			delete(wanted, o.Ref.Name)
 		}
 	}
-	for _, w := range wanted {
-		missing = missing || w
-	}
-	if !missing {
+	if len(wanted) == 0 {
 		return nil
 	}
 	secrets := []listing{{t.sourceTypes["Secret"], ""}}

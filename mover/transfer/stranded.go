@@ -178,11 +178,7 @@ func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured
 	if err != nil {
 		return nil, err
 	}
-	u, err := t.Source.Get(ctx, typ, ref.Namespace, ref.Name)
-	if isGone(err) {
-		return nil, nil
-	}
-	return u, err
+	return t.Source.Find(ctx, typ, ref)
 }
 
 // checkClassesUnused returns an error if a Cluster that was recreated or created after the plan uses a ClusterClass that is about to be deleted at the
@@ -209,7 +205,7 @@ func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have 
 		return err
 	}
 	err = t.Source.List(ctx, typ, "", func(u *unstructured.Unstructured) error {
-		ref, class := object.Observe(u).Ref, classOf(u)
+		ref, class := object.RefOf(u), classOf(u)
 		was, known := planned[ref]
 		if !leaving[class] || known && was == u.GetUID() {
 			return nil
@@ -247,7 +243,7 @@ func classOf(cluster *unstructured.Unstructured) object.Ref {
 // names the commands for one object, because a status message has limited space. The check is repeated for the next object.
 func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
-		ref = object.Observe(cluster).Ref
+		ref = object.RefOf(cluster)
 	}
 	typ, err := t.kind(ref)
 	if err != nil {

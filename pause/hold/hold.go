@@ -146,13 +146,8 @@ func FirstHolder(u *unstructured.Unstructured) Holder {
 // If it is held but not paused, somebody has resumed it since, and the recorded state is obsolete.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
-	root.Found = switchOf(root.Ref).wasPaused(u)
+	root.Found = SwitchOf(root.Ref).wasPaused(u)
 	return root
-}
-
-// Set pauses a root and adds the mark in one write. It is idempotent.
-func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
-	return switchOf(root.Ref).Set(ctx, c, t, root, mark)
 }
 
 // Set turns the switch of an object on and adds the mark in one write. It is idempotent.
@@ -198,26 +193,15 @@ func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (
 	return by, false
 }
 
-// Restore restores the earlier pause state of a root and removes the mark in one write. See Switch.Restore.
-func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
-	return switchOf(root.Ref).Restore(ctx, c, t, root, mark)
-}
-
 // Restore restores the earlier value of the switch and removes the mark in one write. It keeps a pause that another client has set since, and does
 // not set a pause again that another client has removed. While the object has other holders, it only removes the mark: the last holder restores. It
 // does not change an object without the mark, because this holder has not paused it or has restored it already. It returns an error for a root that a
 // move is emptying, unless the mark is that of a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
-		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
+		u, err := c.Find(ctx, t, root.Ref)
+		if u == nil || u.GetUID() != root.UID {
 			return err
-		}
-		if u.GetUID() != root.UID {
-			return nil
 		}
 		if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" && mark.isShared() {
 			return fmt.Errorf("%s: %w: %s", root.Ref, errEmptying, by)

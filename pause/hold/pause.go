@@ -159,7 +159,7 @@ func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f found
 	held := holders(u)
 	f.Root.Root = RootOf(u)
 	if f.Found {
-		f.Root.PausedBy = Owner(u)
+		f.Root.PausedBy = SwitchOf(ref).Owner(u)
 	}
 	f.by, f.exclusive = exclusiveHolder(u, held, p.holder)
 	own := slices.Contains(held, p.holder)

@@ -3,12 +3,11 @@ package hold
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -34,7 +33,7 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error 
 		if err != nil {
 			return err
 		}
-		return Set(ctx, w.Cluster, typ, root, mark)
+		return SwitchOf(root.Ref).Set(ctx, w.Cluster, typ, root, mark)
 	}
 	first := min(1, len(roots))
 	if err := forEach(ctx, w.Workers, roots[:first], set); err != nil {
@@ -54,7 +53,7 @@ func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) er
 	err := forEach(ctx, w.Workers, indices, func(ctx context.Context, i int) error {
 		typ, err := w.Kind(roots[i].Ref)
 		if err == nil {
-			err = Restore(ctx, w.Cluster, typ, roots[i], mark)
+			err = SwitchOf(roots[i].Ref).Restore(ctx, w.Cluster, typ, roots[i], mark)
 		}
 		failed[i] = err
 		return nil
@@ -95,15 +94,7 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	if uid != "" {
 		meta["uid"] = uid
 	}
-	raw, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		return err
-	}
-	err = c.Patch(ctx, "annotate "+ref.String(), typ, ref.Namespace, ref.Name, raw)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return client.IgnoreNotFound(c.Patch(ctx, "annotate "+ref.String(), typ, ref, map[string]any{"metadata": meta}))
 }
 
 // touchInterval is the minimum interval at which the controller of an object is woken.

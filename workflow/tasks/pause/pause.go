@@ -166,7 +166,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	err = Restore(ctx, p.Clusters, c, record)
+	err = restoreRecord(ctx, p.Clusters, c, record)
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return err
 	}
@@ -174,7 +174,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if !ok {
 		return err
 	}
-	if again := Restore(ctx, daemons, c, record); again != nil {
+	if again := restoreRecord(ctx, daemons, c, record); again != nil {
 		return fmt.Errorf("with the daemon's own permissions, because the ServiceAccount was denied (%v): %w", err, again) //nolint:errorlint // the second error decides whether to retry
 	}
 	return nil

@@ -74,8 +74,8 @@ func (h *pauser) readSwitch(ctx context.Context, ref switchRef, earlier []paused
 }
 
 // restorableSwitches returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
-func (h *pauser) restorableSwitches(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
-	for _, s := range recorded {
+func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
+	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)
 		if apierrors.IsNotFound(err) {
 			continue
