@@ -111,7 +111,6 @@ func (a Assessment) NoTrace() bool { return a.Verdict == NeedsOperator && len(a.
 
 const nothingLeftMessage = "the source has no selected objects and the target has no paused copies: the move may be complete already"
 
-// checkTargetAdvice is the advice if neither cluster has an object of the move.
 const checkTargetAdvice = "check the target: if the clusters work there, delete this Move"
 
 // ResolveCommand returns the command with which an operator decides in which direction a stranded move continues.

@@ -16,10 +16,8 @@ import (
 )
 
 const (
-	// waitingInterval is the minimum time between two Waiting events.
 	waitingInterval = 5 * time.Second
-	// maxWaiting is the maximum number of objects in a Waiting event.
-	maxWaiting = 20
+	maxWaiting      = 20
 )
 
 // Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing
@@ -86,7 +84,6 @@ func (s *State) tick() []Event {
 	}
 }
 
-// abortReason returns the reason of a rollback that an operator requested.
 func (s *State) abortReason() string {
 	if s.AbortReason == "" {
 		return "requested by an operator"

@@ -73,7 +73,6 @@ func clusterSecretSuffixes() []string {
 	return []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"}
 }
 
-// graph computes the members of a selection.
 type graph struct {
 	sel           Selection
 	clusterFilter func(cluster string) bool

@@ -9,7 +9,6 @@ import (
 	"scute.dev/pause"
 )
 
-// members returns the result of the computed graph.
 func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
 	var open unresolvedReferences
@@ -84,10 +83,8 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 	return owners, dropped
 }
 
-// clusterOf returns the name of the Cluster to which an object belongs, if any.
 func (g *graph) clusterOf(n *node) string { return n.clusterAbove(0) }
 
-// maxDepth is the maximum depth of a walk along owners.
 const maxDepth = 16
 
 // clusterAbove returns the Cluster of a node or above it. The depth is limited because owners may form a cycle.

@@ -12,7 +12,6 @@ import (
 	"scute.dev/pause"
 )
 
-// reference represents a field that names another object.
 type reference struct {
 	field  string
 	target *node
@@ -39,7 +38,6 @@ func (g *graph) resolve() {
 	}
 }
 
-// addReference records that a field of n names p.
 func (n *node) addReference(r object.Reference, p *node) {
 	if p != n && !pause.IsCluster(p.o.Ref) {
 		n.references = append(n.references, reference{r.Field, p})

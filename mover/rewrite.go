@@ -22,13 +22,13 @@ import (
 // ContentHash returns the hash of the copied content of an object: everything but status, the server's metadata, owners' UIDs and scute's
 // annotations. It is empty for a Secret, because a reader of the log could guess a short secret from its hash.
 func ContentHash(u *unstructured.Unstructured) (string, error) {
-	if isSecret(u) {
+	if ref := object.RefOf(u); ref.Group == "" && ref.Kind == "Secret" {
 		return "", nil
 	}
 	content := strip(u)
 	content.SetOwnerReferences(nil)
 	if IsRecord(object.RefOf(content)) {
-		content.Object["spec"] = recordSpec(content)
+		content.Object["spec"] = map[string]any{"clusterName": object.Observe(content).BoundCluster, "bindings": setNamesOf(content)}
 	}
 	raw, err := json.Marshal(content.Object) // keys are sorted
 	if err != nil {
@@ -36,11 +36,6 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-func isSecret(u *unstructured.Unstructured) bool {
-	gvk := u.GroupVersionKind()
-	return gvk.Group == "" && gvk.Kind == "Secret"
 }
 
 // Rewrite returns the object to create on the target: without the metadata of the source's server, with the owners' UIDs on the target, and with the
@@ -105,8 +100,11 @@ func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
 	if IsRecord(object.RefOf(want)) {
-		if field, ok := sameRecord(want, have); !ok {
-			return field, false
+		if object.Observe(want).BoundCluster != object.Observe(have).BoundCluster {
+			return ".spec.clusterName", false
+		}
+		if _, missing := MergedRecord(want, have); missing {
+			return ".spec.bindings", false
 		}
 		w.SetOwnerReferences(nil)
 		delete(w.Object, "spec")

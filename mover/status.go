@@ -157,7 +157,6 @@ func (s *State) rollbackAdvice(advice string) string {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// retryLimitText returns the text of how long a step is retried.
 func (s *State) retryLimitText() string {
 	until := s.retryDeadline(time.Time{})
 	if until.IsZero() {

@@ -78,7 +78,6 @@ func Validate(schedule, zone string) (field string, err error) {
 	return "", nil
 }
 
-// times is a schedule in a time zone.
 type times struct {
 	cron.Schedule
 	zone *time.Location
@@ -134,7 +133,6 @@ func deferUntilDue(step Step, now time.Time) Step {
 	return step
 }
 
-// nextBegin returns the step that starts the next backup.
 func nextBegin(s *State, now time.Time) Step {
 	if s.LastRequest != s.BegunRequest {
 		return Step{At: now, Action: Begin, Request: s.LastRequest}
@@ -149,7 +147,6 @@ func nextBegin(s *State, now time.Time) Step {
 	return next
 }
 
-// isRetried reports whether a failed backup is retried.
 func isRetried(s *State) bool {
 	return s.Running != nil && (!s.Spec.Suspend || s.Running.Request != "")
 }

@@ -12,7 +12,6 @@ import (
 	"scute.dev/internal/plural"
 )
 
-// statusBackups is the maximum number of backups in a status.
 const statusBackups = 20
 
 // Status returns the status of the BackupSchedule.

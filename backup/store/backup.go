@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	// maxUploads is the maximum number of files that are copied concurrently.
 	maxUploads = 8
 	// maxFiles limits the files of a backup, because their names are in memory. maxListed limits the files that are listed to find backups.
 	maxFiles  = 200_000
@@ -128,7 +127,6 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 	return from.Delete(ctx, path.Join(place, archive.IndexFile))
 }
 
-// listFiles returns the files at a place that a backup can have, relative to the place.
 func listFiles(ctx context.Context, in Store, place string) (files []string, err error) {
 	err = in.List(ctx, place, func(name string) error {
 		file, below := strings.CutPrefix(name, place+"/")

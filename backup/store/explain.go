@@ -70,7 +70,6 @@ func denialText(err error) string {
 	return guard.ErrDenied.Error()
 }
 
-// isCredentialsCode reports whether an error code of S3 is about the credentials.
 func isCredentialsCode(code string) bool {
 	switch code {
 	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":

@@ -96,7 +96,6 @@ func openClusterctl(dir string, files []string) (*Archive, error) {
 	}}, index.check()
 }
 
-// readFile returns the content of a file and when it was written.
 func readFile(file string) ([]byte, time.Time, error) {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// createdObject is an object that now exists on the target.
 type createdObject struct {
 	ref     object.Ref
 	uid     types.UID

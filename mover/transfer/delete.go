@@ -200,7 +200,6 @@ func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
 	return cmp.Or(again.err(), err)
 }
 
-// eachExisting calls work for the roots that still exist in have.
 func (t *Transfer) eachExisting(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {

@@ -120,7 +120,6 @@ func stripContent(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// sideListing is a listing on one side.
 type sideListing struct {
 	listing
 
@@ -185,7 +184,6 @@ func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[s
 	})
 }
 
-// listingsOf returns the kinds and namespaces of a plan.
 func listingsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
 	listed := make(map[listingKey]bool)
 	for _, item := range plan {
@@ -251,18 +249,25 @@ func (t *Transfer) allListings(s *mover.State) []listing {
 			namespaces[item.Ref.Namespace] = true
 		}
 	}
+	all := slices.Collect(maps.Keys(namespaces))
 	var parts []listing
 	for _, typ := range t.sourceTypes {
-		switch {
-		case !typ.Namespaced:
-			parts = append(parts, listing{typ, ""})
-		case typ.IsCore():
+		if typ.IsCore() {
 			parts = append(parts, listing{typ, own})
-		default:
-			for namespace := range namespaces {
-				parts = append(parts, listing{typ, namespace})
-			}
+		} else {
+			parts = append(parts, listingsIn(typ, all...)...)
 		}
+	}
+	return parts
+}
+
+// listingsIn returns the listings of a kind in namespaces. A cluster-scoped kind has one listing.
+func listingsIn(typ kube.Type, namespaces ...string) (parts []listing) {
+	if !typ.Namespaced {
+		return []listing{{typ, ""}}
+	}
+	for _, namespace := range namespaces {
+		parts = append(parts, listing{typ, namespace})
 	}
 	return parts
 }
@@ -278,7 +283,6 @@ func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing
 	})
 }
 
-// listingKey identifies a listing.
 type listingKey struct{ kind, namespace string }
 
 func (l listing) key() listingKey { return listingKey{l.typ.GroupKind(), l.namespace} }
@@ -294,7 +298,6 @@ type sizeKey struct {
 	listingKey
 }
 
-// update replaces earlier sizes by those of later listings.
 func (s *sizes) update(later map[sizeKey]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

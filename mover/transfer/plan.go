@@ -40,7 +40,6 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
-// observation is a snapshot of the source and the members of the move in it.
 type observation struct {
 	members  mover.Members
 	snapshot *snapshot
@@ -80,7 +79,6 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	return t.evaluate(ctx, s, members, w)
 }
 
-// evaluate evaluates an observation of the source.
 func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
 	if err := checkStillPaused(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
@@ -192,7 +190,6 @@ func drift(plan, now []mover.Item) []mover.ObjectReason {
 
 func isSecret(ref object.Ref) bool { return ref.Group == "" && ref.Kind == "Secret" }
 
-// rootsOf returns the recorded roots by reference.
 func rootsOf(s *mover.State) map[object.Ref]pause.Root {
 	roots := make(map[object.Ref]pause.Root, len(s.Roots))
 	for _, r := range s.Roots {

@@ -30,7 +30,6 @@ type permissions struct {
 	unsure bool
 }
 
-// allows reports whether a verb on an object's kind is not denied in its namespace.
 func (a permissions) allows(verb string, ref object.Ref) bool {
 	return !a.denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
@@ -181,7 +180,6 @@ func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	return append(found, some...), err
 }
 
-// removal is the removal of one object, as the preflight tries it.
 type removal struct {
 	mover.Member
 

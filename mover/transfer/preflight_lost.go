@@ -75,7 +75,6 @@ func dependentsText(l mover.LostObject) string {
 	return " and its dependents (" + firstNames(counted) + ")"
 }
 
-// firstNames lists the first of many names.
 func firstNames(names []string) string {
 	const first = 20
 	return strings.Join(plural.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")

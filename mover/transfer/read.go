@@ -135,7 +135,6 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 
 func discard([]struct{}) error { return nil }
 
-// wantedOf returns the wanted objects of a plan on a side.
 func wantedOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
 	for _, item := range plan {

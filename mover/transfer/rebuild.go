@@ -34,13 +34,7 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	}
 	var parts []listing
 	for _, typ := range t.targetTypes {
-		if !typ.Namespaced {
-			parts = append(parts, listing{typ, ""})
-			continue
-		}
-		for _, namespace := range namespaces {
-			parts = append(parts, listing{typ, namespace})
-		}
+		parts = append(parts, listingsIn(typ, namespaces...)...)
 	}
 	return found, t.listAll(ctx, t.target, parts, func(ref object.Ref, u *unstructured.Unstructured) {
 		if t.isOurs(u) {
@@ -71,7 +65,6 @@ func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover
 	return slices.Sorted(maps.Keys(namespaces)), err
 }
 
-// assess returns the assessment of the traces.
 func (t *Transfer) assess(found traces) mover.Assessment {
 	var source []mover.Original
 	var target []mover.Copy
@@ -214,7 +207,6 @@ func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Out
 	return t.restoreSource(ctx, &source)
 }
 
-// missingCluster returns the name of a selected Cluster that the source lacks.
 func missingCluster(spec mover.Spec, members mover.Members) (name string, missing bool) {
 	there := make(map[string]bool)
 	for _, m := range members.Objects {

@@ -34,7 +34,6 @@ func newSnapshot() *snapshot {
 	return &snapshot{hashes: make(map[object.Ref]string), listed: make(map[listingKey]bool), at: time.Now()}
 }
 
-// isListed reports whether a kind was listed in a namespace.
 func (w *snapshot) isListed(l listing) bool {
 	return w.listed[l.key()] || w.listed[listing{l.typ, ""}.key()]
 }
@@ -78,11 +77,7 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.sourceTypes)), func(kind string) bool { return kind == clusterType.GroupKind() })
 	parts := []listing{{clusterType, ""}}
 	for _, kind := range kinds {
-		if typ := t.sourceTypes[kind]; typ.Namespaced {
-			parts = append(parts, listing{typ, spec.Namespace})
-		} else {
-			parts = append(parts, listing{typ, ""})
-		}
+		parts = append(parts, listingsIn(t.sourceTypes[kind], spec.Namespace)...)
 	}
 	if err := read(parts); err != nil {
 		return nil, err
@@ -156,7 +151,6 @@ func (t *Transfer) refreshAnnotations(ctx context.Context) error {
 	return nil
 }
 
-// clusterType returns the type of Clusters at the source.
 func (t *Transfer) clusterType() (kube.Type, error) {
 	typ, ok := t.sourceTypes["Cluster."+object.CoreGroup]
 	if !ok {
@@ -187,7 +181,6 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// read adds objects to a snapshot. wanted selects some of them; it may be nil.
 func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	looks := listingsOn(t.Source, parts)
 	for i, p := range parts {

@@ -294,7 +294,6 @@ func isFinal(err error) bool {
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// holder returns the mark of the roots while the move pauses them.
 func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
 // isOurs reports whether an object has the mark of this move. A move with the same ID of another log is another move.

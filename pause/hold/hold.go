@@ -116,7 +116,6 @@ func (m Holder) admits(other Holder) bool {
 	return m == other || m.isShared() && other.isShared() && m.Annotation != other.Annotation
 }
 
-// holders returns all marks of an object.
 func holders(u *unstructured.Unstructured) []Holder {
 	o := object.Observe(u)
 	var marks []Holder

@@ -34,7 +34,6 @@ type Pause struct {
 	watch  Watch
 }
 
-// workers limits the concurrent calls of one pause.
 const workers = 16
 
 // NewPause returns a pause that sets the mark on its roots.

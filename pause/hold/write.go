@@ -97,7 +97,6 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	return client.IgnoreNotFound(c.Patch(ctx, "annotate "+ref.String(), typ, ref, map[string]any{"metadata": meta}))
 }
 
-// touchInterval is the minimum interval at which the controller of an object is woken.
 const touchInterval = 15 * time.Second
 
 // Touches wakes the controllers of silent objects by setting and removing an annotation. It is not safe for concurrent use.

@@ -191,7 +191,6 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 	return err
 }
 
-// waitForMove waits until a Move ends.
 func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name string) (*v1alpha1.Move, error) {
 	c.YieldSlot()
 	pace := access.NewBackoff()
