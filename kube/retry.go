@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -49,6 +50,22 @@ func Retry(ctx context.Context, each time.Duration, call func(context.Context) e
 		}
 		return err
 	}, backoff.WithContext(b, ctx))
+}
+
+// ForEach calls work for every item, at most limit at once, until one call fails.
+func ForEach[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
+	group, both := errgroup.WithContext(ctx)
+	group.SetLimit(limit)
+	for _, item := range items {
+		if both.Err() != nil {
+			break
+		}
+		group.Go(func() error { return work(both, item) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // callbackError wraps an error of the caller's callback, so that it is not retried.

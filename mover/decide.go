@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	waitingInterval = 5 * time.Second
-	maxWaiting      = 20
+	waitingInterval = 5 * time.Second // between two Waiting events
+	maxWaiting      = 20              // objects in a Waiting event
 )
 
 // Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
@@ -49,7 +50,7 @@ func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]stri
 			return nil, fmt.Errorf("%s: its owner %s is not on the target yet", item.Ref, o.Ref)
 		}
 		owners = append(owners, metav1.OwnerReference{
-			APIVersion: apiVersion(o), Kind: o.Ref.Kind, Name: o.Ref.Name, UID: uid,
+			APIVersion: schema.GroupVersion{Group: o.Ref.Group, Version: o.Version}.String(), Kind: o.Ref.Kind, Name: o.Ref.Name, UID: uid,
 			Controller: o.Controller, BlockOwnerDeletion: o.BlockOwnerDeletion,
 		})
 	}
@@ -61,13 +62,6 @@ func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]stri
 	maps.Copy(annotations, marks)
 	u.SetAnnotations(annotations)
 	return u, nil
-}
-
-func apiVersion(o object.Owner) string {
-	if o.Ref.Group == "" {
-		return o.Version
-	}
-	return o.Ref.Group + "/" + o.Version
 }
 
 // strip returns a copy of an object without status, without the server's metadata, and without scute's annotations.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,12 +43,7 @@ func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
 	return s, nil
 }
 
-func zone(b *v1alpha1.BackupSchedule) string {
-	if b.Spec.TimeZone == "" {
-		return defaultZone
-	}
-	return b.Spec.TimeZone
-}
+func zone(b *v1alpha1.BackupSchedule) string { return cmp.Or(b.Spec.TimeZone, defaultZone) }
 
 func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
 	if d == nil {

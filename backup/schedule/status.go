@@ -126,7 +126,7 @@ func Missed(s *State, now time.Time) time.Time {
 	if s.LastSuccess.After(last) { // a requested backup replaces a missed one
 		last = s.LastSuccess
 	}
-	if due := times.Next(last); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
+	if due := times.Next(last.UTC()); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
 		return due
 	}
 	return time.Time{}

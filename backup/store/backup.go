@@ -13,8 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"scute.dev/kube"
 	"scute.dev/mover/archive"
 )
 
@@ -40,12 +39,7 @@ func Upload(ctx context.Context, to Store, place, dir string) (bytes int64, err 
 		return err
 	}
 	last := len(files) - 1
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(maxUploads)
-	for _, file := range files[:last] {
-		group.Go(func() error { return put(limited, file) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := kube.ForEach(ctx, maxUploads, files[:last], put); err != nil {
 		return 0, err
 	}
 	err = put(ctx, files[last]) // it adds to bytes
@@ -114,14 +108,9 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 	if err := from.Delete(ctx, path.Join(place, archive.SumsFile)); err != nil {
 		return err
 	}
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(maxUploads)
-	for _, file := range files {
-		if file != archive.SumsFile && file != archive.IndexFile {
-			group.Go(func() error { return from.Delete(limited, path.Join(place, file)) })
-		}
-	}
-	if err := group.Wait(); err != nil {
+	files = slices.DeleteFunc(files, func(file string) bool { return file == archive.SumsFile || file == archive.IndexFile })
+	err = kube.ForEach(ctx, maxUploads, files, func(ctx context.Context, file string) error { return from.Delete(ctx, path.Join(place, file)) })
+	if err != nil {
 		return err
 	}
 	return from.Delete(ctx, path.Join(place, archive.IndexFile))
@@ -153,14 +142,10 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 	if err != nil {
 		return err
 	}
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(maxUploads)
-	for _, file := range slices.Compact(slices.Sorted(slices.Values(files))) {
-		group.Go(func() error {
-			return download(limited, from, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
-		})
-	}
-	return group.Wait()
+	files = slices.Compact(slices.Sorted(slices.Values(files)))
+	return kube.ForEach(ctx, maxUploads, files, func(ctx context.Context, file string) error {
+		return download(ctx, from, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
+	})
 }
 
 // ListBackups returns the complete backups below a place, sorted by base name, so that those of a BackupSchedule are sorted by time. If there are more than

@@ -70,43 +70,32 @@ func denialText(err error) string {
 	return guard.ErrDenied.Error()
 }
 
-func isCredentialsCode(code string) bool {
-	switch code {
-	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":
-		return true
-	}
-	return false
-}
-
-func isBucketCode(code string) bool {
-	switch code {
-	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
-		return true
-	}
-	return false
-}
-
 func responseError(answer minio.ErrorResponse) error {
 	code := fmt.Sprintf("it responded with %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-	switch {
-	case answer.Code == "NoSuchKey":
+	refused := &Error{
+		Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
+		Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
+	}
+	switch answer.Code {
+	case "NoSuchKey":
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
-	case isCredentialsCode(answer.Code), answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
-		if isCredentialsCode(answer.Code) {
-			code = "the store rejects them (" + answer.Code + ")"
-		}
-		return &Error{
-			Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
-			Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
-		}
-	case isBucketCode(answer.Code):
+	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":
+		refused.Message = "the store rejects them (" + answer.Code + ")"
+		return refused
+	}
+	switch answer.StatusCode {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return refused
+	}
+	switch answer.Code {
+	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
 		return &Error{
 			Reason: "BucketRefused", Field: FieldBucket, Message: "the store rejects it (" + answer.Code + ")",
 			Next: "create the bucket, or correct its name and its region", err: answer,
 		}
-	case answer.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w: %s", ErrNotFound, code)
-	default:
-		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "check the store", err: answer}
 	}
+	if answer.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%w: %s", ErrNotFound, code)
+	}
+	return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "check the store", err: answer}
 }

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"slices"
+	"time"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -50,10 +51,6 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 func (t *Transfer) ackTimeouts(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
 	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Exempt })
 	return hold.AckLimits(moves, t.kind)
-}
-
-func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.holder())
 }
 
 // checkStillPaused returns an error if another client, for example a GitOps tool, has removed the pause.
@@ -117,7 +114,8 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := checkStillPaused(s, members); err != nil {
 		return nil, err
 	}
-	look := t.watch.Evaluate(ctx, t.writer(), &s.State, subjects(members), w.objects)
+	look := t.watch.Evaluate(&s.State, subjects(members), w.objects, time.Now())
+	t.touches.Touch(ctx, t.writer(), look.Wake)
 	t.allAcked = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
 	if t.pausedObservation = nil; stable && depth == hashed {

@@ -90,10 +90,3 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 	}
 	return err
 }
-
-// parallel works as each does, without results.
-func parallel[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
-	return each(ctx, limit, items, func(ctx context.Context, item T) (struct{}, error) {
-		return struct{}{}, work(ctx, item)
-	}, discard)
-}

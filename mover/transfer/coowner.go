@@ -33,7 +33,7 @@ func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Typ
 // removeCopyOwners removes the owners that are copies about to be deleted from objects that stay on the target. This must precede the first deletion. The
 // objects are identified by the target's state alone, because a process may have stopped right after it added an owner.
 func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, there objects) error {
-	return parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
+	return kube.ForEach(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
 		if have == nil || t.isOurs(have) || item.KeepReason != "" || item.Ref.Group != "" {
 			return nil
@@ -65,7 +65,7 @@ func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error
 	owned := slices.DeleteFunc(slices.Clone(plan), func(item mover.Item) bool {
 		return item.KeepReason == "" || !slices.ContainsFunc(item.Owners, func(o object.Owner) bool { return left[o.Ref] })
 	})
-	return parallel(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
+	return kube.ForEach(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
 		typ, err := t.sourceType(item.Ref, item.Version)
 		if err != nil {
 			return err

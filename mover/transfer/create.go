@@ -165,20 +165,16 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	case hold.Holder{}:
 		return t.adopt(ctx, item, onto, want)
 	default:
-		return createdObject{}, otherMoveError(item.Ref, holder)
+		// The other move created the object and may still delete it. It removes its mark when it ends.
+		return createdObject{}, &waitError{
+			message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", item.Ref, holder),
+			next:    "wait for that move, or abort it",
+		}
 	}
 	if err := t.carryOver(ctx, spec, onto, c.source, have); err != nil {
 		return createdObject{}, err
 	}
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
-}
-
-// otherMoveError returns an error to wait for another move that created the object and may still delete it. That move removes its mark when it ends.
-func otherMoveError(ref object.Ref, holder hold.Holder) error {
-	return &waitError{
-		message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", ref, holder),
-		next:    "wait for that move, or abort it",
-	}
 }
 
 // checkPlanned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.

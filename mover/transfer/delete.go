@@ -203,7 +203,7 @@ func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
 func (t *Transfer) eachExisting(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
-	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
+	return kube.ForEach(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
 		u := have[root.Ref]
 		if u == nil || u.GetUID() != root.UID {
 			return nil

@@ -144,7 +144,7 @@ func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(
 	for _, p := range parts {
 		counts[sizeKey{p.side.Name, p.key()}] = 0 // it may contain no objects
 	}
-	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
+	err := kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
 		list, key := p.side.ListMetadata, sizeKey{p.side.Name, p.key()}
 		if p.full {
 			list = p.side.List

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -144,7 +145,7 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 			refs = append(refs, m.Ref)
 		}
 	}
-	return parallel(ctx, t.workers(), refs, func(ctx context.Context, ref object.Ref) error {
+	return kube.ForEach(ctx, t.workers(), refs, func(ctx context.Context, ref object.Ref) error {
 		u, err := t.Source.Find(ctx, t.sourceTypes["ConfigMap"], ref)
 		if u == nil {
 			return err

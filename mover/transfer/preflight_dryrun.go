@@ -61,7 +61,7 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 	}
 	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grants(q.verb, types[q.kind], q.namespace) })
 	denied := make([]bool, len(questions))
-	err = parallel(ctx, p.workers(), indices(questions), func(ctx context.Context, i int) error {
+	err = kube.ForEach(ctx, p.workers(), indices(questions), func(ctx context.Context, i int) error {
 		q := questions[i]
 		granted, err := c.IsAllowed(ctx, q.verb, types[q.kind], "", q.namespace)
 		denied[i] = !granted
@@ -141,7 +141,7 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 		}
 	}
 	schemas := make([]*crd.Validator, len(kinds))
-	err := parallel(ctx, limit, indices(kinds), func(ctx context.Context, i int) error {
+	err := kube.ForEach(ctx, limit, indices(kinds), func(ctx context.Context, i int) error {
 		definition, err := c.Definition(ctx, kinds[i])
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err

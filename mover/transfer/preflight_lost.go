@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/internal/plural"
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -159,7 +160,7 @@ func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (list
 		}
 	}
 	var mu sync.Mutex
-	err = parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+	err = kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.Source.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			if o := object.Observe(u); !o.Deleting {
 				mu.Lock()

@@ -80,7 +80,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 			first = append(first, item)
 		}
 	}
-	if err := parallel(ctx, t.workers(), first, unmark); err != nil {
+	if err := kube.ForEach(ctx, t.workers(), first, unmark); err != nil {
 		return err
 	}
 	for _, level := range mover.Levels(first) {
@@ -90,7 +90,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	}
 	var mu sync.Mutex
 	var failed []error
-	err := parallel(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
+	err := kube.ForEach(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
 		err := unmark(ctx, item)
 		if kube.IsTransient(err) {
 			return err
@@ -220,5 +220,5 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 	if err != nil {
 		return nil, err
 	}
-	return mover.RolledBack{}, w.Wake(ctx, &t.watch.Touches, subjects(members))
+	return mover.RolledBack{}, w.Wake(ctx, &t.touches, subjects(members))
 }

@@ -342,7 +342,7 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 
 // readAllowed reads the listings that are permitted, and records the kinds of the others.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
-	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+	return kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)
 		if !apierrors.IsForbidden(err) {
 			return err

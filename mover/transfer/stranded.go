@@ -257,29 +257,21 @@ func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *u
 	if cluster == nil { // no controller acts on an object without a Cluster
 		return suspend + "run " + remove + " and " + release + goesOn, nil
 	}
-	class, err := t.missingClass(ctx, cluster)
+	class, lacksClass := classOf(cluster), false
+	if class.Name != "" {
+		u, err := t.getSource(ctx, class)
+		if err != nil {
+			return "", err
+		}
+		lacksClass = u == nil
+	}
 	switch {
-	case err != nil:
-		return "", err
-	case class != "" && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
+	case lacksClass && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
 		return suspend + "run " + remove + goesOn, nil
-	case class != "":
-		return suspend + "create " + class + " as it is on the target, because a Cluster cannot be changed without its class; run " +
+	case lacksClass:
+		return suspend + "create " + class.String() + " as it is on the target, because a Cluster cannot be changed without its class; run " +
 			hold + ", " + remove + " and " + release + "; delete that class" + goesOn, nil
 	default:
 		return suspend + "run in this order " + hold + ", " + remove + " and " + release + goesOn, nil
 	}
-}
-
-// missingClass returns the ClusterClass that a Cluster uses and the source lacks, or "".
-func (t *Transfer) missingClass(ctx context.Context, cluster *unstructured.Unstructured) (string, error) {
-	class := classOf(cluster)
-	if class.Name == "" {
-		return "", nil
-	}
-	u, err := t.getSource(ctx, class)
-	if err != nil || u != nil {
-		return "", err
-	}
-	return class.String(), nil
 }

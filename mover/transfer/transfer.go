@@ -17,6 +17,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
+	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -54,7 +55,8 @@ type Transfer struct {
 	// pauseLifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
 	pauseLifted atomic.Bool
 
-	watch hold.Watch
+	watch   pause.Watch
+	touches hold.Touches
 	// allAcked is set if the last listing showed no pending acknowledgement.
 	allAcked bool
 	// pausedObservation is the observation that showed the source at rest, until the plan is made.
@@ -173,7 +175,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	case mover.RecordBaseline:
 		return t.baseline(ctx, s)
 	case mover.PauseSource:
-		return t.setPause(ctx, s)
+		return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.holder())
 	case mover.AwaitAcks:
 		return t.awaitAcks(ctx, s)
 	case mover.DraftPlan:

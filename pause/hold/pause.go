@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -31,7 +32,9 @@ type Pause struct {
 
 	writer Writer
 	holder Holder
-	watch  Watch
+	// watch evaluates the pause, and touches wakes the controllers of silent objects.
+	watch   pause.Watch
+	touches Touches
 }
 
 const workers = 16
@@ -180,7 +183,9 @@ func (p *Pause) Evaluate(ctx context.Context, s *pause.State) (below []pause.Sub
 	if err != nil {
 		return nil, look, err
 	}
-	return below, p.watch.Evaluate(ctx, p.writer, s, below, others), nil
+	look = p.watch.Evaluate(s, below, others, time.Now())
+	p.touches.Touch(ctx, p.writer, look.Wake)
+	return below, look, nil
 }
 
 // Restore restores the earlier pause states and wakes the controllers that acknowledged the pause. A root without the holder's mark is not changed.
@@ -192,7 +197,7 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	if err != nil {
 		return err
 	}
-	return p.writer.Wake(ctx, &p.watch.Touches, below)
+	return p.writer.Wake(ctx, &p.touches, below)
 }
 
 // Asleep returns the objects below the roots whose condition Paused is True although nothing holds them. It wakes their controllers, because the
@@ -211,6 +216,6 @@ func (p *Pause) Asleep(ctx context.Context) ([]pause.PendingObject, error) {
 			wake = append(wake, o.Ref)
 		}
 	}
-	p.watch.Touch(ctx, p.writer, wake)
+	p.touches.Touch(ctx, p.writer, wake)
 	return asleep, nil
 }

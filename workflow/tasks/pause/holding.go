@@ -84,12 +84,12 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 			h.record.Roots = append(h.record.Roots, was) // no longer selected, but still to be restored
 		}
 	}
-	refs, err := switchRefs(ctx, h.cluster, h.call, w, h.record.Namespace)
+	selected, err := selectedSwitches(ctx, h.cluster, h.call, w, h.record.Namespace)
 	if err != nil {
 		return err
 	}
-	for _, ref := range refs {
-		s, err := h.readSwitch(ctx, ref, earlier.Switches)
+	for _, s := range selected {
+		s, err := h.readSwitch(ctx, s, earlier.Switches)
 		if err != nil {
 			return err
 		}
