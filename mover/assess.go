@@ -10,25 +10,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Original is an object of a move, as read from the source. Shared objects are not included, because they stay at the source in any case.
-type Original struct {
-	Ref object.Ref
-	UID types.UID
-	// Annotated means that the object has the move's annotation: the move has paused it.
-	Annotated bool
-	// Released means that a move has removed its finalizers in order to delete it.
-	Released bool
-	// Emptying means that the object is a root, and the move has begun to delete its dependants. Deleted dependants cannot be identified.
-	Emptying bool
-}
-
-// Copy is an object of the target with the move's annotation: the move created it and has not resumed it.
-type Copy struct {
-	Ref object.Ref
-	// Origin is the UID of the original. It is empty if the original stays at the source.
-	Origin types.UID
-}
-
 // Verdict is the safe way to continue a move whose progress the log does not contain.
 type Verdict string
 
@@ -50,39 +31,38 @@ type Assessment struct {
 	Evidence []ObjectReason
 }
 
-// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup.
-func Assess(source []Original, target []Copy) Assessment {
-	originals := make(map[object.Ref]Original, len(source))
-	copies := make(map[object.Ref]bool, len(target))
-	for _, o := range source {
-		originals[o.Ref] = o
-	}
+// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup. source are the
+// members of the move that the source still has. target has the copies that the move created and has not resumed, each with the UID of its original, which
+// is empty if the original stays at the source. id and log identify the move in its annotations.
+func Assess(source []Member, target map[object.Ref]types.UID, id, log string) Assessment {
+	source = slices.DeleteFunc(slices.Clone(source), func(m Member) bool { return m.KeepReason != "" })
+	originals := make(map[object.Ref]Member, len(source))
 	var only, replaced, uncopied, marked []ObjectReason
-	var released, emptying bool // released: a move deletes an object that has no copy
-	for _, c := range target {
-		copies[c.Ref] = true
-		o, there := originals[c.Ref]
-		switch {
-		case c.Origin == "": // the original stays at the source
-		case !there:
-			only = append(only, ObjectReason{Ref: c.Ref, Reason: "it exists only on the target"})
-		case o.UID != c.Origin:
-			replaced = append(replaced, ObjectReason{Ref: c.Ref, Reason: "the source has another object with the same name"})
-		case o.Released:
-			only = append(only, ObjectReason{Ref: c.Ref, Reason: "a move has removed its finalizers at the source to delete it"})
-		}
-	}
-	for _, o := range source {
-		emptying = emptying || o.Emptying
-		if !copies[o.Ref] {
+	var released, emptying bool // released: a move deletes an object that has no copy; emptying: dependants of a root may be deleted already
+	for _, m := range source {
+		originals[m.Ref] = m
+		emptying = emptying || m.Emptying
+		if _, copied := target[m.Ref]; !copied {
 			why := "the target has no copy of it"
-			if o.Released {
+			if m.Released {
 				released, why = true, "a move has removed its finalizers at the source to delete it, and the target has no copy"
 			}
-			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: why})
+			uncopied = append(uncopied, ObjectReason{Ref: m.Ref, Reason: why})
 		}
-		if o.Annotated {
-			marked = append(marked, ObjectReason{Ref: o.Ref, Reason: "the move paused it"})
+		if m.MoveID == id && m.MoveLogID == log {
+			marked = append(marked, ObjectReason{Ref: m.Ref, Reason: "the move paused it"})
+		}
+	}
+	for ref, origin := range target {
+		m, there := originals[ref]
+		switch {
+		case origin == "": // the original stays at the source
+		case !there:
+			only = append(only, ObjectReason{Ref: ref, Reason: "it exists only on the target"})
+		case m.UID != origin:
+			replaced = append(replaced, ObjectReason{Ref: ref, Reason: "the source has another object with the same name"})
+		case m.Released:
+			only = append(only, ObjectReason{Ref: ref, Reason: "a move has removed its finalizers at the source to delete it"})
 		}
 	}
 	switch {

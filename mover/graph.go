@@ -68,11 +68,6 @@ type Members struct {
 	InUseFindings Findings
 }
 
-// clusterSecretSuffixes returns the suffixes of the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
-func clusterSecretSuffixes() []string {
-	return []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"}
-}
-
 type graph struct {
 	sel           Selection
 	clusterFilter func(cluster string) bool
@@ -213,12 +208,12 @@ func (n *node) isAncestorOf(p *node, depth int) bool {
 	return depth < maxDepth && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.isAncestorOf(q, depth+1) })
 }
 
-// secretCluster returns the Cluster for which Cluster API keeps a Secret with this name.
+// secretCluster returns the Cluster for which Cluster API keeps a Secret with this name, CLUSTER-SUFFIX, owned or not.
 func (g *graph) secretCluster(r object.Ref) *node {
 	if r.Group != "" || r.Kind != "Secret" {
 		return nil
 	}
-	for _, suffix := range clusterSecretSuffixes() {
+	for _, suffix := range []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"} {
 		if name, ok := strings.CutSuffix(r.Name, suffix); ok {
 			if c := g.cluster(r.Namespace, name); c != nil {
 				return c

@@ -307,15 +307,9 @@ func (s *State) MustResume(item Item) bool {
 	if how != pause.ByCondition && how != pause.Settled {
 		return false
 	}
-	if s.Adopted[item.Ref] || item.PausedByUser {
-		return false
-	}
-	for _, root := range s.Roots {
-		if root.Found && (root.Ref == item.Ref || (pause.IsCluster(root.Ref) && root.Ref.Name == item.Cluster)) {
-			return false
-		}
-	}
-	return true
+	return !s.Adopted[item.Ref] && !item.PausedByUser && !slices.ContainsFunc(s.Roots, func(root pause.Root) bool {
+		return root.Found && (root.Ref == item.Ref || pause.IsCluster(root.Ref) && root.Ref.Name == item.Cluster)
+	})
 }
 
 func (s *State) enter(p Phase, at time.Time) {

@@ -61,7 +61,11 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 			if err := t.checkPlanned(item, source); err != nil {
 				return createdObject{}, err
 			}
-			return t.createOne(ctx, s.Spec, item, copySource{source, uids, t.copyAnnotations(item, roots[item.Ref].Found)}, there[item.Ref])
+			want, err := mover.Rewrite(source, item, t.copyAnnotations(item, roots[item.Ref].Found), uids)
+			if err != nil {
+				return createdObject{}, err
+			}
+			return t.createOne(ctx, s.Spec, item, source, want, there[item.Ref])
 		}
 		created := make(map[object.Ref]types.UID, len(todo)) // work reads uids meanwhile
 		hand := func(batch []createdObject) error {
@@ -129,21 +133,10 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 	return nil
 }
 
-// copySource is an original, with what its copy needs.
-type copySource struct {
-	source      *unstructured.Unstructured
-	uids        map[object.Ref]types.UID // of the copies of its owners
-	annotations map[string]string
-}
-
-// createOne copies one object unless it exists with the mark of this move, which means that an earlier process created it. have is the object as just
-// read from the target, or nil if it was absent or not read.
-func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copySource, have *unstructured.Unstructured) (createdObject, error) {
+// createOne creates one copy unless it exists with the mark of this move, which means that an earlier process created it. source is the original, want
+// its copy, and have the object as just read from the target, or nil if it was absent or not read.
+func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, source, want, have *unstructured.Unstructured) (createdObject, error) {
 	onto, err := t.targetType(item.Ref, item.Version)
-	if err != nil {
-		return createdObject{}, err
-	}
-	want, err := mover.Rewrite(c.source, item, c.annotations, c.uids)
 	if err != nil {
 		return createdObject{}, err
 	}
@@ -171,7 +164,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 			next:    "wait for that move, or abort it",
 		}
 	}
-	if err := t.carryOver(ctx, spec, onto, c.source, have); err != nil {
+	if err := t.carryOver(ctx, spec, onto, source, have); err != nil {
 		return createdObject{}, err
 	}
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil

@@ -59,7 +59,6 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (mover.Mem
 
 // survey contains the result of one observation of a source at rest.
 type survey struct {
-	snapshot *snapshot
 	items    []mover.Item
 	excluded []mover.ObjectReason
 	// awake contains objects whose acknowledgement no longer holds.
@@ -72,14 +71,6 @@ type survey struct {
 	deleting []mover.ObjectReason
 }
 
-func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
-	members, w, err := t.members(ctx, s.Spec, hashed)
-	if err != nil {
-		return found, err
-	}
-	return t.evaluate(ctx, s, members, w)
-}
-
 func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
 	if err := checkStillPaused(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
@@ -90,7 +81,6 @@ func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.M
 	if err := t.hashConfigMaps(ctx, members, w); err != nil {
 		return found, err
 	}
-	found.snapshot = w
 	found.items, found.excluded = make([]mover.Item, 0, len(members.Objects)), members.Excluded
 	for _, f := range slices.Concat(members.Findings, members.AddressFindings, members.InUseFindings) {
 		if f.Severity == mover.Error {

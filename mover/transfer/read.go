@@ -84,11 +84,9 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 			lists.Go(func() error { return read(ctx, group, put) })
 		}
 		return lists.Wait()
-	}, func(ctx context.Context, f found) (R, error) {
+	}, func(ctx context.Context, f found) (none R, err error) {
 		if f.u == nil {
-			var err error
 			if f.u, err = c.Find(ctx, want[f.i].typ, want[f.i].ref); err != nil {
-				var none R
 				return none, err
 			}
 		}
@@ -174,10 +172,9 @@ func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 		}
 		return readEach(ctx, t, t.Source, want, work, hand)
 	}
-	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (R, error) {
+	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (none R, err error) {
 		u, err := readPaused(t.archive, items[i])
 		if err != nil {
-			var none R
 			return none, err
 		}
 		return work(ctx, i, u)

@@ -66,17 +66,11 @@ func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover
 }
 
 func (t *Transfer) assess(found traces) mover.Assessment {
-	var source []mover.Original
-	var target []mover.Copy
-	for _, m := range found.members.Objects {
-		if m.KeepReason == "" {
-			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Annotated: holderOf(m) == t.holder(), Released: m.Released, Emptying: m.Emptying})
-		}
-	}
+	origins := make(map[object.Ref]types.UID, len(found.copies))
 	for ref, u := range found.copies {
-		target = append(target, mover.Copy{Ref: ref, Origin: types.UID(u.GetAnnotations()[object.OriginAnnotation])})
+		origins[ref] = types.UID(u.GetAnnotations()[object.OriginAnnotation])
 	}
-	return mover.Assess(source, target)
+	return mover.Assess(found.members.Objects, origins, t.ID, t.log)
 }
 
 // assessProgress returns an error that describes what an operator can decide about a move whose log was lost.

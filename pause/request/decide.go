@@ -145,11 +145,8 @@ func evaluatedEvents(s *State, o Evaluated, now time.Time) []Event {
 
 // overdue returns the objects that have exceeded the acknowledgement timeout of their kind.
 func (s *State) overdue(all []pause.PendingObject, now time.Time) (overdue []pause.PendingObject) {
-	if s.PendingSince.IsZero() {
-		return nil
-	}
 	for _, w := range all {
-		if !now.Before(s.AcknowledgeBy(w.Ref.GroupKind())) {
+		if by := s.AcknowledgeBy(w.Ref.GroupKind()); !by.IsZero() && !now.Before(by) {
 			overdue = append(overdue, w)
 		}
 	}

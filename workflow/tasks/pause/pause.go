@@ -144,11 +144,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}
-	limit := time.Duration(w.Acknowledge)
-	if limit == 0 {
-		limit = acknowledgeTimeout
-	}
-	out, err := h.set(ctx, limit)
+	out, err := h.set(ctx, cmp.Or(time.Duration(w.Acknowledge), acknowledgeTimeout))
 	if err != nil {
 		return nil, classifyError(err)
 	}
