@@ -76,19 +76,17 @@ func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool
 	if !everything {
 		parts = slices.DeleteFunc(parts, func(l listing) bool { return !planned[l.typ.GroupKind()] })
 	}
-	looks := listingsOn(t.Source, parts)
-	for i, l := range looks {
-		looks[i].full = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
+	for i, l := range parts {
+		parts[i].full = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
 	}
 	onto, err := listingsOf(t.targetTypes, t.target, remaining)
 	if err != nil {
 		return sides{}, err
 	}
-	looks = append(looks, listingsOn(t.target, onto)...)
 	found := sides{copies: make(heads, len(remaining)), originals: make(heads, len(s.Plan)), roots: make(objects, len(s.Roots))}
 	b := dependentsOf(s.Plan)
 	var mu sync.Mutex
-	err = t.listSides(ctx, looks, func(l sideListing, u *unstructured.Unstructured) error {
+	err = t.list(ctx, append(parts, onto...), func(l listing, u *unstructured.Unstructured) error {
 		mu.Lock()
 		defer mu.Unlock()
 		ref, have := object.RefOf(u), found.copies
@@ -120,32 +118,29 @@ func stripContent(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-type sideListing struct {
-	listing
-
-	side *kube.Cluster
+// listing is a kind on one side, in a namespace, or in all namespaces if namespace is "".
+type listing struct {
+	side      *kube.Cluster
+	typ       kube.Type
+	namespace string
 	// full lists the entire objects instead of their metadata.
 	full bool
 }
 
-func listingsOn(c *kube.Cluster, parts []listing) []sideListing {
-	list := make([]sideListing, len(parts))
-	for i, p := range parts {
-		list[i] = sideListing{listing: p, side: c}
-	}
-	return list
-}
+type listingKey struct{ side, kind, namespace string }
 
-// listSides lists both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of objects of
+func (l listing) key() listingKey { return listingKey{l.side.Name, l.typ.GroupKind(), l.namespace} }
+
+// list makes listings of both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of objects of
 // each listing, and of each namespace if a listing covers all namespaces.
-func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(sideListing, *unstructured.Unstructured) error) error {
+func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
-	counts := make(map[sizeKey]int)
+	counts := make(map[listingKey]int)
 	for _, p := range parts {
-		counts[sizeKey{p.side.Name, p.key()}] = 0 // it may contain no objects
+		counts[p.key()] = 0 // it may contain no objects
 	}
-	err := kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
-		list, key := p.side.ListMetadata, sizeKey{p.side.Name, p.key()}
+	err := kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+		list, key := p.side.ListMetadata, p.key()
 		if p.full {
 			list = p.side.List
 		}
@@ -153,7 +148,7 @@ func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(
 			mu.Lock()
 			counts[key]++
 			if namespace := u.GetNamespace(); namespace != p.namespace {
-				counts[sizeKey{p.side.Name, listing{p.typ, namespace}.key()}]++
+				counts[listingKey{key.side, key.kind, namespace}]++
 			}
 			mu.Unlock()
 			return see(p, u)
@@ -177,7 +172,7 @@ func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[s
 		wanted[item.Ref] = true
 	}
 	found := make(objects, len(plan))
-	return found, t.listAll(ctx, c, parts, func(ref object.Ref, u *unstructured.Unstructured) {
+	return found, t.listAll(ctx, parts, func(ref object.Ref, u *unstructured.Unstructured) {
 		if wanted[ref] {
 			found[ref] = u
 		}
@@ -191,7 +186,7 @@ func listingsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) 
 		if err != nil {
 			return nil, err
 		}
-		if l := (listing{typ, item.Ref.Namespace}); !listed[l.key()] {
+		if l := (listing{side: c, typ: typ, namespace: item.Ref.Namespace}); !listed[l.key()] {
 			listed[l.key()] = true
 			parts = append(parts, l)
 		}
@@ -231,7 +226,7 @@ func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *s
 		b.add(o)
 	}
 	rest := slices.DeleteFunc(t.allListings(s), func(l listing) bool { return w.isListed(l) })
-	if err := t.listAll(ctx, t.Source, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.add(object.Observe(u)) }); err != nil {
+	if err := t.listAll(ctx, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.add(object.Observe(u)) }); err != nil {
 		return nil, err
 	}
 	if len(b.found) == 0 {
@@ -253,29 +248,29 @@ func (t *Transfer) allListings(s *mover.State) []listing {
 	var parts []listing
 	for _, typ := range t.sourceTypes {
 		if typ.IsCore() {
-			parts = append(parts, listing{typ, own})
+			parts = append(parts, listing{side: t.Source, typ: typ, namespace: own})
 		} else {
-			parts = append(parts, listingsIn(typ, all...)...)
+			parts = append(parts, listingsIn(t.Source, typ, all...)...)
 		}
 	}
 	return parts
 }
 
 // listingsIn returns the listings of a kind in namespaces. A cluster-scoped kind has one listing.
-func listingsIn(typ kube.Type, namespaces ...string) (parts []listing) {
+func listingsIn(side *kube.Cluster, typ kube.Type, namespaces ...string) (parts []listing) {
 	if !typ.Namespaced {
-		return []listing{{typ, ""}}
+		return []listing{{side: side, typ: typ}}
 	}
 	for _, namespace := range namespaces {
-		parts = append(parts, listing{typ, namespace})
+		parts = append(parts, listing{side: side, typ: typ, namespace: namespace})
 	}
 	return parts
 }
 
 // listAll calls see with the metadata of every object, one at a time.
-func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
+func (t *Transfer) listAll(ctx context.Context, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
 	var mu sync.Mutex
-	return t.listSides(ctx, listingsOn(c, parts), func(_ sideListing, u *unstructured.Unstructured) error {
+	return t.list(ctx, parts, func(_ listing, u *unstructured.Unstructured) error {
 		mu.Lock()
 		defer mu.Unlock()
 		see(object.RefOf(u), u)
@@ -283,34 +278,25 @@ func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing
 	})
 }
 
-type listingKey struct{ kind, namespace string }
-
-func (l listing) key() listingKey { return listingKey{l.typ.GroupKind(), l.namespace} }
-
 // sizes contains the number of objects per kind, namespace and side at the last listing. The zero value is ready for use.
 type sizes struct {
 	mu     sync.Mutex
-	counts map[sizeKey]int
+	counts map[listingKey]int
 }
 
-type sizeKey struct {
-	side string
-	listingKey
-}
-
-func (s *sizes) update(later map[sizeKey]int) {
+func (s *sizes) update(later map[listingKey]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
-		s.counts = make(map[sizeKey]int)
+		s.counts = make(map[listingKey]int)
 	}
 	maps.Copy(s.counts, later)
 }
 
 // count returns the number of objects at the last listing; known is false if there was no listing.
-func (s *sizes) count(c *kube.Cluster, l listing) (n int, known bool) {
+func (s *sizes) count(l listing) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, known = s.counts[sizeKey{c.Name, l.key()}]
+	n, known = s.counts[l.key()]
 	return n, known
 }

@@ -155,7 +155,7 @@ func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (list
 			case rules.Complete && !rules.Grants("list", typ, namespace):
 				denied[typ.GroupKind()] = true
 			default:
-				parts = append(parts, listing{typ, namespace})
+				parts = append(parts, listing{side: t.Source, typ: typ, namespace: namespace})
 			}
 		}
 	}

@@ -111,14 +111,14 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 	for i, w := range want {
 		k := key{w.typ.GroupKind(), w.typ.Versions[0], w.ref.Namespace}
 		if known[k] == nil {
-			known[k] = &group{listing: listing{w.typ, w.ref.Namespace}}
+			known[k] = &group{listing: listing{side: c, typ: w.typ, namespace: w.ref.Namespace}}
 			groups = append(groups, known[k])
 		}
 		known[k].members = append(known[k].members, i)
 	}
 	for _, g := range groups {
 		n := len(g.members)
-		there, _ := t.sizes.count(c, g.listing)
+		there, _ := t.sizes.count(g.listing)
 		g.list = n > maxSingleReads && n*sparseRatio >= there
 		g.page = int64(min(max(n, there), maxInMemory))
 		if there == 0 {

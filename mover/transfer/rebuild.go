@@ -34,9 +34,9 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	}
 	var parts []listing
 	for _, typ := range t.targetTypes {
-		parts = append(parts, listingsIn(typ, namespaces...)...)
+		parts = append(parts, listingsIn(t.target, typ, namespaces...)...)
 	}
-	return found, t.listAll(ctx, t.target, parts, func(ref object.Ref, u *unstructured.Unstructured) {
+	return found, t.listAll(ctx, parts, func(ref object.Ref, u *unstructured.Unstructured) {
 		if t.isOurs(u) {
 			found.copies[ref], found.byUID[u.GetUID()] = u, ref
 		}

@@ -35,7 +35,7 @@ func newSnapshot() *snapshot {
 }
 
 func (w *snapshot) isListed(l listing) bool {
-	return w.listed[l.key()] || w.listed[listing{l.typ, ""}.key()]
+	return w.listed[l.key()] || w.listed[listing{side: l.side, typ: l.typ}.key()]
 }
 
 func selection(s mover.Spec) mover.Selection {
@@ -67,7 +67,7 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 		if depth == nonEmptyKinds {
 			all := len(parts)
 			parts = slices.DeleteFunc(parts, func(l listing) bool {
-				n, known := t.sizes.count(t.Source, l)
+				n, known := t.sizes.count(l)
 				return l.typ.GroupKind() != classKind && known && n == 0
 			})
 			w.partial = w.partial || len(parts) < all
@@ -75,9 +75,9 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 		return t.read(ctx, w, parts, depth == hashed, nil)
 	}
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.sourceTypes)), func(kind string) bool { return kind == clusterType.GroupKind() })
-	parts := []listing{{clusterType, ""}}
+	parts := listingsIn(t.Source, clusterType, "")
 	for _, kind := range kinds {
-		parts = append(parts, listingsIn(t.sourceTypes[kind], spec.Namespace)...)
+		parts = append(parts, listingsIn(t.Source, t.sourceTypes[kind], spec.Namespace)...)
 	}
 	if err := read(parts); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	for _, namespace := range classNamespaces(w.objects, spec) {
 		for _, kind := range kinds {
 			if typ := t.sourceTypes[kind]; typ.Namespaced && !typ.IsCore() {
-				parts = append(parts, listing{typ, namespace})
+				parts = append(parts, listing{side: t.Source, typ: typ, namespace: namespace})
 			}
 		}
 	}
@@ -127,16 +127,13 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 		}
 	}
 	if len(namespaces) == 0 {
-		return []listing{{t.sourceTypes["Secret"], ""}}, func(o object.Observed) bool {
+		return listingsIn(t.Source, t.sourceTypes["Secret"], ""), func(o object.Observed) bool {
 			owned := func(owner object.Owner) bool { return identities[owner.UID] }
 			return o.Ref.Namespace != own && slices.ContainsFunc(o.Owners, owned)
 		}, nil
 	}
 	delete(namespaces, own)
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		parts = append(parts, listing{t.sourceTypes["Secret"], namespace})
-	}
-	return parts, nil, nil
+	return listingsIn(t.Source, t.sourceTypes["Secret"], slices.Sorted(maps.Keys(namespaces))...), nil, nil
 }
 
 // refreshAnnotations updates the pause annotations of the kinds' definitions, because they may change during the wait.
@@ -160,12 +157,6 @@ func (t *Transfer) clusterType() (kube.Type, error) {
 	return typ, nil
 }
 
-// listing is a kind in a namespace, or in all namespaces if namespace is "".
-type listing struct {
-	typ       kube.Type
-	namespace string
-}
-
 func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	found := make(map[string]bool)
 	chooses := selection(spec).ClusterFilter()
@@ -182,14 +173,13 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 }
 
 func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
-	looks := listingsOn(t.Source, parts)
 	for i, p := range parts {
-		looks[i].full = !p.typ.IsCore()
+		parts[i].full = !p.typ.IsCore()
 		if wanted == nil {
 			w.listed[p.key()] = true
 		}
 	}
-	return t.listSides(ctx, looks, func(p sideListing, u *unstructured.Unstructured) error {
+	return t.list(ctx, parts, func(p listing, u *unstructured.Unstructured) error {
 		o := object.Observe(u)
 		o.Movable = o.Movable || p.typ.Movable
 		o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
@@ -281,7 +271,7 @@ func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, 
 	var parts []listing
 	for _, typ := range t.sourceTypes {
 		if typ.Namespaced && !typ.IsCore() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not reference other namespaces
-			parts = append(parts, listing{typ, ""})
+			parts = append(parts, listing{side: t.Source, typ: typ})
 		}
 	}
 	return t.readAllowed(ctx, w, parts, hash, func(o object.Observed) bool {
@@ -304,7 +294,7 @@ func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own s
 			}
 			for _, typ := range t.sourceTypes {
 				ref := object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: namespace, Name: r.Ref.Name}
-				l := listing{typ, namespace}
+				l := listing{side: t.Source, typ: typ, namespace: namespace}
 				if !typ.Namespaced || w.isListed(l) || asked[ref] || r.MatchScore(typ.Group, typ.Kind) == 0 {
 					continue
 				}
@@ -336,7 +326,7 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	if len(wanted) == 0 {
 		return nil
 	}
-	secrets := []listing{{t.sourceTypes["Secret"], ""}}
+	secrets := listingsIn(t.Source, t.sourceTypes["Secret"], "")
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
