@@ -25,6 +25,7 @@ func convertError(err error) error {
 	}
 	var certificate *tls.CertificateVerificationError
 	var network *net.OpError
+	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
@@ -43,10 +44,10 @@ func convertError(err error) error {
 			Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time",
 			Next: "check the store, or raise the timeout if it is slow", err: err,
 		}
-	case errors.Is(err, errTooLarge):
+	case errors.As(err, &tooLarge):
 		return &Error{
-			Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "check that the endpoint is an S3-compatible store",
-			err: err,
+			Reason: "StoreFailed", Field: FieldEndpoint, Message: "the response of the store is too large",
+			Next: "check that the endpoint is an S3-compatible store", err: err,
 		}
 	case errors.As(err, &network):
 		return &Error{

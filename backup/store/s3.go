@@ -121,29 +121,12 @@ func (l limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && r.URL.RawQuery == "" { // the content of an object
 		most = maxObjectBytes
 	}
-	answer.Body = &limitedBody{answer.Body, most}
+	answer.Body = http.MaxBytesReader(nil, answer.Body, most)
 	return answer, nil
 }
 
 // CloseIdleConnections implements an optional interface of http.Client.
 func (l limitedTransport) CloseIdleConnections() { l.next.CloseIdleConnections() }
-
-type limitedBody struct {
-	io.ReadCloser
-	remaining int64
-}
-
-var errTooLarge = errors.New("the response of the store is too large")
-
-// Read implements io.Reader. It fails beyond the limit.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.remaining <= 0 {
-		return 0, errTooLarge
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.remaining)])
-	b.remaining -= int64(n)
-	return n, err
-}
 
 // Put implements Store.
 func (s *S3) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
