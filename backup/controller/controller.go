@@ -171,6 +171,7 @@ func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.Bac
 	return status, known, nil
 }
 
+// recordEvents records an event for a backup that has completed or failed.
 func (r *Reconciler) recordEvents(b, before *v1alpha1.BackupSchedule, reason string) {
 	now, was := b.Status, before.Status
 	switch {

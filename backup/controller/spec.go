@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,7 +42,12 @@ func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
 	return s, nil
 }
 
-func zone(b *v1alpha1.BackupSchedule) string { return cmp.Or(b.Spec.TimeZone, defaultZone) }
+func zone(b *v1alpha1.BackupSchedule) string {
+	if b.Spec.TimeZone == "" {
+		return defaultZone
+	}
+	return b.Spec.TimeZone
+}
 
 func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
 	if d == nil {
