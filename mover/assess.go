@@ -31,14 +31,15 @@ type Assessment struct {
 	Evidence []ObjectReason
 }
 
-// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup. source are the
-// members of the move that the source still has. target has the copies that the move created and has not resumed, each with the UID of its original, which
-// is empty if the original stays at the source. id and log identify the move in its annotations.
+// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup. source has the
+// members of the move at the source. target has the copies that the move created and has not resumed, each with the UID of its original, which is empty
+// if the original stays at the source. id and log identify the move in its annotations.
 func Assess(source []Member, target map[object.Ref]types.UID, id, log string) Assessment {
 	source = slices.DeleteFunc(slices.Clone(source), func(m Member) bool { return m.KeepReason != "" })
 	originals := make(map[object.Ref]Member, len(source))
 	var only, replaced, uncopied, marked []ObjectReason
-	var released, emptying bool // released: a move deletes an object that has no copy; emptying: dependants of a root may be deleted already
+	var released bool // a move deletes an object that has no copy
+	var emptying bool // dependants of a root may be deleted already, and cannot be identified
 	for _, m := range source {
 		originals[m.Ref] = m
 		emptying = emptying || m.Emptying

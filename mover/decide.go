@@ -180,7 +180,8 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := append(planDraftedEvents(o.Items), Planned{Hash: hash, Excluded: redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)]), Announced: true})
+	excluded := redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)])
+	events := append(planDraftedEvents(o.Items), Planned{Hash: hash, Excluded: excluded, Announced: true})
 	if s.Spec.DryRun {
 		events = append(events, Succeeded{})
 	}

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 )
@@ -284,47 +283,6 @@ func (RollbackStarted) event()  {}
 func (Removed) event()          {}
 func (TargetCleared) event()    {}
 func (RolledBack) event()       {}
-
-// NewCatalog returns the events of a move and their types in the log.
-func NewCatalog() *eventlog.Catalog[Event] {
-	return eventlog.NewCatalog(eventlog.KindMove,
-		eventlog.Define[Event, Requested]("requested", 1),
-		eventlog.Define[Event, LogLost]("log-lost", 1),
-		eventlog.Define[Event, TraceMissing]("trace-missing", 1),
-		eventlog.Define[Event, Resolved]("resolved", 1),
-		eventlog.Define[Event, Rebuilt]("rebuilt", 1),
-		eventlog.Define[Event, TargetAbandoned]("target-abandoned", 1),
-		eventlog.Define[Event, Abandoned]("abandoned", 1),
-		eventlog.Define[Event, CreateStarted]("create-started", 1),
-		eventlog.Define[Event, Claimed]("claimed", 1),
-		eventlog.Define[Event, PreflightPassed]("preflight-passed", 1),
-		eventlog.Define[Event, Refused]("refused", 1),
-		eventlog.Define[Event, BaselineTaken]("baseline-taken", 1),
-		eventlog.Define[Event, PauseIntended]("pause-intended", 1),
-		eventlog.Define[Event, Paused]("paused", 1),
-		eventlog.Define[Event, Acknowledged]("acknowledged", 1),
-		eventlog.Define[Event, Waiting]("waiting", 1),
-		eventlog.Define[Event, AllAcknowledged]("all-acknowledged", 1),
-		eventlog.Define[Event, PlanDrafted]("plan-drafted", 1),
-		eventlog.Define[Event, Planned]("planned", 1),
-		eventlog.Define[Event, Created]("created", 1),
-		eventlog.Define[Event, AllCreated]("all-created", 1),
-		eventlog.Define[Event, Verified]("verified", 1),
-		eventlog.Define[Event, Deleted]("deleted", 1),
-		eventlog.Define[Event, SourceEmptied]("source-emptied", 1),
-		eventlog.Define[Event, PausesRestored]("pauses-restored", 1),
-		eventlog.Define[Event, Awoke]("awoke", 1),
-		eventlog.Define[Event, Succeeded]("succeeded", 1),
-		eventlog.Define[Event, AbortRequested]("abort-requested", 1),
-		eventlog.Define[Event, AbortRefused]("abort-refused", 1),
-		eventlog.Define[Event, TransientFailure]("setback", 1),
-		eventlog.Define[Event, Failed]("failed", 1),
-		eventlog.Define[Event, RollbackStarted]("rollback-started", 1),
-		eventlog.Define[Event, Removed]("removed", 1),
-		eventlog.Define[Event, TargetCleared]("target-cleared", 1),
-		eventlog.Define[Event, RolledBack]("rolled-back", 1),
-	)
-}
 
 // Home is the management cluster and the log of a move, recorded when the move is requested. The same name in another management cluster, or in
 // another log, is another move.

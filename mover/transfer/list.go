@@ -131,8 +131,8 @@ type listingKey struct{ side, kind, namespace string }
 
 func (l listing) key() listingKey { return listingKey{l.side.Name, l.typ.GroupKind(), l.namespace} }
 
-// list makes listings of both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of objects of
-// each listing, and of each namespace if a listing covers all namespaces.
+// list makes listings of both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of
+// objects of each listing, and of each namespace if a listing covers all namespaces.
 func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
 	counts := make(map[listingKey]int)

@@ -18,8 +18,9 @@ type polls struct {
 	pause.Patience
 }
 
-// poll reads copies once. lacks returns what a controller of the target has not written to a copy yet, or ""; u is nil if there is no copy. poll returns
-// the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers the controllers of the pending copies.
+// poll reads copies once. lacks returns what a controller of the target has not written to a copy yet, or ""; u is nil if there is no copy. poll
+// returns the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers the controllers of the pending
+// copies.
 func (t *Transfer) poll(
 	ctx context.Context, l *polls, items []mover.Item, lacks func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error),
 ) (done []object.Ref, pending []mover.ObjectReason, err error) {
