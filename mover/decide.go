@@ -20,6 +20,15 @@ const (
 	maxWaiting      = 20              // objects in a Waiting event
 )
 
+// Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any length: a reference has at most 0.5 KiB, an object of
+// the plan 2 KiB, a finding 2 KiB.
+const (
+	maxPerEvent         = 250
+	maxFindings         = 250
+	maxExcluded         = 500
+	maxClusterNameBytes = 512 << 10 // bytes
+)
+
 // Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing
 // of time take effect before the step.
 func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
@@ -362,4 +371,28 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 // MissingEnd returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
 func MissingEnd(how string) Abandoned {
 	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
+}
+
+// truncateFindings returns the first findings, errors before warnings, and one finding with the number of the others.
+func truncateFindings(list []Finding) []Finding {
+	kept := slices.Clone(list)
+	slices.SortStableFunc(kept, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+	if more := len(kept) - maxFindings; more > 0 {
+		kept = append(kept[:maxFindings:maxFindings], Finding{
+			Severity: kept[maxFindings].Severity, Field: "spec",
+			Message: fmt.Sprintf("%d more findings are not listed", more), Remedy: "fix the listed findings first",
+		})
+	}
+	for i := range kept {
+		kept[i].Message = redact.Message(kept[i].Message)
+	}
+	return kept
+}
+
+func redactWaits(list []ObjectReason) []ObjectReason {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Reason = redact.Message(list[i].Reason)
+	}
+	return list
 }

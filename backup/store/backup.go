@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"scute.dev/kube"
 	"scute.dev/mover/archive"
@@ -30,20 +30,18 @@ func Upload(ctx context.Context, to Store, place, dir string) (bytes int64, err 
 	if err != nil {
 		return 0, err
 	}
-	var mu sync.Mutex
+	var written atomic.Int64
 	put := func(ctx context.Context, file string) error {
 		n, err := upload(ctx, to, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
-		mu.Lock()
-		defer mu.Unlock()
-		bytes += n
+		written.Add(n)
 		return err
 	}
 	last := len(files) - 1
 	if err := kube.ForEach(ctx, maxUploads, files[:last], put); err != nil {
 		return 0, err
 	}
-	err = put(ctx, files[last]) // it adds to bytes
-	return bytes, err
+	err = put(ctx, files[last])
+	return written.Load(), err
 }
 
 func upload(ctx context.Context, to Store, name, file string) (int64, error) {

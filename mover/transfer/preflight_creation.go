@@ -108,7 +108,7 @@ func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions
 		}
 		copied, err := p.dryCopy(tried[i], source)
 		onto := p.targetTypes[tried[i].Ref.GroupKind()].At(tried[i].Version)
-		if err != nil || !byAdmission[i] && d.isCreatable(ctx, onto, copied) {
+		if err != nil || !byAdmission[i] && d.schemas[schemaKey(onto)].Accepts(ctx, copied) {
 			return nil, err
 		}
 		return p.tryCreate(ctx, tried[i], onto, copied)

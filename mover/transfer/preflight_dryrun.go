@@ -159,17 +159,6 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 
 func schemaKey(typ kube.Type) string { return typ.GroupKind() + "/" + typ.Versions[0] }
 
-// isCreatable reports whether the API server's own validation accepts an object. releasable reports whether it accepts an update of the metadata.
-func (d *dryRuns) isCreatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
-	v := d.schemas[schemaKey(typ)]
-	return v != nil && v.Accepts(ctx, u)
-}
-
-func (d *dryRuns) isReleasable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
-	v := d.schemas[schemaKey(typ)]
-	return v != nil && v.AcceptsUpdate(ctx, u)
-}
-
 // checkRemoval checks whether the move may delete at the source, and whether the source would allow the deletion of each object.
 func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	d, allowed, found, err := p.dryRuns(ctx, p.Source, p.sourceTypes, "source", "get", "list", "patch", "delete")
@@ -224,7 +213,7 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 		want[i] = wanted{r.typ, r.Ref}
 	}
 	err = readEach(ctx, p.Transfer, p.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (findings, error) {
-		if u == nil || d.isReleasable(ctx, want[i].typ, u) {
+		if u == nil || d.schemas[schemaKey(want[i].typ)].AcceptsUpdate(ctx, u) {
 			return nil, nil
 		}
 		return p.tryRelease(ctx, unsure[i])
