@@ -126,7 +126,7 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 		return nil, err
 	}
 	var again repausedRoots
-	err = t.eachExisting(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+	err = t.eachRoot(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 		t.repause(ctx, &again, root, typ, u)
 		return nil
 	})
@@ -147,7 +147,7 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	if err != nil {
 		return nil, err
 	}
-	if err := t.eachExisting(ctx, s.Roots, look.roots, t.annotateEmptying); err != nil {
+	if err := t.eachRoot(ctx, s.Roots, look.roots, t.annotateEmptying); err != nil {
 		return nil, err
 	}
 	if err := t.checkAcknowledged(ctx, s); err != nil {
@@ -191,8 +191,8 @@ func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 // infrastructure.
 func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
 	var again repausedRoots
-	err := t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		if u == nil || u.GetUID() != root.UID || t.repause(ctx, &again, root, typ, u) {
+	err := t.eachRoot(ctx, roots, nil, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		if t.repause(ctx, &again, root, typ, u) {
 			return nil
 		}
 		return t.annotateEmptying(ctx, root, typ, u)
@@ -200,26 +200,10 @@ func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
 	return cmp.Or(again.err(), err)
 }
 
-func (t *Transfer) eachExisting(ctx context.Context, roots []pause.Root, have objects,
-	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
-) error {
-	return kube.ForEach(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
-		u := have[root.Ref]
-		if u == nil || u.GetUID() != root.UID {
-			return nil
-		}
-		typ, err := t.kind(root.Ref)
-		if err != nil {
-			return err
-		}
-		return work(ctx, root, typ, u)
-	})
-}
-
 // annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
 // the deletion is known to be safe, because an annotated source is not resumed.
 func (t *Transfer) annotateEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-	if isEmptying(u) {
+	if u == nil || isEmptying(u) {
 		return nil
 	}
 	return hold.Annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
@@ -291,9 +275,9 @@ type repausedRoots struct {
 	roots map[object.Ref]error
 }
 
-// repause pauses a root if it is no longer paused, and reports whether it did so.
+// repause pauses a root if it still exists and is no longer paused, and reports whether it did so.
 func (t *Transfer) repause(ctx context.Context, again *repausedRoots, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
-	if pause.RootOf(object.Observe(u)).Found {
+	if u == nil || pause.RootOf(object.Observe(u)).Found {
 		return false
 	}
 	err := hold.SwitchOf(root.Ref).Set(ctx, t.Source, typ, root, t.holder())

@@ -145,8 +145,11 @@ func wantedOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([
 	return want, nil
 }
 
-// eachRoot reads the current roots at the source and calls work for each. u is nil if a root was deleted.
-func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error) error {
+// eachRoot calls work for each root with the object of the source, which is nil if the root was deleted or replaced. It reads the roots unless have
+// contains them.
+func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have objects,
+	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
+) error {
 	want := make([]wanted, 0, len(roots))
 	for _, root := range roots {
 		typ, err := t.kind(root.Ref)
@@ -155,9 +158,19 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 		}
 		want = append(want, wanted{typ, root.Ref})
 	}
-	return readEach(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
-	}, discard)
+	workOn := func(ctx context.Context, i int, u *unstructured.Unstructured) (none struct{}, err error) {
+		if u != nil && u.GetUID() != roots[i].UID {
+			u = nil
+		}
+		return none, work(ctx, roots[i], want[i].typ, u)
+	}
+	if have == nil {
+		return readEach(ctx, t, t.Source, want, workOn, discard)
+	}
+	return kube.ForEach(ctx, t.workers(), indices(roots), func(ctx context.Context, i int) error {
+		_, err := workOn(ctx, i, have[roots[i].Ref])
+		return err
+	})
 }
 
 // eachOriginal reads the objects to copy and calls work for each. u is nil if an object was deleted. A restore reads its archive, and pauses each root

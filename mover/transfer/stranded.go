@@ -103,12 +103,12 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.ObjectReason
 	var mu sync.Mutex
-	err := t.eachRoot(ctx, s.Roots, func(_ context.Context, root pause.Root, _ kube.Type, u *unstructured.Unstructured) error {
+	err := t.eachRoot(ctx, s.Roots, nil, func(_ context.Context, root pause.Root, _ kube.Type, u *unstructured.Unstructured) error {
 		why := ""
-		switch missing := u == nil || u.GetUID() != root.UID; {
-		case missing && len(s.Plan) > 0:
+		switch {
+		case u == nil && len(s.Plan) > 0:
 			why = "it no longer exists"
-		case missing:
+		case u == nil:
 		case isEmptying(u):
 			why = "its dependents are being deleted by move " + u.GetAnnotations()[object.EmptyingAnnotation]
 		}
