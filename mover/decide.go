@@ -171,7 +171,7 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 // that event ends.
 func (s *State) appendWaiting(events []Event, pending []ObjectReason, now time.Time) []Event {
 	w := newWaiting(pending)
-	if s.TransientFailure == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
+	if s.TransientFailure.Message == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
 		return events
 	}
 	return append(events, w)
@@ -273,7 +273,7 @@ func (s *State) decideAwake(o AwakeRead, now time.Time) []Event {
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
-		if s.TransientFailure == o.Message && s.Stranded == o.Stranded {
+		if s.TransientFailure.Message == o.Message && s.TransientFailure.Stranded == o.Stranded {
 			return nil
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
@@ -311,14 +311,14 @@ func (s *State) unconfirmedSuccess(why string) Succeeded {
 
 // awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
-	until := s.TransientFailureUntil
+	until := s.TransientFailure.Until
 	if until.IsZero() {
 		until = now.Add(permissionTimeout)
 	}
 	switch {
 	case now.After(until) || now.After(latest):
 		return nil, false
-	case s.TransientFailure == o.Message && until.Equal(s.TransientFailureUntil):
+	case s.TransientFailure.Message == o.Message && until.Equal(s.TransientFailure.Until):
 		return nil, true
 	default:
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Until: until.UTC().Truncate(time.Second)}}, true

@@ -28,7 +28,7 @@ func Due(s *State) bool {
 // Status returns the status of the Move.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
-		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
+		Phase: s.Phase, Stranded: s.TransientFailure.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
 		StartedAt: v1alpha1.StatusTime(s.StartedAt), PhaseSince: v1alpha1.StatusTime(s.PhaseSince), FinishedAt: v1alpha1.StatusTime(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
@@ -113,7 +113,7 @@ func Explain(s *State) (message, next string) {
 		return "rolled back; the source is restored: " + s.RollbackCause, s.Failure.Next
 	case PhaseStranded:
 		message = "stranded: the move had started, but the event log does not contain its progress"
-		if s.TransientFailure == "" {
+		if s.TransientFailure.Message == "" {
 			return message, "do not unpause or delete anything by hand; scute is reading both clusters"
 		}
 	case PhaseFailed:
@@ -130,16 +130,16 @@ func Explain(s *State) (message, next string) {
 	if s.AbortRefused {
 		message += "; the abort came too late: the move can no longer be rolled back"
 	}
-	if s.Stranded {
-		return "stranded: " + s.TransientFailure, s.TransientFailureNext
+	if s.TransientFailure.Stranded {
+		return "stranded: " + s.TransientFailure.Message, s.TransientFailure.Next
 	}
-	if !s.TransientFailureUntil.IsZero() {
-		return message + "; waiting until " + formatTime(s.TransientFailureUntil) + " for a permission that was granted at the preflight: " + s.TransientFailure,
-			"if the API server has just started and has not read its roles yet, wait; otherwise " + s.TransientFailureNext
+	if !s.TransientFailure.Until.IsZero() {
+		return message + "; waiting until " + formatTime(s.TransientFailure.Until) + " for a permission that was granted at the preflight: " + s.TransientFailure.Message,
+			"if the API server has just started and has not read its roles yet, wait; otherwise " + s.TransientFailure.Next
 	}
-	if s.TransientFailure != "" {
-		message += "; retrying" + s.retryLimitText() + " after: " + s.TransientFailure
-		next = "if the error persists, " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
+	if s.TransientFailure.Message != "" {
+		message += "; retrying" + s.retryLimitText() + " after: " + s.TransientFailure.Message
+		next = "if the error persists, " + cmp.Or(s.TransientFailure.Next, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}
