@@ -225,8 +225,8 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 		if have.uid != uid {
 			return nil
 		}
-		if denied || have.finalizers {
-			if err := release(ctx, c, typ, ref, have); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if (denied || have.finalizers) && (!have.released || have.deleting && have.finalizers) {
+			if err := release(ctx, c, typ, ref, uid); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				return err
 			}
 		}
@@ -249,19 +249,11 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps adding its finalizers again", c.Name, ref)
 }
 
-// release annotates an object as moved and removes its finalizers. The caller deletes it right after that, because some controllers add their
-// finalizer again to a paused object (cluster-api issue 11812). The API server rejects new finalizers only on an object that is being deleted.
-func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have head) error {
-	if have.released && (!have.deleting || !have.finalizers) {
-		return nil
-	}
-	return patchRelease(ctx, c, typ, ref, have.uid)
-}
-
-// patchRelease removes the finalizers and annotates the object as deleted for a move, in one write. It also pauses the object: controllers of some
-// kinds, such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the
-// deletion.
-func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
+// release removes the finalizers and annotates the object as deleted for a move, in one write. It also pauses the object: controllers of some kinds,
+// such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the deletion. The caller
+// deletes the object right after that, because some controllers add their finalizer again to a paused object (cluster-api issue 11812). The API server
+// rejects new finalizers only on an object that is being deleted.
+func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},
 	}}, dryRun...)

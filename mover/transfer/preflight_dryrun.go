@@ -242,7 +242,7 @@ func (p *scope) tryRemove(ctx context.Context, r removal) (found findings, err e
 
 // tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the annotation that webhooks check.
 func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
-	why, found, err := dryRunRefusal(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
+	why, found, err := dryRunRefusal(release(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
 	if why != "" {
 		found.AddError(r.Ref.String(), "the source would reject the removal of its finalizers: "+why, "make the source accept it (admission, validation)")
 	}
