@@ -91,20 +91,14 @@ func NextStep(s *State, now time.Time) Step {
 	if s.Working {
 		return Step{At: now, Action: Resume}
 	}
-	begin := nextBegin(s, now)
+	step := nextBegin(s, now)
 	if s.hasRemovals() || len(Expired(s)) > 0 {
-		at := retryAt(s.RemovalFailedAt, s.RemovalFailures, now)
-		if begin.At.IsZero() || at.Before(begin.At) {
-			return deferUntilDue(Step{At: at, Action: Remove}, now)
+		if at := retryAt(s.RemovalFailedAt, s.RemovalFailures, now); step.At.IsZero() || at.Before(step.At) {
+			step = Step{At: at, Action: Remove}
 		}
 	}
-	return deferUntilDue(begin, now)
-}
-
-// deferUntilDue returns a Idle until the step is due, or the step if it is due.
-func deferUntilDue(step Step, now time.Time) Step {
 	if step.At.After(now) {
-		return Step{At: step.At}
+		return Step{At: step.At} // Idle until then
 	}
 	return step
 }
