@@ -306,7 +306,7 @@ func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
 // copyAnnotations returns the annotations of a copy. They identify the original without any log.
 func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
-	if t.log == "" { // an older version began the move, and its copies have no other annotation
+	if t.log == "" { // a local run does not record the ID of its log
 		return marks
 	}
 	marks[object.LogAnnotation] = t.log

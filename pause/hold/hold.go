@@ -30,7 +30,7 @@ var ErrChanged = errors.New("another client paused or resumed it after its pause
 var errEmptying = errors.New("it stays paused, because a move has started to delete its dependents")
 
 // Holder identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
-// Log is empty in the marks of runs and Pauses, and of moves that an older version started.
+// LogID is empty in the marks of runs and Pauses, and of moves of a local run.
 type Holder struct{ Annotation, ID, LogID string }
 
 // MoveHolder returns the mark of a move in a log.
@@ -160,7 +160,7 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		if u.GetUID() != root.UID {
 			return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 		}
-		if other, alone := exclusiveHolder(u, held, mark); alone {
+		if other, exclusive := exclusiveHolder(held, mark); exclusive {
 			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Describe())
 		}
 		own := slices.Contains(held, mark)
@@ -179,15 +179,12 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the holder that does not admit the mark: a move, or a run of an older version, which did not record the earlier state.
-func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, alone bool) {
+// exclusiveHolder returns the holder that does not admit the mark.
+func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
 			return other, true
 		}
-	}
-	if _, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
-		return held[0], true
 	}
 	return by, false
 }
