@@ -168,7 +168,7 @@ func ListBackups(ctx context.Context, in Store, place string, most int) (places 
 func download(ctx context.Context, from Store, name, file string) error {
 	in, err := from.Get(ctx, name)
 	if err != nil {
-		return wrap("reading", name, err)
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	defer in.Close()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -180,7 +180,7 @@ func download(ctx context.Context, from Store, name, file string) error {
 	}
 	if _, err := io.Copy(out, in); err != nil {
 		_ = out.Close()
-		return wrap("reading", name, err)
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return out.Close()
 }

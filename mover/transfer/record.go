@@ -99,7 +99,7 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 }
 
 // claim starts the restore, or takes it over from another process.
-func (r *record) claim(ctx context.Context, first RestorePhase) error {
+func (r *record) claim(ctx context.Context) error {
 	r.holder = rand.String(10)
 	u, err := r.read(ctx)
 	switch {
@@ -110,7 +110,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	}
 	u = &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{
 		"backup": r.index.ID, "takenAt": r.index.TakenAt.UTC().Format(time.RFC3339), "source": r.index.Source.Cluster,
-		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(first), "holder": r.holder, "at": timestamp(),
+		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(restoreCreating), "holder": r.holder, "at": timestamp(),
 	}}}
 	u.SetGroupVersionKind(configMaps().GVK())
 	u.SetNamespace(r.ref.Namespace)
@@ -122,7 +122,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 		}
 		return err
 	}
-	r.phase = first
+	r.phase = restoreCreating
 	return nil
 }
 

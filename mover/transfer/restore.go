@@ -215,7 +215,7 @@ func (r *Restore) Run(ctx context.Context) error {
 	if err := r.t.ensureNamespaces(ctx, r.state.Plan); err != nil {
 		return err
 	}
-	if err := r.record.claim(ctx, restoreCreating); err != nil {
+	if err := r.record.claim(ctx); err != nil {
 		return err
 	}
 	if r.record.phase == restoreCreating {
