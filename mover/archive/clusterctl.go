@@ -25,17 +25,15 @@ const clusterctlFiles = "*_*_*.yaml"
 
 // listClusterctlFiles returns the files of a folder that clusterctl wrote, or none if the folder is another one.
 func listClusterctlFiles(dir string) ([]string, error) {
-	for _, own := range []string{SumsFile, unfinishedFile, IndexFile} {
-		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {
-			return nil, err
-		}
-	}
 	there, err := os.ReadDir(dir) // not Glob, because the folder's name may contain special characters
 	if err != nil {
 		return nil, err
 	}
 	var files []string
 	for _, e := range there {
+		if slices.Contains([]string{SumsFile, unfinishedFile, IndexFile}, e.Name()) {
+			return nil, nil
+		}
 		if its, err := filepath.Match(clusterctlFiles, e.Name()); err != nil || its {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}
