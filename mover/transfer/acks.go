@@ -118,8 +118,8 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	t.touches.Touch(ctx, t.writer(), look.Wake)
 	t.allAcked = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
-	if t.pausedObservation = nil; stable && depth == hashed {
-		t.pausedObservation = &observation{members, w}
+	if t.pausedSnapshot = nil; stable && depth == hashed {
+		t.pausedSnapshot = w
 	}
 	return mover.AcksRead{New: look.New, Pending: look.Pending, Stable: stable}, nil
 }

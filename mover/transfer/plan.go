@@ -14,11 +14,11 @@ import (
 
 // draft returns a plan of every object that moves, with its UID, resource version and content hash, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	members, w, err := t.readForDraft(ctx, s.Spec)
+	w, err := t.readForDraft(ctx, s.Spec)
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.evaluate(ctx, s, members, w)
+	found, err := t.evaluate(ctx, s, w)
 	if err != nil {
 		return nil, err
 	}
@@ -41,20 +41,16 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
-type observation struct {
-	members  mover.Members
-	snapshot *snapshot
-}
-
-// readForDraft returns the observation from which the plan is made. Every acknowledgement must be older than it. The observation that showed the source
+// readForDraft returns the snapshot from which the plan is made. Every acknowledgement must be older than it. The snapshot that showed the source
 // at rest qualifies if it began less than maxListingAge ago and hashed the contents. Later changes are detected when the copies are created and
 // verified.
-func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (mover.Members, *snapshot, error) {
-	last := t.pausedObservation
-	if t.pausedObservation = nil; last != nil && time.Since(last.snapshot.at) < t.maxListingAge() {
-		return last.members, last.snapshot, nil
+func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot, error) {
+	last := t.pausedSnapshot
+	if t.pausedSnapshot = nil; last != nil && time.Since(last.at) < t.maxListingAge() {
+		return last, nil
 	}
-	return t.members(ctx, spec, hashed)
+	_, w, err := t.members(ctx, spec, hashed)
+	return w, err
 }
 
 // survey contains the result of one observation of a source at rest.
@@ -71,7 +67,8 @@ type survey struct {
 	deleting []mover.ObjectReason
 }
 
-func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
+func (t *Transfer) evaluate(ctx context.Context, s *mover.State, w *snapshot) (found survey, err error) {
+	members := w.members
 	if err := checkStillPaused(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
 	}

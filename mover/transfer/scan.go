@@ -21,6 +21,7 @@ import (
 type snapshot struct {
 	mu      sync.Mutex
 	objects []object.Observed
+	members mover.Members         // of the move
 	hashes  map[object.Ref]string // of contents, at depth hashed only, never of Secrets
 	listed  map[listingKey]bool
 	at      time.Time // when the reading began
@@ -208,7 +209,8 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	if err != nil {
 		return mover.Members{}, nil, err
 	}
-	return t.excludeUnshared(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
+	w.members = t.excludeUnshared(spec.Namespace, mover.Select(w.objects, selection(spec)))
+	return w.members, w, nil
 }
 
 // excludeUnshared excludes objects of other namespaces, such as Secrets, ClusterClasses and their templates, unless they are shared with the namespace.

@@ -59,8 +59,8 @@ type Transfer struct {
 	touches hold.Touches
 	// allAcked is set if the last listing showed no pending acknowledgement.
 	allAcked bool
-	// pausedObservation is the observation that showed the source at rest, until the plan is made.
-	pausedObservation *observation
+	// pausedSnapshot is the snapshot that showed the source at rest, until the plan is made.
+	pausedSnapshot *snapshot
 	// verified is set if this process has seen all copies with their marks and has not removed any.
 	verified bool
 	// listedAt is when this process last listed every kind of the source in order to find objects outside the plan.

@@ -26,9 +26,9 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	// The two checks are independent. A change made before both have ended is detected by at least one of them.
 	looks, lookCtx := errgroup.WithContext(ctx)
 	looks.Go(func() error {
-		members, w, err := t.members(lookCtx, s.Spec, hashed)
+		_, w, err := t.members(lookCtx, s.Spec, hashed)
 		if err == nil {
-			found, err = t.evaluate(lookCtx, s, members, w)
+			found, err = t.evaluate(lookCtx, s, w)
 		}
 		if err == nil {
 			unplanned, err = t.unplannedDependents(lookCtx, s, w)
