@@ -83,7 +83,7 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 		versions[item.Ref] = item.Version
 	}
 	return hold.Writer{
-		Cluster: t.target, Workers: t.workers(), TouchValue: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
+		Cluster: t.target, Workers: t.workers(), TouchValue: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.typeOf(t.target, ref, versions[ref]) },
 	}
 }
 

@@ -197,7 +197,7 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.M
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {
-		typ, err := b.t.sourceType(m.Ref, m.Version)
+		typ, err := b.t.typeOf(b.t.Source, m.Ref, m.Version)
 		if err != nil {
 			return nil, err
 		}

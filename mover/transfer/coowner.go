@@ -44,7 +44,7 @@ func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, the
 				removed[owner.GetUID()] = true
 			}
 		}
-		onto, err := t.targetType(item.Ref, item.Version)
+		onto, err := t.typeOf(t.target, item.Ref, item.Version)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error
 		return item.KeepReason == "" || !slices.ContainsFunc(item.Owners, func(o object.Owner) bool { return left[o.Ref] })
 	})
 	return kube.ForEach(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
-		typ, err := t.sourceType(item.Ref, item.Version)
+		typ, err := t.typeOf(t.Source, item.Ref, item.Version)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	var there objects
 	if !first { // in the first attempt, an existing object is found when Create fails
 		var err error
-		if there, err = t.listPresent(ctx, t.target, t.targetTypes, s.Plan); err != nil {
+		if there, err = t.listPresent(ctx, t.target, s.Plan); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +136,7 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 // createOne creates one copy unless it exists with the mark of this move, which means that an earlier process created it. source is the original, want
 // its copy, and have the object as just read from the target, or nil if it was absent or not read.
 func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, source, want, have *unstructured.Unstructured) (createdObject, error) {
-	onto, err := t.targetType(item.Ref, item.Version)
+	onto, err := t.typeOf(t.target, item.Ref, item.Version)
 	if err != nil {
 		return createdObject{}, err
 	}

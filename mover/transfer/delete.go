@@ -84,7 +84,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 
 func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there heads, emit Emit) error {
 	return each(ctx, t.workers(), chunk, func(ctx context.Context, item mover.Item) (object.Ref, error) {
-		typ, err := t.sourceType(item.Ref, item.Version)
+		typ, err := t.typeOf(t.Source, item.Ref, item.Version)
 		if err != nil {
 			return item.Ref, err
 		}
@@ -180,7 +180,7 @@ func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error 
 // checkSourceEmpty lists the source again, and returns an error if its controllers could still work on what the target is about to resume.
 func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.KeepReason != "" || !isActive(item) })
-	there, err := t.listPresent(ctx, t.Source, t.sourceTypes, moves)
+	there, err := t.listPresent(ctx, t.Source, moves)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool
 	for i, l := range parts {
 		parts[i].full = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
 	}
-	onto, err := listingsOf(t.targetTypes, t.target, remaining)
+	onto, err := t.listingsOf(t.target, remaining)
 	if err != nil {
 		return sides{}, err
 	}
@@ -162,8 +162,8 @@ func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, 
 
 // listPresent returns the metadata of the planned objects that a side has. It makes one list request for each kind and namespace. Steps that write call
 // it first, so that they do not repeat the work of an earlier process.
-func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
-	parts, err := listingsOf(kinds, c, plan)
+func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, plan []mover.Item) (objects, error) {
+	parts, err := t.listingsOf(c, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -179,10 +179,10 @@ func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[s
 	})
 }
 
-func listingsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
+func (t *Transfer) listingsOf(c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
 	listed := make(map[listingKey]bool)
 	for _, item := range plan {
-		typ, err := typeOf(kinds, c, item.Ref, item.Version)
+		typ, err := t.typeOf(c, item.Ref, item.Version)
 		if err != nil {
 			return nil, err
 		}

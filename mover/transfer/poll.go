@@ -24,7 +24,7 @@ type polls struct {
 func (t *Transfer) poll(
 	ctx context.Context, l *polls, items []mover.Item, lacks func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error),
 ) (done []object.Ref, pending []mover.ObjectReason, err error) {
-	want, err := wantedOf(t.targetTypes, t.target, items)
+	want, err := t.wantedOf(t.target, items)
 	if err != nil {
 		return nil, nil, err
 	}

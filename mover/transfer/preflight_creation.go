@@ -129,7 +129,7 @@ func (p *scope) creations(
 			rest = append(rest, mover.ItemOf(m, ""))
 		}
 	}
-	there, err := p.listPresent(ctx, p.target, p.targetTypes, rest) // an object whose name is in use is tried too
+	there, err := p.listPresent(ctx, p.target, rest) // an object whose name is in use is tried too
 	if err != nil {
 		return nil, nil, err
 	}

@@ -188,7 +188,7 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 		if m.KeepReason != "" || m.Deleting || !allowed.allows("patch", m.Ref) || !allowed.allows("delete", m.Ref) {
 			continue
 		}
-		typ, err := p.sourceType(m.Ref, m.Version)
+		typ, err := p.typeOf(p.Source, m.Ref, m.Version)
 		if err != nil {
 			return nil, err
 		}

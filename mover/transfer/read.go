@@ -133,10 +133,10 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 
 func discard([]struct{}) error { return nil }
 
-func wantedOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
+func (t *Transfer) wantedOf(c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
 	for _, item := range plan {
-		typ, err := typeOf(kinds, c, item.Ref, item.Version)
+		typ, err := t.typeOf(c, item.Ref, item.Version)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
 	if t.archive == nil {
-		want, err := wantedOf(t.sourceTypes, t.Source, items)
+		want, err := t.wantedOf(t.Source, items)
 		if err != nil {
 			return err
 		}

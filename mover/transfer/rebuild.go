@@ -218,7 +218,7 @@ func missingCluster(spec mover.Spec, members mover.Members) (name string, missin
 
 // emptiedReason returns why the source is no longer complete, or "" if it is complete.
 func (t *Transfer) emptiedReason(ctx context.Context, s *mover.State) (string, error) {
-	there, err := t.listPresent(ctx, t.Source, t.sourceTypes, s.Plan)
+	there, err := t.listPresent(ctx, t.Source, s.Plan)
 	if err != nil {
 		return "", err
 	}

@@ -168,7 +168,7 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 			clusters = append(clusters, item)
 		}
 	}
-	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, clusters)
+	there, err := r.t.listPresent(ctx, r.Target, clusters)
 	if err != nil {
 		return false, err
 	}
@@ -187,7 +187,7 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 	f.AddWarning("target", "this backup was already restored here, according to "+r.record.String()+": nothing more is created",
 		"no action needed if the clusters are as intended")
-	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
+	there, err := r.t.listPresent(ctx, r.Target, r.state.Plan)
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 
 // findCopies reads the UIDs of the copies, which an earlier process may have created.
 func (r *Restore) findCopies(ctx context.Context) error {
-	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
+	there, err := r.t.listPresent(ctx, r.Target, r.state.Plan)
 	if err != nil {
 		return err
 	}

@@ -262,20 +262,16 @@ func movableTypes(ctx context.Context, c *kube.Cluster) (known map[string]kube.T
 	return types, unserved, nil
 }
 
-// sourceType returns the type of a planned object at the source, in the planned version.
-func (t *Transfer) sourceType(ref object.Ref, version string) (kube.Type, error) {
-	return typeOf(t.sourceTypes, t.Source, ref, version)
-}
-
-func (t *Transfer) targetType(ref object.Ref, version string) (kube.Type, error) {
-	return typeOf(t.targetTypes, t.target, ref, version)
-}
-
-func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
+// typeOf returns the type of a planned object on a side, in the planned version.
+func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
+	types := t.sourceTypes
+	if side == t.target {
+		types = t.targetTypes
+	}
 	found, ok := types[ref.GroupKind()]
 	if !ok {
 		return kube.Type{}, finalError("install the provider that serves this kind, in the same version as in the other cluster",
-			"the %s does not serve %s", c.Name, ref.GroupKind())
+			"the %s does not serve %s", side.Name, ref.GroupKind())
 	}
 	return found.At(version), nil
 }

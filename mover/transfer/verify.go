@@ -75,7 +75,7 @@ func byKind(plan []mover.Item) [][]mover.Item {
 
 // compare reads the objects of a part of the plan on both sides in parallel, and returns those that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.ObjectReason, err error) {
-	onto, err := wantedOf(t.targetTypes, t.target, items)
+	onto, err := t.wantedOf(t.target, items)
 	if err != nil {
 		return nil, err
 	}
