@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +63,7 @@ func ForEach[T any](ctx context.Context, limit int, items []T, work func(context
 		}
 		group.Go(func() error { return work(both, item) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 // callbackError wraps an error of the caller's callback, so that it is not retried.
