@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/kube/guard"
+	"scute.dev/kube/object"
 )
 
 // FieldManager is the field manager of all of scute's writes.
@@ -139,6 +141,15 @@ func (c *Cluster) Get(ctx context.Context, t Type, namespace, name string) (u *u
 		u, err = c.Resource(t, namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
+	return u, err
+}
+
+// Find returns one object, or nil if it does not exist.
+func (c *Cluster) Find(ctx context.Context, t Type, ref object.Ref) (*unstructured.Unstructured, error) {
+	u, err := c.Get(ctx, t, ref.Namespace, ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
 	return u, err
 }
 

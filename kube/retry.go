@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -49,6 +51,19 @@ func Retry(ctx context.Context, each time.Duration, call func(context.Context) e
 		}
 		return err
 	}, backoff.WithContext(b, ctx))
+}
+
+// ForEach calls work for every item, at most limit at once, until one call fails.
+func ForEach[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
+	group, both := errgroup.WithContext(ctx)
+	group.SetLimit(limit)
+	for _, item := range items {
+		if both.Err() != nil {
+			break
+		}
+		group.Go(func() error { return work(both, item) })
+	}
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 // callbackError wraps an error of the caller's callback, so that it is not retried.

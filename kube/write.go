@@ -14,6 +14,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"scute.dev/kube/object"
 )
 
 // Create creates an object, or tries to in a dry run, and returns its metadata.
@@ -38,13 +40,17 @@ func (c *Cluster) Create(ctx context.Context, t Type, u *unstructured.Unstructur
 }
 
 // Patch sends a merge patch, or tries it in a dry run.
-func (c *Cluster) Patch(ctx context.Context, what string, t Type, namespace, name string, patch []byte, dryRun ...string) error {
+func (c *Cluster) Patch(ctx context.Context, what string, t Type, ref object.Ref, patch map[string]any, dryRun ...string) error {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding a patch of %s: %w", ref, err)
+	}
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced {
-		r = c.metadata.Resource(t.Resource()).Namespace(namespace)
+		r = c.metadata.Resource(t.Resource()).Namespace(ref.Namespace)
 	}
 	return c.Do(ctx, what, func(ctx context.Context) error {
-		_, err := r.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
+		_, err := r.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 		return err
 	})
 }

@@ -10,25 +10,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Original is an object of a move, as read from the source. Shared objects are not included, because they stay at the source in any case.
-type Original struct {
-	Ref object.Ref
-	UID types.UID
-	// Annotated means that the object has the move's annotation: the move has paused it.
-	Annotated bool
-	// Released means that a move has removed its finalizers in order to delete it.
-	Released bool
-	// Emptying means that the object is a root, and the move has begun to delete its dependants. Deleted dependants cannot be identified.
-	Emptying bool
-}
-
-// Copy is an object of the target with the move's annotation: the move created it and has not resumed it.
-type Copy struct {
-	Ref object.Ref
-	// Origin is the UID of the original. It is empty if the original stays at the source.
-	Origin types.UID
-}
-
 // Verdict is the safe way to continue a move whose progress the log does not contain.
 type Verdict string
 
@@ -50,43 +31,41 @@ type Assessment struct {
 	Evidence []ObjectReason
 }
 
-// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup.
-func Assess(source []Original, target []Copy) Assessment {
-	originals := make(map[object.Ref]Original, len(source))
-	copies := make(map[object.Ref]bool, len(target))
-	for _, o := range source {
-		originals[o.Ref] = o
-	}
+// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup. source has the
+// members of the move at the source. target has the copies that the move created and has not resumed, each with the UID of its original, which is empty
+// if the original stays at the source. id and log identify the move in its annotations.
+func Assess(source []Member, target map[object.Ref]types.UID, id, log string) Assessment {
+	source = slices.DeleteFunc(slices.Clone(source), func(m Member) bool { return m.KeepReason != "" })
+	originals := make(map[object.Ref]Member, len(source))
 	var only, replaced, uncopied, marked []ObjectReason
-	for _, c := range target {
-		copies[c.Ref] = true
-		o, there := originals[c.Ref]
+	var released bool // a move deletes an object that has no copy
+	var emptying bool // dependants of a root may be deleted already, and cannot be identified
+	for _, m := range source {
+		originals[m.Ref] = m
+		emptying = emptying || m.Emptying
+		if _, copied := target[m.Ref]; !copied {
+			why := "the target has no copy of it"
+			if m.Released {
+				released, why = true, "a move has removed its finalizers at the source to delete it, and the target has no copy"
+			}
+			uncopied = append(uncopied, ObjectReason{Ref: m.Ref, Reason: why})
+		}
+		if m.MoveID == id && m.MoveLogID == log {
+			marked = append(marked, ObjectReason{Ref: m.Ref, Reason: "the move paused it"})
+		}
+	}
+	for ref, origin := range target {
+		m, there := originals[ref]
 		switch {
-		case c.Origin == "": // the original stays at the source
+		case origin == "": // the original stays at the source
 		case !there:
-			only = append(only, ObjectReason{Ref: c.Ref, Reason: "it exists only on the target"})
-		case o.UID != c.Origin:
-			replaced = append(replaced, ObjectReason{Ref: c.Ref, Reason: "the source has another object with the same name"})
-		case o.Released:
-			only = append(only, ObjectReason{Ref: c.Ref, Reason: "a move has removed its finalizers at the source to delete it"})
+			only = append(only, ObjectReason{Ref: ref, Reason: "it exists only on the target"})
+		case m.UID != origin:
+			replaced = append(replaced, ObjectReason{Ref: ref, Reason: "the source has another object with the same name"})
+		case m.Released:
+			only = append(only, ObjectReason{Ref: ref, Reason: "a move has removed its finalizers at the source to delete it"})
 		}
 	}
-	for _, o := range source {
-		switch {
-		case o.Released && !copies[o.Ref]:
-			uncopied = append(uncopied, ObjectReason{
-				Ref:    o.Ref,
-				Reason: "a move has removed its finalizers at the source to delete it, and the target has no copy",
-			})
-		case !copies[o.Ref]:
-			uncopied = append(uncopied, ObjectReason{Ref: o.Ref, Reason: "the target has no copy of it"})
-		}
-		if o.Annotated {
-			marked = append(marked, ObjectReason{Ref: o.Ref, Reason: "the move paused it"})
-		}
-	}
-	released := slices.ContainsFunc(source, func(o Original) bool { return o.Released && !copies[o.Ref] })
-	emptying := slices.ContainsFunc(source, func(o Original) bool { return o.Emptying })
 	switch {
 	case len(replaced) > 0:
 		return newAssessment(NeedsOperator, replaced)
@@ -113,7 +92,6 @@ func (a Assessment) NoTrace() bool { return a.Verdict == NeedsOperator && len(a.
 
 const nothingLeftMessage = "the source has no selected objects and the target has no paused copies: the move may be complete already"
 
-// checkTargetAdvice is the advice if neither cluster has an object of the move.
 const checkTargetAdvice = "check the target: if the clusters work there, delete this Move"
 
 // ResolveCommand returns the command with which an operator decides in which direction a stranded move continues.
@@ -123,24 +101,23 @@ func ResolveCommand(s Spec, way Direction) string {
 
 // Explain returns what the verdict means, and what a human should do about the Move.
 func (a Assessment) Explain(s Spec) (message, next string) {
-	command := func(way Direction) string { return ResolveCommand(s, way) }
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
 	switch a.Verdict {
 	case NothingStarted:
 		return "neither cluster has a trace of the move", "no action needed: the move starts again"
 	case CanRollBack:
 		return "the source has every object of the move", leave + ". If there is a newer event log, restore it; otherwise run " +
-			command(Back) + ", which deletes the copies on the target and resumes the source"
+			ResolveCommand(s, Back) + ", which deletes the copies on the target and resumes the source"
 	case MustRollForward:
 		return strings.TrimSuffix("the move has started to delete at the source, and the target has every object: "+Summary(a.Evidence), ": "), leave +
-			". If there is a newer event log, restore it; otherwise run " + command(Forward) + ", which deletes the rest at the source and resumes the target"
+			". If there is a newer event log, restore it; otherwise run " + ResolveCommand(s, Forward) + ", which deletes the rest at the source and resumes the target"
 	default:
 		if a.NoTrace() {
 			return nothingLeftMessage, checkTargetAdvice
 		}
 		message = "neither direction keeps every object: " + Summary(a.Evidence)
 		return message, leave + ". See \"When a move is stranded\" in the documentation. To end the Move without changing the target, run " +
-			command("abandon") +
+			ResolveCommand(s, "abandon") +
 			"; a source with deleted objects stays paused"
 	}
 }

@@ -5,20 +5,29 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
 func TestAssess(t *testing.T) {
-	whole := func(name string) mover.Original { return mover.Original{Ref: ref(t, name), UID: uid(ref(t, name))} }
-	paused := func(name string) mover.Original { o := whole(name); o.Annotated = true; return o }
-	released := func(name string) mover.Original { o := whole(name); o.Released = true; return o }
-	emptying := func(name string) mover.Original { o := paused(name); o.Emptying = true; return o }
-	replaced := func(name string) mover.Original { o := whole(name); o.UID = "another"; return o }
-	copied := func(name string) mover.Copy { return mover.Copy{Ref: ref(t, name), Origin: uid(ref(t, name))} }
-	shared := func(name string) mover.Copy { return mover.Copy{Ref: ref(t, name)} }
+	type copied struct {
+		ref    object.Ref
+		origin types.UID
+	}
+	whole := func(name string) mover.Member {
+		return mover.Member{Observed: object.Observed{Ref: ref(t, name), UID: uid(ref(t, name))}}
+	}
+	paused := func(name string) mover.Member { o := whole(name); o.MoveID = "go"; return o }
+	released := func(name string) mover.Member { o := whole(name); o.Released = true; return o }
+	emptying := func(name string) mover.Member { o := paused(name); o.Emptying = true; return o }
+	replaced := func(name string) mover.Member { o := whole(name); o.UID = "another"; return o }
+	copyOf := func(name string) copied { return copied{ref(t, name), uid(ref(t, name))} }
+	shared := func(name string) copied { return copied{ref: ref(t, name)} }
 	type (
-		src = []mover.Original
-		dst = []mover.Copy
+		src = []mover.Member
+		dst = []copied
 	)
 	for _, c := range []struct {
 		name   string
@@ -29,21 +38,25 @@ func TestAssess(t *testing.T) {
 	}{
 		{"no trace", src{whole("Cluster/a"), whole("Machine/a-1")}, nil, mover.NothingStarted, ""},
 		{"paused", src{paused("Cluster/a"), whole("Machine/a-1")}, nil, mover.CanRollBack, "a"},
-		{"some copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a")}, mover.CanRollBack, ""},
-		{"all copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.CanRollBack, ""},
-		{"unpaused before its copies were removed", src{whole("Cluster/a")}, dst{copied("Cluster/a")}, mover.CanRollBack, ""},
-		{"one deleted", src{paused("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, "a-1"},
-		{"one released", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, "a-1"},
-		{"all deleted", nil, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, "a"},
-		{"shared and retained", src{paused("Cluster/a")}, dst{copied("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
-		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.NeedsOperator, "no copy"},
-		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a")}, mover.NeedsOperator, "a-1"},
-		{"begun to be emptied", src{emptying("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.MustRollForward, ""},
+		{"some copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copyOf("Cluster/a")}, mover.CanRollBack, ""},
+		{"all copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.CanRollBack, ""},
+		{"unpaused before its copies were removed", src{whole("Cluster/a")}, dst{copyOf("Cluster/a")}, mover.CanRollBack, ""},
+		{"one deleted", src{paused("Cluster/a")}, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.MustRollForward, "a-1"},
+		{"one released", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.MustRollForward, "a-1"},
+		{"all deleted", nil, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.MustRollForward, "a"},
+		{"shared and retained", src{paused("Cluster/a")}, dst{copyOf("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
+		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.NeedsOperator, "no copy"},
+		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copyOf("Cluster/a")}, mover.NeedsOperator, "a-1"},
+		{"begun to be emptied", src{emptying("Cluster/a"), whole("Machine/a-1")}, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.MustRollForward, ""},
 		{"begun to be emptied, without copies", src{emptying("Cluster/a")}, nil, mover.NeedsOperator, "no copy"},
-		{"made again", src{replaced("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.NeedsOperator, "another object"},
+		{"made again", src{replaced("Cluster/a")}, dst{copyOf("Cluster/a"), copyOf("Machine/a-1")}, mover.NeedsOperator, "another object"},
 		{"nothing anywhere", nil, nil, mover.NeedsOperator, ""},
 	} {
-		got := mover.Assess(c.source, c.target)
+		target := make(map[object.Ref]types.UID)
+		for _, o := range c.target {
+			target[o.ref] = o.origin
+		}
+		got := mover.Assess(c.source, target, "go", "")
 		message, next := got.Explain(mover.Spec{Namespace: "fleet", Name: "go"})
 		if got.Verdict != c.want || !strings.Contains(message+evidenceText(got.Evidence), c.names) || next == "" {
 			t.Errorf("%s: verdict %s (message %q, next %q), want %s", c.name, got.Verdict, message, next, c.want)

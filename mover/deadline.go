@@ -72,7 +72,7 @@ func (s *State) retryDeadline(now time.Time) time.Time {
 		return time.Time{}
 	case s.Phase == PhaseCreating:
 		return s.PhaseSince.Add(time.Duration(s.Spec.Create))
-	case s.TransientFailure != "":
+	case s.TransientFailure.Message != "":
 		return s.TransientFailureSince.Add(transientTimeout)
 	default:
 		return now.Add(transientTimeout)

@@ -16,10 +16,17 @@ import (
 )
 
 const (
-	// waitingInterval is the minimum time between two Waiting events.
-	waitingInterval = 5 * time.Second
-	// maxWaiting is the maximum number of objects in a Waiting event.
-	maxWaiting = 20
+	waitingInterval = 5 * time.Second // between two Waiting events
+	maxWaiting      = 20              // objects in a Waiting event
+)
+
+// Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any length: a reference has at most 0.5 KiB, an object of
+// the plan 2 KiB, a finding 2 KiB.
+const (
+	maxPerEvent         = 250
+	maxFindings         = 250
+	maxExcluded         = 500
+	maxClusterNameBytes = 512 << 10 // bytes
 )
 
 // Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing
@@ -86,7 +93,6 @@ func (s *State) tick() []Event {
 	}
 }
 
-// abortReason returns the reason of a rollback that an operator requested.
 func (s *State) abortReason() string {
 	if s.AbortReason == "" {
 		return "requested by an operator"
@@ -108,7 +114,7 @@ func decidePreflight(o PreflightDone) []Event {
 
 func decideBaseline(o BaselineRead) []Event {
 	var events []Event
-	for part := range chunks(o.Objects) {
+	for _, part := range pause.Batches(o.Objects, maxPerEvent) {
 		taken := BaselineTaken{Objects: part}
 		if len(events) == 0 {
 			taken.AckKinds = o.AckKinds
@@ -130,7 +136,7 @@ func pauseIntendedEvents(roots []pause.Root) []Event {
 
 func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 	var events []Event
-	for part := range chunks(o.New) {
+	for _, part := range pause.Batches(o.New, maxPerEvent) {
 		events = append(events, Acknowledged{Objects: part})
 	}
 	if len(o.Pending) == 0 {
@@ -165,7 +171,7 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 // that event ends.
 func (s *State) appendWaiting(events []Event, pending []ObjectReason, now time.Time) []Event {
 	w := newWaiting(pending)
-	if s.TransientFailure == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
+	if s.TransientFailure.Message == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
 		return events
 	}
 	return append(events, w)
@@ -183,15 +189,20 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var events []Event
-	for part := range slices.Chunk(o.Items, maxPerEvent) {
-		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
-	}
-	events = append(events, Planned{Hash: hash, Excluded: redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)]), Announced: true})
+	excluded := redactWaits(o.Excluded[:min(len(o.Excluded), maxExcluded)])
+	events := append(planDraftedEvents(o.Items), Planned{Hash: hash, Excluded: excluded, Announced: true})
 	if s.Spec.DryRun {
 		events = append(events, Succeeded{})
 	}
 	return events, nil
+}
+
+func planDraftedEvents(items []Item) []Event {
+	var events []Event
+	for part := range slices.Chunk(items, maxPerEvent) {
+		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
+	}
+	return events
 }
 
 // changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that is not paused were copied, both clusters would
@@ -262,7 +273,7 @@ func (s *State) decideAwake(o AwakeRead, now time.Time) []Event {
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
-		if s.TransientFailure == o.Message && s.Stranded == o.Stranded {
+		if s.TransientFailure.Message == o.Message && s.TransientFailure.Stranded == o.Stranded {
 			return nil
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
@@ -274,7 +285,8 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	if until.IsZero() {
 		return again()
 	}
-	if o.Unpermitted && s.permissionsChecked() {
+	// After the preflight, every permission has been checked or used.
+	if o.Unpermitted && s.Phase != PhasePreflight && s.Phase != PhasePending {
 		if events, waits := s.awaitPermission(o, now, until.Add(permissionTimeout)); waits {
 			return events
 		}
@@ -297,21 +309,16 @@ func (s *State) unconfirmedSuccess(why string) Succeeded {
 	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
 }
 
-// permissionsChecked reports whether the preflight has checked, or used, every permission that the move needs.
-func (s *State) permissionsChecked() bool {
-	return s.Phase != PhasePreflight && s.Phase != PhasePending
-}
-
 // awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
-	until := s.TransientFailureUntil
+	until := s.TransientFailure.Until
 	if until.IsZero() {
 		until = now.Add(permissionTimeout)
 	}
 	switch {
 	case now.After(until) || now.After(latest):
 		return nil, false
-	case s.TransientFailure == o.Message && until.Equal(s.TransientFailureUntil):
+	case s.TransientFailure.Message == o.Message && until.Equal(s.TransientFailure.Until):
 		return nil, true
 	default:
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Until: until.UTC().Truncate(time.Second)}}, true
@@ -354,14 +361,8 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	if len(o.Roots) == 0 {
 		events = append(events, PauseIntended{})
 	}
-	events = append(events, pauseIntendedEvents(o.Roots)...)
-	first := true
-	for part := range slices.Chunk(o.Items, maxPerEvent) {
-		events = append(events, PlanDrafted{First: first, Items: part})
-		first = false
-	}
-	events = append(events, Planned{Hash: hash})
-	for part := range chunks(o.Created) {
+	events = slices.Concat(events, pauseIntendedEvents(o.Roots), planDraftedEvents(o.Items), []Event{Planned{Hash: hash}})
+	for _, part := range pause.Batches(o.Created, maxPerEvent) {
 		events = append(events, Created{Objects: part})
 	}
 	return append(events, Rebuilt{Direction: s.Way}), nil
@@ -370,4 +371,28 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 // MissingEnd returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
 func MissingEnd(how string) Abandoned {
 	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
+}
+
+// truncateFindings returns the first findings, errors before warnings, and one finding with the number of the others.
+func truncateFindings(list []Finding) []Finding {
+	kept := slices.Clone(list)
+	slices.SortStableFunc(kept, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+	if more := len(kept) - maxFindings; more > 0 {
+		kept = append(kept[:maxFindings:maxFindings], Finding{
+			Severity: kept[maxFindings].Severity, Field: "spec",
+			Message: fmt.Sprintf("%d more findings are not listed", more), Remedy: "fix the listed findings first",
+		})
+	}
+	for i := range kept {
+		kept[i].Message = redact.Message(kept[i].Message)
+	}
+	return kept
+}
+
+func redactWaits(list []ObjectReason) []ObjectReason {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Reason = redact.Message(list[i].Reason)
+	}
+	return list
 }

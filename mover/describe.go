@@ -114,9 +114,6 @@ func adopted(list []object.Ref) string {
 	if len(list) == 0 {
 		return ""
 	}
-	if len(list) == 1 {
-		return "1 existed already"
-	}
 	return fmt.Sprintf("%d existed already", len(list))
 }
 
@@ -135,8 +132,5 @@ func left(list []ObjectReason) string {
 	if len(list) == 0 {
 		return ""
 	}
-	if len(list) == 1 {
-		return "1 object is not moved"
-	}
-	return plural.Of(len(list), "object") + " are not moved"
+	return plural.Of(len(list), "object is not moved", "objects are not moved")
 }

@@ -293,7 +293,7 @@ type Home struct {
 	Log string `json:"log,omitempty"`
 }
 
-// Mismatch returns why this process must not run a move, and what to do; empty if it may. A move that an older version started has no home, and runs
+// Mismatch returns why this process must not run a move, and what to do; empty if it may. A move of a local run has no home, and runs
 // anywhere.
 func (h Home) Mismatch(s *State) (message, next string) {
 	switch {

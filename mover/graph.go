@@ -68,12 +68,6 @@ type Members struct {
 	InUseFindings Findings
 }
 
-// clusterSecretSuffixes returns the suffixes of the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
-func clusterSecretSuffixes() []string {
-	return []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"}
-}
-
-// graph computes the members of a selection.
 type graph struct {
 	sel           Selection
 	clusterFilter func(cluster string) bool
@@ -214,12 +208,12 @@ func (n *node) isAncestorOf(p *node, depth int) bool {
 	return depth < maxDepth && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.isAncestorOf(q, depth+1) })
 }
 
-// secretCluster returns the Cluster for which Cluster API keeps a Secret with this name.
+// secretCluster returns the Cluster for which Cluster API keeps a Secret with this name, CLUSTER-SUFFIX, owned or not.
 func (g *graph) secretCluster(r object.Ref) *node {
 	if r.Group != "" || r.Kind != "Secret" {
 		return nil
 	}
-	for _, suffix := range clusterSecretSuffixes() {
+	for _, suffix := range []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"} {
 		if name, ok := strings.CutSuffix(r.Name, suffix); ok {
 			if c := g.cluster(r.Namespace, name); c != nil {
 				return c
@@ -319,54 +313,28 @@ func (g *graph) includeBelow(n *node, part bool) {
 
 // assignLevels sets the level of each member. It returns the members in or below a cycle of owners, because these have no order.
 func (g *graph) assignLevels() map[*node]bool {
-	waiting := make(map[*node]int)
-	var ready []*node
+	open := make(map[*node]bool) // the members without a level yet
 	for _, n := range g.nodes {
-		if !n.included {
-			continue
+		if n.included {
+			open[n] = true
 		}
-		for _, p := range n.allOwners() {
-			if p.included {
-				waiting[n]++
+	}
+	isOpen := func(n *node) bool { return open[n] }
+	for level := 0; ; level++ {
+		var ready []*node
+		for n := range open {
+			if !slices.ContainsFunc(n.allOwners(), isOpen) {
+				ready = append(ready, n)
 			}
 		}
-		if waiting[n] == 0 {
-			ready = append(ready, n)
+		if len(ready) == 0 {
+			return open
+		}
+		for _, n := range ready {
+			n.level = level
+			delete(open, n)
 		}
 	}
-	below := g.dependents()
-	for len(ready) > 0 {
-		n := ready[0]
-		ready = ready[1:]
-		for _, child := range below[n] {
-			child.level = max(child.level, n.level+1)
-			if waiting[child]--; waiting[child] == 0 {
-				ready = append(ready, child)
-			}
-		}
-	}
-	cyclic := make(map[*node]bool)
-	for n, left := range waiting {
-		if left > 0 {
-			cyclic[n] = true
-		}
-	}
-	return cyclic
 }
 
 func (n *node) allOwners() []*node { return slices.Concat(n.owners, n.softOwners) }
-
-func (g *graph) dependents() map[*node][]*node {
-	below := make(map[*node][]*node)
-	for _, n := range g.nodes {
-		if !n.included {
-			continue
-		}
-		for _, p := range n.allOwners() {
-			if p.included {
-				below[p] = append(below[p], n)
-			}
-		}
-	}
-	return below
-}

@@ -9,7 +9,6 @@ import (
 	"scute.dev/pause"
 )
 
-// members returns the result of the computed graph.
 func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
 	var open unresolvedReferences
@@ -84,26 +83,12 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 	return owners, dropped
 }
 
-func (g *graph) clusterOf(n *node) string {
-	if pause.IsCluster(n.o.Ref) {
-		return n.o.Ref.Name
-	}
-	if n.o.ClusterName != "" {
-		return n.o.ClusterName
-	}
-	for _, p := range n.allOwners() {
-		if name := g.clusterAbove(p, 0); name != "" {
-			return name
-		}
-	}
-	return ""
-}
+func (g *graph) clusterOf(n *node) string { return n.clusterAbove(0) }
 
-// maxDepth is the maximum depth of a walk along owners.
 const maxDepth = 16
 
-// clusterAbove returns the Cluster above a node. The depth is limited because owners may form a cycle.
-func (g *graph) clusterAbove(n *node, depth int) string {
+// clusterAbove returns the Cluster of a node or above it. The depth is limited because owners may form a cycle.
+func (n *node) clusterAbove(depth int) string {
 	switch {
 	case pause.IsCluster(n.o.Ref):
 		return n.o.Ref.Name
@@ -113,7 +98,7 @@ func (g *graph) clusterAbove(n *node, depth int) string {
 		return ""
 	}
 	for _, p := range n.allOwners() {
-		if name := g.clusterAbove(p, depth+1); name != "" {
+		if name := p.clusterAbove(depth + 1); name != "" {
 			return name
 		}
 	}

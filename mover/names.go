@@ -12,7 +12,6 @@ import (
 	"scute.dev/pause"
 )
 
-// reference represents a field that names another object.
 type reference struct {
 	field  string
 	target *node
@@ -39,7 +38,6 @@ func (g *graph) resolve() {
 	}
 }
 
-// addReference records that a field of n names p.
 func (n *node) addReference(r object.Reference, p *node) {
 	if p != n && !pause.IsCluster(p.o.Ref) {
 		n.references = append(n.references, reference{r.Field, p})
@@ -67,17 +65,11 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 		}
 	}
 	if best == nil && r.Ref.Namespace == "" {
-		return g.findUnqualified(r)
+		if found := g.unqualifiedCandidates(r); len(found) == 1 {
+			return found[0]
+		}
 	}
 	return best
-}
-
-// findUnqualified returns the Secret or ConfigMap that a cluster-scoped object names without a namespace. It returns nil if several objects match.
-func (g *graph) findUnqualified(r object.Reference) *node {
-	if found := g.unqualifiedCandidates(r); len(found) == 1 {
-		return found[0]
-	}
-	return nil
 }
 
 // unqualifiedCandidates returns the Secrets and ConfigMaps that a cluster-scoped object may name without a namespace. Providers look for them in their own
@@ -168,23 +160,20 @@ func (g *graph) checkInUse(n *node, found *Findings) {
 
 // unresolvedReferences collects references to objects that were not found, by kind and field, for one warning.
 type unresolvedReferences struct {
-	index        *regexp.Regexp // matches the index of a list entry
-	fields       []string
-	firstName    map[string]string // the first name, by field
-	furtherNames map[string]int    // the number of further names, by field
+	index  *regexp.Regexp // matches the index of a list entry
+	fields []string
+	names  map[string][]string // by field
 }
 
 func (u *unresolvedReferences) add(n *node, r object.Reference) {
-	if u.firstName == nil {
-		u.index, u.firstName, u.furtherNames = regexp.MustCompile(`\[\d+\]`), make(map[string]string), make(map[string]int)
+	if u.index == nil {
+		u.index, u.names = regexp.MustCompile(`\[\d+\]`), make(map[string][]string)
 	}
 	field := n.o.Ref.GroupKind() + " " + u.index.ReplaceAllString(r.Field, "[]")
-	if _, known := u.firstName[field]; known {
-		u.furtherNames[field]++
-		return
+	if u.names[field] == nil {
+		u.fields = append(u.fields, field)
 	}
-	u.fields = append(u.fields, field)
-	u.firstName[field] = r.Ref.Name
+	u.names[field] = append(u.names[field], r.Ref.Name)
 }
 
 func (u *unresolvedReferences) warn(found *Findings) {
@@ -194,8 +183,8 @@ func (u *unresolvedReferences) warn(found *Findings) {
 	const most = 30
 	var list []string
 	for _, field := range u.fields[:min(most, len(u.fields))] {
-		text := field + ": " + u.firstName[field]
-		if more := u.furtherNames[field]; more > 0 {
+		text := field + ": " + u.names[field][0]
+		if more := len(u.names[field]) - 1; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		list = append(list, text)

@@ -27,20 +27,6 @@ func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing b
 	return parts, missing
 }
 
-// sameRecord reports whether have is of the same Cluster as want and lists all of its sets. Otherwise it returns the field that differs.
-func sameRecord(want, have *unstructured.Unstructured) (field string, ok bool) {
-	if object.Observe(want).BoundCluster != object.Observe(have).BoundCluster {
-		return ".spec.clusterName", false
-	}
-	_, missing := MergedRecord(want, have)
-	return ".spec.bindings", !missing
-}
-
-// recordSpec returns the fields that identify the spec of a record.
-func recordSpec(u *unstructured.Unstructured) map[string]any {
-	return map[string]any{"clusterName": object.Observe(u).BoundCluster, "bindings": setNamesOf(u)}
-}
-
 func bindingsOf(u *unstructured.Unstructured) []any {
 	parts, _, _ := unstructured.NestedSlice(u.Object, "spec", "bindings")
 	return parts

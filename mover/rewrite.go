@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
@@ -22,13 +23,13 @@ import (
 // ContentHash returns the hash of the copied content of an object: everything but status, the server's metadata, owners' UIDs and scute's
 // annotations. It is empty for a Secret, because a reader of the log could guess a short secret from its hash.
 func ContentHash(u *unstructured.Unstructured) (string, error) {
-	if isSecret(u) {
+	if ref := object.RefOf(u); ref.Group == "" && ref.Kind == "Secret" {
 		return "", nil
 	}
 	content := strip(u)
 	content.SetOwnerReferences(nil)
-	if IsRecord(object.Observe(content).Ref) {
-		content.Object["spec"] = recordSpec(content)
+	if IsRecord(object.RefOf(content)) {
+		content.Object["spec"] = map[string]any{"clusterName": object.Observe(content).BoundCluster, "bindings": setNamesOf(content)}
 	}
 	raw, err := json.Marshal(content.Object) // keys are sorted
 	if err != nil {
@@ -36,11 +37,6 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-func isSecret(u *unstructured.Unstructured) bool {
-	gvk := u.GroupVersionKind()
-	return gvk.Group == "" && gvk.Kind == "Secret"
 }
 
 // Rewrite returns the object to create on the target: without the metadata of the source's server, with the owners' UIDs on the target, and with the
@@ -54,7 +50,7 @@ func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]stri
 			return nil, fmt.Errorf("%s: its owner %s is not on the target yet", item.Ref, o.Ref)
 		}
 		owners = append(owners, metav1.OwnerReference{
-			APIVersion: apiVersion(o), Kind: o.Ref.Kind, Name: o.Ref.Name, UID: uid,
+			APIVersion: schema.GroupVersion{Group: o.Ref.Group, Version: o.Version}.String(), Kind: o.Ref.Kind, Name: o.Ref.Name, UID: uid,
 			Controller: o.Controller, BlockOwnerDeletion: o.BlockOwnerDeletion,
 		})
 	}
@@ -66,13 +62,6 @@ func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]stri
 	maps.Copy(annotations, marks)
 	u.SetAnnotations(annotations)
 	return u, nil
-}
-
-func apiVersion(o object.Owner) string {
-	if o.Ref.Group == "" {
-		return o.Version
-	}
-	return o.Ref.Group + "/" + o.Version
 }
 
 // strip returns a copy of an object without status, without the server's metadata, and without scute's annotations.
@@ -104,17 +93,17 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
-	if IsRecord(object.Observe(want).Ref) {
-		if field, ok := sameRecord(want, have); !ok {
-			return field, false
+	if IsRecord(object.RefOf(want)) {
+		if object.Observe(want).BoundCluster != object.Observe(have).BoundCluster {
+			return ".spec.clusterName", false
+		}
+		if _, missing := MergedRecord(want, have); missing {
+			return ".spec.bindings", false
 		}
 		w.SetOwnerReferences(nil)
 		delete(w.Object, "spec")
 	}
-	if field, ok := containsValue(w.Object, have.Object, ""); !ok {
-		return field, false
-	}
-	return "", true
+	return containsValue(w.Object, have.Object, "")
 }
 
 func containsValue(want, have any, path string) (string, bool) {

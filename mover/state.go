@@ -73,14 +73,9 @@ type State struct {
 	Waiting      []ObjectReason
 	WaitingTotal int
 	WaitingSince time.Time
-	// TransientFailure is why the last attempt of the step failed; empty if it succeeded.
-	TransientFailure      string
-	TransientFailureNext  string
+	// TransientFailure is why the last attempt of the step failed; the zero value if it succeeded.
+	TransientFailure      TransientFailure
 	TransientFailureSince time.Time
-	// TransientFailureUntil is until when the move waits for a permission that was granted at the preflight. It is zero for other transient failures.
-	TransientFailureUntil time.Time
-	// Stranded means that the transient failure is a difference between the log and the clusters; see TransientFailure.
-	Stranded bool
 	// Lost is set while the log does not contain the progress of the move.
 	Lost *LogLost
 	// Way is the operator's resolution of a stranded move, until the move is rebuilt.
@@ -128,8 +123,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
 	case TransientFailure, Claimed, AbortRequested, AbortRefused:
 	default:
-		s.TransientFailure, s.TransientFailureNext, s.TransientFailureSince, s.Stranded = "", "", time.Time{}, false // the move has progressed
-		s.TransientFailureUntil = time.Time{}
+		s.TransientFailure, s.TransientFailureSince = TransientFailure{}, time.Time{} // the move has progressed
 	}
 	switch e := e.(type) {
 	case Requested:
@@ -240,10 +234,10 @@ func (s *State) Apply(e Event, at time.Time) {
 	case AbortRefused:
 		s.Abort, s.AbortRefused = false, true
 	case TransientFailure:
-		if s.TransientFailure == "" {
+		if s.TransientFailure.Message == "" {
 			s.TransientFailureSince = at
 		}
-		s.TransientFailure, s.TransientFailureNext, s.Stranded, s.TransientFailureUntil = e.Message, e.Next, e.Stranded, e.Until
+		s.TransientFailure = e
 	case Failed:
 		s.Failure = e
 		s.enter(PhaseFailed, at)
@@ -307,15 +301,9 @@ func (s *State) MustResume(item Item) bool {
 	if how != pause.ByCondition && how != pause.Settled {
 		return false
 	}
-	if s.Adopted[item.Ref] || item.PausedByUser {
-		return false
-	}
-	for _, root := range s.Roots {
-		if root.Found && (root.Ref == item.Ref || (pause.IsCluster(root.Ref) && root.Ref.Name == item.Cluster)) {
-			return false
-		}
-	}
-	return true
+	return !s.Adopted[item.Ref] && !item.PausedByUser && !slices.ContainsFunc(s.Roots, func(root pause.Root) bool {
+		return root.Found && (root.Ref == item.Ref || pause.IsCluster(root.Ref) && root.Ref.Name == item.Cluster)
+	})
 }
 
 func (s *State) enter(p Phase, at time.Time) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
@@ -30,8 +28,8 @@ func Due(s *State) bool {
 // Status returns the status of the Move.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
-		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
-		StartedAt: StatusTime(s.StartedAt), PhaseSince: StatusTime(s.PhaseSince), FinishedAt: StatusTime(s.FinishedAt),
+		Phase: s.Phase, Stranded: s.TransientFailure.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
+		StartedAt: v1alpha1.StatusTime(s.StartedAt), PhaseSince: v1alpha1.StatusTime(s.PhaseSince), FinishedAt: v1alpha1.StatusTime(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
 	for _, w := range s.Waiting[:min(len(s.Waiting), maxStatusWaiting)] {
@@ -52,14 +50,6 @@ func SelectedClusters(s *State) []string {
 		return nil
 	}
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
-}
-
-// StatusTime returns a time of a status, nil for the zero time.
-func StatusTime(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }
 
 // SetUnreadable sets a status that reports an event which this program cannot read. The move does nothing then.
@@ -123,7 +113,7 @@ func Explain(s *State) (message, next string) {
 		return "rolled back; the source is restored: " + s.RollbackCause, s.Failure.Next
 	case PhaseStranded:
 		message = "stranded: the move had started, but the event log does not contain its progress"
-		if s.TransientFailure == "" {
+		if s.TransientFailure.Message == "" {
 			return message, "do not unpause or delete anything by hand; scute is reading both clusters"
 		}
 	case PhaseFailed:
@@ -140,16 +130,16 @@ func Explain(s *State) (message, next string) {
 	if s.AbortRefused {
 		message += "; the abort came too late: the move can no longer be rolled back"
 	}
-	if s.Stranded {
-		return "stranded: " + s.TransientFailure, s.TransientFailureNext
+	if s.TransientFailure.Stranded {
+		return "stranded: " + s.TransientFailure.Message, s.TransientFailure.Next
 	}
-	if !s.TransientFailureUntil.IsZero() {
-		return message + "; waiting until " + formatTime(s.TransientFailureUntil) + " for a permission that was granted at the preflight: " + s.TransientFailure,
-			"if the API server has just started and has not read its roles yet, wait; otherwise " + s.TransientFailureNext
+	if !s.TransientFailure.Until.IsZero() {
+		return message + "; waiting until " + formatTime(s.TransientFailure.Until) + " for a permission that was granted at the preflight: " + s.TransientFailure.Message,
+			"if the API server has just started and has not read its roles yet, wait; otherwise " + s.TransientFailure.Next
 	}
-	if s.TransientFailure != "" {
-		message += "; retrying" + s.retryLimitText() + " after: " + s.TransientFailure
-		next = "if the error persists, " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
+	if s.TransientFailure.Message != "" {
+		message += "; retrying" + s.retryLimitText() + " after: " + s.TransientFailure.Message
+		next = "if the error persists, " + cmp.Or(s.TransientFailure.Next, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}
@@ -167,7 +157,6 @@ func (s *State) rollbackAdvice(advice string) string {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// retryLimitText returns the text of how long a step is retried.
 func (s *State) retryLimitText() string {
 	until := s.retryDeadline(time.Time{})
 	if until.IsZero() {
@@ -194,8 +183,5 @@ func (s *State) explainRefusal() (message, next string) {
 }
 
 func countsText(c v1alpha1.MoveCounts) string {
-	if c.Clusters == 1 {
-		return fmt.Sprintf("%d objects of 1 cluster", c.Objects)
-	}
-	return fmt.Sprintf("%d objects of %d clusters", c.Objects, c.Clusters)
+	return fmt.Sprintf("%d objects of %s", c.Objects, plural.Of(c.Clusters, "cluster"))
 }

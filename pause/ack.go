@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -122,13 +123,6 @@ func isUnpausedHost(o object.Observed) bool {
 // lacksOwner reports whether an object has no owner yet and its controller acts only for an owning Machine or MachinePool. The controllers of its cluster
 // are paused, so it cannot get an owner now.
 func lacksOwner(o object.Observed) bool {
-	if o.Ref.Group == object.CoreGroup || o.ClusterName == "" {
-		return false
-	}
-	for _, owner := range o.Owners {
-		if owner.Ref.Group == object.CoreGroup {
-			return false
-		}
-	}
-	return true
+	return o.Ref.Group != object.CoreGroup && o.ClusterName != "" &&
+		!slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return owner.Ref.Group == object.CoreGroup })
 }

@@ -3,6 +3,8 @@ package pause
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"time"
 
 	"scute.dev/kube/object"
@@ -148,6 +150,18 @@ func (w *Watch) recordKinds(s *State, others []object.Observed) {
 	}
 }
 
+// Batches splits a map into parts of at most size objects, in the order of the references.
+func Batches[V any](all map[object.Ref]V, size int) (parts []map[object.Ref]V) {
+	for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(all), object.Compare), size) {
+		part := make(map[object.Ref]V, len(refs))
+		for _, ref := range refs {
+			part[ref] = all[ref]
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 // fingerprint identifies the set of objects, without their state.
 func fingerprint(subjects []Subject) string {
 	h := sha256.New()
@@ -155,4 +169,17 @@ func fingerprint(subjects []Subject) string {
 		h.Write([]byte(o.Ref.String() + "\x00" + string(o.UID) + "\x00"))
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Duration is a time.Duration that is encoded as "5m0s".
+type Duration time.Duration
+
+// MarshalText encodes the duration in Go's notation.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText decodes Go's notation.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Duration is a duration in the syntax of Go, such as 90s, 5m or 1h30m. It is never negative. The schema and ParseDuration accept the same texts, a
@@ -41,4 +43,12 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	*d, err = ParseDuration(text)
 	return err
+}
+
+// StatusTime returns a time of a status, nil for the zero time.
+func StatusTime(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
 }

@@ -43,20 +43,13 @@ const (
 	retryMax   = 10 * time.Minute
 )
 
-func retryDelay(failures int) time.Duration {
-	if failures < 1 {
-		return 0
-	}
-	return min(retryFirst<<min(failures-1, 20), retryMax)
-}
-
 // retryAt returns when work is retried that failed last at a time, which is zero if it never failed. A failure in the future means that the clock was
 // ahead, so the retry is due at once.
 func retryAt(failed time.Time, failures int, now time.Time) time.Time {
 	if failed.IsZero() || failed.After(now) {
 		return now
 	}
-	return failed.Add(retryDelay(failures))
+	return failed.Add(min(retryFirst<<min(max(failures, 1)-1, 20), retryMax))
 }
 
 // clockDrift is how far the clock may be set back without a backup being made twice.
@@ -78,34 +71,16 @@ func Validate(schedule, zone string) (field string, err error) {
 	return "", nil
 }
 
-// times is a schedule in a time zone.
-type times struct {
-	cron.Schedule
-	zone *time.Location
-}
-
-// Next returns the first time after t.
-func (s times) Next(t time.Time) time.Time {
-	next := s.Schedule.Next(t.In(s.zone))
-	if next.IsZero() {
-		return next
+// parse returns a schedule in a time zone. Its times are in the zone of the times that it is given, so these must be in UTC.
+func parse(schedule, zone string) (cron.Schedule, error) {
+	if strings.Contains(schedule, "=") || strings.Contains(schedule, "@every") {
+		return nil, errors.New("it must have the five fields of cron, or be @hourly, @daily, @weekly, @monthly or @yearly")
 	}
-	return next.UTC()
-}
-
-func parse(schedule, zone string) (times, error) {
-	location, err := time.LoadLocation(zone)
+	parsed, err := cron.ParseStandard("CRON_TZ=" + zone + " " + schedule)
 	if err != nil {
-		return times{}, err
+		return nil, fmt.Errorf("%q is not a cron schedule: %w", schedule, err)
 	}
-	if strings.Contains(schedule, "=") || strings.HasPrefix(schedule, "@every") {
-		return times{}, errors.New("it must have the five fields of cron, or be @hourly, @daily, @weekly, @monthly or @yearly")
-	}
-	parsed, err := cron.ParseStandard(schedule)
-	if err != nil {
-		return times{}, fmt.Errorf("%q is not a cron schedule: %w", schedule, err)
-	}
-	return times{parsed, location}, nil
+	return parsed, nil
 }
 
 // NextStep returns the step that is due now or later. It returns the same step until an event is applied.
@@ -116,25 +91,18 @@ func NextStep(s *State, now time.Time) Step {
 	if s.Working {
 		return Step{At: now, Action: Resume}
 	}
-	begin := nextBegin(s, now)
+	step := nextBegin(s, now)
 	if s.hasRemovals() || len(Expired(s)) > 0 {
-		at := retryAt(s.RemovalFailedAt, s.RemovalFailures, now)
-		if begin.At.IsZero() || at.Before(begin.At) {
-			return deferUntilDue(Step{At: at, Action: Remove}, now)
+		if at := retryAt(s.RemovalFailedAt, s.RemovalFailures, now); step.At.IsZero() || at.Before(step.At) {
+			step = Step{At: at, Action: Remove}
 		}
 	}
-	return deferUntilDue(begin, now)
-}
-
-// deferUntilDue returns a Idle until the step is due, or the step if it is due.
-func deferUntilDue(step Step, now time.Time) Step {
 	if step.At.After(now) {
-		return Step{At: step.At}
+		return Step{At: step.At} // Idle until then
 	}
 	return step
 }
 
-// nextBegin returns the step that starts the next backup.
 func nextBegin(s *State, now time.Time) Step {
 	if s.LastRequest != s.BegunRequest {
 		return Step{At: now, Action: Begin, Request: s.LastRequest}
@@ -149,7 +117,6 @@ func nextBegin(s *State, now time.Time) Step {
 	return next
 }
 
-// isRetried reports whether a failed backup is retried.
 func isRetried(s *State) bool {
 	return s.Running != nil && (!s.Spec.Suspend || s.Running.Request != "")
 }
@@ -167,7 +134,7 @@ func NextDue(s *State, now time.Time) Step {
 	if earliest := now.Add(-time.Duration(s.Spec.StartingDeadline)); earliest.After(after) {
 		after = earliest.Add(-1)
 	}
-	due, missed := times.Next(after), 0
+	due, missed := times.Next(after.UTC()), 0
 	if due.IsZero() {
 		return Step{}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
-	"scute.dev/mover"
+	"scute.dev/pause"
 )
 
 // Event is one fact about a schedule.
@@ -39,7 +39,7 @@ type Spec struct {
 }
 
 // Duration is a time.Duration in the text form "5m0s".
-type Duration = mover.Duration
+type Duration = pause.Duration
 
 // Destination is a folder on the daemon's volume or, if Bucket is not empty, a part of a bucket.
 type Destination struct {

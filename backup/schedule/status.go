@@ -10,17 +10,15 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
-	"scute.dev/mover"
 )
 
-// statusBackups is the maximum number of backups in a status.
 const statusBackups = 20
 
 // Status returns the status of the BackupSchedule.
 func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	out := v1alpha1.BackupScheduleStatus{
-		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.StatusTime(s.LastDue), LastSuccessfulTime: mover.StatusTime(s.LastSuccess),
-		NextScheduleTime: mover.StatusTime(NextDue(s, now).At), LastRequest: s.BegunRequest, Kept: len(s.Kept),
+		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: v1alpha1.StatusTime(s.LastDue), LastSuccessfulTime: v1alpha1.StatusTime(s.LastSuccess),
+		NextScheduleTime: v1alpha1.StatusTime(NextDue(s, now).At), LastRequest: s.BegunRequest, Kept: len(s.Kept),
 	}
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {
@@ -128,7 +126,7 @@ func Missed(s *State, now time.Time) time.Time {
 	if s.LastSuccess.After(last) { // a requested backup replaces a missed one
 		last = s.LastSuccess
 	}
-	if due := times.Next(last); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
+	if due := times.Next(last.UTC()); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
 		return due
 	}
 	return time.Time{}

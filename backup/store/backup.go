@@ -11,21 +11,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
+	"scute.dev/kube"
 	"scute.dev/mover/archive"
 )
 
 const (
-	// maxUploads is the maximum number of files that are copied concurrently.
 	maxUploads = 8
-	// maxHeadBytes is how many bytes of an index are read to identify its backup. maxFiles limits the files of a backup, because their names are in
-	// memory. maxListed limits the files that are listed to find backups.
-	maxHeadBytes = 64 << 10
-	maxFiles     = 200_000
-	maxListed    = 1_000_000
+	// maxFiles limits the files of a backup, because their names are in memory. maxListed limits the files that are listed to find backups.
+	maxFiles  = 200_000
+	maxListed = 1_000_000
 )
 
 // Upload copies a complete backup from a folder to a place in a store, the list of checksums last. It returns the number of bytes.
@@ -34,25 +30,18 @@ func Upload(ctx context.Context, to Store, place, dir string) (bytes int64, err 
 	if err != nil {
 		return 0, err
 	}
-	var mu sync.Mutex
+	var written atomic.Int64
 	put := func(ctx context.Context, file string) error {
 		n, err := upload(ctx, to, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
-		mu.Lock()
-		defer mu.Unlock()
-		bytes += n
+		written.Add(n)
 		return err
 	}
 	last := len(files) - 1
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(maxUploads)
-	for _, file := range files[:last] {
-		group.Go(func() error { return put(limited, file) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := kube.ForEach(ctx, maxUploads, files[:last], put); err != nil {
 		return 0, err
 	}
-	err = put(ctx, files[last]) // it adds to bytes
-	return bytes, err
+	err = put(ctx, files[last])
+	return written.Load(), err
 }
 
 func upload(ctx context.Context, to Store, name, file string) (int64, error) {
@@ -91,7 +80,7 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 		return archive.Head{}, err
 	}
 	defer index.Close()
-	return archive.ReadHead(io.LimitReader(index, maxHeadBytes))
+	return archive.ReadHead(index)
 }
 
 // Remove deletes the files of the backup with an ID from a place, the list of checksums first, including those of an interrupted upload or removal.
@@ -117,20 +106,14 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 	if err := from.Delete(ctx, path.Join(place, archive.SumsFile)); err != nil {
 		return err
 	}
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(maxUploads)
-	for _, file := range files {
-		if file != archive.SumsFile && file != archive.IndexFile {
-			group.Go(func() error { return from.Delete(limited, path.Join(place, file)) })
-		}
-	}
-	if err := group.Wait(); err != nil {
+	files = slices.DeleteFunc(files, func(file string) bool { return file == archive.SumsFile || file == archive.IndexFile })
+	err = kube.ForEach(ctx, maxUploads, files, func(ctx context.Context, file string) error { return from.Delete(ctx, path.Join(place, file)) })
+	if err != nil {
 		return err
 	}
 	return from.Delete(ctx, path.Join(place, archive.IndexFile))
 }
 
-// listFiles returns the files at a place that a backup can have, relative to the place.
 func listFiles(ctx context.Context, in Store, place string) (files []string, err error) {
 	err = in.List(ctx, place, func(name string) error {
 		file, below := strings.CutPrefix(name, place+"/")
@@ -157,14 +140,10 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 	if err != nil {
 		return err
 	}
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(maxUploads)
-	for _, file := range slices.Compact(slices.Sorted(slices.Values(files))) {
-		group.Go(func() error {
-			return download(limited, from, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
-		})
-	}
-	return group.Wait()
+	files = slices.Compact(slices.Sorted(slices.Values(files)))
+	return kube.ForEach(ctx, maxUploads, files, func(ctx context.Context, file string) error {
+		return download(ctx, from, path.Join(place, file), filepath.Join(dir, filepath.FromSlash(file)))
+	})
 }
 
 // ListBackups returns the complete backups below a place, sorted by base name, so that those of a BackupSchedule are sorted by time. If there are more than
@@ -189,7 +168,7 @@ func ListBackups(ctx context.Context, in Store, place string, most int) (places 
 func download(ctx context.Context, from Store, name, file string) error {
 	in, err := from.Get(ctx, name)
 	if err != nil {
-		return wrap("reading", name, err)
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	defer in.Close()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -201,7 +180,7 @@ func download(ctx context.Context, from Store, name, file string) error {
 	}
 	if _, err := io.Copy(out, in); err != nil {
 		_ = out.Close()
-		return wrap("reading", name, err)
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return out.Close()
 }

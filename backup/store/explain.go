@@ -25,6 +25,7 @@ func convertError(err error) error {
 	}
 	var certificate *tls.CertificateVerificationError
 	var network *net.OpError
+	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
@@ -43,10 +44,10 @@ func convertError(err error) error {
 			Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time",
 			Next: "check the store, or raise the timeout if it is slow", err: err,
 		}
-	case errors.Is(err, errTooLarge):
+	case errors.As(err, &tooLarge):
 		return &Error{
-			Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooLarge.Error(), Next: "check that the endpoint is an S3-compatible store",
-			err: err,
+			Reason: "StoreFailed", Field: FieldEndpoint, Message: "the response of the store is too large",
+			Next: "check that the endpoint is an S3-compatible store", err: err,
 		}
 	case errors.As(err, &network):
 		return &Error{
@@ -70,44 +71,32 @@ func denialText(err error) string {
 	return guard.ErrDenied.Error()
 }
 
-// isCredentialsCode reports whether an error code of S3 is about the credentials.
-func isCredentialsCode(code string) bool {
-	switch code {
-	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":
-		return true
-	}
-	return false
-}
-
-func isBucketCode(code string) bool {
-	switch code {
-	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
-		return true
-	}
-	return false
-}
-
 func responseError(answer minio.ErrorResponse) error {
 	code := fmt.Sprintf("it responded with %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-	switch {
-	case answer.Code == "NoSuchKey":
+	refused := &Error{
+		Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
+		Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
+	}
+	switch answer.Code {
+	case "NoSuchKey":
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
-	case isCredentialsCode(answer.Code), answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
-		if isCredentialsCode(answer.Code) {
-			code = "the store rejects them (" + answer.Code + ")"
-		}
-		return &Error{
-			Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
-			Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
-		}
-	case isBucketCode(answer.Code):
+	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":
+		refused.Message = "the store rejects them (" + answer.Code + ")"
+		return refused
+	}
+	switch answer.StatusCode {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return refused
+	}
+	switch answer.Code {
+	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
 		return &Error{
 			Reason: "BucketRefused", Field: FieldBucket, Message: "the store rejects it (" + answer.Code + ")",
 			Next: "create the bucket, or correct its name and its region", err: answer,
 		}
-	case answer.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w: %s", ErrNotFound, code)
-	default:
-		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "check the store", err: answer}
 	}
+	if answer.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%w: %s", ErrNotFound, code)
+	}
+	return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "check the store", err: answer}
 }

@@ -61,10 +61,8 @@ func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64,
 	return n, volumeError(f.sync(path.Dir(name)))
 }
 
-// unfinishedSuffix is the suffix of files that are being written.
 const unfinishedSuffix = ".unfinished"
 
-// writeFile writes and syncs a file.
 func (f *Folder) writeFile(name string, from io.Reader) (int64, error) {
 	out, err := f.root.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

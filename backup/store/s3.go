@@ -41,7 +41,6 @@ type S3 struct {
 }
 
 const (
-	// responseTimeout limits the wait for a response to begin.
 	responseTimeout  = 30 * time.Second
 	handshakeTimeout = 15 * time.Second
 	// maxObjectBytes limits a response with an object. The largest object of a backup is far smaller: an index of 100,000 objects has 40 MiB.
@@ -51,8 +50,7 @@ const (
 	maxPageBytes   = 512 << 10
 	pageKeys       = 100
 	maxHeaderBytes = 64 << 10
-	// maxAttempts is the maximum number of attempts of a request, with a backoff.
-	maxAttempts = 3
+	maxAttempts    = 3
 	// partSize is the size of the parts in which a large file is sent. At most one part of each file is in memory.
 	partSize = 16 << 20
 )
@@ -111,7 +109,6 @@ func (s *S3) Close() error {
 	return nil
 }
 
-// limitedTransport limits the size of responses.
 type limitedTransport struct{ next *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -124,29 +121,12 @@ func (l limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && r.URL.RawQuery == "" { // the content of an object
 		most = maxObjectBytes
 	}
-	answer.Body = &limitedBody{answer.Body, most}
+	answer.Body = http.MaxBytesReader(nil, answer.Body, most)
 	return answer, nil
 }
 
 // CloseIdleConnections implements an optional interface of http.Client.
 func (l limitedTransport) CloseIdleConnections() { l.next.CloseIdleConnections() }
-
-type limitedBody struct {
-	io.ReadCloser
-	remaining int64
-}
-
-var errTooLarge = errors.New("the response of the store is too large")
-
-// Read implements io.Reader. It fails beyond the limit.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.remaining <= 0 {
-		return 0, errTooLarge
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.remaining)])
-	b.remaining -= int64(n)
-	return n, err
-}
 
 // Put implements Store.
 func (s *S3) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 )
@@ -63,10 +62,3 @@ const (
 
 // ErrForeign is returned if a place has another backup or other content.
 var ErrForeign = errors.New("another backup or other files are there")
-
-func wrap(doing, name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", doing, name, err)
-}

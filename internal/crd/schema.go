@@ -56,7 +56,7 @@ func NewValidator(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Va
 }
 
 // Accepts reports whether a kube-apiserver with this schema would store the object and its metadata, if only its validation decides. It first drops
-// unknown fields, as a kube-apiserver does.
+// unknown fields, as a kube-apiserver does. A nil Validator accepts nothing.
 func (v *Validator) Accepts(ctx context.Context, u *unstructured.Unstructured) bool {
 	return v.accepts(ctx, u, false)
 }
@@ -68,6 +68,9 @@ func (v *Validator) AcceptsUpdate(ctx context.Context, u *unstructured.Unstructu
 }
 
 func (v *Validator) accepts(ctx context.Context, u *unstructured.Unstructured, stored bool) bool {
+	if v == nil {
+		return false
+	}
 	namespaced := u.GetNamespace() != ""
 	if len(metavalidation.ValidateObjectMetaAccessor(u, namespaced, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) > 0 {
 		return false

@@ -175,10 +175,9 @@ type MachineFacts struct {
 
 // Observe returns the facts about a decoded object. It never fails: a field that is absent or malformed reads as its zero value.
 func Observe(u *unstructured.Unstructured) Observed {
-	gvk := u.GroupVersionKind()
 	o := Observed{
-		Ref:             Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()},
-		Version:         gvk.Version,
+		Ref:             RefOf(u),
+		Version:         u.GroupVersionKind().Version,
 		UID:             u.GetUID(),
 		ResourceVersion: u.GetResourceVersion(),
 		Deleting:        u.GetDeletionTimestamp() != nil,

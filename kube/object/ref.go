@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unique"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Ref names an object in one cluster. It contains no version and no UID, so that an object keeps its Ref when it is moved and when its API version
@@ -14,6 +16,12 @@ type Ref struct {
 	Kind      string
 	Namespace string // empty for a cluster-scoped object
 	Name      string
+}
+
+// RefOf returns the Ref of an object.
+func RefOf(u *unstructured.Unstructured) Ref {
+	gvk := u.GroupVersionKind()
+	return Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // GroupKind returns "Kind.group", or "Kind" for the core group, as kubectl prints it.

@@ -25,17 +25,15 @@ const clusterctlFiles = "*_*_*.yaml"
 
 // listClusterctlFiles returns the files of a folder that clusterctl wrote, or none if the folder is another one.
 func listClusterctlFiles(dir string) ([]string, error) {
-	for _, own := range []string{SumsFile, unfinishedFile, IndexFile} {
-		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {
-			return nil, err
-		}
-	}
 	there, err := os.ReadDir(dir) // not Glob, because the folder's name may contain special characters
 	if err != nil {
 		return nil, err
 	}
 	var files []string
 	for _, e := range there {
+		if slices.Contains([]string{SumsFile, unfinishedFile, IndexFile}, e.Name()) {
+			return nil, nil
+		}
 		if its, err := filepath.Match(clusterctlFiles, e.Name()); err != nil || its {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}
@@ -96,7 +94,6 @@ func openClusterctl(dir string, files []string) (*Archive, error) {
 	}}, index.check()
 }
 
-// readFile returns the content of a file and when it was written.
 func readFile(file string) ([]byte, time.Time, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -117,7 +114,7 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, file) // the cause may quote a key, so it is omitted
 	}
-	ref := refOf(u)
+	ref := object.RefOf(u)
 	if name := strings.Join([]string{ref.Kind, ref.Namespace, ref.Name}, "_") + ".yaml"; name != filepath.Base(file) {
 		return nil, fmt.Errorf("%w: %s contains %s, which does not match the file name", ErrDamaged, file, ref)
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,33 +45,20 @@ type Head struct {
 }
 
 // ReadHead reads only the beginning of an index. It returns ErrDamaged if the content is not an index.
-func ReadHead(index io.Reader) (head Head, err error) {
-	from := &errorReader{Reader: index}
-	if head, err = readHead(json.NewDecoder(from)); err == nil {
-		return head, nil
+func ReadHead(index io.Reader) (Head, error) {
+	const longest = 64 << 10 // bytes
+	data, err := io.ReadAll(io.LimitReader(index, longest))
+	if err != nil {
+		return Head{}, fmt.Errorf("reading %s: %w", IndexFile, err)
 	}
-	if from.err != nil {
-		return Head{}, fmt.Errorf("reading %s: %w", IndexFile, from.err)
+	head, err := decodeHead(json.NewDecoder(bytes.NewReader(data)))
+	if err != nil {
+		return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, IndexFile)
 	}
-	return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, IndexFile)
+	return head, nil
 }
 
-// errorReader stores the error that ended reading early.
-type errorReader struct {
-	io.Reader
-	err error
-}
-
-// Read implements io.Reader.
-func (s *errorReader) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
-}
-
-func readHead(d *json.Decoder) (head Head, err error) {
+func decodeHead(d *json.Decoder) (head Head, err error) {
 	start, err := d.Token()
 	if err != nil {
 		return head, err

@@ -169,8 +169,8 @@ func (f folder) object(e Entry, identities []age.Identity) (*unstructured.Unstru
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
 		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, e.File) // the cause may quote a key, so it is omitted
 	}
-	if refOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
-		return nil, fmt.Errorf("%w: %s contains an object that differs from the index: %s with UID %s", ErrDamaged, e.File, refOf(u), u.GetUID())
+	if object.RefOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
+		return nil, fmt.Errorf("%w: %s contains an object that differs from the index: %s with UID %s", ErrDamaged, e.File, object.RefOf(u), u.GetUID())
 	}
 	return u, nil
 }

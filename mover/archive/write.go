@@ -56,26 +56,20 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	complete, err := exists(filepath.Join(dir, SumsFile))
+	there, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	if complete {
-		return nil, fmt.Errorf("folder %s: %w", dir, ErrComplete)
-	}
-	begun, err := exists(filepath.Join(dir, unfinishedFile))
-	if err != nil {
-		return nil, err
-	}
-	if !begun {
-		there, err := os.ReadDir(dir)
-		if err != nil {
-			return nil, err
+	begun, foreign := false, false
+	for _, e := range there {
+		if e.Name() == SumsFile {
+			return nil, fmt.Errorf("folder %s: %w", dir, ErrComplete)
 		}
-		there = slices.DeleteFunc(there, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), unfinishedFile) }) // written by a process that died
-		if len(there) > 0 {
-			return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another folder", dir)
-		}
+		begun = begun || e.Name() == unfinishedFile
+		foreign = foreign || !strings.HasPrefix(e.Name(), unfinishedFile) // a process that died has written the others
+	}
+	if foreign && !begun {
+		return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another folder", dir)
 	}
 	const note = "This backup is not complete. Run the same command again: it starts over in this folder.\n"
 	if err := atomicfile.WriteBytes(filepath.Join(dir, unfinishedFile), []byte(note)); err != nil {
@@ -93,21 +87,13 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	return &Writer{dir: dir, recipients: recipients, sums: make(map[string]string), sizes: make(map[string]int64)}, os.Mkdir(objects, 0o700)
 }
 
-func exists(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Put writes an object, replacing an earlier state of it.
 func (w *Writer) Put(u *unstructured.Unstructured) error {
 	data, err := json.MarshalIndent(u.Object, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
-	return w.write(w.File(refOf(u)), append(data, '\n'), w.recipients)
+	return w.write(w.File(object.RefOf(u)), append(data, '\n'), w.recipients)
 }
 
 // Drop deletes an object that Put has written.
@@ -226,9 +212,4 @@ func checksum(path string) (string, error) {
 		return "", fmt.Errorf("reading %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func refOf(u *unstructured.Unstructured) object.Ref {
-	gvk := u.GroupVersionKind()
-	return object.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }

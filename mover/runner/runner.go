@@ -197,7 +197,7 @@ var ErrNotStranded = errors.New("the move is not stranded: it needs no resolutio
 // Resolve records the direction in which an operator resolves a stranded move. The move checks in the clusters whether it is safe.
 func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Direction, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
-		if !s.Stranded && s.Lost == nil {
+		if !s.TransientFailure.Stranded && s.Lost == nil {
 			return nil, ErrNotStranded
 		}
 		return mover.Resolved{Direction: way, Reason: reason}, nil

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"slices"
+	"time"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -52,10 +53,6 @@ func (t *Transfer) ackTimeouts(subjects []pause.Subject) (limits map[string]move
 	return hold.AckLimits(moves, t.kind)
 }
 
-func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.holder())
-}
-
 // checkStillPaused returns an error if another client, for example a GitOps tool, has removed the pause.
 func checkStillPaused(s *mover.State, members mover.Members) error {
 	if root, lifted := s.FindUnpaused(subjects(members)); lifted {
@@ -86,7 +83,7 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 		versions[item.Ref] = item.Version
 	}
 	return hold.Writer{
-		Cluster: t.target, Workers: t.workers(), TouchValue: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
+		Cluster: t.target, Workers: t.workers(), TouchValue: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.typeOf(t.target, ref, versions[ref]) },
 	}
 }
 
@@ -117,11 +114,12 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := checkStillPaused(s, members); err != nil {
 		return nil, err
 	}
-	look := t.watch.Evaluate(ctx, t.writer(), &s.State, subjects(members), w.objects)
+	look := t.watch.Evaluate(&s.State, subjects(members), w.objects, time.Now())
+	t.touches.Touch(ctx, t.writer(), look.Wake)
 	t.allAcked = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
-	if t.pausedObservation = nil; stable && depth == hashed {
-		t.pausedObservation = &observation{members, w}
+	if t.pausedSnapshot = nil; stable && depth == hashed {
+		t.pausedSnapshot = w
 	}
 	return mover.AcksRead{New: look.New, Pending: look.Pending, Stable: stable}, nil
 }

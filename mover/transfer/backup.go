@@ -21,18 +21,11 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// ObjectWriter stores the objects of a backup. A later Put of an object replaces the earlier one.
-type ObjectWriter interface {
-	Put(u *unstructured.Unstructured) error
-	Drop(ref object.Ref) error
-	File(ref object.Ref) string
-}
-
 // Backup reads all objects that belong to Clusters of one namespace. It changes nothing there.
 type Backup struct {
 	Source    *kube.Cluster
 	Selection mover.Selection
-	Writer    ObjectWriter
+	Writer    *archive.Writer
 	// See Transfer.Shares.
 	Shares func(namespace string) bool
 	// Progress is called with the number of objects read so far. It may be nil.
@@ -56,7 +49,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused, with %d findings", len(e.Findings))
 }
 
-// maxRounds limits how often a backup lists the objects.
 const maxRounds = 5
 
 // Run reads all objects. It repeats this for changed objects until a listing shows no added or deleted object, and no change that matters to a
@@ -205,7 +197,7 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.M
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {
-		typ, err := b.t.sourceType(m.Ref, m.Version)
+		typ, err := b.t.typeOf(b.t.Source, m.Ref, m.Version)
 		if err != nil {
 			return nil, err
 		}
@@ -258,7 +250,6 @@ func storedObjectOf(u *unstructured.Unstructured) (storedObject, error) {
 	return s, nil
 }
 
-// completeIndex completes the index.
 func (b *Backup) completeIndex(index *archive.Index, members mover.Members, changed []object.Ref) {
 	kinds := make(map[string]archive.Kind)
 	for _, m := range members.Objects {

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -46,12 +47,7 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 				return err
 			})
 		})
-		// An error of work also cancels find, whose error is less specific.
-		err := group.Wait()
-		if err == nil {
-			err = notFound
-		}
-		done <- err
+		done <- cmp.Or(group.Wait(), notFound) // an error of work also cancels find, whose error is less specific
 		close(results)
 	}()
 
@@ -81,19 +77,5 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 		}
 	}
 	flush()
-	err := <-done
-	if failed != nil {
-		return failed
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	return err
-}
-
-// parallel works as each does, without results.
-func parallel[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
-	return each(ctx, limit, items, func(ctx context.Context, item T) (struct{}, error) {
-		return struct{}{}, work(ctx, item)
-	}, discard)
+	return cmp.Or(failed, <-done, ctx.Err())
 }

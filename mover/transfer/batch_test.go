@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"scute.dev/kube"
 )
 
 func TestEachHandsOnEveryResultOnce(t *testing.T) {
@@ -80,7 +82,7 @@ func TestEachEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
 		defer cancel()
-		err := parallel(ctx, 1, make([]int, 100), func(ctx context.Context, _ int) error {
+		err := kube.ForEach(ctx, 1, make([]int, 100), func(ctx context.Context, _ int) error {
 			select {
 			case <-time.After(10 * time.Millisecond):
 				return nil

@@ -1,20 +1,17 @@
 package transfer
 
 import (
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
-// describeCollision describes an object of the target that conflicts with an object of the move. It appends what created the object to why, and returns what
-// to do. Deleting the object is not enough: a controller of the target would recreate it in each attempt, once the object's owner is copied.
+// describeCollision describes an object of the target that conflicts with an object of the move. It appends what created the object to why, and returns
+// what to do. Deleting the object is not enough: a controller of the target would recreate it in each attempt, once the object's owner is copied.
 func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured) (what, remedy string) {
 	o := object.Observe(have)
 	of := o.Pool
@@ -26,22 +23,9 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 	if of == nil {
 		return why, "rename or delete one of the two objects, then " + t.retryAdvice() + "; if it is left from an earlier attempt, delete it on the target"
 	}
-	what = why + "; the controller of " + of.String() + " created it on the target"
-	first := slices.MinFunc(append(have.GetManagedFields(), metav1.ManagedFieldsEntry{}), func(a, b metav1.ManagedFieldsEntry) int {
-		switch {
-		case b.Time == nil:
-			return -1
-		case a.Time == nil:
-			return 1
-		}
-		return a.Time.Compare(b.Time.Time)
-	})
-	if first.Manager != "" {
-		what += fmt.Sprintf(" (field manager %q)", first.Manager)
-	}
-	return what, "scale the controller of " + of.GroupKind() + " on the target to 0, because it recreates the object in each attempt; delete " +
-		o.Ref.Short() +
-		" on the target, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
+	return why + "; the controller of " + of.String() + " created it on the target",
+		"scale the controller of " + of.GroupKind() + " on the target to 0, because it recreates the object in each attempt; delete " + o.Ref.Short() +
+			" on the target, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
 }
 
 // isAdoptable reports whether an object that already exists on the target may be used instead of a copy, and if not, why. Its content must be the same,

@@ -2,12 +2,12 @@ package transfer
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -21,15 +21,11 @@ func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Typ
 	if item.KeepReason != "" || item.Ref.Group != "" || len(owners) == 0 {
 		return nil
 	}
-	there := len(owners)
 	for _, owner := range want.GetOwnerReferences() {
 		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
 			owner.Controller = nil // an object has at most one controller
 			owners = append(owners, owner)
 		}
-	}
-	if len(owners) == there {
-		return nil
 	}
 	return setOwners(ctx, t.target, onto, have, owners)
 }
@@ -37,7 +33,7 @@ func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Typ
 // removeCopyOwners removes the owners that are copies about to be deleted from objects that stay on the target. This must precede the first deletion. The
 // objects are identified by the target's state alone, because a process may have stopped right after it added an owner.
 func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, there objects) error {
-	return parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
+	return kube.ForEach(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
 		if have == nil || t.isOurs(have) || item.KeepReason != "" || item.Ref.Group != "" {
 			return nil
@@ -48,14 +44,11 @@ func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, the
 				removed[owner.GetUID()] = true
 			}
 		}
-		onto, err := t.targetType(item.Ref, item.Version)
+		onto, err := t.typeOf(t.target, item.Ref, item.Version)
 		if err != nil {
 			return err
 		}
-		if err := dropOwners(ctx, t.target, onto, have, removed); !isGone(err) {
-			return err
-		}
-		return nil
+		return client.IgnoreNotFound(dropOwners(ctx, t.target, onto, have, removed))
 	})
 }
 
@@ -72,16 +65,13 @@ func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error
 	owned := slices.DeleteFunc(slices.Clone(plan), func(item mover.Item) bool {
 		return item.KeepReason == "" || !slices.ContainsFunc(item.Owners, func(o object.Owner) bool { return left[o.Ref] })
 	})
-	return parallel(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
-		typ, err := t.sourceType(item.Ref, item.Version)
+	return kube.ForEach(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
+		typ, err := t.typeOf(t.Source, item.Ref, item.Version)
 		if err != nil {
 			return err
 		}
-		have, err := t.Source.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
-		if isGone(err) {
-			return nil
-		}
-		if err != nil {
+		have, err := t.Source.Find(ctx, typ, item.Ref)
+		if have == nil {
 			return err
 		}
 		return dropOwners(ctx, t.Source, typ, have, leaves)
@@ -90,21 +80,17 @@ func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error
 
 // dropOwners removes the owners whose UIDs are in removed from an object.
 func dropOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, removed map[types.UID]bool) error {
-	owners := have.GetOwnerReferences()
-	rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return removed[o.UID] })
-	if len(rest) == len(owners) {
-		return nil
-	}
+	rest := slices.DeleteFunc(have.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return removed[o.UID] })
 	return setOwners(ctx, c, typ, have, rest)
 }
 
-// setOwners replaces the owner references of an object. If another client has written to the object since it was read, the step fails and is retried.
+// setOwners replaces the owner references of an object, of which some are added or removed. If another client has written to the object since it was
+// read, the step fails and is retried.
 func setOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	if len(owners) == len(have.GetOwnerReferences()) {
+		return nil
+	}
+	return c.Patch(ctx, "set the owners of "+have.GetKind()+" "+have.GetName(), typ, object.RefOf(have), map[string]any{"metadata": map[string]any{
 		"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": owners,
 	}})
-	if err != nil {
-		return err
-	}
-	return c.Patch(ctx, "set the owners of "+have.GetKind()+" "+have.GetName(), typ, have.GetNamespace(), have.GetName(), patch)
 }

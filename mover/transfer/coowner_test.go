@@ -104,7 +104,7 @@ func TestSharedSecretRollback(t *testing.T) {
 			f.state.Apply(mover.RollbackStarted{Reason: "requested by an operator"}, f.now)
 			f.run(mover.None)
 			if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
-				t.Fatalf("phase = %s, failure %s", f.state.Phase, f.state.TransientFailure)
+				t.Fatalf("phase = %s, failure %s", f.state.Phase, f.state.TransientFailure.Message)
 			}
 			if diff := cmp.Diff([]string{"b"}, f.owners(secret)); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +20,6 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// createdObject is an object that now exists on the target.
 type createdObject struct {
 	ref     object.Ref
 	uid     types.UID
@@ -36,27 +35,13 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	var there objects
 	if !first { // in the first attempt, an existing object is found when Create fails
 		var err error
-		if there, err = t.listPresent(ctx, t.target, t.targetTypes, s.Plan); err != nil {
+		if there, err = t.listPresent(ctx, t.target, s.Plan); err != nil {
 			return nil, err
 		}
 	}
 	roots := rootsOf(s)
-	var mu sync.Mutex
-	uids := make(map[object.Ref]types.UID, len(s.Plan))
-	for ref, uid := range s.Created {
-		uids[ref] = uid
-	}
-	lookup := func(item mover.Item) map[object.Ref]types.UID {
-		mu.Lock()
-		defer mu.Unlock()
-		owners := make(map[object.Ref]types.UID, len(item.Owners))
-		for _, o := range item.Owners {
-			if uid, ok := uids[o.Ref]; ok {
-				owners[o.Ref] = uid
-			}
-		}
-		return owners
-	}
+	uids := make(map[object.Ref]types.UID, len(s.Plan)) // of the copies of earlier levels
+	maps.Copy(uids, s.Created)
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
 	var read objects // all originals if there are at most maxInMemory: reading them by level would wait for the API server once for each level
 	ready, readying := errgroup.WithContext(ctx)
@@ -76,18 +61,17 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 			if err := t.checkPlanned(item, source); err != nil {
 				return createdObject{}, err
 			}
-			m, err := t.createOne(ctx, s.Spec, item, copySource{source, lookup(item), t.copyAnnotations(item, roots[item.Ref].Found)}, there[item.Ref])
-			if err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				uids[m.ref] = m.uid
+			want, err := mover.Rewrite(source, item, t.copyAnnotations(item, roots[item.Ref].Found), uids)
+			if err != nil {
+				return createdObject{}, err
 			}
-			return m, err
+			return t.createOne(ctx, s.Spec, item, source, want, there[item.Ref])
 		}
+		created := make(map[object.Ref]types.UID, len(todo)) // work reads uids meanwhile
 		hand := func(batch []createdObject) error {
 			out := mover.Created{Objects: make(map[object.Ref]types.UID, len(batch))}
 			for _, m := range batch {
-				out.Objects[m.ref] = m.uid
+				created[m.ref], out.Objects[m.ref] = m.uid, m.uid
 				if m.adopted {
 					out.Adopted = append(out.Adopted, m.ref)
 				}
@@ -103,6 +87,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		if err != nil {
 			return nil, err
 		}
+		maps.Copy(uids, created)
 	}
 	return mover.AllCreated{}, nil
 }
@@ -133,37 +118,25 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 		}
 		seen[namespace] = true
 		_, err := t.target.NamespaceUID(ctx, namespace)
-		if err == nil || !apierrors.IsNotFound(err) {
-			if err != nil {
-				return err
+		if apierrors.IsNotFound(err) {
+			ns := &unstructured.Unstructured{}
+			ns.SetGroupVersionKind(kube.NamespaceType().GVK())
+			ns.SetName(namespace)
+			if _, err = t.target.Create(ctx, kube.NamespaceType(), ns); apierrors.IsAlreadyExists(err) {
+				continue
 			}
-			continue
 		}
-		ns := &unstructured.Unstructured{}
-		ns.SetGroupVersionKind(kube.NamespaceType().GVK())
-		ns.SetName(namespace)
-		if _, err := t.target.Create(ctx, kube.NamespaceType(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copySource is an original, with the owners and marks of its copy.
-type copySource struct {
-	source      *unstructured.Unstructured
-	owners      map[object.Ref]types.UID
-	annotations map[string]string
-}
-
-// createOne copies one object unless it exists with the mark of this move, which means that an earlier process created it. have is the object as just
-// read from the target, or nil if it was absent or not read.
-func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copySource, have *unstructured.Unstructured) (createdObject, error) {
-	onto, err := t.targetType(item.Ref, item.Version)
-	if err != nil {
-		return createdObject{}, err
-	}
-	want, err := mover.Rewrite(c.source, item, c.annotations, c.owners)
+// createOne creates one copy unless it exists with the mark of this move, which means that an earlier process created it. source is the original, want
+// its copy, and have the object as just read from the target, or nil if it was absent or not read.
+func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, source, want, have *unstructured.Unstructured) (createdObject, error) {
+	onto, err := t.typeOf(t.target, item.Ref, item.Version)
 	if err != nil {
 		return createdObject{}, err
 	}
@@ -185,20 +158,16 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	case hold.Holder{}:
 		return t.adopt(ctx, item, onto, want)
 	default:
-		return createdObject{}, otherMoveError(item.Ref, holder)
+		// The other move created the object and may still delete it. It removes its mark when it ends.
+		return createdObject{}, &waitError{
+			message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", item.Ref, holder),
+			next:    "wait for that move, or abort it",
+		}
 	}
-	if err := t.carryOver(ctx, spec, onto, c.source, have); err != nil {
+	if err := t.carryOver(ctx, spec, onto, source, have); err != nil {
 		return createdObject{}, err
 	}
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
-}
-
-// otherMoveError returns an error to wait for another move that created the object and may still delete it. That move removes its mark when it ends.
-func otherMoveError(ref object.Ref, holder hold.Holder) error {
-	return &waitError{
-		message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", ref, holder),
-		next:    "wait for that move, or abort it",
-	}
 }
 
 // checkPlanned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.

@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,7 +84,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 
 func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there heads, emit Emit) error {
 	return each(ctx, t.workers(), chunk, func(ctx context.Context, item mover.Item) (object.Ref, error) {
-		typ, err := t.sourceType(item.Ref, item.Version)
+		typ, err := t.typeOf(t.Source, item.Ref, item.Version)
 		if err != nil {
 			return item.Ref, err
 		}
@@ -127,7 +126,7 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 		return nil, err
 	}
 	var again repausedRoots
-	err = t.eachExisting(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+	err = t.eachRoot(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 		t.repause(ctx, &again, root, typ, u)
 		return nil
 	})
@@ -148,7 +147,7 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	if err != nil {
 		return nil, err
 	}
-	if err := t.eachExisting(ctx, s.Roots, look.roots, t.annotateEmptying); err != nil {
+	if err := t.eachRoot(ctx, s.Roots, look.roots, t.annotateEmptying); err != nil {
 		return nil, err
 	}
 	if err := t.checkAcknowledged(ctx, s); err != nil {
@@ -181,7 +180,7 @@ func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error 
 // checkSourceEmpty lists the source again, and returns an error if its controllers could still work on what the target is about to resume.
 func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.KeepReason != "" || !isActive(item) })
-	there, err := t.listPresent(ctx, t.Source, t.sourceTypes, moves)
+	there, err := t.listPresent(ctx, t.Source, moves)
 	if err != nil {
 		return err
 	}
@@ -192,8 +191,8 @@ func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 // infrastructure.
 func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
 	var again repausedRoots
-	err := t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		if u == nil || u.GetUID() != root.UID || t.repause(ctx, &again, root, typ, u) {
+	err := t.eachRoot(ctx, roots, nil, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		if t.repause(ctx, &again, root, typ, u) {
 			return nil
 		}
 		return t.annotateEmptying(ctx, root, typ, u)
@@ -201,27 +200,10 @@ func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
 	return cmp.Or(again.err(), err)
 }
 
-// eachExisting calls work for the roots that still exist in have.
-func (t *Transfer) eachExisting(ctx context.Context, roots []pause.Root, have objects,
-	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
-) error {
-	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
-		u := have[root.Ref]
-		if u == nil || u.GetUID() != root.UID {
-			return nil
-		}
-		typ, err := t.kind(root.Ref)
-		if err != nil {
-			return err
-		}
-		return work(ctx, root, typ, u)
-	})
-}
-
 // annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
 // the deletion is known to be safe, because an annotated source is not resumed.
 func (t *Transfer) annotateEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-	if isEmptying(u) {
+	if u == nil || isEmptying(u) {
 		return nil
 	}
 	return hold.Annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
@@ -243,14 +225,14 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 		if have.uid != uid {
 			return nil
 		}
-		if denied || have.finalizers {
-			if err := release(ctx, c, typ, ref, have); err != nil && !isGone(err) && !apierrors.IsConflict(err) {
+		if (denied || have.finalizers) && (!have.released || have.deleting && have.finalizers) {
+			if err := release(ctx, c, typ, ref, uid); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				return err
 			}
 		}
 		removed, err := c.Delete(ctx, typ, ref.Namespace, ref.Name, uid)
 		switch {
-		case removed, isGone(err):
+		case removed, apierrors.IsNotFound(err):
 			return nil
 		case err == nil, apierrors.IsConflict(err):
 		case !denied && !have.released && denial(err) != "" && !kube.IsAuthorizationDenied(err):
@@ -258,11 +240,8 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 		default:
 			return err
 		}
-		now, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
-		if isGone(err) {
-			return nil
-		}
-		if err != nil {
+		now, err := c.Find(ctx, typ, ref)
+		if now == nil {
 			return err
 		}
 		have = headOf(now)
@@ -270,29 +249,15 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps adding its finalizers again", c.Name, ref)
 }
 
-// release annotates an object as moved and removes its finalizers. The caller deletes it right after that, because some controllers add their
-// finalizer again to a paused object (cluster-api issue 11812). The API server rejects new finalizers only on an object that is being deleted.
-func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have head) error {
-	if have.released && (!have.deleting || !have.finalizers) {
-		return nil
-	}
-	return patchRelease(ctx, c, typ, ref, have.uid)
-}
-
-// patchRelease removes the finalizers and annotates the object as deleted for a move, in one write. It also pauses the object: controllers of some
-// kinds, such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the
-// deletion.
-func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+// release removes the finalizers and annotates the object as deleted for a move, in one write. It also pauses the object: controllers of some kinds,
+// such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the deletion. The caller
+// deletes the object right after that, because some controllers add their finalizer again to a paused object (cluster-api issue 11812). The API server
+// rejects new finalizers only on an object that is being deleted.
+func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
+	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},
-	}})
-	if err != nil {
-		return err
-	}
-	return c.Patch(ctx, "release "+ref.String(), typ, ref.Namespace, ref.Name, patch, dryRun...)
+	}}, dryRun...)
 }
-
-func isGone(err error) bool { return apierrors.IsNotFound(err) }
 
 // repausedRoots contains the roots that had to be paused again, each with the error of doing so. All are paused again before an error is returned,
 // because a tool that removes one pause removes the pause of every Cluster, and the controllers of each create machines. The zero value is ready for
@@ -302,12 +267,12 @@ type repausedRoots struct {
 	roots map[object.Ref]error
 }
 
-// repause pauses a root if it is no longer paused, and reports whether it did so.
+// repause pauses a root if it still exists and is no longer paused, and reports whether it did so.
 func (t *Transfer) repause(ctx context.Context, again *repausedRoots, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
-	if pause.RootOf(object.Observe(u)).Found {
+	if u == nil || pause.RootOf(object.Observe(u)).Found {
 		return false
 	}
-	err := hold.Set(ctx, t.Source, typ, root, t.holder())
+	err := hold.SwitchOf(root.Ref).Set(ctx, t.Source, typ, root, t.holder())
 	if err == nil {
 		t.pauseLifted.Store(true)
 	}

@@ -38,7 +38,7 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 	var parts []listing
 	for _, typ := range g.transfer.sourceTypes {
 		if typ.Namespaced && !typ.IsCore() {
-			parts = append(parts, listing{typ, g.selection.Namespace})
+			parts = append(parts, listing{side: g.transfer.Source, typ: typ, namespace: g.selection.Namespace})
 		}
 	}
 	w := newSnapshot()

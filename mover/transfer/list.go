@@ -76,31 +76,31 @@ func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool
 	if !everything {
 		parts = slices.DeleteFunc(parts, func(l listing) bool { return !planned[l.typ.GroupKind()] })
 	}
-	looks := listingsOn(t.Source, parts)
-	for i, l := range looks {
-		looks[i].full = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
+	for i, l := range parts {
+		parts[i].full = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
 	}
-	onto, err := listingsOf(t.targetTypes, t.target, remaining)
+	onto, err := t.listingsOf(t.target, remaining)
 	if err != nil {
 		return sides{}, err
 	}
-	looks = append(looks, listingsOn(t.target, onto)...)
 	found := sides{copies: make(heads, len(remaining)), originals: make(heads, len(s.Plan)), roots: make(objects, len(s.Roots))}
 	b := dependentsOf(s.Plan)
-	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
-		if c == t.target {
-			if wanted[ref] {
-				found.copies[ref] = headOf(u)
-			}
-			return
+	var mu sync.Mutex
+	err = t.list(ctx, append(parts, onto...), func(l listing, u *unstructured.Unstructured) error {
+		mu.Lock()
+		defer mu.Unlock()
+		ref, have := object.RefOf(u), found.copies
+		if l.side == t.Source {
+			have = found.originals
+			b.add(object.Observe(u))
 		}
-		b.add(object.Observe(u))
 		if wanted[ref] {
-			found.originals[ref] = headOf(u)
+			have[ref] = headOf(u)
 		}
-		if roots[ref] {
+		if l.side == t.Source && roots[ref] {
 			found.roots[ref] = stripContent(u)
 		}
+		return nil
 	})
 	found.unplanned = b.found
 	return found, err
@@ -118,53 +118,52 @@ func stripContent(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// sideListing is a listing on one side.
-type sideListing struct {
-	listing
-
-	side *kube.Cluster
+// listing is a kind on one side, in a namespace, or in all namespaces if namespace is "".
+type listing struct {
+	side      *kube.Cluster
+	typ       kube.Type
+	namespace string
 	// full lists the entire objects instead of their metadata.
 	full bool
 }
 
-func listingsOn(c *kube.Cluster, parts []listing) []sideListing {
-	list := make([]sideListing, len(parts))
-	for i, p := range parts {
-		list[i] = sideListing{listing: p, side: c}
-	}
-	return list
-}
+type listingKey struct{ side, kind, namespace string }
 
-// listSides lists both sides at the same time, and calls see with one object at a time.
-func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(*kube.Cluster, object.Ref, *unstructured.Unstructured)) error {
+func (l listing) key() listingKey { return listingKey{l.side.Name, l.typ.GroupKind(), l.namespace} }
+
+// list makes listings of both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of
+// objects of each listing, and of each namespace if a listing covers all namespaces.
+func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
-	n := make(listingCounts)
+	counts := make(map[listingKey]int)
 	for _, p := range parts {
-		n.start(p.side, p.listing)
+		counts[p.key()] = 0 // it may contain no objects
 	}
-	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
-		list := p.side.ListMetadata
+	err := kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+		list, key := p.side.ListMetadata, p.key()
 		if p.full {
 			list = p.side.List
 		}
 		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			mu.Lock()
-			defer mu.Unlock()
-			n.add(p.side, p.listing, u.GetNamespace())
-			see(p.side, object.Ref{Group: p.typ.Group, Kind: p.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}, u)
-			return nil
+			counts[key]++
+			if namespace := u.GetNamespace(); namespace != p.namespace {
+				counts[listingKey{key.side, key.kind, namespace}]++
+			}
+			mu.Unlock()
+			return see(p, u)
 		})
 	})
 	if err == nil {
-		t.sizes.update(n)
+		t.sizes.update(counts)
 	}
 	return err
 }
 
 // listPresent returns the metadata of the planned objects that a side has. It makes one list request for each kind and namespace. Steps that write call
 // it first, so that they do not repeat the work of an earlier process.
-func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
-	parts, err := listingsOf(kinds, c, plan)
+func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, plan []mover.Item) (objects, error) {
+	parts, err := t.listingsOf(c, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -173,25 +172,23 @@ func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, kinds map[s
 		wanted[item.Ref] = true
 	}
 	found := make(objects, len(plan))
-	return found, t.listAll(ctx, c, parts, func(ref object.Ref, u *unstructured.Unstructured) {
+	return found, t.listAll(ctx, parts, func(ref object.Ref, u *unstructured.Unstructured) {
 		if wanted[ref] {
 			found[ref] = u
 		}
 	})
 }
 
-// listingsOf returns the kinds and namespaces of a plan.
-func listingsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
+func (t *Transfer) listingsOf(c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
 	listed := make(map[listingKey]bool)
 	for _, item := range plan {
-		typ, err := typeOf(kinds, c, item.Ref, item.Version)
+		typ, err := t.typeOf(c, item.Ref, item.Version)
 		if err != nil {
 			return nil, err
 		}
-		key := listingKey{group: item.Ref.GroupKind(), namespace: item.Ref.Namespace}
-		if !listed[key] {
-			listed[key] = true
-			parts = append(parts, listing{typ, item.Ref.Namespace})
+		if l := (listing{side: c, typ: typ, namespace: item.Ref.Namespace}); !listed[l.key()] {
+			listed[l.key()] = true
+			parts = append(parts, l)
 		}
 	}
 	return parts, nil
@@ -229,7 +226,7 @@ func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *s
 		b.add(o)
 	}
 	rest := slices.DeleteFunc(t.allListings(s), func(l listing) bool { return w.isListed(l) })
-	if err := t.listAll(ctx, t.Source, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.add(object.Observe(u)) }); err != nil {
+	if err := t.listAll(ctx, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.add(object.Observe(u)) }); err != nil {
 		return nil, err
 	}
 	if len(b.found) == 0 {
@@ -247,80 +244,59 @@ func (t *Transfer) allListings(s *mover.State) []listing {
 			namespaces[item.Ref.Namespace] = true
 		}
 	}
+	all := slices.Collect(maps.Keys(namespaces))
 	var parts []listing
 	for _, typ := range t.sourceTypes {
-		switch {
-		case !typ.Namespaced:
-			parts = append(parts, listing{typ, ""})
-		case typ.IsCore():
-			parts = append(parts, listing{typ, own})
-		default:
-			for namespace := range namespaces {
-				parts = append(parts, listing{typ, namespace})
-			}
+		if typ.IsCore() {
+			parts = append(parts, listing{side: t.Source, typ: typ, namespace: own})
+		} else {
+			parts = append(parts, listingsIn(t.Source, typ, all...)...)
 		}
 	}
 	return parts
 }
 
-// listAll calls see with the metadata of every object, one at a time.
-func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
-	return t.listSides(ctx, listingsOn(c, parts), func(_ *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) { see(ref, u) })
+// listingsIn returns the listings of a kind in namespaces. A cluster-scoped kind has one listing.
+func listingsIn(side *kube.Cluster, typ kube.Type, namespaces ...string) (parts []listing) {
+	if !typ.Namespaced {
+		return []listing{{side: side, typ: typ}}
+	}
+	for _, namespace := range namespaces {
+		parts = append(parts, listing{side: side, typ: typ, namespace: namespace})
+	}
+	return parts
 }
 
-// listingKey identifies a listing.
-type listingKey struct{ group, namespace string }
+// listAll calls see with the metadata of every object, one at a time.
+func (t *Transfer) listAll(ctx context.Context, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
+	var mu sync.Mutex
+	return t.list(ctx, parts, func(_ listing, u *unstructured.Unstructured) error {
+		mu.Lock()
+		defer mu.Unlock()
+		see(object.RefOf(u), u)
+		return nil
+	})
+}
 
 // sizes contains the number of objects per kind, namespace and side at the last listing. The zero value is ready for use.
 type sizes struct {
 	mu     sync.Mutex
-	counts map[sizeKey]int
+	counts map[listingKey]int
 }
 
-type sizeKey struct {
-	side string
-	listingKey
-}
-
-// listingCounts contains the sizes of one pass of listings.
-type listingCounts map[sizeKey]int
-
-// start records a listing before its objects are counted, because it may contain none.
-func (n listingCounts) start(c *kube.Cluster, l listing) { n[sizeOf(c, l)] = 0 }
-
-// add counts an object for its listing, and also for its namespace if the listing covers all namespaces.
-func (n listingCounts) add(c *kube.Cluster, l listing, namespace string) {
-	n[sizeOf(c, l)]++
-	if namespace != l.namespace {
-		n[sizeOf(c, listing{l.typ, namespace})]++
-	}
-}
-
-func sizeOf(c *kube.Cluster, l listing) sizeKey {
-	return sizeKey{c.Name, listingKey{l.typ.GroupKind(), l.namespace}}
-}
-
-// update replaces earlier sizes by those of a later pass.
-func (s *sizes) update(later listingCounts) {
+func (s *sizes) update(later map[listingKey]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
-		s.counts = make(map[sizeKey]int)
+		s.counts = make(map[listingKey]int)
 	}
 	maps.Copy(s.counts, later)
 }
 
-// count returns the number of objects at the last listing, or 0 if there was no listing.
-func (s *sizes) count(c *kube.Cluster, l listing) int {
+// count returns the number of objects at the last listing; known is false if there was no listing.
+func (s *sizes) count(l listing) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counts[sizeOf(c, l)]
-}
-
-// isEmpty reports whether the last listing contained no objects.
-func (s *sizes) isEmpty(c *kube.Cluster, l listing) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, known := s.counts[sizeOf(c, l)]
-	return known && n == 0
+	n, known = s.counts[l.key()]
+	return n, known
 }

@@ -43,7 +43,7 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	if spec, _ := look.roots[f.cluster].Object["spec"].(obj); spec["paused"] != true || len(look.roots) != 1 {
 		t.Errorf("roots = %v, want only the Cluster, paused", look.roots)
 	}
-	have, err := f.transfer.listPresent(t.Context(), f.transfer.Source, f.transfer.sourceTypes, f.state.Plan)
+	have, err := f.transfer.listPresent(t.Context(), f.transfer.Source, f.state.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}

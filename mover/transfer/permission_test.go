@@ -28,8 +28,8 @@ func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
 	}
 	f.src.deny = nil
 	f.run(mover.CreateCopies)
-	if f.state.TransientFailure != "" || f.state.RollbackCause != "" {
-		t.Errorf("failure = %q, rollback cause %q, want none", f.state.TransientFailure, f.state.RollbackCause)
+	if f.state.TransientFailure.Message != "" || f.state.RollbackCause != "" {
+		t.Errorf("failure = %q, rollback cause %q, want none", f.state.TransientFailure.Message, f.state.RollbackCause)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
 			}
 			f.step()
 			if f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "forbidden") && !strings.Contains(f.state.RollbackCause, "denied") {
-				t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
+				t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure.Message)
 			}
 		})
 	}

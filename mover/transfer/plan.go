@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -13,11 +14,11 @@ import (
 
 // draft returns a plan of every object that moves, with its UID, resource version and content hash, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	members, w, err := t.readForDraft(ctx, s.Spec)
+	w, err := t.readForDraft(ctx, s.Spec)
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.evaluate(ctx, s, members, w)
+	found, err := t.evaluate(ctx, s, w)
 	if err != nil {
 		return nil, err
 	}
@@ -40,26 +41,20 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
-// observation is a snapshot of the source and the members of the move in it.
-type observation struct {
-	members  mover.Members
-	snapshot *snapshot
-}
-
-// readForDraft returns the observation from which the plan is made. Every acknowledgement must be older than it. The observation that showed the source
+// readForDraft returns the snapshot from which the plan is made. Every acknowledgement must be older than it. The snapshot that showed the source
 // at rest qualifies if it began less than maxListingAge ago and hashed the contents. Later changes are detected when the copies are created and
 // verified.
-func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (mover.Members, *snapshot, error) {
-	last := t.pausedObservation
-	if t.pausedObservation = nil; last != nil && time.Since(last.snapshot.at) < t.maxListingAge() {
-		return last.members, last.snapshot, nil
+func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot, error) {
+	last := t.pausedSnapshot
+	if t.pausedSnapshot = nil; last != nil && time.Since(last.at) < t.maxListingAge() {
+		return last, nil
 	}
-	return t.members(ctx, spec, hashed)
+	_, w, err := t.members(ctx, spec, hashed)
+	return w, err
 }
 
 // survey contains the result of one observation of a source at rest.
 type survey struct {
-	snapshot *snapshot
 	items    []mover.Item
 	excluded []mover.ObjectReason
 	// awake contains objects whose acknowledgement no longer holds.
@@ -72,16 +67,8 @@ type survey struct {
 	deleting []mover.ObjectReason
 }
 
-func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
-	members, w, err := t.members(ctx, s.Spec, hashed)
-	if err != nil {
-		return found, err
-	}
-	return t.evaluate(ctx, s, members, w)
-}
-
-// evaluate evaluates an observation of the source.
-func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
+func (t *Transfer) evaluate(ctx context.Context, s *mover.State, w *snapshot) (found survey, err error) {
+	members := w.members
 	if err := checkStillPaused(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
 	}
@@ -91,7 +78,6 @@ func (t *Transfer) evaluate(ctx context.Context, s *mover.State, members mover.M
 	if err := t.hashConfigMaps(ctx, members, w); err != nil {
 		return found, err
 	}
-	found.snapshot = w
 	found.items, found.excluded = make([]mover.Item, 0, len(members.Objects)), members.Excluded
 	for _, f := range slices.Concat(members.Findings, members.AddressFindings, members.InUseFindings) {
 		if f.Severity == mover.Error {
@@ -146,21 +132,17 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 			refs = append(refs, m.Ref)
 		}
 	}
-	sums := make([]string, len(refs))
-	err := parallel(ctx, t.workers(), indices(refs), func(ctx context.Context, i int) error {
-		u, err := t.Source.Get(ctx, t.sourceTypes["ConfigMap"], refs[i].Namespace, refs[i].Name)
-		if err == nil {
-			sums[i], err = mover.ContentHash(u)
+	return kube.ForEach(ctx, t.workers(), refs, func(ctx context.Context, ref object.Ref) error {
+		u, err := t.Source.Find(ctx, t.sourceTypes["ConfigMap"], ref)
+		if u == nil {
+			return err
 		}
-		if isGone(err) {
-			return nil
-		}
+		sum, err := mover.ContentHash(u)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.hashes[ref] = sum
 		return err
 	})
-	for i, ref := range refs {
-		w.hashes[ref] = sums[i]
-	}
-	return err
 }
 
 // drift returns the objects of the source that were changed, created or deleted after the plan was made.
@@ -196,7 +178,6 @@ func drift(plan, now []mover.Item) []mover.ObjectReason {
 
 func isSecret(ref object.Ref) bool { return ref.Group == "" && ref.Kind == "Secret" }
 
-// rootsOf returns the recorded roots by reference.
 func rootsOf(s *mover.State) map[object.Ref]pause.Root {
 	roots := make(map[object.Ref]pause.Root, len(s.Roots))
 	for _, r := range s.Roots {

@@ -107,10 +107,10 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if f.transfer.pausedObservation == nil {
+			if f.transfer.pausedSnapshot == nil {
 				t.Fatal("the source is not at rest")
 			}
-			f.transfer.pausedObservation.snapshot.at = time.Now().Add(-c.age)
+			f.transfer.pausedSnapshot.at = time.Now().Add(-c.age)
 			for i, want := range c.lists {
 				made := requests(f.src)
 				o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)

@@ -18,21 +18,13 @@ type polls struct {
 	pause.Patience
 }
 
-// isStuck records a poll and reports whether the controllers must be triggered. Most controllers act without a trigger.
-func (l *polls) isStuck(news int) bool {
-	if l.first.IsZero() {
-		l.first = time.Now()
-	}
-	return l.Exceeded(news, time.Since(l.first))
-}
-
-// missingFunc returns a description of what a controller of the target has not written to a copy yet, or "". u is nil if there is no copy.
-type missingFunc func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error)
-
-// poll reads copies once. It returns the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers
-// the controllers of the pending copies.
-func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks missingFunc) (done []object.Ref, pending []mover.ObjectReason, err error) {
-	want, err := wantedOf(t.targetTypes, t.target, items)
+// poll reads copies once. lacks returns what a controller of the target has not written to a copy yet, or ""; u is nil if there is no copy. poll
+// returns the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers the controllers of the pending
+// copies.
+func (t *Transfer) poll(
+	ctx context.Context, l *polls, items []mover.Item, lacks func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error),
+) (done []object.Ref, pending []mover.ObjectReason, err error) {
+	want, err := t.wantedOf(t.target, items)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,12 +44,15 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 		}
 	}
 	slices.SortFunc(pending, func(a, b mover.ObjectReason) int { return object.Compare(a.Ref, b.Ref) })
-	if l.isStuck(len(done)) {
+	if l.first.IsZero() {
+		l.first = time.Now()
+	}
+	if l.Exceeded(len(done), time.Since(l.first)) {
 		wake := make([]object.Ref, len(pending))
 		for i, w := range pending {
 			wake[i] = w.Ref
 		}
-		t.watch.Touch(ctx, t.targetWriter(items), wake)
+		t.touches.Touch(ctx, t.targetWriter(items), wake)
 	}
 	return done, pending, nil
 }

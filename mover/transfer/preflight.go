@@ -36,7 +36,6 @@ const (
 	targetUsable
 )
 
-// check is one check of the preflight. It changes nothing.
 type check struct {
 	needs need
 	run   func(*scope, context.Context) (findings, error)
@@ -147,9 +146,9 @@ func (p *scope) run(ctx context.Context, known need, found findings) (findings, 
 
 type findings = mover.Findings
 
-// collect returns a function for the hand parameter of each, readEach or originals. It appends the results to found.
-func collect(found *findings) func([]findings) error {
-	return func(batch []findings) error {
+// collect returns a function for the hand parameter of each, readEach or eachOriginal. It appends the results to found.
+func collect[S ~[]E, E any](found *S) func([]S) error {
+	return func(batch []S) error {
 		*found = append(*found, slices.Concat(batch...)...)
 		return nil
 	}

@@ -54,11 +54,11 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 		if _, known := missing[namespace]; namespace == "" || known {
 			continue
 		}
-		have, err := p.target.Get(ctx, kube.NamespaceType(), "", namespace)
-		if err != nil && !apierrors.IsNotFound(err) {
+		have, err := p.target.Find(ctx, kube.NamespaceType(), object.Ref{Name: namespace})
+		if err != nil {
 			return nil, nil, nil, err
 		}
-		if missing[namespace] = err != nil; !missing[namespace] {
+		if missing[namespace] = have == nil; have != nil {
 			limited := false
 			err := p.target.ListMetadata(ctx, kube.ResourceQuotaType(), namespace, func(*unstructured.Unstructured) error {
 				limited = true
@@ -108,7 +108,7 @@ func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions
 		}
 		copied, err := p.dryCopy(tried[i], source)
 		onto := p.targetTypes[tried[i].Ref.GroupKind()].At(tried[i].Version)
-		if err != nil || !byAdmission[i] && d.isCreatable(ctx, onto, copied) {
+		if err != nil || !byAdmission[i] && d.schemas[schemaKey(onto)].Accepts(ctx, copied) {
 			return nil, err
 		}
 		return p.tryCreate(ctx, tried[i], onto, copied)
@@ -129,7 +129,7 @@ func (p *scope) creations(
 			rest = append(rest, mover.ItemOf(m, ""))
 		}
 	}
-	there, err := p.listPresent(ctx, p.target, p.targetTypes, rest) // an object whose name is in use is tried too
+	there, err := p.listPresent(ctx, p.target, rest) // an object whose name is in use is tried too
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,11 +180,8 @@ func (p *scope) tryCreate(ctx context.Context, m mover.Member, onto kube.Type, c
 }
 
 func (p *scope) checkCollision(ctx context.Context, onto kube.Type, m mover.Member, copied *unstructured.Unstructured) (found findings, err error) {
-	have, err := p.target.Get(ctx, onto, m.Ref.Namespace, m.Ref.Name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
+	have, err := p.target.Find(ctx, onto, m.Ref)
+	if have == nil {
 		return nil, err
 	}
 	field := "target: " + m.Ref.String()

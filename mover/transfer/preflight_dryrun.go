@@ -30,7 +30,6 @@ type permissions struct {
 	unsure bool
 }
 
-// allows reports whether a verb on an object's kind is not denied in its namespace.
 func (a permissions) allows(verb string, ref object.Ref) bool {
 	return !a.denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
@@ -62,7 +61,7 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 	}
 	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grants(q.verb, types[q.kind], q.namespace) })
 	denied := make([]bool, len(questions))
-	err = parallel(ctx, p.workers(), indices(questions), func(ctx context.Context, i int) error {
+	err = kube.ForEach(ctx, p.workers(), indices(questions), func(ctx context.Context, i int) error {
 		q := questions[i]
 		granted, err := c.IsAllowed(ctx, q.verb, types[q.kind], "", q.namespace)
 		denied[i] = !granted
@@ -142,7 +141,7 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 		}
 	}
 	schemas := make([]*crd.Validator, len(kinds))
-	err := parallel(ctx, limit, indices(kinds), func(ctx context.Context, i int) error {
+	err := kube.ForEach(ctx, limit, indices(kinds), func(ctx context.Context, i int) error {
 		definition, err := c.Definition(ctx, kinds[i])
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
@@ -160,17 +159,6 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 
 func schemaKey(typ kube.Type) string { return typ.GroupKind() + "/" + typ.Versions[0] }
 
-// isCreatable reports whether the API server's own validation accepts an object. releasable reports whether it accepts an update of the metadata.
-func (d *dryRuns) isCreatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
-	v := d.schemas[schemaKey(typ)]
-	return v != nil && v.Accepts(ctx, u)
-}
-
-func (d *dryRuns) isReleasable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
-	v := d.schemas[schemaKey(typ)]
-	return v != nil && v.AcceptsUpdate(ctx, u)
-}
-
 // checkRemoval checks whether the move may delete at the source, and whether the source would allow the deletion of each object.
 func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	d, allowed, found, err := p.dryRuns(ctx, p.Source, p.sourceTypes, "source", "get", "list", "patch", "delete")
@@ -181,7 +169,6 @@ func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	return append(found, some...), err
 }
 
-// removal is the removal of one object, as the preflight tries it.
 type removal struct {
 	mover.Member
 
@@ -201,7 +188,7 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 		if m.KeepReason != "" || m.Deleting || !allowed.allows("patch", m.Ref) || !allowed.allows("delete", m.Ref) {
 			continue
 		}
-		typ, err := p.sourceType(m.Ref, m.Version)
+		typ, err := p.typeOf(p.Source, m.Ref, m.Version)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +213,7 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 		want[i] = wanted{r.typ, r.Ref}
 	}
 	err = readEach(ctx, p.Transfer, p.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (findings, error) {
-		if u == nil || d.isReleasable(ctx, want[i].typ, u) {
+		if u == nil || d.schemas[schemaKey(want[i].typ)].AcceptsUpdate(ctx, u) {
 			return nil, nil
 		}
 		return p.tryRelease(ctx, unsure[i])
@@ -255,7 +242,7 @@ func (p *scope) tryRemove(ctx context.Context, r removal) (found findings, err e
 
 // tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the annotation that webhooks check.
 func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
-	why, found, err := dryRunRefusal(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
+	why, found, err := dryRunRefusal(release(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
 	if why != "" {
 		found.AddError(r.Ref.String(), "the source would reject the removal of its finalizers: "+why, "make the source accept it (admission, validation)")
 	}
@@ -276,7 +263,7 @@ func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
 // dryRunRefusal returns why the source refused a dry run. If it refused because a webhook has side effects, refused returns a finding instead.
 func dryRunRefusal(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
-	case answer == nil, isGone(answer), apierrors.IsConflict(answer):
+	case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):
 		return "", nil, nil
 	case why == "":
 		return "", nil, answer

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/internal/plural"
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -75,7 +76,6 @@ func dependentsText(l mover.LostObject) string {
 	return " and its dependents (" + firstNames(counted) + ")"
 }
 
-// firstNames lists the first of many names.
 func firstNames(names []string) string {
 	const first = 20
 	return strings.Join(plural.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
@@ -155,12 +155,12 @@ func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (list
 			case rules.Complete && !rules.Grants("list", typ, namespace):
 				denied[typ.GroupKind()] = true
 			default:
-				parts = append(parts, listing{typ, namespace})
+				parts = append(parts, listing{side: t.Source, typ: typ, namespace: namespace})
 			}
 		}
 	}
 	var mu sync.Mutex
-	err = parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+	err = kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.Source.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			if o := object.Observe(u); !o.Deleting {
 				mu.Lock()

@@ -27,10 +27,7 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 			return nil, err
 		}
 		return []kube.Type{typ}, err
-	}, func(batch [][]kube.Type) error {
-		hidden = append(hidden, slices.Concat(batch...)...)
-		return nil
-	})
+	}, collect(&hidden))
 	switch {
 	case err != nil:
 		return nil, err
@@ -65,7 +62,6 @@ func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 	return all, selected
 }
 
-// checkSelection checks that the selected Clusters exist.
 func (p *scope) checkSelection(context.Context) (found findings, err error) {
 	there, _ := clustersOf(p.snapshot, p.spec)
 	known := "namespace " + p.spec.Namespace + " has none"
@@ -126,50 +122,35 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// objectState is a state in which an object cannot be copied or moved.
-type objectState struct {
-	in              bool
-	message, remedy string
-}
-
-func stateFindings(m mover.Member, states ...objectState) (found findings) {
-	for _, s := range states {
-		if s.in {
-			found.AddError(m.Ref.String(), s.message, s.remedy)
-		}
+// unfitFindings returns findings about an object that is being provisioned or deleted: the target would provision it again, or bring it back.
+func unfitFindings(m mover.Member) (found findings) {
+	field, leaves := m.Ref.String(), m.KeepReason == ""
+	if m.Deleting {
+		found.AddError(field, "it is being deleted", "wait until it is deleted, or check which finalizers block its deletion")
+	}
+	if leaves && m.Cluster != nil && !m.Cluster.InfrastructureReady {
+		found.AddError(field, "its infrastructure is not provisioned yet", "wait until it is provisioned: a partly provisioned cluster cannot be moved safely")
+	}
+	if leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized {
+		found.AddError(field, "its control plane is not initialized yet", "wait until it is initialized")
+	}
+	if leaves && m.Machine != nil && !m.Machine.HasNode {
+		found.AddError(field, "it has no Node yet", "wait until its Node has joined, or delete it")
 	}
 	return found
 }
 
-// unfitFindings returns findings about an object that is being provisioned or deleted: the target would provision it again, or bring it back.
-func unfitFindings(m mover.Member) findings {
-	leaves := m.KeepReason == ""
-	return stateFindings(m,
-		objectState{m.Deleting, "it is being deleted", "wait until it is deleted, or check which finalizers block its deletion"},
-		objectState{
-			leaves && m.Cluster != nil && !m.Cluster.InfrastructureReady,
-			"its infrastructure is not provisioned yet", "wait until it is provisioned: a partly provisioned cluster cannot be moved safely",
-		},
-		objectState{
-			leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized, "its control plane is not initialized yet",
-			"wait until it is initialized",
-		},
-		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until its Node has joined, or delete it"})
-}
-
 // inProgressFindings returns findings about an unfinished upgrade or in-place update. The management cluster that began it calls its hooks, and keeps its
 // progress in a status, which does not move.
-func inProgressFindings(m mover.Member) findings {
-	upgrading := ""
-	if m.Cluster != nil {
-		upgrading = m.Cluster.Upgrading
+func inProgressFindings(m mover.Member) (found findings) {
+	if m.Cluster != nil && m.Cluster.Upgrading != "" {
+		found.AddError(m.Ref.String(), "an upgrade of Kubernetes is in progress: it has not reached "+m.Cluster.Upgrading+" yet",
+			"wait until the upgrade is complete: status.controlPlane.upgradePlan and status.workers.upgradePlan are then empty")
 	}
-	return stateFindings(m,
-		objectState{
-			upgrading != "", "an upgrade of Kubernetes is in progress: it has not reached " + upgrading + " yet",
-			"wait until the upgrade is complete: status.controlPlane.upgradePlan and status.workers.upgradePlan are then empty",
-		},
-		objectState{m.Updating, "an in-place update is in progress", "wait until the update of " + m.Ref.Short() + " is complete"})
+	if m.Updating {
+		found.AddError(m.Ref.String(), "an in-place update is in progress", "wait until the update of "+m.Ref.Short()+" is complete")
+	}
+	return found
 }
 
 // holderFindings returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because

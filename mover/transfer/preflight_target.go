@@ -54,7 +54,6 @@ func unreachedAdvice(err error) string {
 	}
 }
 
-// checkStatus checks that the requested statuses can be written.
 func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 	field := p.fieldFor("spec.carryStatus", "--carry-status")
 	for _, kind := range p.spec.CarryStatus {
@@ -121,7 +120,6 @@ func grantAdvice() string {
 	return "grant list on " + kube.InventoryType().Resource().GroupResource().String() + " and on the kinds of operator.cluster.x-k8s.io, as the chart's roles do"
 }
 
-// providers returns the versions of the source's providers.
 func (t *Transfer) providers(ctx context.Context) (map[string]string, error) {
 	if t.archive != nil {
 		return t.archive.Index.Providers, nil
@@ -129,7 +127,6 @@ func (t *Transfer) providers(ctx context.Context) (map[string]string, error) {
 	return inventory(ctx, t.Source)
 }
 
-// sourceID returns the identity of the source.
 func (t *Transfer) sourceID(ctx context.Context) (string, error) {
 	if t.archive != nil {
 		return t.archive.Index.Source.Cluster, nil
@@ -137,7 +134,6 @@ func (t *Transfer) sourceID(ctx context.Context) (string, error) {
 	return t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
 }
 
-// inventory returns the version of each provider that a side records.
 func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) {
 	found := make(map[string]string)
 	list, err := c.Providers(ctx)

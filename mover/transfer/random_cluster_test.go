@@ -256,6 +256,9 @@ func (w *randomCluster) oddity() {
 	switch rapid.IntRange(0, 6).Draw(w.t, "oddity") {
 	case 0: // a backup tool or a user removed the owners
 		o.owners = nil
+		for _, user := range o.byOwner { // nothing shows it any more
+			delete(o.users, user)
+		}
 	case 1: // another program creates it
 		if o.ref.Group == "" {
 			o.owners = []*randomObject{w.add("ExternalSecret", "fleet", o.ref.Name, nil)}
@@ -272,8 +275,10 @@ func (w *randomCluster) oddity() {
 		o.label(object.MoveLabel, "")
 	case 5: // another Cluster is also an owner
 		if c := rapid.SampledFrom(w.clusters).Draw(w.t, "second owner"); c.ref.Namespace == o.ref.Namespace && !o.active {
-			o.owners = append(o.owners, c)
-			o.users[c.ref.Namespace+"/"+c.ref.Name] = true
+			user := c.ref.Namespace + "/" + c.ref.Name
+			if o.owners = append(o.owners, c); !o.users[user] {
+				o.users[user], o.byOwner = true, append(o.byOwner, user)
+			}
 		}
 	case 6: // two objects own each other
 		if p := rapid.SampledFrom(w.objects).Draw(w.t, "circle"); p != o && p.ref.Namespace == o.ref.Namespace && p.ref.Kind != "Cluster" && w.chance("circle after all", 3) {

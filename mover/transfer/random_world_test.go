@@ -82,6 +82,8 @@ type randomObject struct {
 	// users has the Clusters that need it, as namespace/name: their controllers read it, or act on the thing that it
 	// represents.
 	users map[string]bool
+	// byOwner has the users that only an owner reference shows.
+	byOwner []string
 	// active marks an object whose controller acts on the thing that it represents, so that it must not be on both sides.
 	active bool
 }

@@ -84,16 +84,10 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 			lists.Go(func() error { return read(ctx, group, put) })
 		}
 		return lists.Wait()
-	}, func(ctx context.Context, f found) (R, error) {
+	}, func(ctx context.Context, f found) (none R, err error) {
 		if f.u == nil {
-			w := want[f.i]
-			u, err := c.Get(ctx, w.typ, w.ref.Namespace, w.ref.Name)
-			if err != nil && !apierrors.IsNotFound(err) {
-				var none R
+			if f.u, err = c.Find(ctx, want[f.i].typ, want[f.i].ref); err != nil {
 				return none, err
-			}
-			if err == nil {
-				f.u = u
 			}
 		}
 		return work(ctx, f.i, f.u)
@@ -117,13 +111,14 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 	for i, w := range want {
 		k := key{w.typ.GroupKind(), w.typ.Versions[0], w.ref.Namespace}
 		if known[k] == nil {
-			known[k] = &group{listing: listing{w.typ, w.ref.Namespace}}
+			known[k] = &group{listing: listing{side: c, typ: w.typ, namespace: w.ref.Namespace}}
 			groups = append(groups, known[k])
 		}
 		known[k].members = append(known[k].members, i)
 	}
 	for _, g := range groups {
-		n, there := len(g.members), t.sizes.count(c, g.listing)
+		n := len(g.members)
+		there, _ := t.sizes.count(g.listing)
 		g.list = n > maxSingleReads && n*sparseRatio >= there
 		g.page = int64(min(max(n, there), maxInMemory))
 		if there == 0 {
@@ -138,11 +133,10 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 
 func discard([]struct{}) error { return nil }
 
-// wantedOf returns the wanted objects of a plan on a side.
-func wantedOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
+func (t *Transfer) wantedOf(c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
 	for _, item := range plan {
-		typ, err := typeOf(kinds, c, item.Ref, item.Version)
+		typ, err := t.typeOf(c, item.Ref, item.Version)
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +145,11 @@ func wantedOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([
 	return want, nil
 }
 
-// eachRoot reads the current roots at the source and calls work for each. u is nil if a root was deleted.
-func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error) error {
+// eachRoot calls work for each root with the object of the source, which is nil if the root was deleted or replaced. It reads the roots unless have
+// contains them.
+func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have objects,
+	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
+) error {
 	want := make([]wanted, 0, len(roots))
 	for _, root := range roots {
 		typ, err := t.kind(root.Ref)
@@ -161,9 +158,19 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 		}
 		want = append(want, wanted{typ, root.Ref})
 	}
-	return readEach(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
-	}, discard)
+	workOn := func(ctx context.Context, i int, u *unstructured.Unstructured) (none struct{}, err error) {
+		if u != nil && u.GetUID() != roots[i].UID {
+			u = nil
+		}
+		return none, work(ctx, roots[i], want[i].typ, u)
+	}
+	if have == nil {
+		return readEach(ctx, t, t.Source, want, workOn, discard)
+	}
+	return kube.ForEach(ctx, t.workers(), indices(roots), func(ctx context.Context, i int) error {
+		_, err := workOn(ctx, i, have[roots[i].Ref])
+		return err
+	})
 }
 
 // eachOriginal reads the objects to copy and calls work for each. u is nil if an object was deleted. A restore reads its archive, and pauses each root
@@ -172,16 +179,15 @@ func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
 	if t.archive == nil {
-		want, err := wantedOf(t.sourceTypes, t.Source, items)
+		want, err := t.wantedOf(t.Source, items)
 		if err != nil {
 			return err
 		}
 		return readEach(ctx, t, t.Source, want, work, hand)
 	}
-	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (R, error) {
+	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (none R, err error) {
 		u, err := readPaused(t.archive, items[i])
 		if err != nil {
-			var none R
 			return none, err
 		}
 		return work(ctx, i, u)
@@ -224,7 +230,7 @@ func readPaused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured
 
 // pauseCopy pauses a root as the source will be paused.
 func pauseCopy(u *unstructured.Unstructured) {
-	ref := object.Observe(u).Ref
+	ref := object.RefOf(u)
 	switch {
 	case pause.IsCluster(ref):
 		_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")

@@ -76,7 +76,7 @@ func TestWhole(t *testing.T) {
 			tr.sizes = sizes{}
 			if c.seen {
 				for _, kind := range []string{"Machine." + object.CoreGroup, "Secret"} {
-					if err := tr.listAll(t.Context(), tr.Source, []listing{{tr.sourceTypes[kind], "fleet"}}, func(object.Ref, *unstructured.Unstructured) {}); err != nil {
+					if err := tr.listAll(t.Context(), []listing{{side: tr.Source, typ: tr.sourceTypes[kind], namespace: "fleet"}}, func(object.Ref, *unstructured.Unstructured) {}); err != nil {
 						t.Fatal(err)
 					}
 				}

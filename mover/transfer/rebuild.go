@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -33,15 +34,9 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	}
 	var parts []listing
 	for _, typ := range t.targetTypes {
-		if !typ.Namespaced {
-			parts = append(parts, listing{typ, ""})
-			continue
-		}
-		for _, namespace := range namespaces {
-			parts = append(parts, listing{typ, namespace})
-		}
+		parts = append(parts, listingsIn(t.target, typ, namespaces...)...)
 	}
-	return found, t.listAll(ctx, t.target, parts, func(ref object.Ref, u *unstructured.Unstructured) {
+	return found, t.listAll(ctx, parts, func(ref object.Ref, u *unstructured.Unstructured) {
 		if t.isOurs(u) {
 			found.copies[ref], found.byUID[u.GetUID()] = u, ref
 		}
@@ -70,40 +65,21 @@ func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover
 	return slices.Sorted(maps.Keys(namespaces)), err
 }
 
-// assess returns the assessment of the traces.
 func (t *Transfer) assess(found traces) mover.Assessment {
-	var source []mover.Original
-	var target []mover.Copy
-	for _, m := range found.members.Objects {
-		if m.KeepReason == "" {
-			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Annotated: holderOf(m) == t.holder(), Released: m.Released, Emptying: m.Emptying})
-		}
-	}
+	origins := make(map[object.Ref]types.UID, len(found.copies))
 	for ref, u := range found.copies {
-		target = append(target, mover.Copy{Ref: ref, Origin: types.UID(u.GetAnnotations()[object.OriginAnnotation])})
+		origins[ref] = types.UID(u.GetAnnotations()[object.OriginAnnotation])
 	}
-	return mover.Assess(source, target)
-}
-
-// Assess reads from both clusters how far a move had progressed whose log was lost or restored to an earlier state. It changes nothing.
-func (t *Transfer) Assess(ctx context.Context, s *mover.State) (mover.Assessment, error) {
-	t.log = s.MarkLog
-	if err := t.connect(ctx, s.Spec, s.TargetID, true); err != nil {
-		return mover.Assessment{}, err
-	}
-	found, err := t.traces(ctx, s)
-	if err != nil {
-		return mover.Assessment{}, err
-	}
-	return t.assess(found), nil
+	return mover.Assess(found.members.Objects, origins, t.ID, t.log)
 }
 
 // assessProgress returns an error that describes what an operator can decide about a move whose log was lost.
 func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	a, err := t.Assess(ctx, s)
+	found, err := t.traces(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	a := t.assess(found)
 	if a.Verdict == mover.NothingStarted {
 		return mover.TraceMissing{}, nil
 	}
@@ -140,10 +116,7 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 		}
 	}
 	slices.SortFunc(out.Items, func(a, b mover.Item) int {
-		if a.Level != b.Level {
-			return a.Level - b.Level
-		}
-		return object.Compare(a.Ref, b.Ref)
+		return cmp.Or(a.Level-b.Level, object.Compare(a.Ref, b.Ref))
 	})
 	slices.Sort(out.Clusters)
 	return out, nil
@@ -228,7 +201,6 @@ func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Out
 	return t.restoreSource(ctx, &source)
 }
 
-// missingCluster returns the name of a selected Cluster that the source lacks.
 func missingCluster(spec mover.Spec, members mover.Members) (name string, missing bool) {
 	there := make(map[string]bool)
 	for _, m := range members.Objects {
@@ -246,7 +218,7 @@ func missingCluster(spec mover.Spec, members mover.Members) (name string, missin
 
 // emptiedReason returns why the source is no longer complete, or "" if it is complete.
 func (t *Transfer) emptiedReason(ctx context.Context, s *mover.State) (string, error) {
-	there, err := t.listPresent(ctx, t.Source, t.sourceTypes, s.Plan)
+	there, err := t.listPresent(ctx, t.Source, s.Plan)
 	if err != nil {
 		return "", err
 	}

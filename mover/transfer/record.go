@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 	"scute.dev/mover/archive"
 )
 
@@ -22,11 +22,11 @@ var errTakenOver = errors.New("another process has taken over this restore and c
 // record is a ConfigMap on the target that records the progress of a restore and which process works on it. The marks of the copies are not enough,
 // because they are removed when the copies are resumed.
 type record struct {
-	cluster         *kube.Cluster
-	index           *archive.Index
-	namespace, name string
-	phase           RestorePhase // empty if there is no record
-	holder          string
+	cluster *kube.Cluster
+	index   *archive.Index
+	ref     object.Ref
+	phase   RestorePhase // empty if there is no record
+	holder  string
 }
 
 // restoreLabel is on each record, so that records can be listed.
@@ -55,10 +55,10 @@ func configMaps() kube.Type {
 	return kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
 }
 
-func (r *record) String() string { return "ConfigMap " + r.namespace + "/" + r.name }
+func (r *record) String() string { return r.ref.String() }
 
 func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (record, error) {
-	r := record{cluster: c, index: index, namespace: index.Namespace, name: "scute-restore-" + index.ID}
+	r := record{cluster: c, index: index, ref: object.Ref{Kind: "ConfigMap", Namespace: index.Namespace, Name: "scute-restore-" + index.ID}}
 	_, err := r.read(ctx)
 	return r, err
 }
@@ -66,13 +66,13 @@ func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (rec
 // checkPermitted checks, before anything is created, that the record can be written.
 func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 	for _, verb := range []string{"create", "patch"} {
-		allowed, err := r.cluster.IsAllowed(ctx, verb, configMaps(), "", r.namespace)
+		allowed, err := r.cluster.IsAllowed(ctx, verb, configMaps(), "", r.ref.Namespace)
 		if err != nil {
 			return err
 		}
 		if !allowed {
 			f.AddError("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, but %s records the progress of the restore", verb,
-				r.namespace, r),
+				r.ref.Namespace, r),
 				"grant "+verb+" on configmaps to the identity that scute uses there")
 		}
 	}
@@ -81,13 +81,13 @@ func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 
 // read returns the current record, or nil if there is none.
 func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
-	u, err := r.cluster.Get(ctx, configMaps(), r.namespace, r.name)
-	if apierrors.IsNotFound(err) {
-		r.phase = ""
-		return nil, nil
-	}
+	u, err := r.cluster.Find(ctx, configMaps(), r.ref)
 	if err != nil {
 		return nil, err
+	}
+	if u == nil {
+		r.phase = ""
+		return nil, nil
 	}
 	phase, _, _ := unstructured.NestedString(u.Object, "data", "phase")
 	switch r.phase = RestorePhase(phase); r.phase {
@@ -99,7 +99,7 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 }
 
 // claim starts the restore, or takes it over from another process.
-func (r *record) claim(ctx context.Context, first RestorePhase) error {
+func (r *record) claim(ctx context.Context) error {
 	r.holder = rand.String(10)
 	u, err := r.read(ctx)
 	switch {
@@ -110,11 +110,11 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	}
 	u = &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{
 		"backup": r.index.ID, "takenAt": r.index.TakenAt.UTC().Format(time.RFC3339), "source": r.index.Source.Cluster,
-		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(first), "holder": r.holder, "at": timestamp(),
+		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(restoreCreating), "holder": r.holder, "at": timestamp(),
 	}}}
 	u.SetGroupVersionKind(configMaps().GVK())
-	u.SetNamespace(r.namespace)
-	u.SetName(r.name)
+	u.SetNamespace(r.ref.Namespace)
+	u.SetName(r.ref.Name)
 	u.SetLabels(map[string]string{restoreLabel: ""})
 	if _, err := r.cluster.Create(ctx, configMaps(), u); err != nil {
 		if apierrors.IsAlreadyExists(err) {
@@ -122,7 +122,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 		}
 		return err
 	}
-	r.phase = first
+	r.phase = restoreCreating
 	return nil
 }
 
@@ -151,14 +151,10 @@ func (r *record) enterPhase(ctx context.Context, phase RestorePhase) error {
 }
 
 func (r *record) patch(ctx context.Context, u *unstructured.Unstructured, phase RestorePhase) error {
-	raw, err := json.Marshal(map[string]any{
+	err := r.cluster.Patch(ctx, "record the progress of the restore", configMaps(), r.ref, map[string]any{
 		"metadata": map[string]any{"uid": u.GetUID(), "resourceVersion": u.GetResourceVersion()},
 		"data":     map[string]any{"phase": string(phase), "holder": r.holder, "at": timestamp()},
 	})
-	if err != nil {
-		return err
-	}
-	err = r.cluster.Patch(ctx, "record the progress of the restore", configMaps(), r.namespace, r.name, raw)
 	if apierrors.IsConflict(err) {
 		return errTakenOver
 	}

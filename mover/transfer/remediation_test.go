@@ -83,8 +83,8 @@ func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
 	f.transfer.Remediations = func(context.Context) ([]Remediation, error) { return nil, errors.New("no answer") } //nolint:err113 // as a server says it
-	if f.step(); mover.Next(f.state) != mover.RunPreflight || !strings.Contains(f.state.TransientFailure, "reading remediations from the event log: no answer") {
-		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
+	if f.step(); mover.Next(f.state) != mover.RunPreflight || !strings.Contains(f.state.TransientFailure.Message, "reading remediations from the event log: no answer") {
+		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure.Message)
 	}
 }
 
@@ -123,6 +123,6 @@ func TestARemediationThatBeganMeanwhileIsRolledBack(t *testing.T) {
 	f.src.merge(f.machine, paused)
 	f.src.merge(f.machine, obj{"metadata": obj{"annotations": obj{"cluster.x-k8s.io/delete-machine": "scute.dev"}}})
 	if f.step(); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "a remediation began while the move paused the source") {
-		t.Errorf("phase = %s, rollback cause %q, failure %q", f.state.Phase, f.state.RollbackCause, f.state.TransientFailure)
+		t.Errorf("phase = %s, rollback cause %q, failure %q", f.state.Phase, f.state.RollbackCause, f.state.TransientFailure.Message)
 	}
 }

@@ -56,7 +56,7 @@ func TestRequestsOfAMove(t *testing.T) {
 				f.step()
 			}
 			if f.state.Phase != mover.PhaseSucceeded {
-				t.Fatalf("phase = %s, failure %q, rollback cause %q", f.state.Phase, f.state.TransientFailure, f.state.RollbackCause)
+				t.Fatalf("phase = %s, failure %q, rollback cause %q", f.state.Phase, f.state.TransientFailure.Message, f.state.RollbackCause)
 			}
 			const mostReads = 127
 			total, reads := 0, 0

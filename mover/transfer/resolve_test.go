@@ -101,7 +101,7 @@ func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
 	f.loseLog()
 	f.step()
 	if f.state.Phase != mover.PhasePreflight || f.state.Lost != nil {
-		t.Errorf("phase = %s, failure %q, want the move to start again", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q, want the move to start again", f.state.Phase, f.state.TransientFailure.Message)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	f.state.Apply(mover.TargetAbandoned{}, f.now)
 	f.step()
 	if f.state.Phase != mover.PhaseFailed || !f.state.Finished() {
-		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure.Message)
 	}
 	f.checkPaused(f.src, f.cluster, true)
 }
@@ -202,13 +202,13 @@ func TestRollbackWithoutTheTarget(t *testing.T) {
 	}
 	f.step()
 	if f.state.Phase != mover.PhaseCreating {
-		t.Fatalf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
+		t.Fatalf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure.Message)
 	}
 	f.disconnectTarget()
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack {
-		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure)
+		t.Errorf("phase = %s, failure %q", f.state.Phase, f.state.TransientFailure.Message)
 	}
 	f.checkPaused(f.src, f.cluster, false)
 }
@@ -300,7 +300,7 @@ func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
 	f.state.Apply(mover.LogLost{Log: logID, Phase: f.state.Phase}, f.now)
 	f.step()
 	if s := f.state; s.Phase != mover.PhasePreflight || len(s.Roots)+len(s.Plan)+len(s.Created) > 0 || s.Posted || s.Holder != "one" {
-		t.Errorf("phase = %s, failure %q, %d roots, %d planned, %d created", s.Phase, s.TransientFailure, len(s.Roots), len(s.Plan), len(s.Created))
+		t.Errorf("phase = %s, failure %q, %d roots, %d planned, %d created", s.Phase, s.TransientFailure.Message, len(s.Roots), len(s.Plan), len(s.Created))
 	}
 }
 
@@ -342,6 +342,6 @@ func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
 	f.state.Apply(mover.Resolved{Direction: mover.Forward}, f.now)
 	f.run(mover.None)
 	if marks := f.dst.get(class).GetAnnotations(); f.state.Phase != mover.PhaseSucceeded || len(marks) > 0 {
-		t.Errorf("phase = %s, failure %q, annotations of the class %v", f.state.Phase, f.state.TransientFailure, marks)
+		t.Errorf("phase = %s, failure %q, annotations of the class %v", f.state.Phase, f.state.TransientFailure.Message, marks)
 	}
 }

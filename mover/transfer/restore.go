@@ -168,7 +168,7 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 			clusters = append(clusters, item)
 		}
 	}
-	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, clusters)
+	there, err := r.t.listPresent(ctx, r.Target, clusters)
 	if err != nil {
 		return false, err
 	}
@@ -187,7 +187,7 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 	f.AddWarning("target", "this backup was already restored here, according to "+r.record.String()+": nothing more is created",
 		"no action needed if the clusters are as intended")
-	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
+	there, err := r.t.listPresent(ctx, r.Target, r.state.Plan)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (r *Restore) Run(ctx context.Context) error {
 	if err := r.t.ensureNamespaces(ctx, r.state.Plan); err != nil {
 		return err
 	}
-	if err := r.record.claim(ctx, restoreCreating); err != nil {
+	if err := r.record.claim(ctx); err != nil {
 		return err
 	}
 	if r.record.phase == restoreCreating {
@@ -322,7 +322,7 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 
 // findCopies reads the UIDs of the copies, which an earlier process may have created.
 func (r *Restore) findCopies(ctx context.Context) error {
-	there, err := r.t.listPresent(ctx, r.Target, r.t.targetTypes, r.state.Plan)
+	there, err := r.t.listPresent(ctx, r.Target, r.state.Plan)
 	if err != nil {
 		return err
 	}
@@ -384,7 +384,7 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		field := "source: " + ref.String()
 		var u *unstructured.Unstructured
 		if typ, served := kinds[ref.GroupKind()]; served {
-			if u, err = r.Source.Get(ctx, typ, ref.Namespace, ref.Name); err != nil && !isGone(err) {
+			if u, err = r.Source.Find(ctx, typ, ref); err != nil {
 				return err
 			}
 		}

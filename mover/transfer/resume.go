@@ -35,7 +35,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var there objects
 	if t.verified = false; !marked {
 		var err error
-		if there, err = t.listPresent(ctx, t.target, t.targetTypes, s.Plan); err != nil {
+		if there, err = t.listPresent(ctx, t.target, s.Plan); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 			first = append(first, item)
 		}
 	}
-	if err := parallel(ctx, t.workers(), first, unmark); err != nil {
+	if err := kube.ForEach(ctx, t.workers(), first, unmark); err != nil {
 		return err
 	}
 	for _, level := range mover.Levels(first) {
@@ -90,7 +90,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	}
 	var mu sync.Mutex
 	var failed []error
-	err := parallel(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
+	err := kube.ForEach(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
 		err := unmark(ctx, item)
 		if kube.IsTransient(err) {
 			return err
@@ -181,11 +181,11 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 // checkCopyRemoval checks on both sides that the copies may be deleted, and returns the objects of the target. It returns an error if a root of the source
 // is being emptied, because the target may then contain more than the plan.
 func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (objects, error) {
-	there, err := t.listPresent(ctx, t.target, t.targetTypes, s.Plan)
+	there, err := t.listPresent(ctx, t.target, s.Plan)
 	if err != nil {
 		return nil, err
 	}
-	source, err := t.listPresent(ctx, t.Source, t.sourceTypes, s.Plan)
+	source, err := t.listPresent(ctx, t.Source, s.Plan)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 	if have == nil || !t.isOurs(have) {
 		return nil
 	}
-	typ, err := t.targetType(item.Ref, item.Version)
+	typ, err := t.typeOf(t.target, item.Ref, item.Version)
 	if err != nil {
 		return err
 	}
@@ -220,5 +220,5 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 	if err != nil {
 		return nil, err
 	}
-	return mover.RolledBack{}, w.Wake(ctx, &t.watch.Touches, subjects(members))
+	return mover.RolledBack{}, w.Wake(ctx, &t.touches, subjects(members))
 }

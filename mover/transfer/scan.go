@@ -21,6 +21,7 @@ import (
 type snapshot struct {
 	mu      sync.Mutex
 	objects []object.Observed
+	members mover.Members         // of the move
 	hashes  map[object.Ref]string // of contents, at depth hashed only, never of Secrets
 	listed  map[listingKey]bool
 	at      time.Time // when the reading began
@@ -34,10 +35,8 @@ func newSnapshot() *snapshot {
 	return &snapshot{hashes: make(map[object.Ref]string), listed: make(map[listingKey]bool), at: time.Now()}
 }
 
-// isListed reports whether a kind was listed in a namespace.
 func (w *snapshot) isListed(l listing) bool {
-	kind := l.typ.GroupKind()
-	return w.listed[listingKey{kind, l.namespace}] || w.listed[listingKey{kind, ""}]
+	return w.listed[l.key()] || w.listed[listing{side: l.side, typ: l.typ}.key()]
 }
 
 func selection(s mover.Spec) mover.Selection {
@@ -68,19 +67,18 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	read := func(parts []listing) error {
 		if depth == nonEmptyKinds {
 			all := len(parts)
-			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.isEmpty(t.Source, l) })
+			parts = slices.DeleteFunc(parts, func(l listing) bool {
+				n, known := t.sizes.count(l)
+				return l.typ.GroupKind() != classKind && known && n == 0
+			})
 			w.partial = w.partial || len(parts) < all
 		}
 		return t.read(ctx, w, parts, depth == hashed, nil)
 	}
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.sourceTypes)), func(kind string) bool { return kind == clusterType.GroupKind() })
-	parts := []listing{{clusterType, ""}}
+	parts := listingsIn(t.Source, clusterType, "")
 	for _, kind := range kinds {
-		if typ := t.sourceTypes[kind]; typ.Namespaced {
-			parts = append(parts, listing{typ, spec.Namespace})
-		} else {
-			parts = append(parts, listing{typ, ""})
-		}
+		parts = append(parts, listingsIn(t.Source, t.sourceTypes[kind], spec.Namespace)...)
 	}
 	if err := read(parts); err != nil {
 		return nil, err
@@ -89,7 +87,7 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	for _, namespace := range classNamespaces(w.objects, spec) {
 		for _, kind := range kinds {
 			if typ := t.sourceTypes[kind]; typ.Namespaced && !typ.IsCore() {
-				parts = append(parts, listing{typ, namespace})
+				parts = append(parts, listing{side: t.Source, typ: typ, namespace: namespace})
 			}
 		}
 	}
@@ -130,16 +128,13 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 		}
 	}
 	if len(namespaces) == 0 {
-		return []listing{{t.sourceTypes["Secret"], ""}}, func(o object.Observed) bool {
+		return listingsIn(t.Source, t.sourceTypes["Secret"], ""), func(o object.Observed) bool {
 			owned := func(owner object.Owner) bool { return identities[owner.UID] }
 			return o.Ref.Namespace != own && slices.ContainsFunc(o.Owners, owned)
 		}, nil
 	}
 	delete(namespaces, own)
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		parts = append(parts, listing{t.sourceTypes["Secret"], namespace})
-	}
-	return parts, nil, nil
+	return listingsIn(t.Source, t.sourceTypes["Secret"], slices.Sorted(maps.Keys(namespaces))...), nil, nil
 }
 
 // refreshAnnotations updates the pause annotations of the kinds' definitions, because they may change during the wait.
@@ -154,7 +149,6 @@ func (t *Transfer) refreshAnnotations(ctx context.Context) error {
 	return nil
 }
 
-// clusterType returns the type of Clusters at the source.
 func (t *Transfer) clusterType() (kube.Type, error) {
 	typ, ok := t.sourceTypes["Cluster."+object.CoreGroup]
 	if !ok {
@@ -162,12 +156,6 @@ func (t *Transfer) clusterType() (kube.Type, error) {
 			"the source does not serve Clusters of %s", object.CoreGroup)
 	}
 	return typ, nil
-}
-
-// listing is a kind in a namespace, or in all namespaces if namespace is "".
-type listing struct {
-	typ       kube.Type
-	namespace string
 }
 
 func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
@@ -185,48 +173,34 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// read adds objects to a snapshot. wanted selects some of them; it may be nil.
 func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
-	n := make(listingCounts)
-	for _, p := range parts {
-		n.start(t.Source, p)
+	for i, p := range parts {
+		parts[i].full = !p.typ.IsCore()
 		if wanted == nil {
-			w.listed[listingKey{p.typ.GroupKind(), p.namespace}] = true
+			w.listed[p.key()] = true
 		}
 	}
-	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
-		list := t.Source.List
-		if p.typ.IsCore() {
-			list = t.Source.ListMetadata
+	return t.list(ctx, parts, func(p listing, u *unstructured.Unstructured) error {
+		o := object.Observe(u)
+		o.Movable = o.Movable || p.typ.Movable
+		o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
+		o.KindBlocksMove = p.typ.BlockMove
+		o.BlockMove = o.BlockMove || p.typ.BlockMove
+		sum := ""
+		if hash && p.full {
+			var err error
+			if sum, err = mover.ContentHash(u); err != nil {
+				return err
+			}
 		}
-		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
-			o := object.Observe(u)
-			o.Movable = o.Movable || p.typ.Movable
-			o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
-			o.KindBlocksMove = p.typ.BlockMove
-			o.BlockMove = o.BlockMove || p.typ.BlockMove
-			sum := ""
-			if hash && !p.typ.IsCore() {
-				var err error
-				if sum, err = mover.ContentHash(u); err != nil {
-					return err
-				}
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			n.add(t.Source, p, o.Ref.Namespace)
-			if wanted != nil && !wanted(o) {
-				return nil
-			}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if wanted == nil || wanted(o) {
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
-			return nil
-		})
+		}
+		return nil
 	})
-	if err == nil {
-		t.sizes.update(n)
-	}
-	return err
 }
 
 // members reads the source and returns the objects that the move includes.
@@ -235,7 +209,8 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	if err != nil {
 		return mover.Members{}, nil, err
 	}
-	return t.excludeUnshared(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
+	w.members = t.excludeUnshared(spec.Namespace, mover.Select(w.objects, selection(spec)))
+	return w.members, w, nil
 }
 
 // excludeUnshared excludes objects of other namespaces, such as Secrets, ClusterClasses and their templates, unless they are shared with the namespace.
@@ -298,7 +273,7 @@ func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, 
 	var parts []listing
 	for _, typ := range t.sourceTypes {
 		if typ.Namespaced && !typ.IsCore() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not reference other namespaces
-			parts = append(parts, listing{typ, ""})
+			parts = append(parts, listing{side: t.Source, typ: typ})
 		}
 	}
 	return t.readAllowed(ctx, w, parts, hash, func(o object.Observed) bool {
@@ -321,12 +296,12 @@ func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own s
 			}
 			for _, typ := range t.sourceTypes {
 				ref := object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: namespace, Name: r.Ref.Name}
-				l, p := listing{typ, namespace}, listingKey{typ.GroupKind(), namespace}
+				l := listing{side: t.Source, typ: typ, namespace: namespace}
 				if !typ.Namespaced || w.isListed(l) || asked[ref] || r.MatchScore(typ.Group, typ.Kind) == 0 {
 					continue
 				}
-				if asked[ref] = true; !added[p] {
-					added[p], parts = true, append(parts, l)
+				if asked[ref] = true; !added[l.key()] {
+					added[l.key()], parts = true, append(parts, l)
 				}
 			}
 		}
@@ -340,28 +315,26 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {
 		for _, r := range o.References {
-			wanted[r.Ref.Name] = wanted[r.Ref.Name] || o.Ref.Namespace == "" && r.Ref.Namespace == "" && r.IsCredential()
+			if o.Ref.Namespace == "" && r.Ref.Namespace == "" && r.IsCredential() {
+				wanted[r.Ref.Name] = true
+			}
 		}
 	}
-	missing := false
 	for _, o := range w.objects {
 		if isSecret(o.Ref) && o.Ref.Namespace != own {
 			delete(wanted, o.Ref.Name)
 		}
 	}
-	for _, w := range wanted {
-		missing = missing || w
-	}
-	if !missing {
+	if len(wanted) == 0 {
 		return nil
 	}
-	secrets := []listing{{t.sourceTypes["Secret"], ""}}
+	secrets := listingsIn(t.Source, t.sourceTypes["Secret"], "")
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
 // readAllowed reads the listings that are permitted, and records the kinds of the others.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
-	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+	return kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)
 		if !apierrors.IsForbidden(err) {
 			return err

@@ -216,7 +216,7 @@ func operatorEvents() map[string]mover.Event {
 // applyCommand runs a user's command if the move accepts it now.
 func (s *search) applyCommand(word mover.Event) {
 	_, resolves := word.(mover.Resolved)
-	if word == nil || s.state.Finished() || resolves && !s.state.Stranded && s.state.Lost == nil {
+	if word == nil || s.state.Finished() || resolves && !s.state.TransientFailure.Stranded && s.state.Lost == nil {
 		return
 	}
 	s.apply(word)
@@ -275,7 +275,7 @@ func TestEveryDeathAndEveryLog(t *testing.T) {
 						ends = append(ends, word)
 					}
 					if t.Failed() {
-						t.Fatalf("crash before write %d, log with %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.TransientFailure)
+						t.Fatalf("crash before write %d, log with %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.TransientFailure.Message)
 					}
 				}
 			}

@@ -103,12 +103,12 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.ObjectReason
 	var mu sync.Mutex
-	err := t.eachRoot(ctx, s.Roots, func(_ context.Context, root pause.Root, _ kube.Type, u *unstructured.Unstructured) error {
+	err := t.eachRoot(ctx, s.Roots, nil, func(_ context.Context, root pause.Root, _ kube.Type, u *unstructured.Unstructured) error {
 		why := ""
-		switch missing := u == nil || u.GetUID() != root.UID; {
-		case missing && len(s.Plan) > 0:
+		switch {
+		case u == nil && len(s.Plan) > 0:
 			why = "it no longer exists"
-		case missing:
+		case u == nil:
 		case isEmptying(u):
 			why = "its dependents are being deleted by move " + u.GetAnnotations()[object.EmptyingAnnotation]
 		}
@@ -178,11 +178,7 @@ func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured
 	if err != nil {
 		return nil, err
 	}
-	u, err := t.Source.Get(ctx, typ, ref.Namespace, ref.Name)
-	if isGone(err) {
-		return nil, nil
-	}
-	return u, err
+	return t.Source.Find(ctx, typ, ref)
 }
 
 // checkClassesUnused returns an error if a Cluster that was recreated or created after the plan uses a ClusterClass that is about to be deleted at the
@@ -209,7 +205,7 @@ func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have 
 		return err
 	}
 	err = t.Source.List(ctx, typ, "", func(u *unstructured.Unstructured) error {
-		ref, class := object.Observe(u).Ref, classOf(u)
+		ref, class := object.RefOf(u), classOf(u)
 		was, known := planned[ref]
 		if !leaving[class] || known && was == u.GetUID() {
 			return nil
@@ -247,7 +243,7 @@ func classOf(cluster *unstructured.Unstructured) object.Ref {
 // names the commands for one object, because a status message has limited space. The check is repeated for the next object.
 func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
-		ref = object.Observe(cluster).Ref
+		ref = object.RefOf(cluster)
 	}
 	typ, err := t.kind(ref)
 	if err != nil {
@@ -261,29 +257,21 @@ func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *u
 	if cluster == nil { // no controller acts on an object without a Cluster
 		return suspend + "run " + remove + " and " + release + goesOn, nil
 	}
-	class, err := t.missingClass(ctx, cluster)
+	class, lacksClass := classOf(cluster), false
+	if class.Name != "" {
+		u, err := t.getSource(ctx, class)
+		if err != nil {
+			return "", err
+		}
+		lacksClass = u == nil
+	}
 	switch {
-	case err != nil:
-		return "", err
-	case class != "" && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
+	case lacksClass && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
 		return suspend + "run " + remove + goesOn, nil
-	case class != "":
-		return suspend + "create " + class + " as it is on the target, because a Cluster cannot be changed without its class; run " +
+	case lacksClass:
+		return suspend + "create " + class.String() + " as it is on the target, because a Cluster cannot be changed without its class; run " +
 			hold + ", " + remove + " and " + release + "; delete that class" + goesOn, nil
 	default:
 		return suspend + "run in this order " + hold + ", " + remove + " and " + release + goesOn, nil
 	}
-}
-
-// missingClass returns the ClusterClass that a Cluster uses and the source lacks, or "".
-func (t *Transfer) missingClass(ctx context.Context, cluster *unstructured.Unstructured) (string, error) {
-	class := classOf(cluster)
-	if class.Name == "" {
-		return "", nil
-	}
-	u, err := t.getSource(ctx, class)
-	if err != nil || u != nil {
-		return "", err
-	}
-	return class.String(), nil
 }

@@ -138,7 +138,7 @@ func (f *fakes) run(until mover.Step) {
 		}
 		f.step()
 	}
-	f.t.Fatalf("the move does not get to %q: %s, %q", until, f.state.Phase, f.state.TransientFailure)
+	f.t.Fatalf("the move does not get to %q: %s, %q", until, f.state.Phase, f.state.TransientFailure.Message)
 }
 
 func (f *fakes) checkStranded(message, next string, words ...string) {

@@ -17,6 +17,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
+	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -54,11 +55,12 @@ type Transfer struct {
 	// pauseLifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
 	pauseLifted atomic.Bool
 
-	watch hold.Watch
+	watch   pause.Watch
+	touches hold.Touches
 	// allAcked is set if the last listing showed no pending acknowledgement.
 	allAcked bool
-	// pausedObservation is the observation that showed the source at rest, until the plan is made.
-	pausedObservation *observation
+	// pausedSnapshot is the snapshot that showed the source at rest, until the plan is made.
+	pausedSnapshot *snapshot
 	// verified is set if this process has seen all copies with their marks and has not removed any.
 	verified bool
 	// listedAt is when this process last listed every kind of the source in order to find objects outside the plan.
@@ -173,7 +175,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	case mover.RecordBaseline:
 		return t.baseline(ctx, s)
 	case mover.PauseSource:
-		return t.setPause(ctx, s)
+		return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.holder())
 	case mover.AwaitAcks:
 		return t.awaitAcks(ctx, s)
 	case mover.DraftPlan:
@@ -260,20 +262,16 @@ func movableTypes(ctx context.Context, c *kube.Cluster) (known map[string]kube.T
 	return types, unserved, nil
 }
 
-// sourceType returns the type of a planned object at the source, in the planned version.
-func (t *Transfer) sourceType(ref object.Ref, version string) (kube.Type, error) {
-	return typeOf(t.sourceTypes, t.Source, ref, version)
-}
-
-func (t *Transfer) targetType(ref object.Ref, version string) (kube.Type, error) {
-	return typeOf(t.targetTypes, t.target, ref, version)
-}
-
-func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
+// typeOf returns the type of a planned object on a side, in the planned version.
+func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
+	types := t.sourceTypes
+	if side == t.target {
+		types = t.targetTypes
+	}
 	found, ok := types[ref.GroupKind()]
 	if !ok {
 		return kube.Type{}, finalError("install the provider that serves this kind, in the same version as in the other cluster",
-			"the %s does not serve %s", c.Name, ref.GroupKind())
+			"the %s does not serve %s", side.Name, ref.GroupKind())
 	}
 	return found.At(version), nil
 }
@@ -294,7 +292,6 @@ func isFinal(err error) bool {
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// holder returns the mark of the roots while the move pauses them.
 func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
 // isOurs reports whether an object has the mark of this move. A move with the same ID of another log is another move.
@@ -305,7 +302,7 @@ func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
 // copyAnnotations returns the annotations of a copy. They identify the original without any log.
 func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
-	if t.log == "" { // an older version began the move, and its copies have no other annotation
+	if t.log == "" { // a local run does not record the ID of its log
 		return marks
 	}
 	marks[object.LogAnnotation] = t.log

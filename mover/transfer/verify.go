@@ -25,12 +25,16 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	var unplanned, late, different []mover.ObjectReason
 	// The two checks are independent. A change made before both have ended is detected by at least one of them.
 	looks, lookCtx := errgroup.WithContext(ctx)
-	looks.Go(func() (err error) {
-		if found, err = t.survey(lookCtx, s); err == nil {
-			unplanned, err = t.unplannedDependents(lookCtx, s, found.snapshot)
+	looks.Go(func() error {
+		_, w, err := t.members(lookCtx, s.Spec, hashed)
+		if err == nil {
+			found, err = t.evaluate(lookCtx, s, w)
 		}
 		if err == nil {
-			late, err = t.newlyLost(lookCtx, s, found.snapshot)
+			unplanned, err = t.unplannedDependents(lookCtx, s, w)
+		}
+		if err == nil {
+			late, err = t.newlyLost(lookCtx, s, w)
 		}
 		return err
 	})
@@ -71,7 +75,7 @@ func byKind(plan []mover.Item) [][]mover.Item {
 
 // compare reads the objects of a part of the plan on both sides in parallel, and returns those that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.ObjectReason, err error) {
-	onto, err := wantedOf(t.targetTypes, t.target, items)
+	onto, err := t.wantedOf(t.target, items)
 	if err != nil {
 		return nil, err
 	}

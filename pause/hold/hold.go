@@ -30,7 +30,7 @@ var ErrChanged = errors.New("another client paused or resumed it after its pause
 var errEmptying = errors.New("it stays paused, because a move has started to delete its dependents")
 
 // Holder identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
-// Log is empty in the marks of runs and Pauses, and of moves that an older version started.
+// LogID is empty in the marks of runs and Pauses, and of moves of a local run.
 type Holder struct{ Annotation, ID, LogID string }
 
 // MoveHolder returns the mark of a move in a log.
@@ -116,7 +116,6 @@ func (m Holder) admits(other Holder) bool {
 	return m == other || m.isShared() && other.isShared() && m.Annotation != other.Annotation
 }
 
-// holders returns all marks of an object.
 func holders(u *unstructured.Unstructured) []Holder {
 	o := object.Observe(u)
 	var marks []Holder
@@ -146,13 +145,8 @@ func FirstHolder(u *unstructured.Unstructured) Holder {
 // If it is held but not paused, somebody has resumed it since, and the recorded state is obsolete.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
-	root.Found = switchOf(root.Ref).wasPaused(u)
+	root.Found = SwitchOf(root.Ref).wasPaused(u)
 	return root
-}
-
-// Set pauses a root and adds the mark in one write. It is idempotent.
-func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
-	return switchOf(root.Ref).Set(ctx, c, t, root, mark)
 }
 
 // Set turns the switch of an object on and adds the mark in one write. It is idempotent.
@@ -166,7 +160,7 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		if u.GetUID() != root.UID {
 			return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 		}
-		if other, alone := exclusiveHolder(u, held, mark); alone {
+		if other, exclusive := exclusiveHolder(held, mark); exclusive {
 			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Describe())
 		}
 		own := slices.Contains(held, mark)
@@ -185,22 +179,14 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the holder that does not admit the mark: a move, or a run of an older version, which did not record the earlier state.
-func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, alone bool) {
+// exclusiveHolder returns the holder that does not admit the mark.
+func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
 			return other, true
 		}
 	}
-	if _, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
-		return held[0], true
-	}
 	return by, false
-}
-
-// Restore restores the earlier pause state of a root and removes the mark in one write. See Switch.Restore.
-func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
-	return switchOf(root.Ref).Restore(ctx, c, t, root, mark)
 }
 
 // Restore restores the earlier value of the switch and removes the mark in one write. It keeps a pause that another client has set since, and does
@@ -209,15 +195,9 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 // move is emptying, unless the mark is that of a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
-		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
+		u, err := c.Find(ctx, t, root.Ref)
+		if u == nil || u.GetUID() != root.UID {
 			return err
-		}
-		if u.GetUID() != root.UID {
-			return nil
 		}
 		if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" && mark.isShared() {
 			return fmt.Errorf("%s: %w: %s", root.Ref, errEmptying, by)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -31,10 +32,11 @@ type Pause struct {
 
 	writer Writer
 	holder Holder
-	watch  Watch
+	// watch evaluates the pause, and touches wakes the controllers of silent objects.
+	watch   pause.Watch
+	touches Touches
 }
 
-// workers limits the concurrent calls of one pause.
 const workers = 16
 
 // NewPause returns a pause that sets the mark on its roots.
@@ -85,26 +87,18 @@ func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error)
 	}
 	users, own := make(pause.PausedClusters), make(map[string]bool)
 	for _, o := range below {
-		if !pause.IsCluster(o.Ref) {
-			continue
-		}
-		root, err := p.root(ctx, o.Ref, known)
-		if err != nil {
-			return f, err
-		}
-		if root.exclusive {
-			f.Exclusive[o.Ref] = root.by
-			continue
-		}
-		f.Roots = append(f.Roots, root.Root)
-		own[o.Ref.Name] = slices.Contains(known, root.Root)
-		if root.Found || root.held {
-			users[o.Ref.Name] = true
+		if pause.IsCluster(o.Ref) {
+			if users[o.Ref.Name], err = p.addRoot(ctx, &f, o.Ref, known); err != nil {
+				return f, err
+			}
 		}
 	}
+	for _, root := range f.Roots {
+		own[root.Ref.Name] = slices.Contains(known, root)
+	}
 	for _, o := range below {
-		switch hold := users.IsPaused(o); {
-		case hold:
+		switch {
+		case users.IsPaused(o):
 			f.AlreadyPaused[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, AlreadyPaused: true}
 		case o.Paused == object.True && !own[o.Cluster]: // otherwise this holder has paused it
 			f.Stale[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused}
@@ -140,34 +134,31 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 	return limits, wrong
 }
 
-// foundRoot is a Cluster before the pause. held means that another holder has paused it, and alone that the holder by does not admit others.
-type foundRoot struct {
-	Root
-	held, exclusive bool
-	by              Holder
-}
-
-func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f foundRoot, err error) {
+// addRoot adds a Cluster to the state. It reports whether a user or another holder paused it before.
+func (p *Pause) addRoot(ctx context.Context, f *InitialState, ref object.Ref, known []Root) (paused bool, err error) {
 	typ, err := p.Graph.Kind(ref)
 	if err != nil {
-		return f, err
+		return false, err
 	}
 	u, err := p.writer.Cluster.Get(ctx, typ, ref.Namespace, ref.Name)
 	if err != nil {
-		return f, err
+		return false, err
 	}
 	held := holders(u)
-	f.Root.Root = RootOf(u)
-	if f.Found {
-		f.Root.PausedBy = Owner(u)
+	if by, exclusive := exclusiveHolder(held, p.holder); exclusive {
+		f.Exclusive[ref] = by
+		return false, nil
 	}
-	f.by, f.exclusive = exclusiveHolder(u, held, p.holder)
+	root := Root{Root: RootOf(u)}
+	if root.Found {
+		root.PausedBy = SwitchOf(ref).Owner(u)
+	}
 	own := slices.Contains(held, p.holder)
-	f.held = len(held) > 1 || len(held) == 1 && !own
-	if i := slices.IndexFunc(known, func(r Root) bool { return r.Ref == ref && r.UID == f.UID }); i >= 0 && own {
-		f.Root = known[i]
+	if i := slices.IndexFunc(known, func(r Root) bool { return r.Ref == ref && r.UID == root.UID }); i >= 0 && own {
+		root = known[i]
 	}
-	return f, nil
+	f.Roots = append(f.Roots, root)
+	return root.Found || len(held) > 1 || len(held) == 1 && !own, nil
 }
 
 // Set pauses roots and adds the mark.
@@ -181,7 +172,9 @@ func (p *Pause) Evaluate(ctx context.Context, s *pause.State) (below []pause.Sub
 	if err != nil {
 		return nil, look, err
 	}
-	return below, p.watch.Evaluate(ctx, p.writer, s, below, others), nil
+	look = p.watch.Evaluate(s, below, others, time.Now())
+	p.touches.Touch(ctx, p.writer, look.Wake)
+	return below, look, nil
 }
 
 // Restore restores the earlier pause states and wakes the controllers that acknowledged the pause. A root without the holder's mark is not changed.
@@ -193,7 +186,7 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	if err != nil {
 		return err
 	}
-	return p.writer.Wake(ctx, &p.watch.Touches, below)
+	return p.writer.Wake(ctx, &p.touches, below)
 }
 
 // Asleep returns the objects below the roots whose condition Paused is True although nothing holds them. It wakes their controllers, because the
@@ -212,6 +205,6 @@ func (p *Pause) Asleep(ctx context.Context) ([]pause.PendingObject, error) {
 			wake = append(wake, o.Ref)
 		}
 	}
-	p.watch.Touch(ctx, p.writer, wake)
+	p.touches.Touch(ctx, p.writer, wake)
 	return asleep, nil
 }

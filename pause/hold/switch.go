@@ -3,7 +3,6 @@ package hold
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,8 +22,8 @@ type Switch struct {
 	Exact bool
 }
 
-// switchOf returns the switch of a root.
-func switchOf(ref object.Ref) Switch {
+// SwitchOf returns the switch of a root.
+func SwitchOf(ref object.Ref) Switch {
 	if pause.IsCluster(ref) {
 		return Switch{Field: "paused", On: true}
 	}
@@ -67,15 +66,8 @@ func (s Switch) write(
 	case turn:
 		body["spec"] = map[string]any{s.Field: value}
 	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encoding the pause of %s: %w", root.Ref, err)
-	}
-	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref.Namespace, root.Ref.Name, raw)
+	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref, body)
 }
-
-// Owner returns the field manager that set the pause of a root; "" if the server does not know it.
-func Owner(u *unstructured.Unstructured) string { return switchOf(object.Observe(u).Ref).Owner(u) }
 
 // Owner returns the field manager that set the switch; "" if the server does not know it.
 func (s Switch) Owner(u *unstructured.Unstructured) string {

@@ -3,12 +3,10 @@ package hold
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -34,13 +32,13 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error 
 		if err != nil {
 			return err
 		}
-		return Set(ctx, w.Cluster, typ, root, mark)
+		return SwitchOf(root.Ref).Set(ctx, w.Cluster, typ, root, mark)
 	}
 	first := min(1, len(roots))
-	if err := forEach(ctx, w.Workers, roots[:first], set); err != nil {
+	if err := kube.ForEach(ctx, w.Workers, roots[:first], set); err != nil {
 		return err
 	}
-	return forEach(ctx, w.Workers, roots[first:], set)
+	return kube.ForEach(ctx, w.Workers, roots[first:], set)
 }
 
 // Restore restores the earlier pause states. A root without the mark is not changed. After a failure it restores the other roots, and returns the
@@ -51,10 +49,10 @@ func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) er
 	for i := range indices {
 		indices[i] = i
 	}
-	err := forEach(ctx, w.Workers, indices, func(ctx context.Context, i int) error {
+	err := kube.ForEach(ctx, w.Workers, indices, func(ctx context.Context, i int) error {
 		typ, err := w.Kind(roots[i].Ref)
 		if err == nil {
-			err = Restore(ctx, w.Cluster, typ, roots[i], mark)
+			err = SwitchOf(roots[i].Ref).Restore(ctx, w.Cluster, typ, roots[i], mark)
 		}
 		failed[i] = err
 		return nil
@@ -75,7 +73,7 @@ func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) 
 		}
 	}
 	t.Touch(ctx, w, asleep)
-	return forEach(ctx, w.Workers, touched, func(ctx context.Context, ref object.Ref) error {
+	return kube.ForEach(ctx, w.Workers, touched, func(ctx context.Context, ref object.Ref) error {
 		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
 	})
 }
@@ -95,18 +93,9 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	if uid != "" {
 		meta["uid"] = uid
 	}
-	raw, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		return err
-	}
-	err = c.Patch(ctx, "annotate "+ref.String(), typ, ref.Namespace, ref.Name, raw)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return client.IgnoreNotFound(c.Patch(ctx, "annotate "+ref.String(), typ, ref, map[string]any{"metadata": meta}))
 }
 
-// touchInterval is the minimum interval at which the controller of an object is woken.
 const touchInterval = 15 * time.Second
 
 // Touches wakes the controllers of silent objects by setting and removing an annotation. It is not safe for concurrent use.
@@ -125,40 +114,10 @@ func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
 			due = append(due, ref)
 		}
 	}
-	_ = forEach(ctx, w.Workers, due, func(ctx context.Context, ref object.Ref) error {
+	_ = kube.ForEach(ctx, w.Workers, due, func(ctx context.Context, ref object.Ref) error {
 		if err := w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: w.TouchValue}); err != nil {
 			return err
 		}
 		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
 	})
-}
-
-// Watch evaluates one pause repeatedly, and wakes the controllers of silent objects. The zero value is ready for use.
-type Watch struct {
-	Touches
-
-	watch pause.Watch
-}
-
-// Evaluate evaluates all objects below the roots: see pause.Watch.
-func (t *Watch) Evaluate(ctx context.Context, w Writer, s *pause.State, below []pause.Subject, others []object.Observed) pause.Evaluation {
-	look := t.watch.Evaluate(s, below, others, time.Now())
-	t.Touch(ctx, w, look.Wake)
-	return look
-}
-
-// forEach calls work for every item, at most limit concurrently, until one call fails.
-func forEach[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
-	group, both := errgroup.WithContext(ctx)
-	group.SetLimit(limit)
-	for _, item := range items {
-		if both.Err() != nil {
-			break
-		}
-		group.Go(func() error { return work(both, item) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
 }

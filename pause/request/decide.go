@@ -2,7 +2,6 @@ package request
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -50,8 +49,8 @@ func (Failed) observation()         {}
 func (Unpaused) observation()       {}
 func (AwakeEvaluated) observation() {}
 
-// maxNamedPending limits the pending objects in an event, maxAckBatch the other objects in an event, and maxRootBatch the Clusters.
-const maxNamedPending, maxAckBatch, maxRootBatch = 50, 1000, 1000
+// maxNamedPending limits the pending objects in an event, and maxBatch the other objects and the Clusters.
+const maxNamedPending, maxBatch = 50, 1000
 
 // Decide returns the events that follow from an observation.
 func Decide(s *State, o Observation, now time.Time) []Event {
@@ -91,20 +90,20 @@ func selectedEvents(s *State, o Selected) []Event {
 	if s.Releasing {
 		return nil
 	}
-	var events []Event
-	for roots := range slices.Chunk(o.Roots, maxRootBatch) {
-		events = append(events, Intended{Roots: roots})
-	}
-	if len(events) == 0 {
+	roots, baselines := slices.Collect(slices.Chunk(o.Roots, maxBatch)), pause.Batches(o.Baseline, maxBatch)
+	if len(roots) == 0 {
 		return nil
 	}
-	events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), maxRootBatch)], AckKinds: o.AckKinds}
-	for i, baseline := range batches(o.Baseline, maxAckBatch) {
-		if i == 0 {
-			events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), maxRootBatch)], AckKinds: o.AckKinds, Baseline: baseline}
-			continue
-		}
-		events = append(events, Intended{Baseline: baseline})
+	first := Intended{Roots: roots[0], AckKinds: o.AckKinds}
+	if len(baselines) > 0 {
+		first.Baseline, baselines = baselines[0], baselines[1:]
+	}
+	events := []Event{first}
+	for _, part := range roots[1:] {
+		events = append(events, Intended{Roots: part})
+	}
+	for _, part := range baselines {
+		events = append(events, Intended{Baseline: part})
 	}
 	return events
 }
@@ -117,12 +116,10 @@ func evaluatedEvents(s *State, o Evaluated, now time.Time) []Event {
 	if len(o.Deleted) > 0 {
 		events = append(events, Dropped{Roots: o.Deleted})
 	}
-	if len(o.Withdrawn) > 0 {
-		for _, part := range batches(o.Withdrawn, maxAckBatch) {
-			events = append(events, Withdrawn{Objects: part})
-		}
+	for _, part := range pause.Batches(o.Withdrawn, maxBatch) {
+		events = append(events, Withdrawn{Objects: part})
 	}
-	for _, part := range batches(o.New, maxAckBatch) {
+	for _, part := range pause.Batches(o.New, maxBatch) {
 		events = append(events, Acknowledged{Objects: part})
 	}
 	pending, all := countPending(o.Pending)
@@ -148,11 +145,8 @@ func evaluatedEvents(s *State, o Evaluated, now time.Time) []Event {
 
 // overdue returns the objects that have exceeded the acknowledgement timeout of their kind.
 func (s *State) overdue(all []pause.PendingObject, now time.Time) (overdue []pause.PendingObject) {
-	if s.PendingSince.IsZero() {
-		return nil
-	}
 	for _, w := range all {
-		if !now.Before(s.AcknowledgeBy(w.Ref.GroupKind())) {
+		if by := s.AcknowledgeBy(w.Ref.GroupKind()); !by.IsZero() && !now.Before(by) {
 			overdue = append(overdue, w)
 		}
 	}
@@ -213,16 +207,4 @@ func awakeEvents(s *State, asleep []pause.PendingObject, now time.Time) []Event 
 	default:
 		return nil
 	}
-}
-
-// batches splits a map into parts of at most size objects, in the order of the references.
-func batches[T any](all map[object.Ref]T, size int) (parts []map[object.Ref]T) {
-	for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(all), object.Compare), size) {
-		part := make(map[object.Ref]T, len(refs))
-		for _, ref := range refs {
-			part[ref] = all[ref]
-		}
-		parts = append(parts, part)
-	}
-	return parts
 }

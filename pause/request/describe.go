@@ -57,7 +57,6 @@ func Describe(e Event) view.Line {
 	}
 }
 
-// selection returns the Clusters that a spec selects.
 func selection(s Spec) string {
 	var parts []string
 	if len(s.Clusters) > 0 {

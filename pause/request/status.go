@@ -25,7 +25,7 @@ const (
 // Status returns the status of a pause for its resource.
 func Status(s *State) v1alpha1.PauseStatus {
 	out := v1alpha1.PauseStatus{
-		Phase: s.Phase, StartedAt: timePtr(s.StartedAt), PhaseSince: timePtr(s.PhaseSince), FinishedAt: timePtr(s.FinishedAt),
+		Phase: s.Phase, StartedAt: v1alpha1.StatusTime(s.StartedAt), PhaseSince: v1alpha1.StatusTime(s.PhaseSince), FinishedAt: v1alpha1.StatusTime(s.FinishedAt),
 		Counts: v1alpha1.PauseCounts{
 			Clusters: len(s.Roots), Objects: len(s.Acks) + s.Pending.Total, Acknowledged: len(s.Acks), Pending: s.Pending.Total, Asleep: s.AsleepAll,
 		},
@@ -44,13 +44,6 @@ func waitingList(list []pause.PendingObject) (out []v1alpha1.PauseWaiting) {
 		out = append(out, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Reason})
 	}
 	return out
-}
-
-func timePtr(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }
 
 func clusters(s *State) (list []v1alpha1.PauseCluster) {

@@ -38,13 +38,13 @@ func (w *testServer) newOtherHolder(t *testing.T, mark hold.Holder) *otherHolder
 
 func (o *otherHolder) set() error {
 	kind, _ := graph{}.Kind(o.root.Ref)
-	return hold.Set(o.t.Context(), o.cluster, kind, o.root, o.mark)
+	return hold.SwitchOf(o.root.Ref).Set(o.t.Context(), o.cluster, kind, o.root, o.mark)
 }
 
 func (o *otherHolder) restore() {
 	o.t.Helper()
 	kind, _ := graph{}.Kind(o.root.Ref)
-	if err := hold.Restore(o.t.Context(), o.cluster, kind, o.root, o.mark); err != nil {
+	if err := hold.SwitchOf(o.root.Ref).Restore(o.t.Context(), o.cluster, kind, o.root, o.mark); err != nil {
 		o.t.Error(err)
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/pause"
-	"scute.dev/workflow/tasks/resume"
 )
 
 func ownConfig(side *testbed.Side) func() (*rest.Config, error) {
@@ -128,7 +127,7 @@ func TestPauseOfClusters(t *testing.T) {
 		harness.Must(t, other.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 	})
-	r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: namespace, name: "resume", with: map[string]any{"task": "hold"}, inputs: map[string]json.RawMessage{"hold": s.output}}
+	r := &step{t: t, kind: &pause.ResumeKind{Clusters: clusters()}, namespace: namespace, name: "resume", with: map[string]any{"task": "hold"}, inputs: map[string]json.RawMessage{"hold": s.output}}
 	t.Run("resume, and its undo", func(t *testing.T) {
 		harness.Must(t, r.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)

@@ -15,7 +15,6 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/pause"
-	"scute.dev/workflow/tasks/resume"
 )
 
 func thing(group, version, kind, name string) *unstructured.Unstructured {
@@ -112,14 +111,14 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		}
 	})
 	t.Run("resume, and its undo", func(t *testing.T) {
-		r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: "gitops", name: "resume", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
+		r := &step{t: t, kind: &pause.ResumeKind{Clusters: clusters()}, namespace: "gitops", name: "resume", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
 		harness.Must(t, r.run(ctx))
 		want(t, asFound)
 		harness.Must(t, r.undoes(ctx))
 		want(t, asPaused)
 	})
 	t.Run("the undo of a resume leaves alone what somebody has suspended since", func(t *testing.T) {
-		r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: "gitops", name: "resume-2", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
+		r := &step{t: t, kind: &pause.ResumeKind{Clusters: clusters()}, namespace: "gitops", name: "resume-2", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
 		harness.Must(t, r.run(ctx))
 		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
 		harness.Must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))))

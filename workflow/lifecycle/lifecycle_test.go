@@ -27,7 +27,6 @@ import (
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
 	"scute.dev/workflow/tasks/providers"
-	"scute.dev/workflow/tasks/resume"
 )
 
 func deps(local bool) lifecycle.Deps {
@@ -36,7 +35,7 @@ func deps(local bool) lifecycle.Deps {
 		Clusters: clusters, Namespace: "fleet", Dir: "state",
 		Kinds: task.Kinds{
 			"Apply": &apply.Kind{Clusters: clusters}, "Move": &move.Kind{Clusters: clusters, Resource: !local},
-			"Pause": &pause.Kind{Clusters: clusters}, "Resume": &resume.Kind{Clusters: clusters}, "Providers": &providers.Kind{Clusters: clusters},
+			"Pause": &pause.Kind{Clusters: clusters}, "Resume": &pause.ResumeKind{Clusters: clusters}, "Providers": &providers.Kind{Clusters: clusters},
 		},
 	}
 }

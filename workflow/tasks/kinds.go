@@ -15,7 +15,6 @@ import (
 	"scute.dev/workflow/tasks/job"
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
-	"scute.dev/workflow/tasks/resume"
 	"scute.dev/workflow/tasks/wait"
 )
 
@@ -54,8 +53,8 @@ func All() []Registration {
 			New:     func(o Options) task.Kind { return &pause.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Resume", Inputs: resume.With{}, Description: "ends a pause of kind Pause before the run ends", Inverse: "pauses again",
-			New: func(o Options) task.Kind { return &resume.Kind{Clusters: o.Clusters} },
+			Name: "Resume", Inputs: pause.ResumeWith{}, Description: "ends a pause of kind Pause before the run ends", Inverse: "pauses again",
+			New: func(o Options) task.Kind { return &pause.ResumeKind{Clusters: o.Clusters} },
 		},
 		{
 			Name: "Move", Inputs: move.With{}, Description: "moves clusters to another management cluster",

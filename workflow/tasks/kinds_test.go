@@ -12,7 +12,6 @@ import (
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
 	"scute.dev/workflow/tasks/providers"
-	"scute.dev/workflow/tasks/resume"
 )
 
 func TestValidateLifecycleKinds(t *testing.T) {
@@ -32,8 +31,8 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		{"pause with a negative time", &pause.Kind{}, `{"all": true, "acknowledge": "-1s"}`, []string{"acknowledge: it is negative"}},
 		{"pause by a template", &pause.Kind{}, `{"clusters": ["${tasks.make.output.name}"]}`, nil},
 
-		{"resume", &resume.Kind{}, `{"task": "hold"}`, nil},
-		{"resume nothing", &resume.Kind{}, `{}`, []string{"task: name the task of kind Pause"}},
+		{"resume", &pause.ResumeKind{}, `{"task": "hold"}`, nil},
+		{"resume nothing", &pause.ResumeKind{}, `{}`, []string{"task: name the task of kind Pause"}},
 
 		{"approve", approve.Kind{}, `{"message": "look"}`, nil},
 		{"approve without a word", approve.Kind{}, ``, []string{"message: it is empty"}},
@@ -77,7 +76,7 @@ func TestValidateLifecycleKinds(t *testing.T) {
 
 // TestUndoOfNothing checks that the undo of a task that recorded nothing succeeds without a cluster.
 func TestUndoOfNothing(t *testing.T) {
-	for _, kind := range []task.Kind{&pause.Kind{}, &resume.Kind{}, &move.Kind{}, &move.Kind{Resource: true}, &providers.Kind{}, &diagnose.Kind{}} {
+	for _, kind := range []task.Kind{&pause.Kind{}, &pause.ResumeKind{}, &move.Kind{}, &move.Kind{Resource: true}, &providers.Kind{}, &diagnose.Kind{}} {
 		if err := kind.Undo(t.Context(), &task.Call{}); err != nil {
 			t.Errorf("Undo of %T = %v", kind, err)
 		}

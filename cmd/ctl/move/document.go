@@ -20,7 +20,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	switch {
 	case f.State.Finished():
 		d.End(m.Status.FinishedAt)
-	case m.Status.Stranded, m.Status.Phase == mover.PhaseFailed, m.Status.Phase == mover.PhaseStranded, f.State.TransientFailure != "":
+	case m.Status.Stranded, m.Status.Phase == mover.PhaseFailed, m.Status.Phase == mover.PhaseStranded, f.State.TransientFailure.Message != "":
 		d.State = kit.Waiting
 	}
 	return []kit.Document{d}

@@ -159,7 +159,7 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	case p.Paused && len(p.By) == 0 && o.PausedByUser:
 		p.By = append(p.By, pauseHolder{Name: "annotation " + object.PausedAnnotation, Since: since, needsObjects: true})
 	case p.Paused && len(p.By) == 0:
-		who := hold.Owner(u)
+		who := hold.SwitchOf(o.Ref).Owner(u)
 		if who == "" {
 			who = "unknown"
 		}

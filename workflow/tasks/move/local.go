@@ -125,12 +125,8 @@ func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (
 	if err != nil {
 		return nil, fmt.Errorf("with.from: %w", err)
 	}
-	logger := c.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	return &runner.Runner{
-		Log: m.Log, Incarnation: m.Incarnation, Logger: logger,
+		Log: m.Log, Incarnation: m.Incarnation, Logger: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		Performer: func(id string) runner.Performer {
 			return &progressPerformer{c: c, Performer: &transfer.Transfer{ID: id, Source: source, Dial: func(ctx context.Context, _ mover.Spec) (*kube.Cluster, error) {
 				target, err := m.openSide(ctx, c, "target", record.To)

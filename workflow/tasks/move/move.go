@@ -77,7 +77,6 @@ type moveRecord struct {
 	Number int `json:"number,omitempty"`
 }
 
-// output is the output of Move.
 type output struct {
 	// Move is the id in the log; in the daemon the name of the Move resource.
 	Move     string `json:"move"`
@@ -90,7 +89,6 @@ type output struct {
 var ErrMoved = errors.New("the clusters have been moved, and a completed move is not undone: to move them back, set undo of the task to kind " +
 	"Move with from and to exchanged")
 
-// secretKey is the default key of a kubeconfig in a Secret.
 const secretKey = "value"
 
 const (

@@ -64,10 +64,11 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 	if err != nil {
 		return resourceError(err)
 	}
-	if move.UID == "" && hasMoved(c.Output) {
-		return task.Final(ErrMoved) // its Move was deleted
-	}
 	if move.UID == "" {
+		var out output
+		if json.Unmarshal(c.Output, &out) == nil && out.Move != "" {
+			return task.Final(ErrMoved) // its Move was deleted
+		}
 		return nil // no Move was created, or the last one was rolled back
 	}
 	if move.Status.FinishedAt == nil && !move.Spec.Abort {
@@ -89,12 +90,6 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 		return task.Final(ErrMoved)
 	}
 	return nil
-}
-
-// hasMoved reports whether the step has ended with a successful move.
-func hasMoved(recorded json.RawMessage) bool {
-	var out output
-	return json.Unmarshal(recorded, &out) == nil && out.Move != ""
 }
 
 // currentMove returns the first Move of a task that is unfinished or has succeeded, and its number. Without a UID, the Move must be created.
@@ -191,7 +186,6 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 	return err
 }
 
-// waitForMove waits until a Move ends.
 func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name string) (*v1alpha1.Move, error) {
 	c.YieldSlot()
 	pace := access.NewBackoff()

@@ -1,4 +1,5 @@
-// Package pause implements the task kind Pause, which pauses Cluster API, Flux or EKS Anywhere. Its undo restores the earlier state.
+// Package pause implements the task kinds Pause and Resume. Pause pauses Cluster API, Flux or EKS Anywhere, and its undo restores the earlier state;
+// Resume does so before the run ends.
 //
 // This package never decides when an object of Cluster API is at rest (package scute.dev/pause).
 package pause

@@ -40,6 +40,24 @@ func newPauser(ctx context.Context, cluster *access.Cluster, c *task.Call, recor
 	return h, nil
 }
 
+// openRecorded returns the pauser of a record, on the recorded cluster.
+func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*pauser, error) {
+	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return newPauser(ctx, cluster, c, record)
+}
+
+// restoreRecord ends the pause of a record. It restores exactly the recorded state, on objects that still have the Pause's mark.
+func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
+	h, err := openRecorded(ctx, clusters, c, record)
+	if err != nil {
+		return classifyError(err)
+	}
+	return classifyError(h.restore(ctx))
+}
+
 // readState reads the state of all objects to pause. For objects that an earlier attempt has paused, it keeps the earlier record.
 func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
@@ -66,12 +84,12 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 			h.record.Roots = append(h.record.Roots, was) // no longer selected, but still to be restored
 		}
 	}
-	refs, err := switchRefs(ctx, h.cluster, h.call, w, h.record.Namespace)
+	selected, err := selectedSwitches(ctx, h.cluster, h.call, w, h.record.Namespace)
 	if err != nil {
 		return err
 	}
-	for _, ref := range refs {
-		s, err := h.readSwitch(ctx, ref, earlier.Switches)
+	for _, s := range selected {
+		s, err := h.readSwitch(ctx, s, earlier.Switches)
 		if err != nil {
 			return err
 		}
@@ -115,6 +133,22 @@ func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 		out.Settled = append(out.Settled, s.Ref)
 	}
 	return out, err
+}
+
+// setAgain pauses again what restore has resumed, except objects that another client has paused or resumed since.
+func (h *pauser) setAgain(ctx context.Context) (err error) {
+	if h.hold != nil {
+		if h.found, err = h.hold.Inspect(ctx, h.record.Roots); err != nil {
+			return err
+		}
+		recorded := pauseRoots(h.record.Roots)
+		h.found.Roots = slices.DeleteFunc(h.found.Roots, func(r hold.Root) bool { return !slices.Contains(recorded, r.Root) })
+	}
+	if h.switches, err = h.restorableSwitches(ctx); err != nil {
+		return err
+	}
+	_, err = h.set(ctx, acknowledgeTimeout)
+	return err
 }
 
 // awaitAcks waits until no object of the Clusters is pending and two consecutive evaluations had the same objects.

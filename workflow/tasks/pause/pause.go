@@ -144,11 +144,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}
-	limit := time.Duration(w.Acknowledge)
-	if limit == 0 {
-		limit = acknowledgeTimeout
-	}
-	out, err := h.set(ctx, limit)
+	out, err := h.set(ctx, cmp.Or(time.Duration(w.Acknowledge), acknowledgeTimeout))
 	if err != nil {
 		return nil, classifyError(err)
 	}
@@ -166,7 +162,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	err = Restore(ctx, p.Clusters, c, record)
+	err = restoreRecord(ctx, p.Clusters, c, record)
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return err
 	}
@@ -174,7 +170,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if !ok {
 		return err
 	}
-	if again := Restore(ctx, daemons, c, record); again != nil {
+	if again := restoreRecord(ctx, daemons, c, record); again != nil {
 		return fmt.Errorf("with the daemon's own permissions, because the ServiceAccount was denied (%v): %w", err, again) //nolint:errorlint // the second error decides whether to retry
 	}
 	return nil

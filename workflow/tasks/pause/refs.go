@@ -21,14 +21,16 @@ const (
 	eksaPaused         = eksaGroup + "/paused"
 )
 
-// switchRefs returns the objects with switches that the inputs select.
-func switchRefs(ctx context.Context, cluster *access.Cluster, c *task.Call, w With, namespace string) ([]switchRef, error) {
-	var refs []switchRef
+// selectedSwitches returns the switches that the inputs select, without their state.
+func selectedSwitches(ctx context.Context, cluster *access.Cluster, c *task.Call, w With, namespace string) ([]pausedSwitch, error) {
+	var selected []pausedSwitch
 	for _, r := range w.Kustomizations {
-		refs = append(refs, switchRef{ref: object.Ref{Group: fluxKustomizeGroup, Kind: "Kustomization", Namespace: cmp.Or(r.Namespace, c.Namespace), Name: r.Name}})
+		ref := object.Ref{Group: fluxKustomizeGroup, Kind: "Kustomization", Namespace: cmp.Or(r.Namespace, c.Namespace), Name: r.Name}
+		selected = append(selected, pausedSwitch{Ref: ref})
 	}
 	for _, r := range w.HelmReleases {
-		refs = append(refs, switchRef{ref: object.Ref{Group: fluxHelmGroup, Kind: "HelmRelease", Namespace: cmp.Or(r.Namespace, c.Namespace), Name: r.Name}})
+		ref := object.Ref{Group: fluxHelmGroup, Kind: "HelmRelease", Namespace: cmp.Or(r.Namespace, c.Namespace), Name: r.Name}
+		selected = append(selected, pausedSwitch{Ref: ref})
 	}
 	for _, name := range w.EKSA {
 		ref := object.Ref{Group: eksaGroup, Kind: "Cluster", Namespace: namespace, Name: name}
@@ -37,12 +39,12 @@ func switchRefs(ctx context.Context, cluster *access.Cluster, c *task.Call, w Wi
 			return nil, fmt.Errorf("with.eksa: %w", err)
 		}
 		for _, r := range append([]object.Ref{ref}, eksaConfigs(u)...) {
-			if s := (switchRef{ref: r, annotation: eksaPaused}); !slices.Contains(refs, s) {
-				refs = append(refs, s)
+			if s := (pausedSwitch{Ref: r, Annotation: eksaPaused}); !slices.Contains(selected, s) {
+				selected = append(selected, s)
 			}
 		}
 	}
-	return refs, nil
+	return selected, nil
 }
 
 // eksaConfigs returns the configurations of an EKS Anywhere Cluster that have separate controllers: its datacenter and its machine groups.

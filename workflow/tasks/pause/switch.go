@@ -31,12 +31,6 @@ type pausedSwitch struct {
 	By    string `json:"by,omitempty"`
 }
 
-// switchRef identifies an object with a switch.
-type switchRef struct {
-	ref        object.Ref
-	annotation string
-}
-
 // toggle returns the switch, with the value that Restore writes.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
@@ -45,12 +39,11 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// readSwitch reads a switch. If the object has this task's mark, readSwitch returns the record of the earlier attempt.
-func (h *pauser) readSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
-	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
-	u, err := h.cluster.Get(ctx, ref.ref)
+// readSwitch reads the state of a switch. If the object has this task's mark, readSwitch returns the record of the earlier attempt.
+func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pausedSwitch) (pausedSwitch, error) {
+	u, err := h.cluster.Get(ctx, s.Ref)
 	if err != nil {
-		return s, fmt.Errorf("with: reading %s: %w", ref.ref, err)
+		return s, fmt.Errorf("with: reading %s: %w", s.Ref, err)
 	}
 	s.UID = u.GetUID()
 	switch mark := hold.FirstHolder(u); mark {
@@ -74,8 +67,8 @@ func (h *pauser) readSwitch(ctx context.Context, ref switchRef, earlier []paused
 }
 
 // restorableSwitches returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
-func (h *pauser) restorableSwitches(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
-	for _, s := range recorded {
+func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
+	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)
 		if apierrors.IsNotFound(err) {
 			continue

@@ -1,4 +1,4 @@
-package resume
+package pause
 
 import (
 	"context"
@@ -9,17 +9,16 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
-	"scute.dev/workflow/tasks/pause"
 )
 
-// Kind lifts the pause of a task Pause before the run ends. It restores exactly the state that the Pause recorded, so an object that was paused
+// ResumeKind lifts the pause of a task Pause before the run ends. It restores exactly the state that the Pause recorded, so an object that was paused
 // before the run remains paused. Its undo pauses again.
-type Kind struct {
+type ResumeKind struct {
 	Clusters *access.Clusters
 }
 
-// With are the inputs of Resume.
-type With struct {
+// ResumeWith are the inputs of Resume.
+type ResumeWith struct {
 	// Task is the name of the Pause to lift. This task must need it, directly or indirectly.
 	Task string `json:"task"`
 }
@@ -28,13 +27,13 @@ type With struct {
 type resumed struct {
 	Task string `json:"task"`
 	// Restored is the number of objects whose earlier state was restored.
-	Restored int          `json:"restored"`
-	Pause    pause.Record `json:"pause"`
+	Restored int    `json:"restored"`
+	Pause    Record `json:"pause"`
 }
 
 // Validate checks that a task is named.
-func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
+func (*ResumeKind) Validate(with json.RawMessage) []workflow.Problem {
+	var w ResumeWith
 	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
@@ -45,8 +44,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 }
 
 // Releases returns the name of the Pause to lift.
-func (*Kind) Releases(with json.RawMessage) string {
-	var w With
+func (*ResumeKind) Releases(with json.RawMessage) string {
+	var w ResumeWith
 	if err := json.Unmarshal(with, &w); err != nil {
 		return ""
 	}
@@ -54,11 +53,11 @@ func (*Kind) Releases(with json.RawMessage) string {
 }
 
 // ReadsInputs declares that Run reads the output of the Pause.
-func (*Kind) ReadsInputs() {}
+func (*ResumeKind) ReadsInputs() {}
 
 // Run restores the state that the Pause recorded.
-func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[With](c, r.Validate)
+func (r *ResumeKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	w, err := inputs.Read[ResumeWith](c, r.Validate)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if !ok {
 		return nil, task.Final(fmt.Errorf("with.task: this task does not need %q, or it has no output: add it to needs", w.Task))
 	}
-	var was pause.Record
+	var was Record
 	if err := json.Unmarshal(output, &was); err != nil || was.Holder == "" {
 		return nil, task.Final(fmt.Errorf("with.task: %q is not a task of kind Pause: name a task of kind Pause", w.Task))
 	}
@@ -74,14 +73,14 @@ func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := c.Prepare(ctx, record, false); err != nil {
 		return nil, err
 	}
-	if err := pause.Restore(ctx, r.Clusters, c, was); err != nil {
+	if err := restoreRecord(ctx, r.Clusters, c, was); err != nil {
 		return nil, err
 	}
 	return json.Marshal(record)
 }
 
 // Undo pauses again for the Pause, whose undo lifts the pause later. It does not change objects that another client has paused or resumed since.
-func (r *Kind) Undo(ctx context.Context, c *task.Call) error {
+func (r *ResumeKind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
@@ -89,5 +88,9 @@ func (r *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	return pause.PauseAgain(ctx, r.Clusters, c, record.Pause)
+	h, err := openRecorded(ctx, r.Clusters, c, record.Pause)
+	if err != nil {
+		return classifyError(err)
+	}
+	return classifyError(h.setAgain(ctx))
 }

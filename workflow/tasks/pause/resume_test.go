@@ -1,4 +1,4 @@
-package resume_test
+package pause_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks/resume"
+	"scute.dev/workflow/tasks/pause"
 )
 
 // TestResumeNeedsItsPause checks that a Resume needs the output of a Pause.
@@ -21,7 +21,7 @@ func TestResumeNeedsItsPause(t *testing.T) {
 			With: json.RawMessage(`{"task": "hold"}`), Inputs: inputs,
 			Record: func(context.Context, json.RawMessage, bool) error { t.Error("Record was called"); return nil },
 		}
-		_, err := (&resume.Kind{}).Run(t.Context(), call)
+		_, err := (&pause.ResumeKind{}).Run(t.Context(), call)
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), name) {
 			t.Errorf("Run = %v, want %q", err, name)
 		}
