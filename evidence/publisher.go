@@ -172,7 +172,7 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	}
 	defer tree.Close()
 	v := seal.NewVerifier(want, nil, tree)
-	if _, err := p.Log.Replay(ctx, 0, func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+	if _, err := p.Log.Replay(ctx, 0, v.Add); err != nil {
 		return fmt.Errorf("reading what was sealed: %w", err)
 	}
 	report, err := v.Report()

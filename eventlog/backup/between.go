@@ -47,7 +47,7 @@ func LogSource(ctx context.Context, log Log, progress func(doing string, seq, he
 func checkpointOf(ctx context.Context, log Log, fn func(eventlog.Record) error) (seal.Checkpoint, error) {
 	var s seal.Sum
 	_, err := log.Replay(ctx, 0, func(r eventlog.Record) error {
-		s.Add(seal.MessageOf(r))
+		s.Add(r)
 		return fn(r)
 	})
 	return s.Checkpoint(log.ID()), err

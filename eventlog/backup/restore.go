@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
 
@@ -15,11 +14,11 @@ func Source(dir string, m Manifest, copied, checked func(seq, last uint64)) even
 	return eventlog.RestoreSource{
 		LogID: m.LogID, Last: m.Last,
 		Archive: Archive(m.Last, func(ctx context.Context, fn func(eventlog.Record) error) error {
-			return Each(ctx, dir, m, func(l export.Line) error {
+			return Each(ctx, dir, m, func(r eventlog.Record) error {
 				if copied != nil {
-					copied(l.Seq, m.Last)
+					copied(r.Seq, m.Last)
 				}
-				return fn(l.Record())
+				return fn(r)
 			}, func(problem error) error { return problem })
 		}),
 		Check: func(ctx context.Context, l *eventlog.Log) error { return check(ctx, l, m, checked) },
@@ -36,7 +35,7 @@ func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, 
 		if progress != nil {
 			progress(r.Seq, m.Last)
 		}
-		return v.Add(seal.MessageOf(r))
+		return v.Add(r)
 	})
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) str
 	}
 	defer l.Close()
 	v := seal.NewVerifier(want, nil, tree)
-	if err := l.Scan(t.Context(), func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+	if err := l.Scan(t.Context(), v.Add); err != nil {
 		t.Fatal(err)
 	}
 	r, err := v.Report()

@@ -5,34 +5,36 @@ import (
 	"encoding/binary"
 	"errors"
 	"time"
+
+	"scute.dev/eventlog"
 )
 
-// errLeaf is returned for bytes that do not encode a message.
+// errLeaf is returned for bytes that do not encode a commit.
 var errLeaf = errors.New("it is not the encoding of a stored commit")
 
 // ParseLeaf parses a result of AppendLeaf. It refuses every other encoding.
-func ParseLeaf(leaf []byte) (Message, error) {
+func ParseLeaf(leaf []byte) (eventlog.Record, error) {
 	rest, ok := bytes.CutPrefix(leaf, []byte(leafVersion))
 	p := parser{remaining: rest, failed: !ok}
-	var m Message
-	m.Subject = string(p.bytes())
+	subject := string(p.bytes())
+	var header map[string][]string
 	if n := p.count(); n > 0 {
-		m.Header = make(map[string][]string)
+		header = make(map[string][]string)
 		for range n {
 			name := string(p.bytes())
 			if p.failed {
 				break
 			}
-			m.Header[name] = append(m.Header[name], string(p.bytes()))
+			header[name] = append(header[name], string(p.bytes()))
 		}
 	}
-	m.Data = p.bytes()
-	m.Stored = time.Unix(0, int64(p.number())).UTC() //nolint:gosec // the sign is kept
-	m.Seq = p.number()
-	if p.failed || !bytes.Equal(AppendLeaf(nil, m), leaf) {
-		return Message{}, errLeaf
+	data := p.bytes()
+	stored := time.Unix(0, int64(p.number())).UTC() //nolint:gosec // the sign is kept
+	r := eventlog.NewRecord(p.number(), stored, subject, header, data)
+	if p.failed || !bytes.Equal(AppendLeaf(nil, r), leaf) {
+		return eventlog.Record{}, errLeaf
 	}
-	return m, nil
+	return r, nil
 }
 
 // parser reads fields from the front.

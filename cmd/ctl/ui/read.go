@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/export"
 	"scute.dev/ui/feed"
 )
 
@@ -45,13 +44,13 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 		return fmt.Errorf("reading the export: %w", err)
 	}
 	defer file.Close()
-	lines, err := export.NewReader(file)
+	lines, err := eventlog.NewExportReader(file)
 	if err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		line, err := lines.Next()
-		var bad *export.LineError
+		commit, err := lines.Next()
+		var bad *eventlog.LineError
 		if errors.As(err, &bad) && f.Commits.Head() < lines.Head.Last {
 			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export was truncated within its last line
 				err = io.EOF
@@ -62,7 +61,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 			return nil
 		}
 		if err == nil {
-			err = f.Apply(line.Record())
+			err = f.Apply(commit)
 		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", o.From, err)

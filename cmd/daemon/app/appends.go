@@ -82,16 +82,7 @@ func (a *appends) observe(c eventlog.Commit, took time.Duration, err error) {
 	a.failures.WithLabelValues(otherFailure).Inc()
 }
 
-// Describe implements prometheus.Collector.
-func (a *appends) Describe(ch chan<- *prometheus.Desc) {
-	a.duration.Describe(ch)
-	a.failures.Describe(ch)
-	a.events.Describe(ch)
-}
-
-// Collect implements prometheus.Collector.
-func (a *appends) Collect(ch chan<- prometheus.Metric) {
-	a.duration.Collect(ch)
-	a.failures.Collect(ch)
-	a.events.Collect(ch)
+// collectors returns the metrics.
+func (a *appends) collectors() []prometheus.Collector {
+	return []prometheus.Collector{a.duration, a.failures, a.events}
 }

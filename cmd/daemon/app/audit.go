@@ -88,9 +88,7 @@ type sealing struct {
 }
 
 func newSealing(o Options, config *rest.Config, home *home, report *report, logger *slog.Logger) (*sealing, error) {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "audit")
-	config.Timeout = leaseTimeout
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config, "audit")
 	if err != nil {
 		return nil, fmt.Errorf("preparing to publish checkpoints: %w", err)
 	}

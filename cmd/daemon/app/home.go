@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"scute.dev/eventlog"
@@ -119,9 +118,7 @@ func randomID() string {
 
 // newLease returns the Lease of this management cluster.
 func newLease(config *rest.Config, home *home, head func() uint64, held *tenure) (*lease, error) {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	config.Timeout = leaseTimeout
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config, "leader-election")
 	if err != nil {
 		return nil, fmt.Errorf("preparing leader election: %w", err)
 	}
