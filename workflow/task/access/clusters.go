@@ -81,6 +81,9 @@ type Clusters struct {
 	kinds     *lru.Cache
 }
 
+// IsLocal reports whether the tasks are those of a local run. It is false without Clusters.
+func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
+
 // AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to
 // release objects that the run has annotated as held, because the ServiceAccount may have lost its permissions. ok is false in a local run and for
 // other clusters.

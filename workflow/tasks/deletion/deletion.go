@@ -43,16 +43,12 @@ type With struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	if (len(w.Objects) == 0) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{
-			Field: "objects", Message: "exactly one of objects and selector must be set",
-			Remedy: "set either objects or selector",
-		})
+		problems.Add("objects", "exactly one of objects and selector must be set", "set either objects or selector")
 	}
 	for i, ref := range w.Objects {
 		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)
@@ -64,7 +60,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
 	default:
 		if !inputs.HasReferences(string(w.Propagation)) {
-			problems = append(problems, workflow.Problem{Field: "propagation", Message: fmt.Sprintf("%q is unknown", w.Propagation), Remedy: "use Background, Foreground or Orphan"})
+			problems.Add("propagation", fmt.Sprintf("%q is unknown", w.Propagation), "use Background, Foreground or Orphan")
 		}
 	}
 	return problems

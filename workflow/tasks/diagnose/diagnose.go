@@ -75,24 +75,17 @@ type output struct {
 
 // Validate checks the objects and the folder.
 func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	problems := inputs.DecodeStrict(with, &w)
+	w, problems := inputs.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
 	for i, o := range w.Objects {
 		if o.APIVersion == "" || o.Kind == "" || o.Name == "" {
-			problems = append(problems, workflow.Problem{
-				Field: fmt.Sprintf("objects[%d]", i), Message: "it is incomplete",
-				Remedy: "set apiVersion, kind and name",
-			})
+			problems.Add(fmt.Sprintf("objects[%d]", i), "it is incomplete", "set apiVersion, kind and name")
 		}
 	}
-	if w.To != "" && (d.Clusters == nil || !d.Clusters.Local) {
-		problems = append(problems, workflow.Problem{
-			Field: "to", Message: "a folder can only be used in a local run",
-			Remedy: "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun",
-		})
+	if w.To != "" && !d.Clusters.IsLocal() {
+		problems.Add("to", "a folder can only be used in a local run", "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun")
 	}
 	return problems
 }

@@ -21,7 +21,6 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
-	"scute.dev/workflow/tasks/internal/web"
 )
 
 const (
@@ -164,9 +163,9 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 		return nil, task.Final(errors.New("with: the URL of a repository is invalid"))
 	}
 	request.Header = header
-	client := web.NewClient(f.clusters)
+	client := f.clusters.HTTPClient()
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = web.HTTPSOnly // to the server of the files, which does not get the token
+	client.CheckRedirect = access.HTTPSOnly // to the server of the files, which does not get the token
 	if f.transport != nil {
 		client.Transport = f.transport
 	}
@@ -177,22 +176,22 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	client.Transport = turns.Bound(client.Transport, f.namespace, maxFileBytes)
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, web.WrapError(request, err)
+		return nil, access.RequestError(request, err)
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("%s: the response is %s: %w", web.Describe(request), response.Status, errNotFound)
+		return nil, fmt.Errorf("%s: the response is %s: %w", access.DescribeRequest(request), response.Status, errNotFound)
 	default:
-		return nil, fmt.Errorf("%s: the response is %s", web.Describe(request), response.Status)
+		return nil, fmt.Errorf("%s: the response is %s", access.DescribeRequest(request), response.Status)
 	}
 	content, err := io.ReadAll(response.Body)
 	if err == nil {
 		err = document.CheckBounds(content)
 	}
 	if err != nil {
-		return nil, web.WrapError(request, err)
+		return nil, access.RequestError(request, err)
 	}
 	return content, nil
 }

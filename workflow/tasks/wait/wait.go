@@ -42,16 +42,12 @@ type With struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	if (w.Object == nil) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{
-			Field: "object", Message: "exactly one of object and selector must be set",
-			Remedy: "set either object or selector",
-		})
+		problems.Add("object", "exactly one of object and selector must be set", "set either object or selector")
 	}
 	if w.Object != nil {
 		problems = append(problems, w.Object.Check("object")...)
@@ -60,16 +56,10 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, w.Selector.Check("selector")...)
 	}
 	if w.Count < 0 || w.Count > 0 && (w.Selector == nil || w.For.State == waitGone) {
-		problems = append(problems, workflow.Problem{
-			Field: "count", Message: "count is not allowed here",
-			Remedy: "use a positive count with a selector, and not with for: gone",
-		})
+		problems.Add("count", "count is not allowed here", "use a positive count with a selector, and not with for: gone")
 	}
 	if w.AllowStale && w.For.State != "" {
-		problems = append(problems, workflow.Problem{
-			Field: "allowStale", Message: "it has no effect for " + w.For.State,
-			Remedy: "remove it, or wait for a condition or a CEL expression",
-		})
+		problems.Add("allowStale", "it has no effect for "+w.For.State, "remove it, or wait for a condition or a CEL expression")
 	}
 	return append(problems, w.For.check()...)
 }
