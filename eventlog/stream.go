@@ -3,6 +3,9 @@ package eventlog
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -185,4 +188,64 @@ const storageRemedy = "raise the storage limit of the NATS account or server (ma
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	refused := (*jetstream.APIError)(nil)
 	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)
+}
+
+// checkLeader returns ErrUnavailable if the stream has no leader. Without a leader a server answers with its own state, which changes and may lack
+// acknowledged commits.
+func checkLeader(info *jetstream.StreamInfo) error {
+	if info.Cluster == nil || info.Cluster.Leader != "" {
+		return nil
+	}
+	return fmt.Errorf("%w: stream %s has no leader: more than half of its %d servers must reach each other; check the servers that do not run",
+		ErrUnavailable, info.Config.Name, info.Config.Replicas)
+}
+
+// getStream opens a stream, and fails if the stream has no leader.
+func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return stream, checkLeader(stream.CachedInfo())
+}
+
+// info requests the stream's configuration and state from its leader.
+func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := l.stream.Info(ctx, opts...)
+	if err == nil {
+		err = checkLeader(info)
+	}
+	if err != nil {
+		return nil, translateError(l.spec.name, err)
+	}
+	return info, nil
+}
+
+// identityKey is where the stream's metadata holds the log's ID.
+const identityKey = "scute.dev/log-id"
+
+// identityBytes is the number of bytes of an ID. In hexadecimal it fits into a label, an annotation and a line.
+const identityBytes = 8
+
+// ID returns the log's ID. It is created with the stream and does not change; a copy of the log has the same ID. Annotations outside the log
+// contain it, so that a daemon ignores annotations of another log.
+func (l *Log) ID() string { return l.id }
+
+// newID returns a random ID for a new stream.
+func newID() string {
+	b := make([]byte, identityBytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// identity returns the ID of a stream. For a stream without an ID it derives one from the name and the creation time, so that two writers that open
+// it at the same time derive the same ID.
+func identity(info *jetstream.StreamInfo) string {
+	if id := info.Config.Metadata[identityKey]; id != "" {
+		return id
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", info.Config.Name, info.Created.UTC().Format(time.RFC3339Nano)))
+	return hex.EncodeToString(sum[:identityBytes])
 }

@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
 )
 
 // folder is the locked folder of an embedded log, with the server that runs on it.
@@ -74,4 +77,67 @@ func (f *folder) Close() error {
 		f.server.WaitForShutdown()
 	}
 	return errors.Join(f.watermark.close(), unlock(f.lock))
+}
+
+// idFile contains the ID of the log in a folder, beside the server's files.
+const idFile = "scute.log-id"
+
+// recordID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if the folder had another log, because the stream was
+// replaced. A log without commits may replace another one, because it is created again after a crash.
+func recordID(dir, id string, head uint64) error {
+	path := filepath.Join(dir, idFile)
+	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && head == 0 && string(kept) != id:
+		err = atomicfile.WriteBytes(path, []byte(id))
+	case err == nil && string(kept) != id:
+		return fmt.Errorf("%w: the folder had log %s, and now has log %s: restore the files of the first log, or restore that log from a backup; to continue with the other log, remove %s",
+			eventlog.ErrMissing, kept, id, path)
+	}
+	if err != nil {
+		return fmt.Errorf("storing the ID of the log: %w", err)
+	}
+	return nil
+}
+
+// account is the NATS account of the log.
+const account = "$G"
+
+// logFiles is the identity of the files of an embedded log. If its files are removed, the server continues to write and acknowledges commits that can
+// never be read. Comparing the files by name detects that.
+type logFiles struct {
+	dir   string
+	infos map[string]os.FileInfo
+}
+
+// findLogFiles records the files of an open log: the watermark and the folder of the stream's messages.
+func findLogFiles(dir, stream string) (*logFiles, error) {
+	p := &logFiles{dir: dir, infos: make(map[string]os.FileInfo)}
+	for _, path := range []string{filepath.Join(dir, watermarkFile), messagesOf(dir, stream)} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("checking the files of the log: %w", err)
+		}
+		p.infos[path] = info
+	}
+	return p, nil
+}
+
+// messagesOf returns the folder of a stream's messages.
+func messagesOf(dir, stream string) string {
+	return filepath.Join(dir, serverFolder, account, "streams", stream, "msgs")
+}
+
+// check returns ErrMissing if the files were removed, moved or replaced. On a nil place (the log is being opened) it does nothing.
+func (p *logFiles) check() error {
+	if p == nil {
+		return nil
+	}
+	for path, was := range p.infos {
+		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
+			return fmt.Errorf("%w any longer: %s was removed or replaced while the log was open: "+
+				"later events are not recorded, so check what was done before you start again", eventlog.ErrMissing, path)
+		}
+	}
+	return nil
 }

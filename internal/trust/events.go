@@ -1,6 +1,12 @@
 package trust
 
-import "scute.dev/eventlog"
+import (
+	"fmt"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/view"
+)
 
 // Aggregate returns the aggregate of events about the log itself.
 func Aggregate() eventlog.Aggregate { return eventlog.Aggregate{Kind: eventlog.KindDaemon, ID: "log"} }
@@ -47,4 +53,32 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Bound]("bound", 1),
 		eventlog.Define[Event, Reconciled]("reconciled", 1),
 	)
+}
+
+// Commit returns a commit of one event on the log's own aggregate, whose last commit is at seq.
+func Commit(e Event, actor string, seq uint64, now time.Time) (eventlog.Commit, error) {
+	ev, err := NewCatalog().Encode(e)
+	if err != nil {
+		return eventlog.Commit{}, err
+	}
+	ev.Time, ev.Actor = now.UTC(), actor
+	c := eventlog.Commit{Aggregate: Aggregate(), Expected: seq, Events: []eventlog.Event{ev}}
+	c.ID = c.IDFor(actor)
+	return c, nil
+}
+
+// Describe returns an event of the daemon about its log in words.
+func Describe(e Event) view.Line {
+	switch e := e.(type) {
+	case Bound:
+		return view.Line{Name: "log bound", Detail: "to the management cluster with the ID " + e.Cluster}
+	case Reconciled:
+		mark := e.Watermark
+		if mark.LogID == "" || mark.LogID == e.Statuses.LogID && mark.Sequence < e.Statuses.Sequence {
+			mark = e.Statuses
+		}
+		return view.Line{Name: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", mark.LogID, mark.Sequence, len(e.Open))}
+	default:
+		return view.Line{}
+	}
 }
