@@ -54,7 +54,6 @@ func NewExportWriter(w io.Writer, head ExportHead) (*ExportWriter, error) {
 	return e, e.encoder.Encode(head)
 }
 
-// Write writes a commit.
 func (w *ExportWriter) Write(r Record) error {
 	if err := w.encoder.Encode(lineOf(r)); err != nil {
 		return fmt.Errorf("exporting commit %d: %w", r.Seq, err)
@@ -125,7 +124,6 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
 // NewExportReader returns an ExportReader, and reads the first line.

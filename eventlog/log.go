@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// DefaultStream is the default name of the stream.
-const DefaultStream = "SCUTE"
+// StreamName is the name of the stream. A NATS account has room for one log.
+const StreamName = "SCUTE"
 
 // requestTimeout bounds one request to the server if the caller's context has no nearer deadline.
 const requestTimeout = 5 * time.Second

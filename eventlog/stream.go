@@ -85,7 +85,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		return stream, nil
 	}
 	if diff := s.differences(info.Config); len(diff) > 0 {
-		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
+		return nil, fmt.Errorf("%w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
 	}
 	if err := checkComplete(s.name, info.State); err != nil {
 		return nil, err

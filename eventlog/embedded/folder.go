@@ -58,8 +58,8 @@ func (f *folder) URL() string {
 func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
 // recordFiles records the identity of the files of the open log.
-func (f *folder) recordFiles(stream string) error {
-	p, err := findLogFiles(f.dir, stream)
+func (f *folder) recordFiles() error {
+	p, err := findLogFiles(f.dir)
 	if err == nil {
 		f.files.Store(p)
 	}
@@ -69,7 +69,6 @@ func (f *folder) recordFiles(stream string) error {
 // CheckIntact returns ErrMissing if the files of the log were removed or replaced while it was open.
 func (f *folder) CheckIntact() error { return f.files.Load().check() }
 
-// Close stops the server and releases the folder.
 func (f *folder) Close() error {
 	f.gate.close()
 	if f.server != nil {
@@ -111,9 +110,9 @@ type logFiles struct {
 }
 
 // findLogFiles records the files of an open log: the watermark and the folder of the stream's messages.
-func findLogFiles(dir, stream string) (*logFiles, error) {
+func findLogFiles(dir string) (*logFiles, error) {
 	p := &logFiles{dir: dir, infos: make(map[string]os.FileInfo)}
-	for _, path := range []string{filepath.Join(dir, watermarkFile), messagesOf(dir, stream)} {
+	for _, path := range []string{filepath.Join(dir, watermarkFile), filepath.Join(streamFolder(dir), "msgs")} {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("checking the files of the log: %w", err)
@@ -123,9 +122,9 @@ func findLogFiles(dir, stream string) (*logFiles, error) {
 	return p, nil
 }
 
-// messagesOf returns the folder of a stream's messages.
-func messagesOf(dir, stream string) string {
-	return filepath.Join(dir, serverFolder, account, "streams", stream, "msgs")
+// streamFolder returns the folder of the stream.
+func streamFolder(dir string) string {
+	return filepath.Join(dir, serverFolder, account, "streams", eventlog.StreamName)
 }
 
 // check returns ErrMissing if the files were removed, moved or replaced. On a nil place (the log is being opened) it does nothing.

@@ -37,7 +37,6 @@ type Finding struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// String returns the finding in words.
 func (f Finding) String() string {
 	s := fmt.Sprintf("%s %s", f.Kind, f.Run)
 	if f.Kind == Reordered && f.Sealed != 0 {

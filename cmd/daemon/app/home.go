@@ -47,7 +47,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	if o.URL != "" {
 		log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
 			URL: o.URL, CredsFile: o.Creds, TLS: eventlog.TLSFiles{CA: o.CA, Cert: o.Cert, Key: o.Key},
-			Stream: o.Stream, Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
+			Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
 		})
 		return &home{log: log, where: eventlog.RedactURL(o.URL), incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
@@ -58,7 +58,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		logger.Warn("anybody who can reach the listener of the event log can read it and append to it: name the Secrets of its tokens with --log-access", "listen", o.Listen)
 	}
 	log, err := embedded.Open(ctx, embedded.Options{
-		Dir: o.Dir, Listen: o.Listen, Access: access, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
+		Dir: o.Dir, Listen: o.Listen, Access: access, MaxBytes: o.MaxBytes, Logger: logger,
 	})
 	if err != nil {
 		return nil, err

@@ -70,7 +70,6 @@ type LogOptions struct {
 	MaxBytes       int64
 	URL, Creds, CA string
 	Cert, Key      string
-	Stream         string
 	Replicas       int
 }
 
@@ -100,7 +99,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.CA, "nats-ca", o.Log.CA, "file with the certificate authority of the NATS server")
 	f.StringVar(&o.Log.Cert, "nats-cert", o.Log.Cert, "client certificate file for NATS")
 	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
-	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
 	o.Audit.addFlags(f)
 	o.Webhook.addFlags(f)
