@@ -154,7 +154,6 @@ func newBoundedBody(body io.ReadCloser, most, memory int) *boundedBody {
 	return &boundedBody{ReadCloser: body, remaining: most, maxBytes: most, remainingMemory: memory, maxMemory: memory}
 }
 
-// Read reads until the limit is exceeded.
 func (a *boundedBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if a.remaining -= n; a.remaining < 0 {

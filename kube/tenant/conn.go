@@ -30,7 +30,6 @@ type conn struct {
 	once      sync.Once
 }
 
-// Read reads until the limit is exceeded.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.remaining.Add(int64(-n)) < 0 {
@@ -40,7 +39,6 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection and releases its place.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {

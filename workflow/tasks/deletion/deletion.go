@@ -92,13 +92,15 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
-	err = d.eachExisting(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
-		if record.isRecreated(u, c.Execution) {
+	err = cluster.EachOf(ctx, with.Objects, with.Selector, c.Namespace, func(_ context.Context, _ access.ObjectRef, u *unstructured.Unstructured) error {
+		switch {
+		case u == nil:
+		case record.isRecreated(u, c.Execution):
 			c.Progress("keeping " + access.RefOf(u).String() + ": it was created again after the deletion started")
-			return nil
+		default:
+			record.add(u, c.Execution)
+			asked[u.GetUID()] = true
 		}
-		record.add(u, c.Execution)
-		asked[u.GetUID()] = true
 		return nil
 	})
 	if err != nil {
@@ -151,32 +153,6 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		out.Objects = append(out.Objects, e.ObjectRef)
 	}
 	return json.Marshal(out)
-}
-
-// eachExisting calls fn for each existing object.
-func (d *Kind) eachExisting(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
-	if with.Selector != nil {
-		return cluster.Each(ctx, with.Selector, c.Namespace, func(_ context.Context, u *unstructured.Unstructured) error { return fn(u) })
-	}
-	for _, ref := range with.Objects {
-		ref, known, err := cluster.Qualify(ctx, ref, c.Namespace)
-		if err != nil {
-			return access.FinalIfRefused(err)
-		}
-		if !known {
-			continue // an unknown kind has no objects
-		}
-		u, err := cluster.Find(ctx, ref)
-		if err != nil {
-			return access.FinalIfObjectRefused(ref, err)
-		}
-		if u != nil {
-			if err := fn(u); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Undo creates the deleted objects again, owners first. It does not change an object that exists.

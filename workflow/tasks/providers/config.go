@@ -33,7 +33,6 @@ type reader struct {
 // Init does nothing, because the configuration is complete.
 func (r *reader) Init(context.Context, string) error { return nil }
 
-// Get returns a variable.
 func (r *reader) Get(key string) (string, error) {
 	if v, ok := r.values[key]; ok && v != nil {
 		return fmt.Sprint(v), nil
@@ -44,10 +43,8 @@ func (r *reader) Get(key string) (string, error) {
 	return "", fmt.Errorf("variable %s is not set: set it in with.config or in the Secret of with.variablesFrom", key)
 }
 
-// Set overrides a variable.
 func (r *reader) Set(key, value string) { r.values[key] = value }
 
-// UnmarshalKey decodes a part of the configuration.
 func (r *reader) UnmarshalKey(key string, into any) error {
 	v, ok := r.values[key]
 	if !ok {

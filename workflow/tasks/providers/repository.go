@@ -76,7 +76,6 @@ type repositoryClient struct {
 	remote repository.Repository
 }
 
-// Metadata reads the metadata of a version.
 func (c repositoryClient) Metadata(version string) repository.MetadataClient {
 	if c.remote == nil {
 		return c.Client.Metadata(version)
@@ -89,7 +88,6 @@ type metadata struct {
 	version string
 }
 
-// Get reads and decodes the metadata.
 func (m metadata) Get(ctx context.Context) (*clusterctlv1.Metadata, error) {
 	text, err := m.remote.GetFile(ctx, m.version, "metadata.yaml")
 	if err != nil {
@@ -102,7 +100,6 @@ func (m metadata) Get(ctx context.Context) (*clusterctlv1.Metadata, error) {
 	return into, nil
 }
 
-// Components reads the components of a version.
 func (c repositoryClient) Components() repository.ComponentsClient {
 	return components{ComponentsClient: c.Client.Components(), parent: c}
 }
@@ -112,7 +109,6 @@ type components struct {
 	parent repositoryClient
 }
 
-// Raw reads the components.
 func (c components) Raw(ctx context.Context, options repository.ComponentsOptions) ([]byte, error) {
 	remote := c.parent.remote
 	if remote == nil {
@@ -121,7 +117,6 @@ func (c components) Raw(ctx context.Context, options repository.ComponentsOption
 	return remote.GetFile(ctx, cmp.Or(options.Version, remote.DefaultVersion()), remote.ComponentsPath())
 }
 
-// Get reads the components and fills in their variables.
 func (c components) Get(ctx context.Context, options repository.ComponentsOptions) (repository.Components, error) {
 	raw, err := c.Raw(ctx, options)
 	if err != nil {
@@ -135,7 +130,6 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 // processor checks the size of a filled template before the library decodes it.
 type processor struct{ inputs.Processor }
 
-// Process fills in the variables.
 func (p processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
 	filled, err := p.Processor.Process(template, value)
 	if err == nil {
@@ -233,7 +227,6 @@ func token(config ctlconfig.Client, name string) string {
 	return ""
 }
 
-// GetFile reads a file of a package.
 func (r gitLabRepository) GetFile(ctx context.Context, version, path string) ([]byte, error) {
 	return r.get(ctx, r.packages+"/"+version+"/"+path, r.header)
 }
