@@ -58,7 +58,12 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w: it takes %d bytes with its headers, the server's limit is %d; split it into several commits",
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
-	r, err := l.begin(ctx, c, m)
+	var r Receipt
+	if err = l.admit(ctx, c); err != nil {
+		r, err = l.resolve(ctx, c, err) // an earlier attempt may have stored the commit
+	} else {
+		r, err = l.try(ctx, c, m)
+	}
 	if isUnresolved(err) && !errors.Is(err, ErrPermission) {
 		r, err = l.retry(ctx, c, m)
 	}
@@ -73,14 +78,6 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	}
 	l.acknowledge(r.Seq)
 	return r, nil
-}
-
-// begin makes the first attempt if the log admits the commit. If the log does not, begin still finds a commit that is already stored.
-func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
-	if err := l.admit(ctx, c); err != nil {
-		return l.resolve(ctx, c, err)
-	}
-	return l.try(ctx, c, m)
 }
 
 // retry repeats the attempt until it is known whether the commit is stored.

@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 // minPayload is the smallest message limit that a server may have: the largest commits of scute fit into it.
@@ -18,17 +17,18 @@ func (l *Log) Health(ctx context.Context) error {
 	if err := l.checkFrozen(); err != nil {
 		return err
 	}
-	if err := l.checkIntact(); err != nil {
-		return fmt.Errorf("checking the log: %w", err)
+	err := l.checkIntact()
+	if err == nil {
+		_, err = l.state(ctx)
 	}
-	if _, err := l.state(ctx); err != nil {
-		return fmt.Errorf("checking the log: %w", err)
+	if err == nil {
+		err = checkPayload(l.nc.MaxPayload())
 	}
-	if err := checkPayload(l.nc.MaxPayload()); err != nil {
-		return fmt.Errorf("checking the log: %w", err)
+	if err == nil {
+		err = l.spec.check(l.stream.CachedInfo().Config)
 	}
-	if diff := l.spec.differences(l.stream.CachedInfo().Config); len(diff) > 0 {
-		return fmt.Errorf("checking the log: %w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
+	if err != nil {
+		return fmt.Errorf("checking the log: %w", err)
 	}
 	return nil
 }

@@ -84,8 +84,8 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	if s.allowDamaged {
 		return stream, nil
 	}
-	if diff := s.differences(info.Config); len(diff) > 0 {
-		return nil, fmt.Errorf("%w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
+	if err := s.check(info.Config); err != nil {
+		return nil, err
 	}
 	if err := checkComplete(s.name, info.State); err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	return stream, nil
 }
 
-// differences returns every field of a stream's configuration that could lose, alter, reorder or leak events.
-func (s streamSpec) differences(have jetstream.StreamConfig) []string {
+// check returns an error that names every field of a stream's configuration that could lose, alter, reorder or leak events.
+func (s streamSpec) check(have jetstream.StreamConfig) error {
 	var out []string
 	check := func(ok bool, field string, have any, want string) {
 		if !ok {
@@ -174,7 +174,10 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
 	check(have.Metadata[restoringKey] == "", "Metadata "+restoringKey, "set", "unset: it is being restored from a backup, or its restore did not end and must be run again")
 	check(have.RePublish == nil, "RePublish", "set", "unset")
-	return out
+	if len(out) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; correct the stream", ErrConfig, strings.Join(out, "; "))
 }
 
 // lacksSpace reports whether a server has no space for a stream of this size; storageRemedy is the remedy.

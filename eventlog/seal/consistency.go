@@ -19,26 +19,20 @@ func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	if newer != to.Root {
 		return false, fmt.Errorf("the hashes do not match the checkpoint at %d, so they cannot be used for this check", to.Size)
 	}
-	proof, older, err := prove(tree, from.Size, to.Size)
+	older, err := tree.Root(from.Size)
 	if err != nil {
 		return false, err
 	}
 	if from.Size > 0 && from.Size < to.Size {
+		proof, err := ProveConsistency(tree, from.Size, to.Size)
+		if err != nil {
+			return false, err
+		}
 		if err := tlog.CheckTree(proof, int64(to.Size), to.Root, int64(from.Size), older); err != nil { //nolint:gosec // far below 2^63
 			return false, fmt.Errorf("the hashes of the log contradict each other: %w", err)
 		}
 	}
 	return older == from.Root, nil
-}
-
-// prove returns the proof that the tree of size to begins with the tree of size from, and the root of the latter.
-func prove(tree *Tree, from, to uint64) (tlog.TreeProof, tlog.Hash, error) {
-	older, err := tree.Root(from)
-	if err != nil || from == 0 || from == to {
-		return nil, older, err
-	}
-	proof, err := tlog.ProveTree(int64(to), int64(from), tree) //nolint:gosec // far below 2^63
-	return proof, older, err
 }
 
 // Continues reports whether the checkpoint continues the earlier ones, according to the added commits. It returns an error if they do not match the
@@ -52,6 +46,8 @@ func (v *Verifier) Continues() (bool, error) {
 
 // ProveConsistency returns the proof that the tree of size to begins with the tree of size from (RFC 6962, section 2.1.2).
 func ProveConsistency(tree *Tree, from, to uint64) (tlog.TreeProof, error) {
-	proof, _, err := prove(tree, from, to)
-	return proof, err
+	if from == 0 || from == to {
+		return nil, nil
+	}
+	return tlog.ProveTree(int64(to), int64(from), tree) //nolint:gosec // far below 2^63
 }
