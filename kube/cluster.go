@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -27,6 +28,9 @@ type Cluster struct {
 	Name string
 	// Host is the API server's address, for messages.
 	Host string
+	// Config and HTTPClient are for other clients of the API server.
+	Config     *rest.Config
+	HTTPClient *http.Client
 
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
@@ -43,14 +47,14 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c.Timeout = callTimeout
 	c.WarningHandler = rest.NoWarnings{} // about manifests that scute does not write
 	guard.BoundPages(c)
-	if err := ConfirmDenials(c); err != nil {
+	if err := confirmDenials(c); err != nil {
 		return nil, err
 	}
 	httpClient, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the %s at %s: %w", name, c.Host, err)
 	}
-	cluster := &Cluster{Name: name, Host: c.Host}
+	cluster := &Cluster{Name: name, Host: c.Host, Config: c, HTTPClient: httpClient}
 	if cluster.dynamic, err = dynamic.NewForConfigAndClient(c, httpClient); err == nil {
 		if cluster.metadata, err = metadata.NewForConfigAndClient(c, httpClient); err == nil {
 			if cluster.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(c, httpClient); err == nil {

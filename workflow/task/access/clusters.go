@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -205,9 +204,6 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 	return config, nil
 }
 
-// connectTimeout bounds every request, including discovery, because the callers of discovery have no context.
-const connectTimeout = 30 * time.Second
-
 // cachedKinds bounds the number of namespaces for which the kinds of the own cluster are cached.
 const cachedKinds = 32
 
@@ -233,25 +229,15 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.Timeout = connectTimeout
-	config.UserAgent = kube.FieldManager
-	config.WarningHandler = rest.NoWarnings{}
-	guard.BoundPages(config)
-	if err := kube.ConfirmDenials(config); err != nil {
-		return nil, err
+	if kinds == nil {
+		kinds, err = newExactKinds(k.Config, k.HTTPClient)
 	}
-	connection, err := rest.HTTPClientFor(config)
-	if err == nil && kinds == nil {
-		kinds, err = newExactKinds(config, connection)
+	var c client.WithWatch
+	if err == nil {
+		c, err = client.NewWithWatch(k.Config, client.Options{HTTPClient: k.HTTPClient, Mapper: kinds})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %w", k.Host, err)
 	}
-	c, err := client.NewWithWatch(config, client.Options{HTTPClient: connection, Mapper: kinds})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
-	}
-	return &Cluster{Config: config, Client: c, Kube: k}, nil
+	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
 }
