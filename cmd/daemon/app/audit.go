@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -102,22 +103,19 @@ func (s *sealing) run(ctx context.Context) error {
 	s.mu.Lock()
 	s.since = time.Now()
 	s.mu.Unlock()
-	for {
+	_ = wait.PollUntilContextCancel(ctx, keyRetryInterval, true, func(ctx context.Context) (bool, error) { // fails when ctx has ended
 		p, err := s.open(ctx)
-		if err == nil {
-			s.mu.Lock()
-			s.publisher = p
-			s.mu.Unlock()
-			p.Run(ctx, s.Interval)
-			return nil
+		if err != nil {
+			s.alarm(false, fmt.Errorf("the event log is not sealed: %w", err))
+			return false, nil
 		}
-		s.alarm(false, fmt.Errorf("the event log is not sealed: %w", err))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(keyRetryInterval):
-		}
-	}
+		s.mu.Lock()
+		s.publisher = p
+		s.mu.Unlock()
+		p.Run(ctx, s.Interval)
+		return true, nil
+	})
+	return nil
 }
 
 func (s *sealing) open(ctx context.Context) (*evidence.Publisher, error) {
