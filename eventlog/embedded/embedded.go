@@ -37,12 +37,6 @@ type Options struct {
 // Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.
 // It fails with ErrLocked, ErrMoved, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
-	if o.Dir == "" {
-		return nil, errors.New("opening the embedded event log: no folder given")
-	}
-	if o.Access != nil && o.Token != "" {
-		return nil, errors.New("opening the embedded event log: Access and Token cannot be used together")
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -217,26 +216,9 @@ func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	if !apierrors.IsForbidden(err) {
 		return types, err
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(e.cluster.Config)
-	if err != nil {
-		return nil, err
-	}
-	lists, err := d.ServerPreferredNamespacedResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, err
-	}
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for _, r := range list.APIResources {
-			plain := gv.Group == "" && (r.Kind == "Secret" || r.Kind == "ConfigMap")
-			if !plain && !strings.HasSuffix(gv.Group, object.CoreGroup) || strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
-				continue
-			}
-			types = append(types, kube.Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Versions: []string{gv.Version}, Namespaced: true})
-		}
-	}
-	return types, nil
+	types, err = e.cluster.Kube.NamespacedTypes(ctx)
+	return slices.DeleteFunc(types, func(t kube.Type) bool {
+		plain := t.Group == "" && (t.Kind == "Secret" || t.Kind == "ConfigMap")
+		return !plain && !strings.HasSuffix(t.Group, object.CoreGroup)
+	}), err
 }

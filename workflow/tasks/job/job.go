@@ -64,10 +64,6 @@ const (
 	cleanupTimeout = 10 * time.Second
 )
 
-func jobsRef(namespace string) access.ObjectRef {
-	return access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace}
-}
-
 // Validate checks the inputs. Only Validate refuses a Job that is deleted soon after its end; Run does not, because the Job may exist already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if problems := check(with); len(problems) > 0 {
@@ -222,9 +218,7 @@ func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 // createJob creates the Job of this attempt. Its name follows from the step and the attempt, so that an interrupted creation does not lead to a second
 // Job.
 func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
-	spec := with.spec()
-	ref := jobsRef(namespace)
-	ref.Name = jobName(c)
+	ref := access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName(c)}
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -232,7 +226,7 @@ func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Clus
 			Labels:      map[string]string{jobLabel: task.Hash(c.Key())},
 			Annotations: map[string]string{access.StepKeyAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution), jobInputs: inputsHash(c)},
 		},
-		Spec: *spec,
+		Spec: *with.spec(),
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {
