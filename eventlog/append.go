@@ -210,12 +210,9 @@ func (s Stats) AcceptsNew() bool {
 	return s.MaxBytes == 0 || s.Bytes < s.MaxBytes-s.MaxBytes/reservedShare
 }
 
-// createsAggregate reports whether the commit creates an aggregate. Daemon events are exempt.
-func (c Commit) createsAggregate() bool { return c.Expected == 0 && c.Aggregate.Kind != KindDaemon }
-
-// admit refuses a commit that creates an aggregate if the log may not have the space to complete it.
+// admit refuses a commit that creates an aggregate if the log may not have the space to complete it. Daemon events are exempt.
 func (l *Log) admit(ctx context.Context, c Commit) error {
-	if !c.createsAggregate() {
+	if c.Expected > 0 || c.Aggregate.Kind == KindDaemon {
 		return nil
 	}
 	s, err := l.Stats(ctx)

@@ -87,7 +87,10 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 // readChain reads commit after commit on one subject: two requests for an aggregate's newest commit, and one more for each further commit. A
 // filtered consumer or a batch from the direct API is no faster for the few commits of a decision.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
-	last, ok, err := l.newest(ctx, subject)
+	last, ok, err := l.last(ctx, subject)
+	if err == nil {
+		_, err = l.state(ctx) // fails if the stream is not whole
+	}
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -107,14 +110,6 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 		after = next.Seq
 	}
 	return out, nil
-}
-
-// newest returns the newest commit on a subject, and fails if the stream is not whole.
-func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, err error) {
-	if r, ok, err = l.last(ctx, subject); err == nil {
-		_, err = l.state(ctx)
-	}
-	return r, ok, err
 }
 
 // last returns the newest commit on a subject. It counts the commits, because the server gives the same answer for a subject without commits and

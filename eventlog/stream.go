@@ -100,8 +100,9 @@ func (s streamSpec) addRemedy(err error) error {
 		return fmt.Errorf("%w: another stream of this NATS account already has the subjects of an event log; give this log its own account or server, or delete that stream first if nobody needs it", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
-	case lacksSpace(err):
-		return fmt.Errorf("%w: MaxBytes is %d; %s", err, config.MaxBytes, storageRemedy)
+	case hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes):
+		return fmt.Errorf("%w: MaxBytes is %d; raise the storage limit of the NATS account or server (max_file), or lower the limit of the log",
+			err, config.MaxBytes)
 	default:
 		return err
 	}
@@ -179,13 +180,6 @@ func (s streamSpec) check(have jetstream.StreamConfig) error {
 	}
 	return fmt.Errorf("%w: %s; correct the stream", ErrConfig, strings.Join(out, "; "))
 }
-
-// lacksSpace reports whether a server has no space for a stream of this size; storageRemedy is the remedy.
-func lacksSpace(err error) bool {
-	return hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes)
-}
-
-const storageRemedy = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
 
 // hasCode reports whether a server answered with one of the codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {

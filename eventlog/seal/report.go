@@ -1,10 +1,6 @@
 package seal
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Kind is the kind of a difference between a log and its sealed commits.
 type Kind string
@@ -69,8 +65,4 @@ func (r *Report) addFindings(kind Kind, s runs) {
 	for _, run := range s {
 		r.Findings = append(r.Findings, Finding{Kind: kind, Run: run})
 	}
-}
-
-func (r *Report) sort() {
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.First, b.First) })
 }

@@ -138,7 +138,7 @@ func (v *Verifier) Report() (Report, error) {
 	r.addFindings(Missing, rest)
 	v.addUnlocated(&r, known)
 	r.Findings = append(r.Findings, v.outOfOrderFindings...)
-	r.sort()
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.First, b.First) })
 	return r, nil
 }
 

@@ -199,7 +199,7 @@ func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[s
 	}
 	meta["uid"], meta["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
 	if release {
-		meta["managedFields"] = dropOwnEntry(live.GetManagedFields())
+		meta["managedFields"] = slices.DeleteFunc(live.GetManagedFields(), isOwnEntry)
 	}
 	patch["metadata"] = meta
 	return patch, left, nil

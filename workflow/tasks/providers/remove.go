@@ -107,8 +107,10 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 		slices.SortStableFunc(left, func(x, y unstructured.Unstructured) int { return removeRank(x) - removeRank(y) })
 		if first {
 			a.call.Progress(fmt.Sprintf("removing %s: %d objects", p, len(left)))
-			if err := a.checkUnused(ctx, left); err != nil {
-				return err
+			for i := range left { // the objects of a definition and the clusters of a namespace would be deleted, too
+				if err := a.cluster.CheckUnused(ctx, &left[i]); err != nil {
+					return err
+				}
 			}
 		}
 		for i := range left {
@@ -137,16 +139,6 @@ func removeRank(u unstructured.Unstructured) int {
 	default:
 		return 1
 	}
-}
-
-// checkUnused returns an error if a definition has objects or a namespace has clusters, because they would be deleted, too.
-func (a *providerManager) checkUnused(ctx context.Context, left []unstructured.Unstructured) error {
-	for i := range left {
-		if err := a.cluster.CheckUnused(ctx, &left[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (a *providerManager) delete(ctx context.Context, u *unstructured.Unstructured) error {
