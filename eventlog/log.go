@@ -86,25 +86,17 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	l := &Log{nc: nc, js: js, logger: logger, spec: want}
-	if err := l.start(ctx); err != nil {
-		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
-	}
-	return l, nil
-}
-
-// start opens the stream, or creates it.
-func (l *Log) start(ctx context.Context) error {
-	l.denials.listen(l.nc)
-	err := l.denials.run(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
-		l.stream, err = l.spec.ensure(ctx, l.js)
+	l.denials.listen(nc)
+	err = l.denials.run(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
+		l.stream, err = want.ensure(ctx, js)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
 	info := l.stream.CachedInfo()
 	l.id, l.created = identity(info), info.Created
-	return nil
+	return l, nil
 }
 
 // state requests the stream's state from the leader, and checks that the stream was not created again and that it is whole.
