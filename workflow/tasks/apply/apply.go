@@ -273,19 +273,19 @@ func (a *Kind) newApplying(ctx context.Context, c *task.Call, with *With) (*appl
 		return nil, task.Final(fmt.Errorf("with: there are %d objects, but a task must have 1 to %d: use several tasks", len(objects), access.MaxObjects))
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}
-	scopes := scopesOf(objects)
+	scopes, namespace := scopesOf(objects), cmp.Or(with.Namespace, c.Namespace)
 	for _, u := range objects {
 		u = u.DeepCopy()
-		ref, known, err := cluster.Qualify(ctx, access.RefOf(u), cmp.Or(with.Namespace, c.Namespace))
+		ref, known, err := cluster.Qualify(ctx, access.RefOf(u), namespace)
 		if err != nil {
 			return nil, access.FinalIfRefused(err)
 		}
-		if !known {
-			if scopes[ref.GVK().GroupKind()] != clusterScoped {
-				ref.Namespace = cmp.Or(ref.Namespace, cmp.Or(with.Namespace, c.Namespace))
-			} else {
-				ref.Namespace = ""
-			}
+		switch {
+		case known:
+		case scopes[ref.GVK().GroupKind()] == clusterScoped:
+			ref.Namespace = ""
+		default:
+			ref.Namespace = cmp.Or(ref.Namespace, namespace)
 		}
 		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.IsShortLived(u) {
 			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be deleted before the task reads its "+

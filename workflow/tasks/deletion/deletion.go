@@ -1,6 +1,7 @@
 package deletion
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,10 +114,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := c.Prepare(ctx, record, len(record.Objects) == 0); err != nil {
 		return nil, err
 	}
-	propagation := with.Propagation
-	if propagation == "" {
-		propagation = metav1.DeletePropagationBackground
-	}
+	propagation := cmp.Or(with.Propagation, metav1.DeletePropagationBackground)
 	wait := with.Wait == nil || *with.Wait
 	// All deletions are sent before the first wait, because objects may wait for each other. An object that an earlier attempt recorded and did not
 	// delete is only deleted if the inputs still select it, because an operator may have corrected them.
