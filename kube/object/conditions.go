@@ -10,30 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Conditions returns the conditions of an object of any provider: status.conditions, and status.v1beta2.conditions, where an API of the contract
-// v1beta1 has the newer ones. It skips malformed entries.
-func Conditions(o *unstructured.Unstructured) []metav1.Condition {
-	var found []metav1.Condition
-	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
-		list, _, err := unstructured.NestedSlice(o.Object, path...)
-		if err != nil {
-			continue
-		}
-		for _, item := range list {
-			fields, ok := item.(map[string]any)
-			if !ok {
-				continue
-			}
-			// text returns "" for a field of another type.
-			text := func(field string) string { s, _, _ := unstructured.NestedString(fields, field); return s }
-			c := metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason")}
-			if at, err := time.Parse(time.RFC3339, text("lastTransitionTime")); err == nil {
-				c.LastTransitionTime = metav1.NewTime(at)
-			}
-			found = append(found, c)
-		}
+// TrueSince returns when a condition of an object became True; nil if it is not True, or the time is not known.
+func TrueSince(u *unstructured.Unstructured, conditionType string) *metav1.Time {
+	c := condition(u, conditionType)
+	text, _ := c["lastTransitionTime"].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if c["status"] != string(True) || err != nil || at.IsZero() {
+		return nil
 	}
-	return found
+	return &metav1.Time{Time: at}
 }
 
 // WithoutCondition returns a copy of the object's status without one condition, or nil if the object has no status.
