@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -206,7 +207,7 @@ func (s *sealing) states() map[string]evidence.State {
 		return states
 	}
 	if p != nil {
-		states = p.States()
+		maps.Copy(states, p.States())
 	}
 	names := []string{evidence.SealState}
 	for _, place := range s.destinations() {
