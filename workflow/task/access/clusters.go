@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,7 @@ import (
 	"os"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/lru"
@@ -159,41 +158,20 @@ func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 }
 
 func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *SecretKey, insecure bool) (*rest.Config, error) {
-	namespace, key := c.Namespace, "value"
-	if ref.Namespace != "" {
-		if !cs.Local && ref.Namespace != c.Namespace {
-			return nil, task.Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run can use another namespace"))
-		}
-		namespace = ref.Namespace
-	}
-	if ref.Key != "" {
-		key = ref.Key
-	}
-	config, err := cs.ownConfig(c)
-	if err != nil {
-		return nil, err
-	}
-	own, err := cs.connectOwn(ctx, config, c)
-	if err != nil {
-		return nil, err
-	}
-	var secret corev1.Secret
-	err = own.Kube.Do(ctx, "get Secret "+namespace+"/"+ref.Name, func(ctx context.Context) error {
-		return own.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &secret)
-	})
+	secret, key := ref.in(c.Namespace), cmp.Or(ref.Key, "value")
+	data, err := cs.ReadData(ctx, c, "Secret", ref)
 	if err != nil {
 		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
 	}
-	data := secret.Data[key]
-	if len(data) == 0 {
-		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s has no key %q", namespace, ref.Name, key)
+	if len(data[key]) == 0 {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s has no key %q", secret, key)
 	}
-	config, err = kube.ParseKubeconfig(data)
+	config, err := kube.ParseKubeconfig(data[key])
 	if err != nil {
-		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w", namespace, ref.Name, err)
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s: %w", secret, err)
 	}
 	if err := kube.CheckTransportSecurity(config); err != nil && !insecure {
-		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w, or set allowInsecure: true beside kubeconfigSecretRef", namespace, ref.Name, err))
+		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s: %w, or set allowInsecure: true beside kubeconfigSecretRef", secret, err))
 	}
 	if !cs.Local {
 		cs.Guard.Protect(config, c.Namespace)

@@ -13,8 +13,13 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ReadKey reads one key of a ConfigMap or Secret on the run's own cluster.
-func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref *SecretKey) ([]byte, error) {
+// in returns the name of the Secret for a run in a namespace.
+func (k *SecretKey) in(namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(k.Namespace, namespace), Name: k.Name}
+}
+
+// ReadData reads all keys of a ConfigMap or Secret on the run's own cluster.
+func (cs *Clusters) ReadData(ctx context.Context, c *task.Call, kind string, ref *SecretKey) (map[string][]byte, error) {
 	if ref.Namespace != "" && ref.Namespace != c.Namespace && !cs.Local {
 		return nil, task.Final(errors.New("namespace: only a local run can use another namespace"))
 	}
@@ -25,10 +30,10 @@ func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref 
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("v1")
 	u.SetKind(kind)
-	key := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
+	key := ref.in(c.Namespace)
 	err = own.Kube.Do(ctx, "get "+kind+" "+key.String(), func(ctx context.Context) error { return own.Client.Get(ctx, key, u) })
 	if err != nil {
-		return nil, FinalIfRefused(err)
+		return nil, err
 	}
 	values := make(map[string][]byte)
 	for _, data := range []string{"data", "binaryData"} {
@@ -43,6 +48,16 @@ func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref 
 			}
 		}
 	}
+	return values, nil
+}
+
+// ReadKey reads one key of a ConfigMap or Secret on the run's own cluster.
+func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref *SecretKey) ([]byte, error) {
+	values, err := cs.ReadData(ctx, c, kind, ref)
+	if err != nil {
+		return nil, FinalIfRefused(err)
+	}
+	key := ref.in(c.Namespace)
 	if ref.Key == "" && len(values) == 1 {
 		for _, v := range values {
 			return v, nil

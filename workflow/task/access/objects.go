@@ -26,10 +26,7 @@ func (cl *Cluster) Merge(ctx context.Context, ref ObjectRef, patch map[string]an
 	if err != nil {
 		return fmt.Errorf("encoding a patch of %s: %w", ref, err)
 	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(ref.GVK())
-	u.SetNamespace(ref.Namespace)
-	u.SetName(ref.Name)
+	u := ref.object()
 	err = cl.Kube.Do(ctx, "patch "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(kube.FieldManager))
 	})
@@ -90,10 +87,9 @@ func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstr
 	if _, known, err := cl.Mapping(ctx, ref.GVK()); err != nil || !known {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(ref.GVK())
+	u := ref.object()
 	err := cl.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
-		return cl.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, u)
+		return cl.Client.Get(ctx, client.ObjectKeyFromObject(u), u)
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -149,7 +145,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 			return "", err
 		}
 		if u.GetDeletionTimestamp() == nil {
-			if err := cl.delete(ctx, ref, uid, propagation); err != nil || !wait {
+			if err := cl.Delete(ctx, ref, uid, propagation); err != nil || !wait {
 				return "", err
 			}
 			if u, err = cl.Find(ctx, ref); err != nil || u == nil || u.GetUID() != uid {
@@ -170,12 +166,9 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 	return nil
 }
 
-// delete deletes the object with this UID. It ignores that the object is gone or that its name belongs to another object.
-func (cl *Cluster) delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(ref.GVK())
-	u.SetNamespace(ref.Namespace)
-	u.SetName(ref.Name)
+// Delete deletes the object with this UID. It ignores that the object is gone or that its name belongs to another object.
+func (cl *Cluster) Delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
+	u := ref.object()
 	err := cl.Kube.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(propagation))
 	})

@@ -30,6 +30,15 @@ func (r ObjectRef) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 }
 
+// object returns an object with only the reference.
+func (r ObjectRef) object() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(r.GVK())
+	u.SetNamespace(r.Namespace)
+	u.SetName(r.Name)
+	return u
+}
+
 // String returns the reference for messages: "Machine.cluster.x-k8s.io fleet/prod-abc".
 func (r ObjectRef) String() string { return r.Ref().String() }
 
